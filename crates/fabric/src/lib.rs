@@ -1,1 +1,10 @@
-//! Placeholder while the workspace is laid out.
+//! The pure planner: from a cluster file to a plan, from a plan to one node's slice, from a slice
+//! and what the kernel holds to the operations between them, and the proofs about all of these.
+//!
+//! Owns no socket, file, clock, environment, log or thread of its own. Values in, values out.
+#![forbid(unsafe_code)]
+
+pub mod cluster;
+pub mod id;
+pub mod reconcile;
+pub mod units;

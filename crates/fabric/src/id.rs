@@ -1,0 +1,62 @@
+//! Identifiers: indices into the vectors of a [`crate::cluster::Cluster`] or a
+//! [`crate::plan::Plan`], and the numbers of IEEE 802.1Q. Never mixed with each other.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the vector that this identifier indexes.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl From<usize> for $name {
+            fn from(index: usize) -> Self {
+                Self(u32::try_from(index).expect("a fabric has fewer than 2^32 objects of a kind"))
+            }
+        }
+    };
+}
+
+index!(
+    /// A switch: index into `Cluster::switches`.
+    SwitchId
+);
+index!(
+    /// A node (host): index into `Cluster::nodes`.
+    NodeId
+);
+index!(
+    /// A switch-to-switch cable: index into `Cluster::links`.
+    LinkId
+);
+index!(
+    /// A VLAN tree: index into `Plan::trees`.
+    TreeId
+);
+
+/// An IEEE 802.1Q VLAN identifier, 1 to 4094.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Vid(pub u16);
+
+impl std::fmt::Display for Vid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An MPLS label (RFC 3032), 16 to 1,048,575; local to one transit node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Label(pub u32);

@@ -1,0 +1,31 @@
+//! Wanted, observed, and the operations between them.
+//!
+//! [`Wanted`] comes from a slice, [`Observed`] from the kernel, [`Operation`]s from comparing the
+//! two: nothing else in the project compares, and only the daemon's kernel module executes.
+//! Everything names interfaces by name; only nexthop ids are numbers, chosen here so that an
+//! existing object is kept wherever its meaning is unchanged.
+
+mod observed;
+mod operation;
+mod wanted;
+
+pub use observed::{
+    Observed, ObservedAddress, ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute,
+};
+pub use operation::Operation;
+pub use wanted::{Leg, LinkKind, Wanted, WantedLink, WantedNeighbour, WantedRoute};
+
+/// RTPROT of our routes, nexthops and neighbours (`rt_protos.d/tresse.conf`).
+pub const PROTOCOL: u8 = 78;
+/// Lowest id of our nexthop objects and groups (K15).
+pub const NEXTHOP_BASE: u32 = 0x5400_0000;
+/// One past the highest id of our nexthop objects and groups.
+pub const NEXTHOP_END: u32 = 0x5500_0000;
+/// Metric of primary routes (K15).
+pub const METRIC_PRIMARY: u32 = 7800;
+/// Metric of backup routes (K1, K15).
+pub const METRIC_BACKUP: u32 = 7801;
+/// Links that are ours carry an alias that starts so.
+pub const ALIAS_PREFIX: &str = "tresse:";
+/// The interface that holds the node addresses (K8).
+pub const NODE_INTERFACE: &str = "tresse0";

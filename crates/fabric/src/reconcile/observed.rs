@@ -1,0 +1,109 @@
+//! What the kernel of one node holds, as dumped.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::wanted::LinkKind;
+use crate::id::Label;
+use crate::units::{Mac, Prefix};
+
+/// One dump of everything that concerns us. Foreign objects are included where they matter for
+/// safety (K15): they are never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Observed {
+    /// All interfaces by name.
+    pub links: BTreeMap<String, ObservedLink>,
+    /// All addresses of all interfaces, by (interface, address).
+    pub addresses: BTreeMap<(String, IpAddr), ObservedAddress>,
+    /// Permanent neighbours by (interface, address), ours and foreign.
+    pub neighbours: BTreeMap<(String, IpAddr), ObservedNeighbour>,
+    /// All nexthop objects and groups by id.
+    pub nexthops: BTreeMap<u32, ObservedNexthop>,
+    /// Unicast routes of the main table by (destination, metric), ours and foreign; several
+    /// foreign routes with the same key are kept once, ours wins.
+    pub routes: BTreeMap<(Prefix, u32), ObservedRoute>,
+    /// Present values of the sysctls that were asked for; absent where the file does not exist.
+    pub sysctls: BTreeMap<String, String>,
+}
+
+/// One interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedLink {
+    /// ifindex.
+    pub index: u32,
+    /// `Some` for the kinds that we create; a bridge without ports with our alias counts as
+    /// [`LinkKind::Dummy`].
+    pub kind: Option<LinkKind>,
+    /// Its MAC address, where it has one of 6 octets.
+    pub mac: Option<Mac>,
+    /// IP MTU.
+    pub mtu: u32,
+    /// IFF_UP.
+    pub up: bool,
+    /// IFF_LOWER_UP: has carrier.
+    pub carrier: bool,
+    /// Its alias.
+    pub alias: Option<String>,
+    /// Name of its master (bond, bridge, ...), where it has one (K20).
+    pub master: Option<String>,
+}
+
+impl ObservedLink {
+    /// Does it bear our mark?
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.alias.as_deref().is_some_and(|a| a.starts_with(super::ALIAS_PREFIX))
+    }
+}
+
+/// One address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedAddress {
+    /// Prefix length.
+    pub len: u8,
+    /// IFA_PROTO, where the kernel has it (0 = unset).
+    pub protocol: u8,
+}
+
+/// One permanent neighbour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedNeighbour {
+    /// Its lladdr.
+    pub mac: Mac,
+    /// NDA_PROTOCOL; ours is [`super::PROTOCOL`].
+    pub protocol: u8,
+}
+
+/// One nexthop object or group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedNexthop {
+    /// nh_protocol; ours is [`super::PROTOCOL`].
+    pub protocol: u8,
+    /// Outgoing interface (name), of a plain nexthop.
+    pub interface: Option<String>,
+    /// Gateway, of a plain nexthop.
+    pub via: Option<IpAddr>,
+    /// Label stack of `encap mpls`, outermost first.
+    pub labels: Vec<Label>,
+    /// Members (id, weight 1-256) of a group; empty for a plain nexthop.
+    pub group: Vec<(u32, u16)>,
+}
+
+/// One route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedRoute {
+    /// rtm_protocol; ours is [`super::PROTOCOL`].
+    pub protocol: u8,
+    /// RTA_NH_ID.
+    pub nexthop: Option<u32>,
+    /// RTA_OIF (name), where the route has no nexthop object.
+    pub interface: Option<String>,
+    /// RTA_PREFSRC.
+    pub src: Option<IpAddr>,
+    /// RTAX_MTU.
+    pub mtu: Option<u32>,
+    /// RTAX_ADVMSS.
+    pub advmss: Option<u32>,
+}

@@ -1,0 +1,135 @@
+//! The kernel operations that lead from observed to wanted.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::wanted::{LinkKind, WantedRoute};
+use crate::id::Label;
+use crate::units::{Mac, Prefix};
+
+/// One kernel operation. `Add*` is sent with NLM_F_CREATE and NLM_F_EXCL; `Replace*` only ever
+/// names an object that a dump showed to be ours (K15).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum Operation {
+    /// RTM_NEWLINK: create an interface, with alias and MTU, down.
+    AddLink {
+        /// Its name.
+        name: String,
+        /// Its kind.
+        link: LinkKind,
+        /// IP MTU.
+        mtu: u32,
+        /// Its alias.
+        alias: String,
+    },
+    /// Set MTU and alias of an interface of ours.
+    ChangeLink {
+        /// Its name.
+        name: String,
+        /// IP MTU.
+        mtu: u32,
+        /// Its alias.
+        alias: String,
+    },
+    /// Set an interface up or down.
+    SetLinkState {
+        /// Its name.
+        name: String,
+        /// IFF_UP.
+        up: bool,
+    },
+    /// RTM_DELLINK of an interface of ours.
+    DeleteLink {
+        /// Its name.
+        name: String,
+    },
+    /// Write one file below `/proc/sys`.
+    WriteSysctl {
+        /// Path below `/proc/sys`.
+        key: String,
+        /// New value.
+        value: String,
+        /// Value found before; what undo writes back.
+        before: String,
+    },
+    /// RTM_NEWADDR: /32 or /128, scope link for NIC addresses and global on the node interface,
+    /// IFA_F_NOPREFIXROUTE, IPv6 with IFA_F_NODAD, IFA_PROTO 78 where the kernel has it.
+    AddAddress {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+    },
+    /// RTM_DELADDR.
+    DeleteAddress {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+    },
+    /// RTM_NEWNEIGH, NUD_PERMANENT, NDA_PROTOCOL 78.
+    AddNeighbour {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+        /// lladdr.
+        mac: Mac,
+        /// Is one of ours with another lladdr there already (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELNEIGH.
+    DeleteNeighbour {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+    },
+    /// RTM_NEWNEXTHOP of a plain nexthop, RTNH_F_ONLINK.
+    AddNexthop {
+        /// Id within our range.
+        id: u32,
+        /// Outgoing interface.
+        interface: String,
+        /// Gateway.
+        via: IpAddr,
+        /// Label stack, outermost first.
+        labels: Vec<Label>,
+    },
+    /// RTM_NEWNEXTHOP of a group.
+    AddGroup {
+        /// Id within our range.
+        id: u32,
+        /// (nexthop id, weight 1-255).
+        members: Vec<(u32, u8)>,
+        /// Does a group of ours with this id exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELNEXTHOP of a nexthop or group of ours.
+    DeleteNexthop {
+        /// Its id.
+        id: u32,
+    },
+    /// RTM_NEWROUTE through a group.
+    AddRoute {
+        /// Destination.
+        dst: Prefix,
+        /// Metric.
+        metric: u32,
+        /// Source, MTU, MSS (the legs are for undo and display; the kernel gets `group`).
+        route: WantedRoute,
+        /// The group's id.
+        group: u32,
+        /// Does a route of ours with this key exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELROUTE of a route of ours.
+    DeleteRoute {
+        /// Destination.
+        dst: Prefix,
+        /// Metric.
+        metric: u32,
+    },
+}
