@@ -128,8 +128,7 @@ impl Prefix {
     /// Is `address` of the same family and within this prefix?
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.address.is_ipv4()
-            && mask(address, self.len) == bits(self.address)
+        address.is_ipv4() == self.address.is_ipv4() && mask(address, self.len) == bits(self.address)
     }
 
     /// Do two prefixes share an address?
