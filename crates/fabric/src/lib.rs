@@ -7,4 +7,5 @@
 pub mod cluster;
 pub mod id;
 pub mod reconcile;
+pub mod topology;
 pub mod units;

@@ -1,0 +1,84 @@
+//! A generated cluster with every default, without a file: what tests and benchmarks plan.
+
+use crate::cluster::{Addressing, Cluster, Kind, Routing, Strategy, Vlans};
+use crate::topology::generate;
+use crate::units::Prefix;
+
+impl Cluster {
+    /// The cluster that a file with only these keys gives. A clique takes its usual nodes per switch
+    /// where `nodes_per_switch` is 0. The sizes are the caller's responsibility; prefixes are not
+    /// checked for room (a /16 holds 65,534 nodes).
+    #[must_use]
+    pub fn generated(
+        kind: Kind,
+        nodes_per_switch: u32,
+        nics_per_node: u32,
+        strategy: Strategy,
+        paths: u32,
+    ) -> Self {
+        let nodes_per_switch = match kind {
+            Kind::Clique { ports } if nodes_per_switch == 0 => {
+                generate::clique_nodes_per_switch(ports, nics_per_node)
+            }
+            _ => nodes_per_switch,
+        };
+        let fabric = generate::generate(&kind, nodes_per_switch, nics_per_node);
+        Self {
+            name: default_name(&kind),
+            kind,
+            switches: fabric.switches,
+            nodes: fabric.nodes,
+            links: fabric.links,
+            routing: Routing { strategy, paths, lossless: false },
+            vlans: Vlans::default(),
+            addressing: Addressing::default(),
+        }
+    }
+}
+
+impl Default for Vlans {
+    /// Range 2-4094, nothing untagged.
+    fn default() -> Self {
+        Self { ranges: vec![(2, 4094)], base: None }
+    }
+}
+
+impl Default for Addressing {
+    /// Nodes in 10.77.0.0/16, NICs in 10.78.0.0/16.
+    fn default() -> Self {
+        let prefix = |second| Prefix { address: [10, second, 0, 0].into(), len: 16 };
+        Self { nodes: vec![prefix(77)], nics: vec![prefix(78)] }
+    }
+}
+
+pub(super) fn default_name(kind: &Kind) -> String {
+    let sizes = |dims: &[u32]| dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+    match kind {
+        Kind::Mesh { dims } => format!("mesh-{}", sizes(dims)),
+        Kind::Torus { dims } => format!("torus-{}", sizes(dims)),
+        Kind::Clique { ports } => format!("clique-{ports}"),
+        Kind::Explicit => "explicit".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_cluster_has_the_defaults_of_the_file() {
+        let kind = Kind::Torus { dims: vec![16, 16, 16] };
+        let cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
+        assert_eq!((cluster.nodes.len(), cluster.links.len()), (4096, 3 * 4096));
+        assert_eq!(cluster.name, "torus-16x16x16");
+        assert_eq!(cluster.vlans.ranges, [(2, 4094)]);
+        assert_eq!(cluster.node_named("n4095"), Some(crate::id::NodeId(4095)));
+        assert_eq!(cluster.addressing.nics[0].to_string(), "10.78.0.0/16");
+    }
+
+    #[test]
+    fn a_clique_takes_its_usual_nodes() {
+        let cluster = Cluster::generated(Kind::Clique { ports: 8 }, 0, 1, Strategy::Stp, 1);
+        assert_eq!(cluster.nodes.len(), 20);
+    }
+}

@@ -1,0 +1,221 @@
+//! The cluster, as read from the cluster file with every default filled in and every name
+//! resolved (DESIGN section 3). All planning starts from this value.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{LinkId, NodeId, SwitchId};
+use crate::units::{Mac, Prefix, Rate};
+
+/// The whole cluster: the resolved content of one cluster file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cluster {
+    /// `[fabric] name`.
+    pub name: String,
+    /// The generator's kind and sizes; [`Kind::Explicit`] where everything is listed.
+    pub kind: Kind,
+    /// Switches in index order ([`SwitchId`]).
+    pub switches: Vec<Switch>,
+    /// Nodes in index order ([`NodeId`]).
+    pub nodes: Vec<Node>,
+    /// Switch-to-switch cables in index order ([`LinkId`]).
+    pub links: Vec<Link>,
+    /// `[routing]`.
+    pub routing: Routing,
+    /// `[vlans]`.
+    pub vlans: Vlans,
+    /// `[addressing]`.
+    pub addressing: Addressing,
+}
+
+/// What generated the fabric.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// An M-dimensional mesh of switches; switch k = x0 + N0 x1 + N0 N1 x2 ...
+    Mesh {
+        /// Switches per dimension, 1 to 6 entries, each at least 1.
+        dims: Vec<u32>,
+    },
+    /// An M-dimensional torus of switches, numbered like the mesh. Size 2 has one link.
+    Torus {
+        /// Switches per dimension, 1 to 6 entries, each at least 1.
+        dims: Vec<u32>,
+    },
+    /// Every switch cabled to every other.
+    Clique {
+        /// Ports per switch (N): N/2 nodes on each of N/2 + 1 switches.
+        ports: u32,
+    },
+    /// Switches, nodes and links are listed in the file.
+    Explicit,
+}
+
+/// One Ethernet switch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Switch {
+    /// Unique name.
+    pub name: String,
+    /// Number of ports; ports are numbered from 1.
+    pub ports: u32,
+    /// How many VLANs the switch can hold.
+    pub max_vlans: u32,
+    /// Independent or shared VLAN learning.
+    pub learning: Learning,
+    /// Largest frame in octets, header and FCS included (K9); default 1522.
+    pub max_frame: u32,
+    /// How spanning tree can be kept off our VLANs.
+    pub stp: Stp,
+    /// Entries of the forwarding database, where stated.
+    pub fdb_size: Option<u32>,
+    /// Ageing time of the forwarding database; default 300.
+    pub fdb_age_seconds: u32,
+    /// Parallel cables between the same two switches form one trunk.
+    pub lag: bool,
+}
+
+/// How a switch learns addresses (IEEE 802.1Q: independent or shared VLAN learning).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Learning {
+    /// One database per VLAN.
+    #[default]
+    Ivl,
+    /// One database for all VLANs.
+    Svl,
+}
+
+/// What the switch offers to keep spanning tree from blocking our trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Stp {
+    /// Spanning tree can be switched off.
+    #[default]
+    Off,
+    /// Multiple spanning tree: our VLANs go to an instance of their own.
+    Mstp,
+}
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Node {
+    /// Unique name.
+    pub name: String,
+    /// NICs in order.
+    pub nics: Vec<Nic>,
+    /// May other pairs' frames pass through this node?
+    pub transit: bool,
+    /// Does it route between the fabric and hosts outside the plan?
+    pub gateway: bool,
+}
+
+/// One network interface of a node, cabled to a switch port.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nic {
+    /// Interface name, `eth0`.
+    pub name: String,
+    /// MAC address; derived (locally administered) where the file gives none (K21).
+    pub mac: Mac,
+    /// Is `mac` derived, and so good for lab and planning only?
+    pub mac_derived: bool,
+    /// The switch it is cabled to.
+    pub switch: SwitchId,
+    /// The port on that switch, from 1.
+    pub port: u32,
+    /// Line rate.
+    pub rate: Rate,
+    /// IP MTU of the NIC; default 1500.
+    pub mtu: u32,
+}
+
+/// One switch-to-switch cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// One end.
+    pub a: Port,
+    /// The other end.
+    pub b: Port,
+    /// Line rate.
+    pub rate: Rate,
+}
+
+/// A port of a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Port {
+    /// The switch.
+    pub switch: SwitchId,
+    /// Port number from 1.
+    pub port: u32,
+}
+
+/// `[routing]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Routing {
+    /// The strategy that chooses trees and paths.
+    pub strategy: Strategy,
+    /// Paths per ordered pair, primary included; default 2.
+    pub paths: u32,
+    /// Refuse a plan whose channel dependency graph is cyclic.
+    pub lossless: bool,
+}
+
+/// The strategies of DESIGN section 4 that this version plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// One spanning tree, the one with the fewest average hops.
+    Stp,
+    /// Dimension-order routing (vlan-minimal-paths, Definitions 2.4, 2.6, 3.4, 3.6).
+    Dor,
+    /// Partial dimension-order routing (Definitions 2.5, 2.7, 3.5, 3.7).
+    Pdor,
+}
+
+/// `[vlans]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Vlans {
+    /// Inclusive ranges to allocate from, ascending; default 2-4094.
+    pub ranges: Vec<(u16, u16)>,
+    /// The untagged VLAN that gets the base tree (K3); `None`: pruned everywhere.
+    pub base: Option<u16>,
+}
+
+/// `[addressing]`: at most one IPv4 and one IPv6 prefix each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Addressing {
+    /// Where node addresses come from.
+    pub nodes: Vec<Prefix>,
+    /// Where NIC addresses come from.
+    pub nics: Vec<Prefix>,
+}
+
+impl Cluster {
+    /// The switch with this index.
+    #[must_use]
+    pub fn switch(&self, id: SwitchId) -> &Switch {
+        &self.switches[id.index()]
+    }
+
+    /// The node with this index.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The cable with this index.
+    #[must_use]
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.index()]
+    }
+
+    /// The node with this name.
+    #[must_use]
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|n| n.name == name).map(NodeId::from)
+    }
+
+    /// The switch with this name.
+    #[must_use]
+    pub fn switch_named(&self, name: &str) -> Option<SwitchId> {
+        self.switches.iter().position(|s| s.name == name).map(SwitchId::from)
+    }
+}
