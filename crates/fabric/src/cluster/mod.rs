@@ -5,5 +5,6 @@ mod generated;
 mod model;
 
 pub use model::{
-    Addressing, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy, Switch, Vlans,
+    Addressing, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy, Switch,
+    Vlans,
 };
