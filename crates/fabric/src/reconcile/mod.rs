@@ -5,10 +5,12 @@
 //! Everything names interfaces by name; only nexthop ids are numbers, chosen here so that an
 //! existing object is kept wherever its meaning is unchanged.
 
+mod object;
 mod observed;
 mod operation;
 mod wanted;
 
+pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute,
 };

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::wanted::{LinkKind, WantedRoute};
+use super::wanted::LinkKind;
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
@@ -51,8 +51,9 @@ pub enum Operation {
         key: String,
         /// New value.
         value: String,
-        /// Value found before; what undo writes back.
-        before: String,
+        /// Value found before, what undo writes back; `None` where the file comes into being with
+        /// an interface that an earlier operation creates.
+        before: Option<String>,
     },
     /// RTM_NEWADDR: /32 or /128, scope link for NIC addresses and global on the node interface,
     /// IFA_F_NOPREFIXROUTE, IPv6 with IFA_F_NODAD, IFA_PROTO 78 where the kernel has it.
@@ -118,10 +119,14 @@ pub enum Operation {
         dst: Prefix,
         /// Metric.
         metric: u32,
-        /// Source, MTU, MSS (the legs are for undo and display; the kernel gets `group`).
-        route: WantedRoute,
-        /// The group's id.
+        /// The group's id (RTA_NH_ID).
         group: u32,
+        /// RTA_PREFSRC; `None` only when undo restores a route that had none.
+        src: Option<IpAddr>,
+        /// RTAX_MTU; `None` as with `src`.
+        mtu: Option<u32>,
+        /// RTAX_ADVMSS; `None` as with `src`.
+        advmss: Option<u32>,
         /// Does a route of ours with this key exist (NLM_F_REPLACE)?
         replace: bool,
     },

@@ -1,0 +1,160 @@
+//! The names of kernel objects and the short text of operations.
+//!
+//! What `tresse diff`, `apply --dry-run` and error messages print. Owns no state.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Leg, Operation};
+use crate::units::Prefix;
+
+/// One kernel object, by the key that people know it by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "name", rename_all = "lowercase")]
+pub enum Object {
+    /// An interface.
+    Link(String),
+    /// A file below `/proc/sys`.
+    Sysctl(String),
+    /// An address of an interface.
+    Address(String, IpAddr),
+    /// A permanent neighbour of an interface.
+    Neighbour(String, IpAddr),
+    /// A nexthop object that exists or is about to.
+    Nexthop(u32),
+    /// A nexthop that is not there yet.
+    Leg(Leg),
+    /// A nexthop group.
+    Group(u32),
+    /// A route by destination and metric.
+    Route(Prefix, u32),
+}
+
+impl Object {
+    /// The kind as `tresse diff` prints it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Link(_) => "link",
+            Self::Sysctl(_) => "sysctl",
+            Self::Address(..) => "address",
+            Self::Neighbour(..) => "neighbour",
+            Self::Nexthop(_) | Self::Leg(_) => "nexthop",
+            Self::Group(_) => "group",
+            Self::Route(..) => "route",
+        }
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link(name) | Self::Sysctl(name) => f.write_str(name),
+            Self::Address(interface, address) | Self::Neighbour(interface, address) => {
+                write!(f, "{address} dev {interface}")
+            }
+            Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
+            Self::Leg(leg) => write!(f, "{leg}"),
+            Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
+        }
+    }
+}
+
+impl fmt::Display for Leg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "via {} dev {}", self.via, self.interface)?;
+        write_labels(f, &self.labels)
+    }
+}
+
+fn write_labels(f: &mut fmt::Formatter<'_>, labels: &[crate::id::Label]) -> fmt::Result {
+    for (i, label) in labels.iter().enumerate() {
+        write!(f, "{}{}", if i == 0 { " mpls " } else { "/" }, label.0)?;
+    }
+    Ok(())
+}
+
+impl Operation {
+    /// `add`, `change`, `replace`, `delete`, `up`, `down` or `write`.
+    #[must_use]
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::AddLink { .. } | Self::AddAddress { .. } | Self::AddNexthop { .. } => "add",
+            Self::ChangeLink { .. } => "change",
+            Self::SetLinkState { up: true, .. } => "up",
+            Self::SetLinkState { up: false, .. } => "down",
+            Self::WriteSysctl { .. } => "write",
+            Self::AddNeighbour { replace, .. }
+            | Self::AddGroup { replace, .. }
+            | Self::AddRoute { replace, .. } => {
+                if *replace {
+                    "replace"
+                } else {
+                    "add"
+                }
+            }
+            Self::DeleteLink { .. }
+            | Self::DeleteAddress { .. }
+            | Self::DeleteNeighbour { .. }
+            | Self::DeleteNexthop { .. }
+            | Self::DeleteRoute { .. } => "delete",
+        }
+    }
+
+    /// The object that it acts on.
+    #[must_use]
+    pub fn object(&self) -> Object {
+        match self {
+            Self::AddLink { name, .. }
+            | Self::ChangeLink { name, .. }
+            | Self::SetLinkState { name, .. }
+            | Self::DeleteLink { name } => Object::Link(name.clone()),
+            Self::WriteSysctl { key, .. } => Object::Sysctl(key.clone()),
+            Self::AddAddress { interface, address }
+            | Self::DeleteAddress { interface, address } => {
+                Object::Address(interface.clone(), *address)
+            }
+            Self::AddNeighbour { interface, address, .. }
+            | Self::DeleteNeighbour { interface, address } => {
+                Object::Neighbour(interface.clone(), *address)
+            }
+            Self::AddNexthop { id, .. } | Self::DeleteNexthop { id } => Object::Nexthop(*id),
+            Self::AddGroup { id, .. } => Object::Group(*id),
+            Self::AddRoute { dst, metric, .. } | Self::DeleteRoute { dst, metric } => {
+                Object::Route(*dst, *metric)
+            }
+        }
+    }
+
+    /// One short line: verb, kind, object and what it gets.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let object = self.object();
+        write!(f, "{} {} {object}", self.verb(), object.kind())?;
+        match self {
+            Self::AddLink { mtu, .. } | Self::ChangeLink { mtu, .. } => write!(f, " mtu {mtu}"),
+            Self::WriteSysctl { value, .. } => write!(f, " = {value}"),
+            Self::AddNeighbour { mac, .. } => write!(f, " lladdr {mac}"),
+            Self::AddNexthop { interface, via, labels, .. } => {
+                write!(f, " via {via} dev {interface}")?;
+                write_labels(f, labels)
+            }
+            Self::AddGroup { members, .. } => {
+                for (i, (id, weight)) in members.iter().enumerate() {
+                    write!(f, "{}{id:#x},{weight}", if i == 0 { " " } else { "/" })?;
+                }
+                Ok(())
+            }
+            Self::AddRoute { group, .. } => write!(f, " group {group:#x}"),
+            _ => Ok(()),
+        }
+    }
+}
