@@ -6,6 +6,11 @@
 
 pub mod cluster;
 pub mod id;
+pub mod path;
+pub mod plan;
 pub mod reconcile;
+pub mod routing;
 pub mod topology;
 pub mod units;
+pub mod verify;
+pub mod vlan;

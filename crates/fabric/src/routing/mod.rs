@@ -1,7 +1,7 @@
 //! Strategies: which VLAN trees exist and which of them each ordered pair of switches uses.
 
 mod dor;
-mod lines;
+pub(crate) mod lines;
 mod pdor;
 mod stp;
 

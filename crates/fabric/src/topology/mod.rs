@@ -1,4 +1,9 @@
 //! Shapes of fabrics: the generators of DESIGN section 3, and views of a
-//! [`Cluster`](crate::cluster::Cluster) that planning needs.
+//! [`Cluster`](crate::cluster::Cluster) that planning needs: coordinates and the switch graph.
 
 pub mod generate;
+mod graph;
+mod grid;
+
+pub use graph::{Channel, Graph};
+pub use grid::{Coordinates, Grid};

@@ -1,0 +1,265 @@
+//! The plan: the whole cluster's result (DESIGN sections 1 and 4).
+//!
+//! A plan is a pure function of cluster file and lock, and everything in it can be asked for one
+//! pair or one node alone: trees are built when first used, paths are computed, never stored.
+
+mod backup;
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use sha2::{Digest, Sha256};
+
+use crate::cluster::{Cluster, Nic};
+use crate::id::{NodeId, SwitchId, TreeId, Vid};
+use crate::path::{Path, Segment};
+use crate::routing::{self, Assignment, RoutingError};
+use crate::topology::{Channel, Graph, Grid};
+use crate::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
+
+/// Raised whenever the same input plans differently than before.
+const PLANNER: u32 = 1;
+
+/// A plan. See the module.
+#[derive(Debug)]
+pub struct Plan {
+    cluster: Cluster,
+    graph: Graph,
+    grid: Option<Grid>,
+    assignment: Assignment,
+    specs: Vec<TreeSpec>,
+    vids: Vec<Vid>,
+    built: Vec<OnceLock<Tree>>,
+    generation: String,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The strategy does not fit the fabric.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
+    /// Fewer VIDs in `[vlans] range` than trees.
+    #[error("the plan needs {needed} VIDs and [vlans] range has {room}: widen it")]
+    TooFewVids {
+        /// Trees in the plan.
+        needed: usize,
+        /// VIDs in the ranges.
+        room: usize,
+    },
+}
+
+impl Plan {
+    /// Plans `cluster`. O(trees) here; the rest is done when asked for.
+    ///
+    /// # Errors
+    /// [`PlanError`] where the strategy does not fit or VIDs run out.
+    pub fn build(cluster: Cluster) -> Result<Self, PlanError> {
+        let graph = Graph::new(&cluster);
+        let (specs, assignment) = Assignment::new(&cluster, &graph)?;
+        let mut plan = Self {
+            grid: routing::grid_of(&cluster.kind),
+            built: Vec::new(),
+            vids: Vec::new(),
+            generation: String::new(),
+            cluster,
+            graph,
+            assignment,
+            specs,
+        };
+        plan.reset_trees();
+        if plan.cluster.routing.paths > 1 {
+            let more = plan.backup_trees();
+            plan.specs.extend(more);
+            plan.reset_trees();
+        }
+        plan.vids = plan.allocate_vids()?;
+        plan.generation = plan.digest();
+        Ok(plan)
+    }
+
+    fn reset_trees(&mut self) {
+        self.built.resize_with(self.specs.len(), OnceLock::new);
+    }
+
+    fn allocate_vids(&self) -> Result<Vec<Vid>, PlanError> {
+        let ranges = &self.cluster.vlans.ranges;
+        let base = self.cluster.vlans.base;
+        let room = ranges.iter().map(|(a, b)| usize::from(b - a) + 1).sum();
+        let vids: Vec<_> = ranges
+            .iter()
+            .flat_map(|&(first, last)| first..=last)
+            .filter(|vid| Some(*vid) != base)
+            .take(self.specs.len())
+            .map(Vid)
+            .collect();
+        if vids.len() < self.specs.len() {
+            return Err(PlanError::TooFewVids { needed: self.specs.len(), room });
+        }
+        Ok(vids)
+    }
+
+    fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(PLANNER.to_be_bytes());
+        hash.update(serde_json::to_vec(&self.cluster).expect("a cluster is plain data"));
+        for (spec, vid) in self.specs.iter().zip(&self.vids) {
+            hash.update(format!("{} {vid}\n", spec.name));
+        }
+        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// The cluster that was planned.
+    #[must_use]
+    pub const fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Its switch graph.
+    #[must_use]
+    pub const fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The digest of the plan: 16 hexadecimal digits, equal on every node.
+    #[must_use]
+    pub fn generation(&self) -> &str {
+        &self.generation
+    }
+
+    /// All VLAN trees, in [`TreeId`] order.
+    #[must_use]
+    pub fn specs(&self) -> &[TreeSpec] {
+        &self.specs
+    }
+
+    /// The VID of a tree.
+    #[must_use]
+    pub fn vid(&self, tree: TreeId) -> Vid {
+        self.vids[tree.index()]
+    }
+
+    /// The tree of a VID.
+    #[must_use]
+    pub fn tree_of(&self, vid: Vid) -> Option<TreeId> {
+        self.vids.iter().position(|v| *v == vid).map(TreeId::from)
+    }
+
+    /// A tree, built when first asked for.
+    #[must_use]
+    pub fn tree(&self, id: TreeId) -> &Tree {
+        self.built[id.index()].get_or_init(|| {
+            self.try_tree(id).expect("strategies give spanning trees; `verify` tries each")
+        })
+    }
+
+    /// Builds a tree anew, reporting where it is not spanning.
+    pub(crate) fn try_tree(&self, id: TreeId) -> Result<Tree, TreeError> {
+        match (&self.specs[id.index()].shape, &self.grid) {
+            (Shape::Lines { center, order }, Some(grid)) => {
+                Ok(Tree::of_lines(grid, &self.graph, center, order))
+            }
+            (Shape::Lines { .. }, None) => unreachable!("lines exist on grids only"),
+            (Shape::Links(links), _) => {
+                let ends: Vec<_> = links
+                    .iter()
+                    .map(|&id| {
+                        let link = self.cluster.link(id);
+                        (id, link.a.switch.0, link.b.switch.0)
+                    })
+                    .collect();
+                Tree::of_links(&self.graph, &ends)
+            }
+        }
+    }
+
+    /// The tree that primary frames from switch `s` to switch `d` take.
+    #[must_use]
+    pub fn primary_tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
+        self.assignment.tree(s, d)
+    }
+
+    /// The NIC of a segment's sender.
+    #[must_use]
+    pub fn sender(&self, segment: &Segment) -> &Nic {
+        &self.cluster.node(segment.from).nics[segment.nic]
+    }
+
+    /// The NIC of a segment's receiver.
+    #[must_use]
+    pub fn receiver(&self, segment: &Segment) -> &Nic {
+        &self.cluster.node(segment.to).nics[segment.to_nic]
+    }
+
+    /// The channels that a segment crosses, onto the end of `channels`.
+    pub fn walk(&self, segment: &Segment, channels: &mut Vec<Channel>) {
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        self.tree(segment.tree).walk(&self.graph, s, d, channels);
+    }
+
+    /// Switch-to-switch links that a segment crosses.
+    #[must_use]
+    pub fn hops(&self, segment: &Segment) -> u32 {
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        self.tree(segment.tree).distance(s, d)
+    }
+
+    /// The primary's segment. Between nodes with several NICs: the pair of NICs with the fewest
+    /// hops, ties taken in turn by (src + dst) so that parallel fabrics share the load.
+    #[must_use]
+    pub fn primary(&self, src: NodeId, dst: NodeId) -> Segment {
+        let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
+        let make = |nic: usize, to_nic: usize| Segment {
+            from: src,
+            nic,
+            tree: self.primary_tree(a[nic].switch, b[to_nic].switch),
+            to: dst,
+            to_nic,
+        };
+        if a.len() == 1 && b.len() == 1 {
+            return make(0, 0);
+        }
+        let all = a.len() * b.len();
+        let mut best: Vec<Segment> = Vec::with_capacity(all);
+        let mut fewest = u32::MAX;
+        for i in 0..all {
+            let segment = make(i % a.len(), i / a.len());
+            let hops = self.hops(&segment);
+            if hops < fewest {
+                best.clear();
+                fewest = hops;
+            }
+            if hops == fewest {
+                best.push(segment);
+            }
+        }
+        best[(src.index() + dst.index()) % best.len()]
+    }
+
+    /// All paths from `src` to `dst`, by rank; never empty. `src` and `dst` differ.
+    #[must_use]
+    pub fn paths(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
+        let primary = self.primary(src, dst);
+        let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments: vec![primary] }];
+        for rank in 1..self.cluster.routing.paths {
+            let Some(segment) = self.backup(&paths) else { break };
+            paths.push(Path { src, dst, rank, weight: 0, segments: vec![segment] });
+        }
+        paths
+    }
+
+    /// Every ordered pair of different nodes, by source, then destination.
+    pub fn pairs(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
+        let n = self.cluster.nodes.len() as u32;
+        (0..n).flat_map(move |s| {
+            (0..n).filter(move |d| *d != s).map(move |d| (NodeId(s), NodeId(d)))
+        })
+    }
+
+    /// Trees in a role.
+    #[must_use]
+    pub fn count(&self, role: Role) -> usize {
+        self.specs.iter().filter(|s| s.role == role).count()
+    }
+}
