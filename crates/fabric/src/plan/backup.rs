@@ -57,7 +57,9 @@ impl Plan {
                         .iter()
                         .take(inner)
                         .map(|c| self.graph.head(*c))
-                        .chain(if same_nic && same_peer { &[][..] } else { &ends[..] }.iter().copied())
+                        .chain(
+                            if same_nic && same_peer { &[][..] } else { &ends[..] }.iter().copied(),
+                        )
                         .filter(|s| switches.contains(s))
                         .count();
                     let penalty = (

@@ -252,9 +252,8 @@ impl Plan {
     /// Every ordered pair of different nodes, by source, then destination.
     pub fn pairs(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         let n = self.cluster.nodes.len() as u32;
-        (0..n).flat_map(move |s| {
-            (0..n).filter(move |d| *d != s).map(move |d| (NodeId(s), NodeId(d)))
-        })
+        (0..n)
+            .flat_map(move |s| (0..n).filter(move |d| *d != s).map(move |d| (NodeId(s), NodeId(d))))
     }
 
     /// Trees in a role.

@@ -42,10 +42,8 @@ fn paper_example_pdor_mesh() {
 fn paper_example_dor_torus() {
     let plan = plan(&[4, 4], true, Strategy::Dor, 1);
     let names: Vec<_> = plan.specs().iter().map(|s| s.name.as_str()).collect();
-    let expected: Vec<String> = [1, 3]
-        .iter()
-        .flat_map(|ab| (0..4).map(move |y| format!("VL(-:{ab},{y})")))
-        .collect();
+    let expected: Vec<String> =
+        [1, 3].iter().flat_map(|ab| (0..4).map(move |y| format!("VL(-:{ab},{y})"))).collect();
     assert_eq!(names, expected);
     assert_eq!(
         route(&plan, (0, 0), (3, 2)),
@@ -105,9 +103,28 @@ fn vlan_counts_are_the_papers() {
 #[test]
 fn every_tree_spans_and_every_path_is_minimal() {
     let shapes: &[&[u32]] = &[
-        &[1], &[2], &[3], &[5], &[8], &[2, 2], &[3, 3], &[4, 4], &[5, 5], &[2, 5], &[5, 2], &[7, 3],
-        &[1, 4], &[4, 1], &[4, 4, 4], &[3, 2, 4], &[2, 4, 2], &[5, 4, 2], &[2, 2, 2, 2], &[3, 2, 2, 4],
-        &[2, 2, 2, 2, 2], &[2, 2, 2, 2, 2, 2],
+        &[1],
+        &[2],
+        &[3],
+        &[5],
+        &[8],
+        &[2, 2],
+        &[3, 3],
+        &[4, 4],
+        &[5, 5],
+        &[2, 5],
+        &[5, 2],
+        &[7, 3],
+        &[1, 4],
+        &[4, 1],
+        &[4, 4, 4],
+        &[3, 2, 4],
+        &[2, 4, 2],
+        &[5, 4, 2],
+        &[2, 2, 2, 2],
+        &[3, 2, 2, 4],
+        &[2, 2, 2, 2, 2],
+        &[2, 2, 2, 2, 2, 2],
     ];
     for &dims in shapes {
         for torus in [false, true] {
@@ -132,10 +149,8 @@ fn every_tree_spans_and_every_path_is_minimal() {
                 }
                 for (s, d) in plan.pairs() {
                     let segment = plan.primary(s, d);
-                    let want = grid.distance(
-                        plan.sender(&segment).switch,
-                        plan.receiver(&segment).switch,
-                    );
+                    let want =
+                        grid.distance(plan.sender(&segment).switch, plan.receiver(&segment).switch);
                     assert_eq!(plan.hops(&segment), want, "{dims:?} {torus} {strategy:?}");
                     let mut way = Vec::new();
                     plan.walk(&segment, &mut way);

@@ -44,7 +44,8 @@ impl Graph {
         }
         let mut of_link = vec![[u32::MAX; 2]; edges.len()];
         for (c, &(tail, head, link)) in channels.iter().enumerate() {
-            let side = usize::from(tail > head || (tail == head && of_link[link as usize][0] != u32::MAX));
+            let side =
+                usize::from(tail > head || (tail == head && of_link[link as usize][0] != u32::MAX));
             of_link[link as usize][side] = c as u32;
         }
         let reverse = channels
