@@ -1,0 +1,129 @@
+//! The errors that methods of `org.tresse.Node` answer with.
+//!
+//! `Display` by hand: zlink's derive copies the variants' attributes into a type of its own, where
+//! thiserror's `#[error]` means nothing.
+
+use std::fmt;
+
+use zlink::{ReplyError, introspect};
+
+use crate::types::{OperationLine, Problem};
+
+/// Why a method did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, ReplyError, introspect::ReplyError)]
+#[zlink(interface = "org.tresse.Node")]
+pub enum NodeError {
+    /// The cluster file or the lock is wrong.
+    BadCluster {
+        /// All of them, in order of place.
+        problems: Vec<Problem>,
+    },
+    /// This host is not in the plan, or is another node than before.
+    WrongNode {
+        /// Which NICs were looked for.
+        message: String,
+    },
+    /// The caller is neither root nor in group `tresse`.
+    NotPermitted {
+        /// The caller's user id.
+        uid: u32,
+    },
+    /// Another change is being made.
+    Busy {
+        /// What it is doing.
+        doing: String,
+    },
+    /// The kernel's state does not allow the plan; nothing was changed.
+    Refused {
+        /// The object in the way.
+        object: String,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// An operation failed and everything done before it was undone.
+    Failed {
+        /// The operation that failed.
+        failed: OperationLine,
+        /// The kernel's words.
+        message: String,
+        /// How many operations were undone.
+        undone: u32,
+    },
+    /// An operation failed and undoing failed too: the daemon goes on trying.
+    PartlyInstalled {
+        /// The operation that failed.
+        failed: OperationLine,
+        /// The kernel's words.
+        message: String,
+        /// What could not be undone.
+        left: Vec<OperationLine>,
+    },
+    /// The change would touch, or did touch, the way to this host (K19).
+    WouldLockOut {
+        /// The interface that carries management traffic.
+        interface: String,
+        /// What would have been done to it, or what changed.
+        message: String,
+    },
+    /// No apply waits for confirmation.
+    NothingToConfirm,
+    /// There is no previous plan.
+    NothingToRollBack,
+    /// There is no plan here.
+    NoPlan,
+    /// That VLAN is not fused here.
+    NotFused {
+        /// The VLAN identifier.
+        vid: u16,
+    },
+    /// The daemon's own files or the kernel interface failed.
+    Internal {
+        /// In words.
+        message: String,
+    },
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadCluster { problems } => {
+                write!(f, "the cluster file has {} problem(s)", problems.len())?;
+                problems.iter().try_for_each(|p| {
+                    if p.line == 0 {
+                        write!(f, "\n  {}", p.message)
+                    } else {
+                        write!(f, "\n  line {}, column {}: {}", p.line, p.column, p.message)
+                    }
+                })
+            }
+            Self::NotPermitted { uid } => {
+                write!(f, "user {uid} may not do this: be root or join group tresse")
+            }
+            Self::Busy { doing } => {
+                write!(f, "the daemon is {doing}: try again when it is done")
+            }
+            Self::Refused { object, message } => write!(f, "{object}: {message}"),
+            Self::Failed { failed, message, undone } => write!(
+                f,
+                "{} {} {}: {message}; the {undone} operations before it were undone",
+                failed.op, failed.kind, failed.object
+            ),
+            Self::PartlyInstalled { failed, message, left } => write!(
+                f,
+                "{} {} {}: {message}; {} operations could not be undone",
+                failed.op,
+                failed.kind,
+                failed.object,
+                left.len()
+            ),
+            Self::WouldLockOut { interface, message } => write!(f, "{interface}: {message}"),
+            Self::NothingToConfirm => f.write_str("no apply waits for confirmation"),
+            Self::NothingToRollBack => f.write_str("there is no previous plan to return to"),
+            Self::NoPlan => f.write_str("no plan is installed here"),
+            Self::NotFused { vid } => write!(f, "VLAN {vid} is not fused here"),
+            Self::WrongNode { message } | Self::Internal { message } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for NodeError {}

@@ -1,0 +1,110 @@
+//! What each method of `org.tresse.Node` takes and answers.
+
+use serde::{Deserialize, Serialize};
+use zlink::introspect::Type;
+
+use crate::types::{CounterLine, Event, FusedLine, OperationLine, PathLine, PendingLine};
+
+/// Answer of GetStatus.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
+pub struct Status {
+    /// Version of this answer's format: 1.
+    pub format: u32,
+    /// This node's name in the plan; null before the first plan.
+    pub node: Option<String>,
+    /// Digest of the plan in force; null before the first plan.
+    pub generation: Option<String>,
+    /// Does the kernel hold what the slice asks for, apart from `pending`?
+    pub in_sync: bool,
+    /// Wanted objects that wait for a carrier or for the proof of their VLAN.
+    pub pending: Vec<PendingLine>,
+    /// Differences found and not yet repaired.
+    pub drift: Vec<OperationLine>,
+    /// VLANs taken out of use.
+    pub fused: Vec<FusedLine>,
+    /// Destinations that are reached by their backup now.
+    pub backup: Vec<String>,
+    /// What forwards labelled frames here: `none`, `kernel` or `packet`.
+    pub engine: String,
+    /// What the daemon is doing: `idle`, `applying`, `rolling-back`, `withdrawing`, `failed`.
+    pub activity: String,
+    /// Seconds left to confirm the last apply; null where none is due.
+    pub confirm_seconds: Option<u32>,
+    /// Digest of the plan that rollback would return to.
+    pub previous: Option<String>,
+    /// VLANs whose canary is still out.
+    pub unproven: Vec<u16>,
+    /// The daemon's version.
+    pub version: String,
+    /// The last fault, in words; null where there is none.
+    pub fault: Option<String>,
+}
+
+/// Parameters of Apply.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ApplyRequest {
+    /// Text of the cluster file.
+    pub cluster: String,
+    /// Text of the lock, where there is one.
+    pub lock: Option<String>,
+    /// Answer the operations and do nothing.
+    pub dry_run: Option<bool>,
+    /// Roll back unless Confirm comes within this time.
+    pub confirm_seconds: Option<u32>,
+    /// Leave the management guard out (K19).
+    pub force: Option<bool>,
+    /// NICs to use although they have a master (K20).
+    pub force_interfaces: Option<Vec<String>>,
+}
+
+/// Answer of Apply and Rollback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct Applied {
+    /// Digest of the plan that is (or would be) in force.
+    pub generation: Option<String>,
+    /// Operations done (or to be done), in order.
+    pub operations: Vec<OperationLine>,
+    /// Objects that wait for a carrier or for the proof of their VLAN.
+    pub pending: Vec<PendingLine>,
+    /// Seconds left to confirm; null where nothing is armed.
+    pub confirm_seconds: Option<u32>,
+}
+
+/// Answer of Withdraw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct Withdrawn {
+    /// Operations done, in order.
+    pub operations: Vec<OperationLine>,
+}
+
+/// Answer of Diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct Difference {
+    /// Digest of the plan compared with.
+    pub generation: Option<String>,
+    /// What would have to be done; empty where the kernel is in sync.
+    pub operations: Vec<OperationLine>,
+    /// Objects that wait for a carrier or for the proof of their VLAN.
+    pub pending: Vec<PendingLine>,
+}
+
+/// Answer of ListPaths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
+pub struct PathList {
+    /// Paths from this node by (dst, rank).
+    pub paths: Vec<PathLine>,
+}
+
+/// Answer of GetCounters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct Counters {
+    /// By (name, object).
+    pub counters: Vec<CounterLine>,
+}
+
+/// One answer of Monitor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct MonitorReply {
+    /// The event; the first answer is `hello`, so that a watcher knows it is listening.
+    pub event: Event,
+}

@@ -1,0 +1,132 @@
+//! The named types of `org.tresse.Node`: lines that replies and events are made of.
+//!
+//! Field names are the JSON contract of DESIGN section 8; they are only ever added to.
+
+use serde::{Deserialize, Serialize};
+use zlink::introspect::CustomType;
+
+/// One kernel operation, done or to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct OperationLine {
+    /// `add`, `change` or `delete`.
+    pub op: String,
+    /// `link`, `address`, `neighbour`, `nexthop`, `group`, `route` or `sysctl`.
+    pub kind: String,
+    /// The object's name, as `ip` prints it.
+    pub object: String,
+    /// Why: what is wanted, or what was found instead.
+    pub why: String,
+}
+
+/// A wanted object that cannot be installed yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct PendingLine {
+    /// Kind of the object, as in OperationLine.
+    pub kind: String,
+    /// The object's name.
+    pub object: String,
+    /// What it waits for: a carrier, or the proof of its VLAN.
+    pub why: String,
+}
+
+/// A VLAN that this node has taken out of use (canary, K5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct FusedLine {
+    /// VLAN identifier.
+    pub vid: u16,
+    /// What was seen.
+    pub why: String,
+    /// The links of its tree, `s00-s01`: where to look for the fault.
+    pub links: Vec<String>,
+}
+
+/// One problem of a cluster file, lock or configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct Problem {
+    /// Line from 1; 0 where the problem has no place.
+    pub line: u32,
+    /// Column from 1; 0 where the problem has no place.
+    pub column: u32,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+/// One path from this node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomType)]
+pub struct PathLine {
+    /// Source node.
+    pub src: String,
+    /// Destination node.
+    pub dst: String,
+    /// 0 is the primary.
+    pub rank: u32,
+    /// Weight among siblings of the same rank.
+    pub weight: u32,
+    /// Is it as short as the fabric allows?
+    pub minimal: bool,
+    /// Switch-to-switch links crossed.
+    pub hops: u32,
+    /// Its segments, in order.
+    pub segments: Vec<SegmentLine>,
+    /// `active`, `standby`, `pending` or `fused` on this node.
+    pub state: String,
+}
+
+/// One segment of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct SegmentLine {
+    /// The node it leaves.
+    pub from: String,
+    /// The NIC it leaves by.
+    pub nic: String,
+    /// Its VLAN; null where it crosses no switch-to-switch link.
+    pub vlan: Option<u16>,
+    /// Switches crossed, in order.
+    pub switches: Vec<String>,
+    /// The node it ends at.
+    pub to: String,
+    /// The NIC it arrives at.
+    pub to_nic: String,
+}
+
+/// One counter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct CounterLine {
+    /// Name with its unit, `announcements_sent_total`.
+    pub name: String,
+    /// The object counted for (`eth0.100`), or empty.
+    pub object: String,
+    /// Value since the daemon started.
+    pub value: u64,
+}
+
+/// Something that happened in the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct Event {
+    /// Number since the daemon started; a gap means that this watcher was too slow.
+    pub seq: u64,
+    /// Milliseconds since the Unix epoch.
+    pub time_ms: u64,
+    /// `applied`, `confirmed`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`,
+    /// `unfused`, `resync`, `failed`.
+    pub kind: String,
+    /// The object concerned.
+    pub object: String,
+    /// In words.
+    pub message: String,
+    /// Must a person look?
+    pub alert: Alert,
+}
+
+/// How urgent an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+#[serde(rename_all = "lowercase")]
+#[zlink(rename_all = "lowercase")]
+pub enum Alert {
+    /// Normal operation.
+    Info,
+    /// Works, but degraded.
+    Warning,
+    /// A person must act.
+    Critical,
+}
