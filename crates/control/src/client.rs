@@ -194,9 +194,8 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn monitor(mut self) -> Result<Events, ClientError> {
-        let call =
-            Call::new(Method { method: "org.tresse.Node.Monitor", parameters: Nothing {} })
-                .set_more(true);
+        let call = Call::new(Method { method: "org.tresse.Node.Monitor", parameters: Nothing {} })
+            .set_more(true);
         let sent = self.runtime.block_on(self.connection.send_call(&call, vec![]));
         sent.map_err(|error| self.protocol(&error))?;
         Ok(Events { client: self, ended: false })
@@ -271,8 +270,7 @@ impl Iterator for Events {
             return None;
         }
         let Client { runtime, connection, .. } = &mut self.client;
-        let received =
-            runtime.block_on(connection.receive_reply::<MonitorReply, NodeError>());
+        let received = runtime.block_on(connection.receive_reply::<MonitorReply, NodeError>());
         let item = match received {
             Ok((Ok(reply), _)) => {
                 self.ended = reply.continues() != Some(true);
