@@ -1,0 +1,180 @@
+//! The guest's side: PID 1 of the virtual machine and the server of its channel.
+//!
+//! [`main`] is called by the program that serves as `/init`. As PID 1 it brings the machine up,
+//! starts itself once more as the server, and from then on only reaps orphans; when the server
+//! ends, it switches the machine off. Kept apart so that the server may wait for its own children
+//! and may crash without a kernel panic.
+
+mod exec;
+mod files;
+mod port;
+mod serve;
+
+pub(super) use serve::IDLE_PARAMETER;
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::kmod::{ModuleInitFlags, finit_module};
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::wait::wait;
+
+/// Never returns: as PID 1 it ends with the machine, else when the channel server ends.
+pub fn main() -> ! {
+    if std::process::id() != 1 {
+        let error = serve::serve();
+        eprintln!("guest: server ended: {error}");
+        std::process::exit(1);
+    }
+    if let Err(error) = bring_up().and_then(|()| run_server()) {
+        eprintln!("guest: {error}");
+    }
+    power_off()
+}
+
+/// Writes what is dirty and switches off.
+fn power_off() -> ! {
+    nix::unistd::sync();
+    let Err(errno) = reboot(RebootMode::RB_POWER_OFF);
+    eprintln!("guest: power off: {errno}");
+    std::process::exit(1)
+}
+
+fn bring_up() -> io::Result<()> {
+    for (kind, at) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
+        mount_new(kind, at, None)?;
+    }
+    load_boot_modules()?;
+    for (directory, kind) in [("/ro", None), ("/rw", Some("tmpfs")), ("/new", None)] {
+        fs::create_dir_all(directory)?;
+        if let Some(kind) = kind {
+            mount_new(kind, directory, None)?;
+        }
+    }
+    wait_for(Path::new(ROOT_DISK))?;
+    mount(Some(ROOT_DISK), "/ro", Some("squashfs"), MsFlags::MS_RDONLY, None::<&str>)
+        .map_err(|e| named("mount the userland", e))?;
+    fs::create_dir_all("/rw/upper")?;
+    fs::create_dir_all("/rw/work")?;
+    mount_new("overlay", "/new", Some("lowerdir=/ro,upperdir=/rw/upper,workdir=/rw/work"))?;
+    switch_root()?;
+    for (kind, at) in MOUNTS {
+        mount_new(kind, at, None)?;
+    }
+    fs::write("/proc/sys/kernel/hostname", "tresse-vm")?;
+    for (directory, target) in [("/dev/fd", "/proc/self/fd"), ("/var/run", "/run")] {
+        if !Path::new(directory).exists() {
+            std::os::unix::fs::symlink(target, directory)?;
+        }
+    }
+    // Not fatal: a program that needs one of them says so better than this could.
+    for (program, args) in [("ip", &["link", "set", "lo", "up"][..]), ("modprobe", MODULES)] {
+        if !Command::new(program).args(args).env_clear().envs(ENV).status()?.success() {
+            eprintln!("guest: {program} {args:?} failed");
+        }
+    }
+    Ok(())
+}
+
+/// Moves the mounts and makes `/new` the root of this and all later processes.
+fn switch_root() -> io::Result<()> {
+    for at in ["/proc", "/sys", "/dev"] {
+        move_mount(at, &format!("/new{at}"))?;
+    }
+    std::env::set_current_dir("/new")?;
+    move_mount(".", "/")?;
+    nix::unistd::chroot(".").map_err(|e| named("chroot", e))?;
+    std::env::set_current_dir("/")
+}
+
+fn run_server() -> io::Result<()> {
+    let server = Command::new("/proc/self/exe")
+        .args(std::env::args_os().skip(1))
+        .arg0("tresse-guest")
+        .env_clear()
+        .envs(ENV)
+        .spawn()?;
+    loop {
+        match wait() {
+            Ok(status) if status.pid().is_some_and(|p| p.as_raw() as u32 == server.id()) => {
+                return Err(io::Error::other(format!("server ended: {status:?}")));
+            }
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(named("wait", errno)),
+        }
+    }
+}
+
+fn load_boot_modules() -> io::Result<()> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir("/modules")? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    for path in paths {
+        match finit_module(fs::File::open(&path)?, c"", ModuleInitFlags::empty()) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(named(&path.to_string_lossy(), errno)),
+        }
+    }
+    Ok(())
+}
+
+fn wait_for(path: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !path.exists() {
+        if Instant::now() > deadline {
+            return Err(io::Error::other(format!("no {} after 10 s", path.display())));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn mount_new(kind: &str, at: &str, options: Option<&str>) -> io::Result<()> {
+    fs::create_dir_all(at)?;
+    match mount(Some(kind), at, Some(kind), MsFlags::empty(), options) {
+        // The kernel has mounted it by itself, or was built without it.
+        Ok(()) | Err(Errno::EBUSY | Errno::ENODEV) => Ok(()),
+        Err(errno) => Err(named(&format!("mount {kind} on {at}"), errno)),
+    }
+}
+
+fn move_mount(from: &str, to: &str) -> io::Result<()> {
+    mount(Some(from), to, None::<&str>, MsFlags::MS_MOVE, None::<&str>)
+        .map_err(|e| named(&format!("move {from} to {to}"), e))
+}
+
+fn named(what: &str, errno: Errno) -> io::Error {
+    io::Error::other(format!("{what}: {errno}"))
+}
+
+const ROOT_DISK: &str = "/dev/vda";
+const MOUNTS: &[(&str, &str)] = &[
+    ("tmpfs", "/run"),
+    ("tmpfs", "/tmp"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/dev/shm"),
+    ("cgroup2", "/sys/fs/cgroup"),
+    ("bpf", "/sys/fs/bpf"),
+    ("tracefs", "/sys/kernel/tracing"),
+];
+/// Loaded at start because nothing asks for them by a name the kernel resolves, or because a
+/// first use should not pay for the load; all others are loaded on demand.
+const MODULES: &[&str] = &[
+    "-a", "8021q", "bridge", "veth", "dummy", "tun", "mpls_router", "mpls_iptunnel", "mpls_gso",
+];
+/// Environment of every program in the guest.
+const ENV: [(&str, &str); 5] = [
+    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("HOME", "/root"),
+    ("LANG", "C.UTF-8"),
+    ("TERM", "dumb"),
+    ("TRESSE_VM", "1"),
+];

@@ -1,0 +1,109 @@
+//! The server: hands every port with a client to a thread, and switches off after idle time.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::port::{Port, SessionEnd};
+use super::{exec, files, power_off};
+use crate::vm::wire::{Reply, Request};
+
+/// Serves until the machine is switched off; returns only the reason why it cannot.
+pub fn serve() -> io::Error {
+    match run() {
+        Err(error) => error,
+    }
+}
+
+fn run() -> io::Result<Infallible> {
+    let idle_limit = idle_limit();
+    let mut idle = Port::all()?;
+    let ports = idle.len();
+    let (back, returned) = mpsc::channel();
+    let mut last_use = Instant::now();
+    eprintln!("guest: serving {ports} ports");
+    loop {
+        idle.extend(returned.try_iter());
+        for port in idle.extract_if(.., |port| port.has_client()) {
+            let back = back.clone();
+            std::thread::spawn(move || {
+                // The receiver lives as long as the server.
+                let _ = back.send(session(port));
+            });
+        }
+        if idle.len() < ports {
+            last_use = Instant::now();
+        } else if idle_limit.is_some_and(|limit| last_use.elapsed() > limit) {
+            eprintln!("guest: idle, switching off");
+            power_off();
+        }
+        // The kernel tells of a new client only by a signal; a look at 16 ports costs 30 us.
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Serves one client after another until none is left; gives the port back.
+fn session(mut port: Port) -> Port {
+    let end = loop {
+        match port.welcome().and_then(|()| requests(&mut port)) {
+            Err(SessionEnd::Frame(_)) => {}
+            Err(end) => break end,
+            Ok(never) => match never {},
+        }
+    };
+    if !matches!(end, SessionEnd::Gone) {
+        eprintln!("guest: session: {end}");
+    }
+    port.reset();
+    port
+}
+
+fn requests(port: &mut Port) -> Result<Infallible, SessionEnd> {
+    loop {
+        let (request, _) = port.receive()?;
+        match request {
+            Request::Exec { argv, env, cwd, stdin } => {
+                exec::exec(port, &exec::Program { argv, env, cwd, stdin })?;
+            }
+            Request::Put { path, mode, size_bytes } => {
+                let outcome = files::put(port, &path, mode, size_bytes)?;
+                answer(port, outcome)?;
+            }
+            Request::Get { path } => {
+                let outcome = files::get(port, &path)?;
+                answer(port, outcome)?;
+            }
+            Request::Stat { path } => {
+                let outcome = fs::metadata(&path).map(drop);
+                answer(port, outcome.map_err(|e| format!("{path}: {e}")))?;
+            }
+            Request::Ping => port.send(&Reply::Done, &[])?,
+            Request::Poweroff => {
+                port.send(&Reply::Done, &[])?;
+                power_off();
+            }
+            // Meant for a program or a file that has ended meanwhile.
+            Request::Stdin | Request::Signal { .. } | Request::Data => {}
+        }
+    }
+}
+
+fn answer(port: &mut Port, outcome: Result<(), String>) -> Result<(), SessionEnd> {
+    match outcome {
+        Ok(()) => port.send(&Reply::Done, &[]),
+        Err(message) => port.send(&Reply::Failed { message }, &[]),
+    }
+}
+
+/// From the kernel command line; none when it is absent or zero.
+fn idle_limit() -> Option<Duration> {
+    let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let seconds = line.split_whitespace().find_map(|word| word.strip_prefix(IDLE_PARAMETER))?;
+    seconds.parse().ok().filter(|s| *s > 0).map(Duration::from_secs)
+}
+
+/// Kernel parameter that carries the idle limit in seconds.
+pub const IDLE_PARAMETER: &str = "tresse.idle=";
+const LOOK: Duration = Duration::from_millis(15);

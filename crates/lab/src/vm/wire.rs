@@ -1,0 +1,251 @@
+//! The language spoken between a host process and the guest over one virtio-serial port.
+//!
+//! Owns the frames and their headers; never touches a descriptor. One connection carries one
+//! client and one request at a time; concurrency comes from the number of ports.
+//!
+//! A connection opens with a greeting, because a serial port has no notion of a session and may
+//! hold the remains of an earlier client. Both ends throw bytes away until they see it:
+//!
+//! | offset | bytes | field | byte order |
+//! |---|---|---|---|
+//! | 0 | 8 | [`HELLO`] (client to guest) or [`WELCOME`] (guest to client) | |
+//! | 8 | 8 | nonce chosen by the client, echoed by the guest | opaque |
+//! | 16 | 4 | protocol [`VERSION`] of the speaker | little endian |
+//!
+//! Then frames, both ways:
+//!
+//! | offset | bytes | field | byte order |
+//! |---|---|---|---|
+//! | 0 | 4 | header length h, 1 to [`MAX_HEADER_BYTES`] | little endian |
+//! | 4 | 4 | payload length p, 0 to [`MAX_PAYLOAD_BYTES`] | little endian |
+//! | 8 | h | header: a [`Request`] or a [`Reply`] as JSON | |
+//! | 8 + h | p | payload: raw bytes | |
+//!
+//! The greeting read as a frame names an oversized header, so a guest that missed a change of
+//! clients sees an error at the next frame boundary and searches for the greeting again.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What a client asks of the guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Request {
+    /// Run a program; answered by [`Reply::Stdout`], [`Reply::Stderr`] and at last [`Reply::Exit`].
+    Exec {
+        /// Program and arguments; the program is looked up in `PATH`.
+        argv: Vec<String>,
+        /// Variables added to the guest's small default environment.
+        env: Vec<(String, String)>,
+        /// Working directory, `/root` when absent.
+        cwd: Option<String>,
+        /// Whether [`Request::Stdin`] frames follow; otherwise standard input is `/dev/null`.
+        stdin: bool,
+    },
+    /// Payload for the running program's standard input; an empty payload ends it.
+    Stdin,
+    /// A signal for the running program's process group.
+    Signal {
+        /// Linux signal number.
+        number: i32,
+    },
+    /// Create or replace a file; its bytes follow in [`Request::Data`] frames.
+    Put {
+        /// Absolute path; missing parent directories are made.
+        path: String,
+        /// Permission bits.
+        mode: u32,
+        /// Number of bytes that follow.
+        size_bytes: u64,
+    },
+    /// Payload of a file under way.
+    Data,
+    /// Read a file; answered by [`Reply::Data`] frames and [`Reply::Done`].
+    Get {
+        /// Absolute path.
+        path: String,
+    },
+    /// Answered by [`Reply::Done`].
+    Ping,
+    /// Whether a path exists; answered by [`Reply::Done`] or [`Reply::Failed`].
+    Stat {
+        /// Absolute path.
+        path: String,
+    },
+    /// Switch the machine off; answered by [`Reply::Done`] first.
+    Poweroff,
+}
+
+/// What the guest answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reply {
+    /// Payload from the program's standard output.
+    Stdout,
+    /// Payload from the program's standard error.
+    Stderr,
+    /// The program took (or will never take) this many bytes of input: the client may send more.
+    Taken {
+        /// Bytes of [`Request::Stdin`] payload.
+        bytes: u64,
+    },
+    /// The program ended.
+    Exit {
+        /// Exit code; 128 plus the signal number when a signal ended it.
+        code: i32,
+    },
+    /// Payload of a file under way.
+    Data,
+    /// The request was carried out.
+    Done,
+    /// The request failed; the session goes on.
+    Failed {
+        /// The reason, in lower case, naming the object.
+        message: String,
+    },
+}
+
+/// Why bytes could not be made into a frame or a frame into bytes.
+#[derive(Debug, Error)]
+pub enum FrameError {
+    /// A length field beyond its limit.
+    #[error("{part} of {bytes} bytes, expected {min} to {max}")]
+    Size {
+        /// `header` or `payload`.
+        part: &'static str,
+        /// The length announced.
+        bytes: usize,
+        /// Least length.
+        min: usize,
+        /// Greatest length.
+        max: usize,
+    },
+    /// The stream ended inside a frame.
+    #[error("stream ended {bytes} bytes into a frame")]
+    Truncated {
+        /// Bytes of the unfinished frame.
+        bytes: usize,
+    },
+    /// A header that is not the JSON expected.
+    #[error("header is not one this side knows")]
+    Header(#[from] serde_json::Error),
+}
+
+/// One frame as bytes.
+pub fn encode<H: Serialize>(header: &H, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let header = serde_json::to_vec(header)?;
+    check_sizes(header.len(), payload.len())?;
+    let mut frame = Vec::with_capacity(PREFIX_BYTES + header.len() + payload.len());
+    frame.extend_from_slice(&(header.len() as u32).to_le_bytes());
+    frame.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    frame.extend_from_slice(&header);
+    frame.extend_from_slice(payload);
+    Ok(frame)
+}
+
+/// Cuts a byte stream into greetings and frames.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Decoder {
+    /// Adds bytes as they arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.start > 0 && self.start >= self.bytes.len() / 2 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, `None` until it has arrived. After an error only
+    /// [`Decoder::greeting`] makes sense.
+    pub fn frame<H: DeserializeOwned>(&mut self) -> Result<Option<(H, Vec<u8>)>, FrameError> {
+        let rest = &self.bytes[self.start..];
+        let (Some(header_bytes), Some(payload_bytes)) = (u32_at(rest, 0), u32_at(rest, 4)) else {
+            return Ok(None);
+        };
+        let (header_bytes, payload_bytes) = (header_bytes as usize, payload_bytes as usize);
+        check_sizes(header_bytes, payload_bytes)?;
+        let payload_at = PREFIX_BYTES + header_bytes;
+        let end = payload_at + payload_bytes;
+        if rest.len() < end {
+            return Ok(None);
+        }
+        let header = serde_json::from_slice(&rest[PREFIX_BYTES..payload_at])?;
+        let payload = rest[payload_at..end].to_vec();
+        self.start += end;
+        Ok(Some((header, payload)))
+    }
+
+    /// Discards bytes up to the next greeting with this magic; its nonce and version.
+    pub fn greeting(&mut self, magic: &[u8; 8]) -> Option<(u64, u32)> {
+        let rest = &self.bytes[self.start..];
+        let Some(at) = rest.windows(magic.len()).position(|w| w == magic) else {
+            self.start = self.bytes.len() - rest.len().min(magic.len() - 1);
+            return None;
+        };
+        self.start += at;
+        let found = self.bytes.get(self.start + 8..self.start + GREETING_BYTES)?;
+        let nonce = u64::from(u32_at(found, 0)?) | (u64::from(u32_at(found, 4)?) << 32);
+        let version = u32_at(found, 8)?;
+        self.start += GREETING_BYTES;
+        Some((nonce, version))
+    }
+
+    /// To be called at the end of the stream: an error if it ended inside a frame.
+    pub fn finish(&self) -> Result<(), FrameError> {
+        match self.bytes.len() - self.start {
+            0 => Ok(()),
+            bytes => Err(FrameError::Truncated { bytes }),
+        }
+    }
+}
+
+/// A greeting as bytes.
+pub fn greeting(magic: &[u8; 8], nonce: u64) -> [u8; GREETING_BYTES] {
+    let mut bytes = [0; GREETING_BYTES];
+    bytes[..8].copy_from_slice(magic);
+    bytes[8..16].copy_from_slice(&nonce.to_le_bytes());
+    bytes[16..].copy_from_slice(&VERSION.to_le_bytes());
+    bytes
+}
+
+fn check_sizes(header: usize, payload: usize) -> Result<(), FrameError> {
+    for (part, bytes, min, max) in [
+        ("header", header, 1, MAX_HEADER_BYTES),
+        ("payload", payload, 0, MAX_PAYLOAD_BYTES),
+    ] {
+        if bytes < min || bytes > max {
+            return Err(FrameError::Size { part, bytes, min, max });
+        }
+    }
+    Ok(())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at + 4)?;
+    Some(u32::from_le_bytes(four.try_into().ok()?))
+}
+
+/// Opens a connection, client to guest.
+pub const HELLO: &[u8; 8] = b"TRESSEhi";
+/// Opens a connection, guest to client.
+pub const WELCOME: &[u8; 8] = b"TRESSEok";
+/// Raised with every change to this file that an older guest would misunderstand.
+pub const VERSION: u32 = 1;
+/// Largest header: an argument list and an environment.
+pub const MAX_HEADER_BYTES: usize = 1 << 20;
+/// Largest payload.
+pub const MAX_PAYLOAD_BYTES: usize = 1 << 20;
+/// Input a client may send ahead of [`Reply::Taken`].
+pub const STDIN_WINDOW_BYTES: u64 = 256 << 10;
+/// Length of a greeting.
+pub const GREETING_BYTES: usize = 20;
+const PREFIX_BYTES: usize = 8;
+
+#[cfg(test)]
+mod tests;
