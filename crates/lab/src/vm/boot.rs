@@ -181,8 +181,7 @@ fn qemu(dir: &Path, image: &Image, options: &Options, accel: &str) -> Command {
         .args(["-append", &line, "-drive", &drive, "-device", "virtio-blk-pci,drive=root"])
         .args(["-device", "virtio-serial-pci,max_ports=31"]);
     for port in 0..PORTS {
-        let chardev =
-            format!("socket,id=c{port},{},server=on,wait=off", socket_option(dir, port));
+        let chardev = format!("socket,id=c{port},{},server=on,wait=off", socket_option(dir, port));
         let device = format!("virtserialport,chardev=c{port},name={PORT_PREFIX}{port}");
         qemu.args(["-chardev", &chardev, "-device", &device]);
     }

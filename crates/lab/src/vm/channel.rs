@@ -35,7 +35,9 @@ pub enum ChannelError {
         seconds: u64,
     },
     /// The guest was started by another version of this program.
-    #[error("the running virtual machine speaks protocol {found}, expected {VERSION}: stop it first")]
+    #[error(
+        "the running virtual machine speaks protocol {found}, expected {VERSION}: stop it first"
+    )]
     Version {
         /// The guest's version.
         found: u32,

@@ -135,7 +135,9 @@ impl Vm {
                 return Err(RequestError::Timeout { program, seconds });
             }
             let ready = wait(&channel, feed.wants_descriptor(), signals.as_ref(), left)?;
-            if ready.signal && let Some(signals) = &signals {
+            if ready.signal
+                && let Some(signals) = &signals
+            {
                 signals.pass_on(&mut channel)?;
             }
             if ready.stdin {
@@ -312,8 +314,7 @@ impl Signals {
             .thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)
             .map_err(|e| at(name)(e.into()))?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
-        let descriptor =
-            SignalFd::with_flags(&set, flags).map_err(|e| at(name)(e.into()))?;
+        let descriptor = SignalFd::with_flags(&set, flags).map_err(|e| at(name)(e.into()))?;
         Ok(Self { descriptor, before })
     }
 

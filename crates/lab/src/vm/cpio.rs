@@ -58,8 +58,7 @@ impl Archive {
         self.entries += 1;
         let size = bytes.len() as u32;
         let name_size = path.len() as u32 + 1;
-        let fields =
-            [self.entries, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name_size, 0];
+        let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {
             self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());

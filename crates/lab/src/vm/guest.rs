@@ -167,9 +167,8 @@ const MOUNTS: &[(&str, &str)] = &[
 ];
 /// Loaded at start because nothing asks for them by a name the kernel resolves, or because a
 /// first use should not pay for the load; all others are loaded on demand.
-const MODULES: &[&str] = &[
-    "-a", "8021q", "bridge", "veth", "dummy", "tun", "mpls_router", "mpls_iptunnel", "mpls_gso",
-];
+const MODULES: &[&str] =
+    &["-a", "8021q", "bridge", "veth", "dummy", "tun", "mpls_router", "mpls_iptunnel", "mpls_gso"];
 /// Environment of every program in the guest.
 const ENV: [(&str, &str); 5] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),

@@ -186,7 +186,9 @@ fn prepare_modules(boot: &Path, kernel: &str) -> Result<(), ImageError> {
     if !modules.exists() {
         return Err(ImageError::Kernel { path: modules, what: "module tree" });
     }
-    run(Command::new("find").arg(&modules).args(["-name", "*.ko.xz", "-exec", "xz", "-d", "{}", "+"]))?;
+    run(Command::new("find")
+        .arg(&modules)
+        .args(["-name", "*.ko.xz", "-exec", "xz", "-d", "{}", "+"]))?;
     run(Command::new("depmod").env("PATH", ADMIN_PATH).arg("-b").arg(boot).arg(kernel))?;
     Ok(())
 }
@@ -257,7 +259,8 @@ const KERNEL: &str = "vmlinuz";
 const MODULES: &str = "modules.cpio";
 const ROOT: &str = "root.squashfs";
 const ADMIN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const BOOT_MODULES: &[&str] = &["virtio_pci", "virtio_blk", "virtio_console", "squashfs", "overlay"];
+const BOOT_MODULES: &[&str] =
+    &["virtio_pci", "virtio_blk", "virtio_console", "squashfs", "overlay"];
 /// `usr-is-merged` keeps Perl out.
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
@@ -267,8 +270,12 @@ const PACKAGES: &[&str] = &[
     "ethtool", "nftables", "socat", "strace", "jq", "python3", "openvswitch-switch",
 ];
 const LEFT_OUT: &[&str] = &[
-    "usr/share/doc/*", "usr/share/man/*", "usr/share/locale/*", "usr/share/info/*",
-    "usr/share/lintian/*", "var/cache/*",
+    "usr/share/doc/*",
+    "usr/share/man/*",
+    "usr/share/locale/*",
+    "usr/share/info/*",
+    "usr/share/lintian/*",
+    "var/cache/*",
 ];
 const FILES: &[(&str, &str)] = &[
     (

@@ -215,10 +215,9 @@ pub fn greeting(magic: &[u8; 8], nonce: u64) -> [u8; GREETING_BYTES] {
 }
 
 fn check_sizes(header: usize, payload: usize) -> Result<(), FrameError> {
-    for (part, bytes, min, max) in [
-        ("header", header, 1, MAX_HEADER_BYTES),
-        ("payload", payload, 0, MAX_PAYLOAD_BYTES),
-    ] {
+    for (part, bytes, min, max) in
+        [("header", header, 1, MAX_HEADER_BYTES), ("payload", payload, 0, MAX_PAYLOAD_BYTES)]
+    {
         if bytes < min || bytes > max {
             return Err(FrameError::Size { part, bytes, min, max });
         }

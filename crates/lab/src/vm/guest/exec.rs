@@ -201,7 +201,8 @@ impl Running {
         let deadline = Instant::now() + LAST_WORDS;
         while !self.outputs.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
-            let ready = self.wait(port, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
+            let ready =
+                self.wait(port, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
             if !ready.outputs.contains(&true) && left.is_zero() {
                 break;
             }
