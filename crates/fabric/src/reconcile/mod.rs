@@ -8,6 +8,7 @@
 mod object;
 mod observed;
 mod operation;
+mod pairs;
 mod wanted;
 
 pub use object::Object;

@@ -16,13 +16,16 @@ pub struct Observed {
     /// All interfaces by name.
     pub links: BTreeMap<String, ObservedLink>,
     /// All addresses of all interfaces, by (interface, address).
+    #[serde(with = "super::pairs")]
     pub addresses: BTreeMap<(String, IpAddr), ObservedAddress>,
     /// Permanent neighbours by (interface, address), ours and foreign.
+    #[serde(with = "super::pairs")]
     pub neighbours: BTreeMap<(String, IpAddr), ObservedNeighbour>,
     /// All nexthop objects and groups by id.
     pub nexthops: BTreeMap<u32, ObservedNexthop>,
     /// Unicast routes of the main table by (destination, metric), ours and foreign; several
     /// foreign routes with the same key are kept once, ours wins.
+    #[serde(with = "super::pairs")]
     pub routes: BTreeMap<(Prefix, u32), ObservedRoute>,
     /// Present values of the sysctls that were asked for; absent where the file does not exist.
     pub sysctls: BTreeMap<String, String>,

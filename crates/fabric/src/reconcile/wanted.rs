@@ -16,8 +16,10 @@ pub struct Wanted {
     /// (interface, address), each a /32 or /128 without prefix route (K2).
     pub addresses: BTreeSet<(String, IpAddr)>,
     /// Permanent neighbours by (interface, address).
+    #[serde(with = "super::pairs")]
     pub neighbours: BTreeMap<(String, IpAddr), WantedNeighbour>,
     /// Routes by (destination, metric).
+    #[serde(with = "super::pairs")]
     pub routes: BTreeMap<(Prefix, u32), WantedRoute>,
     /// Path below `/proc/sys` (`net/ipv4/conf/eth0.100/rp_filter`, with `/` inside an interface
     /// name impossible and `.` kept) to value.
