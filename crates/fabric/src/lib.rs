@@ -4,12 +4,14 @@
 //! Owns no socket, file, clock, environment, log or thread of its own. Values in, values out.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod cluster;
 pub mod id;
 pub mod path;
 pub mod plan;
 pub mod reconcile;
 pub mod routing;
+pub mod slice;
 pub mod topology;
 pub mod units;
 pub mod verify;

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
+use crate::address::{self, AddressError, Addresses};
 use crate::cluster::{Cluster, Nic};
 use crate::id::{NodeId, SwitchId, TreeId, Vid};
 use crate::path::{Path, Segment};
@@ -30,8 +31,11 @@ pub struct Plan {
     assignment: Assignment,
     specs: Vec<TreeSpec>,
     vids: Vec<Vid>,
+    addresses: Addresses,
     built: Vec<OnceLock<Tree>>,
     generation: String,
+    /// Do all switches take frames of one size? Then no path has to be walked for its MTU.
+    uniform_frames: bool,
 }
 
 /// Why there is no plan.
@@ -40,6 +44,9 @@ pub enum PlanError {
     /// The strategy does not fit the fabric.
     #[error(transparent)]
     Routing(#[from] RoutingError),
+    /// A prefix is too small.
+    #[error(transparent)]
+    Address(#[from] AddressError),
     /// Fewer VIDs in `[vlans] range` than trees.
     #[error("the plan needs {needed} VIDs and [vlans] range has {room}: widen it")]
     TooFewVids {
@@ -62,7 +69,12 @@ impl Plan {
             grid: routing::grid_of(&cluster.kind),
             built: Vec::new(),
             vids: Vec::new(),
+            addresses: address::assign(&cluster)?,
             generation: String::new(),
+            uniform_frames: cluster
+                .switches
+                .windows(2)
+                .all(|pair| pair[0].max_frame == pair[1].max_frame),
             cluster,
             graph,
             assignment,
@@ -107,6 +119,7 @@ impl Plan {
         for (spec, vid) in self.specs.iter().zip(&self.vids) {
             hash.update(format!("{} {vid}\n", spec.name));
         }
+        hash.update(format!("{:?}", self.addresses));
         hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
     }
 
@@ -138,6 +151,12 @@ impl Plan {
     #[must_use]
     pub fn vid(&self, tree: TreeId) -> Vid {
         self.vids[tree.index()]
+    }
+
+    /// All addresses.
+    #[must_use]
+    pub const fn addresses(&self) -> &Addresses {
+        &self.addresses
     }
 
     /// The tree of a VID.
@@ -172,6 +191,48 @@ impl Plan {
                 Tree::of_links(&self.graph, &ends)
             }
         }
+    }
+
+    /// Digest of a tree's links: 16 hexadecimal digits. A VID whose digest changes is a new tree.
+    #[must_use]
+    pub fn tree_digest(&self, id: TreeId) -> String {
+        let mut hash = Sha256::new();
+        match &self.specs[id.index()].shape {
+            Shape::Lines { center, order } => {
+                hash.update(format!("{:?} {center:?} {order:?}", self.cluster.kind));
+            }
+            Shape::Links(links) => {
+                for &id in links {
+                    let link = self.cluster.link(id);
+                    for port in [link.a, link.b] {
+                        hash.update(&self.cluster.switch(port.switch).name);
+                        hash.update([0]);
+                        hash.update(port.port.to_be_bytes());
+                    }
+                }
+            }
+        }
+        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header
+    /// and FCS and 4 of tag.
+    #[must_use]
+    pub fn nic_mtu(&self, nic: &Nic) -> u32 {
+        nic.mtu.min(self.cluster.switch(nic.switch).max_frame.saturating_sub(18 + 4))
+    }
+
+    /// The IP MTU of a segment: the smallest NIC and switch on the way.
+    #[must_use]
+    pub fn mtu(&self, segment: &Segment) -> u32 {
+        let ends = self.nic_mtu(self.sender(segment)).min(self.nic_mtu(self.receiver(segment)));
+        if self.uniform_frames {
+            return ends;
+        }
+        let mut channels = Vec::new();
+        self.walk(segment, &mut channels);
+        let switches = channels.iter().map(|c| SwitchId(self.graph.head(*c)));
+        switches.fold(ends, |mtu, s| mtu.min(self.cluster.switch(s).max_frame.saturating_sub(22)))
     }
 
     /// The tree that primary frames from switch `s` to switch `d` take.

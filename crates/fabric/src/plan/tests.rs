@@ -223,3 +223,22 @@ fn backups_are_link_disjoint_where_the_fabric_allows() {
         }
     }
 }
+
+/// The slice of n00 on the 4x4 torus: two VIDs to send on, all eight to receive on.
+#[test]
+fn slice_of_the_torus() {
+    let plan = plan(&[4, 4], true, Strategy::Dor, 1);
+    let slice = plan.slice(NodeId(0));
+    assert_eq!(slice.interfaces.len(), 8);
+    assert!(slice.interfaces.values().all(|i| i.rank == 0));
+    // Nobody in row 0 reaches x = 0 over the lines centred on a: n00 only sends there.
+    let silent: Vec<_> = slice.interfaces.values().filter(|i| !i.announces).collect();
+    assert_eq!(silent.len(), 1);
+    assert_eq!(silent[0].tree, "VL(-:1,0)");
+    assert_eq!(slice.wanted.links.len(), 9);
+    assert_eq!(slice.wanted.routes.len(), 15);
+    assert_eq!(slice.wanted.neighbours.len(), 15);
+    assert!(slice.wanted.routes.values().all(|r| r.mtu == 1500 && r.advmss == 1460));
+    let last = plan.slice(NodeId(15));
+    assert!(last.interfaces.values().all(|i| i.rank == 4));
+}

@@ -161,8 +161,9 @@ fn tree_count(n: usize, edges: &[(LinkId, u32, u32)]) -> f64 {
         for r in i + 1..n {
             let factor = a[r][i] / pivot;
             if factor != 0.0 {
-                for c in i..n {
-                    a[r][c] -= factor * a[i][c];
+                let (above, below) = a.split_at_mut(r);
+                for (x, y) in below[0][i..].iter_mut().zip(&above[i][i..]) {
+                    *x -= factor * y;
                 }
             }
         }

@@ -1,0 +1,252 @@
+//! One node's part of the plan, and the kernel state that it asks for (DESIGN section 5).
+//!
+//! A slice is computed alone: O(nodes x paths), without the other nodes' slices.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::cluster::Nic;
+use crate::id::{NodeId, TreeId, Vid};
+use crate::path::Segment;
+use crate::plan::Plan;
+use crate::reconcile::{
+    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE, Wanted, WantedLink,
+    WantedNeighbour, WantedRoute,
+};
+use crate::units::Prefix;
+
+/// One node's part of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slice {
+    /// The node's index in the cluster.
+    pub id: NodeId,
+    /// The node's name.
+    pub node: String,
+    /// The plan's generation.
+    pub generation: String,
+    /// The VLAN interfaces, by name.
+    pub interfaces: BTreeMap<String, SliceInterface>,
+    /// The kernel state wanted with every VID proven and nothing fused.
+    pub wanted: Wanted,
+}
+
+/// One VLAN interface of a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SliceInterface {
+    /// Index of the NIC below.
+    pub nic: usize,
+    /// Name of the NIC below.
+    pub parent: String,
+    /// The VID.
+    pub vid: Vid,
+    /// Name of the VID's tree.
+    pub tree: String,
+    /// Digest of the VID's tree: proofs are kept by (VID, digest).
+    pub digest: String,
+    /// Is this NIC a segment's destination on the VID, so that it announces itself (K17)?
+    pub announces: bool,
+    /// Place in the queue of canary senders (K5): lower nodes with an interface on this VID, among
+    /// the first few nodes of the cluster.
+    pub rank: u32,
+}
+
+/// How many of the lowest nodes are looked at for [`SliceInterface::rank`]: a canary needs one
+/// sender and a few successors, not the whole order.
+const SCANNED: u32 = 4;
+
+/// The name of a VLAN interface: `eth0.100`, or `tr<nic>.<vid>` where that would be longer than
+/// IFNAMSIZ allows (15 octets).
+#[must_use]
+pub fn interface_name(nic: &Nic, index: usize, vid: Vid) -> String {
+    let name = format!("{}.{vid}", nic.name);
+    if name.len() <= 15 { name } else { format!("tr{index}.{vid}") }
+}
+
+impl Plan {
+    /// The slice of one node.
+    #[must_use]
+    pub fn slice(&self, node: NodeId) -> Slice {
+        let mut builder = Builder {
+            plan: self,
+            node,
+            wanted: Wanted::default(),
+        };
+        builder.peers();
+        builder.finish()
+    }
+
+    /// What one node uses, sending or receiving (K14): (NIC index, tree) to whether the NIC is a
+    /// segment's destination there. O(nodes x paths).
+    #[must_use]
+    pub fn uses(&self, node: NodeId) -> BTreeMap<(usize, TreeId), bool> {
+        let mut uses = BTreeMap::new();
+        for peer in (0..self.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != node) {
+            let segments = |a, b| self.paths(a, b).into_iter().flat_map(|p| p.segments);
+            for segment in segments(peer, node).chain(segments(node, peer)) {
+                if segment.to == node {
+                    uses.insert((segment.to_nic, segment.tree), true);
+                }
+                if segment.from == node {
+                    uses.entry((segment.nic, segment.tree)).or_default();
+                }
+            }
+        }
+        uses
+    }
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    node: NodeId,
+    wanted: Wanted,
+}
+
+impl Builder<'_> {
+    fn peers(&mut self) {
+        let me = self.node;
+        for peer in (0..self.plan.cluster().nodes.len()).map(NodeId::from) {
+            if peer == me {
+                continue;
+            }
+            let segments: Vec<Segment> =
+                self.plan.paths(me, peer).iter().map(|p| p.segments[0]).collect();
+            self.routes(peer, &segments);
+        }
+    }
+
+    /// Routes to one peer: the primary, and at a higher metric the first backup on another NIC,
+    /// which the kernel falls back to by itself on carrier loss (K1).
+    fn routes(&mut self, peer: NodeId, segments: &[Segment]) {
+        let addresses = self.plan.addresses();
+        let backup = segments[1..].iter().find(|s| s.nic != segments[0].nic);
+        let mtu = segments.iter().map(|s| self.plan.mtu(s)).min().unwrap_or(1280);
+        for &dst in &addresses.node[peer.index()] {
+            let ipv4 = dst.is_ipv4();
+            let Some(src) = addresses.of_node(self.node, ipv4) else { continue };
+            let routes = [(METRIC_PRIMARY, Some(&segments[0])), (METRIC_BACKUP, backup)];
+            for (metric, segment) in routes {
+                let Some(leg) = segment.and_then(|s| self.leg(s, ipv4)) else { continue };
+                let headers = if ipv4 { 40 } else { 60 };
+                self.wanted.routes.insert(
+                    (Prefix::host(dst), metric),
+                    WantedRoute { src, mtu, advmss: mtu - headers, legs: vec![leg] },
+                );
+            }
+            for segment in segments {
+                if let Some(leg) = self.leg(segment, ipv4) {
+                    let mac = self.plan.receiver(segment).mac;
+                    self.wanted
+                        .neighbours
+                        .insert((leg.interface, leg.via), WantedNeighbour { mac });
+                }
+            }
+        }
+    }
+
+    fn leg(&self, segment: &Segment, ipv4: bool) -> Option<Leg> {
+        let via = self.plan.addresses().of_nic(segment.to, segment.to_nic, ipv4)?;
+        let interface = self.interface(segment.nic, segment.tree);
+        Some(Leg { interface, via, labels: Vec::new(), weight: 1 })
+    }
+
+    fn interface(&self, nic: usize, tree: TreeId) -> String {
+        let nics = &self.plan.cluster().node(self.node).nics;
+        interface_name(&nics[nic], nic, self.plan.vid(tree))
+    }
+
+    fn finish(mut self) -> Slice {
+        let plan = self.plan;
+        let node = plan.cluster().node(self.node);
+        let own: Vec<IpAddr> = plan.addresses().node[self.node.index()].clone();
+        let ipv6 = own.iter().any(IpAddr::is_ipv6);
+        let uses = plan.uses(self.node);
+        let earlier: Vec<BTreeSet<TreeId>> = (0..self.node.0.min(SCANNED))
+            .map(|n| plan.uses(NodeId(n)).into_keys().map(|(_, tree)| tree).collect())
+            .collect();
+        let mut interfaces = BTreeMap::new();
+        let mut mtu_of_node = u32::MAX;
+        for (&(index, tree), &announces) in &uses {
+            let nic = &node.nics[index];
+            let vid = plan.vid(tree);
+            let name = interface_name(nic, index, vid);
+            let mtu = plan.nic_mtu(nic);
+            mtu_of_node = mtu_of_node.min(mtu);
+            let spec = &plan.specs()[tree.index()];
+            self.wanted.links.insert(
+                name.clone(),
+                WantedLink {
+                    kind: LinkKind::Vlan { parent: nic.name.clone(), vid },
+                    mtu,
+                    alias: format!("{ALIAS_PREFIX}{}", spec.name),
+                    up: true,
+                },
+            );
+            for address in &plan.addresses().nic[self.node.index()][index] {
+                self.wanted.addresses.insert((name.clone(), *address));
+            }
+            sysctls(&mut self.wanted, &name, ipv6);
+            self.wanted.nics.insert(nic.name.clone(), (nic.mac, mtu));
+            let rank = earlier.iter().filter(|trees| trees.contains(&tree)).count() as u32;
+            interfaces.insert(
+                name,
+                SliceInterface {
+                    nic: index,
+                    parent: nic.name.clone(),
+                    vid,
+                    tree: spec.name.clone(),
+                    digest: plan.tree_digest(tree),
+                    announces,
+                    rank,
+                },
+            );
+        }
+        self.wanted.links.insert(
+            NODE_INTERFACE.into(),
+            WantedLink {
+                kind: LinkKind::Dummy,
+                mtu: if mtu_of_node == u32::MAX { 1500 } else { mtu_of_node },
+                alias: format!("{ALIAS_PREFIX}node"),
+                up: true,
+            },
+        );
+        for address in own {
+            self.wanted.addresses.insert((NODE_INTERFACE.into(), address));
+        }
+        for family in ["ipv4", "ipv6"] {
+            if family == "ipv4" || ipv6 {
+                let key = format!("net/{family}/fib_multipath_hash_policy");
+                self.wanted.sysctls.insert(key, "1".into());
+            }
+        }
+        Slice {
+            id: self.node,
+            node: node.name.clone(),
+            generation: plan.generation().into(),
+            interfaces,
+            wanted: self.wanted,
+        }
+    }
+}
+
+/// Per-interface sysctls (K2, K6, K7, K16): never `all`.
+fn sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
+    let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
+    let ipv4 = format!("net/ipv4/conf/{interface}");
+    set(format!("{ipv4}/rp_filter"), "2");
+    set(format!("{ipv4}/arp_ignore"), "1");
+    set(format!("{ipv4}/arp_announce"), "2");
+    set(format!("{ipv4}/accept_redirects"), "0");
+    set(format!("{ipv4}/send_redirects"), "0");
+    set(format!("net/ipv4/neigh/{interface}/mcast_solicit"), "0");
+    let conf = format!("net/ipv6/conf/{interface}");
+    if ipv6 {
+        set(format!("{conf}/accept_ra"), "0");
+        set(format!("{conf}/accept_redirects"), "0");
+        set(format!("{conf}/router_solicitations"), "0");
+        set(format!("net/ipv6/neigh/{interface}/mcast_solicit"), "0");
+    } else {
+        set(format!("{conf}/disable_ipv6"), "1");
+    }
+}
