@@ -68,11 +68,7 @@ impl Plan {
     /// The slice of one node.
     #[must_use]
     pub fn slice(&self, node: NodeId) -> Slice {
-        let mut builder = Builder {
-            plan: self,
-            node,
-            wanted: Wanted::default(),
-        };
+        let mut builder = Builder { plan: self, node, wanted: Wanted::default() };
         builder.peers();
         builder.finish()
     }
