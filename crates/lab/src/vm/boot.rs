@@ -72,8 +72,8 @@ pub enum StartError {
 impl Vm {
     /// The running machine, or a new one. What is being done is told to `progress`.
     pub fn start(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Self, StartError> {
-        let dir = &options.state_dir;
-        prepare(dir)?;
+        prepare(&options.state_dir)?;
+        let dir = &real(&options.state_dir);
         let _lock = lock(dir)?;
         if let Some(vm) = Self::find(options) {
             return Ok(vm);
@@ -100,7 +100,7 @@ impl Vm {
 
     /// The running machine, if there is one.
     pub fn find(options: &Options) -> Option<Self> {
-        let vm = Self { dir: options.state_dir.clone() };
+        let vm = Self { dir: real(&options.state_dir) };
         vm.pid().map(|_| vm)
     }
 
@@ -222,6 +222,11 @@ fn lock(dir: &Path) -> Result<Flock<File>, StartError> {
     let path = dir.join("lock");
     let file = File::create(&path).map_err(at(&path))?;
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| at(&path)(errno.into()))
+}
+
+/// The name that QEMU's command line carries, whatever links the caller came by.
+fn real(dir: &Path) -> PathBuf {
+    fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())
 }
 
 fn has_kvm() -> bool {

@@ -73,11 +73,9 @@ fn bring_up() -> io::Result<()> {
             std::os::unix::fs::symlink(target, directory)?;
         }
     }
-    // Not fatal: a program that needs one of them says so better than this could.
-    for (program, args) in [("ip", &["link", "set", "lo", "up"][..]), ("modprobe", MODULES)] {
-        if !Command::new(program).args(args).env_clear().envs(ENV).status()?.success() {
-            eprintln!("guest: {program} {args:?} failed");
-        }
+    let up = Command::new("ip").args(["link", "set", "lo", "up"]).env_clear().envs(ENV).status()?;
+    if !up.success() {
+        eprintln!("guest: lo stays down: {up}");
     }
     Ok(())
 }
@@ -165,10 +163,6 @@ const MOUNTS: &[(&str, &str)] = &[
     ("bpf", "/sys/fs/bpf"),
     ("tracefs", "/sys/kernel/tracing"),
 ];
-/// Loaded at start because nothing asks for them by a name the kernel resolves, or because a
-/// first use should not pay for the load; all others are loaded on demand.
-const MODULES: &[&str] =
-    &["-a", "8021q", "bridge", "veth", "dummy", "tun", "mpls_router", "mpls_iptunnel", "mpls_gso"];
 /// Environment of every program in the guest.
 const ENV: [(&str, &str); 5] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use super::cpio;
 use super::packages::{self, Apt, PackageError, io, run};
+use super::recipe::{BOOT_MODULES, FILES, LEFT_OUT, LINKS, PACKAGES, digest};
 
 /// The files of a built image.
 #[derive(Debug, Clone)]
@@ -240,58 +241,7 @@ fn remove_tree(path: &Path) -> Result<(), PackageError> {
     }
 }
 
-/// FNV-1a over everything that decides what an image holds.
-fn digest() -> String {
-    let parts = PACKAGES.iter().chain(BOOT_MODULES).chain(LEFT_OUT).copied();
-    let files = FILES.iter().chain(LINKS).flat_map(|(a, b)| [*a, *b]);
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for part in parts.chain(files).chain([RECIPE]) {
-        for byte in part.bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    format!("{hash:016x}")
-}
-
-/// Raised when the same lists give a different image.
-const RECIPE: &str = "1";
 const KERNEL: &str = "vmlinuz";
 const MODULES: &str = "modules.cpio";
 const ROOT: &str = "root.squashfs";
 const ADMIN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const BOOT_MODULES: &[&str] =
-    &["virtio_pci", "virtio_blk", "virtio_console", "squashfs", "overlay"];
-/// `usr-is-merged` keeps Perl out.
-#[rustfmt::skip]
-const PACKAGES: &[&str] = &[
-    "base-files", "usr-is-merged", "bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "tar",
-    "gzip", "hostname", "procps", "psmisc", "util-linux", "mount", "kmod", "libc-bin", "netbase",
-    "libgcc-s1", "libstdc++6", "iproute2", "iputils-ping", "iputils-arping", "tcpdump", "iperf3",
-    "ethtool", "nftables", "socat", "strace", "jq", "python3", "openvswitch-switch",
-];
-const LEFT_OUT: &[&str] = &[
-    "usr/share/doc/*",
-    "usr/share/man/*",
-    "usr/share/locale/*",
-    "usr/share/info/*",
-    "usr/share/lintian/*",
-    "var/cache/*",
-];
-const FILES: &[(&str, &str)] = &[
-    (
-        "etc/passwd",
-        "root:x:0:0:root:/root:/bin/bash\n\
-         tcpdump:x:101:101::/nonexistent:/usr/sbin/nologin\n\
-         tresse:x:102:102::/nonexistent:/usr/sbin/nologin\n\
-         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-    ),
-    ("etc/group", "root:x:0:\ntcpdump:x:101:\ntresse:x:102:\nnogroup:x:65534:\n"),
-    ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
-    ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
-    ("etc/hostname", "tresse-vm\n"),
-];
-const LINKS: &[(&str, &str)] = &[
-    ("usr/bin/sh", "dash"),
-    ("usr/bin/awk", "mawk"),
-    ("usr/sbin/ovs-vswitchd", "../lib/openvswitch-switch/ovs-vswitchd"),
-];

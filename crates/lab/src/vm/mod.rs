@@ -16,21 +16,27 @@
 //! | module | owns |
 //! |---|---|
 //! | `packages` | apt and dpkg |
+//! | `recipe` | what an image holds |
 //! | `image` | the cache directory |
 //! | `cpio` | the initramfs |
 //! | `boot` | QEMU and the state directory |
 //! | `channel` | the host's end of a port |
 //! | `wire` | frames |
-//! | `client` | requests |
+//! | `client` | programs run in the guest |
+//! | `feed` | their standard input and signals |
+//! | `transfer` | files in and out |
 //! | [`guest`] | PID 1 and the server in the guest |
 
 mod boot;
 mod channel;
 mod client;
 mod cpio;
+mod feed;
 pub mod guest;
 mod image;
 mod packages;
+mod recipe;
+mod transfer;
 mod wire;
 
 use std::path::PathBuf;
