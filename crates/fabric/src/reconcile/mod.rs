@@ -5,17 +5,29 @@
 //! Everything names interfaces by name; only nexthop ids are numbers, chosen here so that an
 //! existing object is kept wherever its meaning is unchanged.
 
+mod diff;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
 mod object;
 mod observed;
 mod operation;
 mod pairs;
+mod report;
+mod saved;
+#[cfg(test)]
+mod tests;
+mod undo;
 mod wanted;
 
+pub use diff::{Options, reconcile, reconcile_with};
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute,
 };
 pub use operation::Operation;
+pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
+pub use saved::{Saved, sysctl_interface};
+pub use undo::inverse;
 pub use wanted::{Leg, LinkKind, Wanted, WantedLink, WantedNeighbour, WantedRoute};
 
 /// RTPROT of our routes, nexthops and neighbours (`rt_protos.d/tresse.conf`).

@@ -78,7 +78,7 @@ pub struct WantedRoute {
 }
 
 /// One nexthop of a group.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Leg {
     /// Outgoing interface.
     pub interface: String,

@@ -1,0 +1,187 @@
+//! What is ours, and what belongs to others (K15).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::IpAddr;
+
+use crate::reconcile::{
+    LinkKind, NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedNeighbour,
+    ObservedNexthop, ObservedRoute, PROTOCOL, Saved, Wanted,
+};
+use crate::units::Prefix;
+
+/// Is the id one of ours?
+pub(super) const fn is_our_id(id: u32) -> bool {
+    id >= NEXTHOP_BASE && id < NEXTHOP_END
+}
+
+/// A nexthop is ours by protocol and id.
+pub(super) const fn is_our_nexthop(id: u32, nexthop: &ObservedNexthop) -> bool {
+    nexthop.protocol == PROTOCOL && is_our_id(id)
+}
+
+/// A route is ours by protocol and by the nexthop object it goes through: one without could not
+/// be restored by undo.
+pub(super) fn is_our_route(route: &ObservedRoute) -> bool {
+    route.protocol == PROTOCOL && route.nexthop.is_some_and(is_our_id)
+}
+
+/// A neighbour is ours by protocol.
+pub(super) const fn is_our_neighbour(neighbour: &ObservedNeighbour) -> bool {
+    neighbour.protocol == PROTOCOL
+}
+
+/// A host address is ours by IFA_PROTO, by the interface that is ours, or by the state file.
+pub(super) fn is_our_address(
+    key: &(String, IpAddr),
+    address: &ObservedAddress,
+    observed: &Observed,
+    saved: &Saved,
+) -> bool {
+    let link_local = matches!(key.1, IpAddr::V6(a) if a.is_unicast_link_local());
+    address.len == Prefix::host(key.1).len
+        && !link_local
+        && match address.protocol {
+            PROTOCOL => true,
+            0 => {
+                observed.links.get(&key.0).is_some_and(|l| l.is_ours())
+                    || saved.addresses.contains(key)
+            }
+            _ => false,
+        }
+}
+
+/// Does the kernel keep such routes by itself (unspec, redirect, kernel, RA)?
+const fn is_automatic(protocol: u8) -> bool {
+    matches!(protocol, 0..=2 | 9)
+}
+
+/// A default route in one or two halves says nothing about whose address space it is.
+const fn is_default(prefix: &Prefix) -> bool {
+    prefix.len <= if prefix.address.is_ipv4() { 1 } else { 3 }
+}
+
+/// For each wanted destination the foreign route that overlaps it. Both sides are sorted, so that
+/// enclosing prefixes come first: one pass with a stack.
+pub(super) fn overlaps<'a>(
+    wanted: &'a Wanted,
+    observed: &'a Observed,
+) -> HashMap<&'a Prefix, &'a (Prefix, u32)> {
+    let of_ours = |route: &ObservedRoute| {
+        is_automatic(route.protocol)
+            && route.interface.as_ref().and_then(|i| observed.links.get(i)).is_some_and(|l| l.is_ours())
+    };
+    let foreign: Vec<&(Prefix, u32)> = observed
+        .routes
+        .iter()
+        .filter(|((dst, _), route)| !is_our_route(route) && !is_default(dst) && !of_ours(route))
+        .map(|(key, _)| key)
+        .collect();
+    let mut found = HashMap::new();
+    if foreign.is_empty() {
+        return found;
+    }
+    let mut stack: Vec<&(Prefix, u32)> = Vec::new();
+    let mut next = 0;
+    for (dst, _) in wanted.routes.keys() {
+        while let Some(route) = foreign.get(next).filter(|r| r.0 <= *dst) {
+            while stack.pop_if(|outer| !outer.0.contains(route.0.address)).is_some() {}
+            stack.push(route);
+            next += 1;
+        }
+        while stack.pop_if(|outer| !outer.0.contains(dst.address)).is_some() {}
+        let within = || foreign.get(next).copied().filter(|r| dst.contains(r.0.address));
+        if let Some(route) = stack.last().copied().or_else(within) {
+            found.insert(dst, route);
+        }
+    }
+    found
+}
+
+/// Ids of ours that foreign routes and groups go through.
+pub(super) fn borrowed(observed: &Observed) -> HashMap<u32, Object> {
+    let mut users = HashMap::new();
+    for ((dst, metric), route) in &observed.routes {
+        if let Some(id) = route.nexthop
+            && is_our_id(id)
+            && !is_our_route(route)
+        {
+            users.entry(id).or_insert(Object::Route(*dst, *metric));
+        }
+    }
+    for (group, nexthop) in &observed.nexthops {
+        if !is_our_nexthop(*group, nexthop) {
+            for (id, _) in &nexthop.group {
+                users.entry(*id).or_insert(Object::Group(*group));
+            }
+        }
+    }
+    users
+}
+
+/// Foreign objects by the interface that they hang on.
+pub(super) struct Hangers<'a> {
+    any: BTreeMap<&'a str, Object>,
+    ipv4: BTreeMap<&'a str, Object>,
+    sources: HashSet<IpAddr>,
+}
+
+impl<'a> Hangers<'a> {
+    pub(super) fn new(observed: &'a Observed) -> Self {
+        let (any, ipv4, sources) = Default::default();
+        let mut hangers = Self { any, ipv4, sources };
+        for (name, link) in &observed.links {
+            if let Some(LinkKind::Vlan { parent, .. }) = &link.kind
+                && !link.is_ours()
+            {
+                hangers.any.entry(parent).or_insert_with(|| Object::Link(name.clone()));
+            }
+        }
+        for ((interface, address), neighbour) in &observed.neighbours {
+            if !is_our_neighbour(neighbour) {
+                let object = || Object::Neighbour(interface.clone(), *address);
+                hangers.hang(interface, address.is_ipv4(), object);
+            }
+        }
+        for (id, nexthop) in &observed.nexthops {
+            if let Some(interface) = &nexthop.interface
+                && !is_our_nexthop(*id, nexthop)
+            {
+                let ipv4 = nexthop.via.is_none_or(|via| via.is_ipv4());
+                hangers.hang(interface, ipv4, || Object::Nexthop(*id));
+            }
+        }
+        for ((dst, metric), route) in &observed.routes {
+            if is_our_route(route) || is_automatic(route.protocol) {
+                continue;
+            }
+            hangers.sources.extend(route.src);
+            if let Some(interface) = &route.interface {
+                let object = || Object::Route(*dst, *metric);
+                hangers.hang(interface, dst.address.is_ipv4(), object);
+            }
+        }
+        hangers
+    }
+
+    fn hang(&mut self, interface: &'a str, ipv4: bool, object: impl Fn() -> Object) {
+        self.any.entry(interface).or_insert_with(&object);
+        if ipv4 {
+            self.ipv4.entry(interface).or_insert_with(object);
+        }
+    }
+
+    /// Something foreign on the interface.
+    pub(super) fn any(&self, interface: &str) -> Option<&Object> {
+        self.any.get(interface)
+    }
+
+    /// Something foreign on the interface that needs it to have an IPv4 address.
+    pub(super) fn ipv4(&self, interface: &str) -> Option<&Object> {
+        self.ipv4.get(interface)
+    }
+
+    /// Does a foreign route use the address as its source?
+    pub(super) fn is_source(&self, address: &IpAddr) -> bool {
+        self.sources.contains(address)
+    }
+}

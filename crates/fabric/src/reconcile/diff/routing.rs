@@ -1,0 +1,376 @@
+//! Nexthops, groups and routes (K1, K15).
+//!
+//! A plain nexthop is known by its content, a group by the routes that go through it: so a changed
+//! path replaces a group in place, one message for all its routes. In place only where all routes
+//! of the group want the same; else they move to other groups before it goes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::IpAddr;
+
+use super::foreign::{borrowed, is_our_nexthop, is_our_route, overlaps};
+use super::{Context, Phase, Steps, join};
+use crate::id::Label;
+use crate::reconcile::{
+    Leg, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedNexthop, ObservedRoute, Operation, Reason,
+    Refusal, WantedRoute, Why,
+};
+use crate::units::Prefix;
+
+/// Members of a group, sorted by id.
+type Members = Vec<(u32, u16)>;
+type Content<'a> = (&'a str, IpAddr, &'a [Label]);
+
+/// A wanted route that has a usable leg.
+struct Target<'a> {
+    key: &'a (Prefix, u32),
+    route: &'a WantedRoute,
+    list: usize,
+    present: Option<&'a ObservedRoute>,
+}
+
+/// A distinct set of members, and the group that serves it.
+#[derive(Default)]
+struct List {
+    members: Members,
+    group: Option<u32>,
+}
+
+/// A group of ours that exists.
+#[derive(Default)]
+struct Group {
+    members: Members,
+    list: Option<usize>,
+}
+
+struct Routing<'a> {
+    plain: HashMap<Content<'a>, u32>,
+    groups: HashMap<u32, Group>,
+    borrowed: HashMap<u32, Object>,
+    lists: Vec<List>,
+    by_members: HashMap<Members, usize>,
+    targets: Vec<Target<'a>>,
+    waiting: HashSet<&'a Leg>,
+    used: HashSet<u32>,
+    next_id: u32,
+}
+
+/// Operations on nexthops, groups and routes; `locals` are the addresses of this node.
+pub(super) fn routing(context: &Context<'_>, locals: &HashSet<IpAddr>, steps: &mut Steps) {
+    let mut routing = Routing::new(context);
+    routing.targets(context, locals, steps);
+    routing.claim(steps);
+    routing.install(context, steps);
+    routing.remove(context, steps);
+}
+
+impl<'a> Routing<'a> {
+    fn new(context: &Context<'a>) -> Self {
+        let observed = context.observed;
+        let mut plain = HashMap::new();
+        let mut groups = HashMap::new();
+        for (id, nexthop) in &observed.nexthops {
+            if !is_our_nexthop(*id, nexthop) {
+                continue;
+            }
+            if !nexthop.group.is_empty() {
+                let mut members = nexthop.group.clone();
+                members.sort_unstable();
+                groups.insert(*id, Group { members, list: None });
+            } else if let (Some(interface), Some(via)) = (&nexthop.interface, nexthop.via) {
+                plain.entry((interface.as_str(), via, nexthop.labels.as_slice())).or_insert(*id);
+            }
+        }
+        Self {
+            plain,
+            groups,
+            borrowed: borrowed(observed),
+            lists: Vec::new(),
+            by_members: HashMap::new(),
+            targets: Vec::with_capacity(context.wanted.routes.len()),
+            waiting: HashSet::new(),
+            used: HashSet::new(),
+            next_id: NEXTHOP_BASE,
+        }
+    }
+
+    /// The lowest id that nobody holds.
+    fn new_id(&mut self, observed: &BTreeMap<u32, ObservedNexthop>) -> u32 {
+        while observed.contains_key(&self.next_id) {
+            self.next_id += 1;
+        }
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    /// Decides which routes shall exist and through which members; unwanted ones are dropped.
+    fn targets(&mut self, context: &Context<'a>, locals: &HashSet<IpAddr>, steps: &mut Steps) {
+        let Context { wanted, observed, .. } = *context;
+        let overlaps = overlaps(wanted, observed);
+        let mut reported: BTreeMap<(&(Prefix, u32), bool), Vec<Prefix>> = BTreeMap::new();
+        let mut members = Members::new();
+        let mut source = None;
+        for (key, want, have) in join(wanted.routes.iter(), observed.routes.iter()) {
+            let present = have.filter(|have| is_our_route(have));
+            let Some(route) = want else {
+                if present.is_some() {
+                    drop_route(key, steps);
+                }
+                continue;
+            };
+            let (dst, metric) = *key;
+            if let (Some(foreign), None) = (have, present) {
+                let protocol = foreign.protocol;
+                steps.refused.push(Refusal::ForeignRoute { dst, metric, protocol });
+                continue;
+            }
+            if let Some(foreign) = overlaps.get(&dst) {
+                let installed = present.is_some()
+                    || observed.routes.range((dst, 0)..=(dst, u32::MAX)).any(|r| is_our_route(r.1));
+                let list = reported.entry((foreign, installed)).or_default();
+                if list.last() != Some(&dst) {
+                    list.push(dst);
+                }
+                if !installed {
+                    continue;
+                }
+            }
+            self.members(context, &route.legs, &mut members, steps);
+            if source != Some(route.src) && locals.contains(&route.src) {
+                source = Some(route.src);
+            }
+            let reason = if source != Some(route.src) {
+                Some(Reason::NoSource(route.src))
+            } else {
+                members.is_empty().then_some(Reason::NoLeg)
+            };
+            if let Some(reason) = reason {
+                steps.wait(Object::Route(dst, metric), reason);
+                if present.is_some() {
+                    drop_route(key, steps);
+                }
+                continue;
+            }
+            let list = self.list(&members);
+            self.targets.push(Target { key, route, list, present });
+        }
+        report(context, reported, steps);
+    }
+
+    /// Fills in the usable legs as members; new nexthops get their ids here.
+    fn members(
+        &mut self,
+        context: &Context<'a>,
+        legs: &'a [Leg],
+        members: &mut Members,
+        steps: &mut Steps,
+    ) {
+        members.clear();
+        for leg in legs {
+            let reason = match context.interfaces.find(&leg.interface) {
+                Some(interface) => interface.carry.clone(),
+                None => Some(Reason::Absent(leg.interface.clone())),
+            };
+            if let Some(reason) = reason {
+                if self.waiting.insert(leg) {
+                    steps.wait(Object::Leg(leg.clone()), reason);
+                }
+                continue;
+            }
+            let content = (leg.interface.as_str(), leg.via, leg.labels.as_slice());
+            let id = if let Some(id) = self.plain.get(&content) {
+                *id
+            } else {
+                let id = self.new_id(&context.observed.nexthops);
+                self.plain.insert(content, id);
+                let (interface, via) = (leg.interface.clone(), leg.via);
+                let operation =
+                    Operation::AddNexthop { id, interface, via, labels: leg.labels.clone() };
+                steps.push(Phase::Nexthops, operation, Why::Missing);
+                id
+            };
+            members.push((id, u16::from(leg.weight.max(1))));
+        }
+        members.sort_unstable();
+        members.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = (kept.1 + next.1).min(255);
+            }
+            same
+        });
+    }
+
+    fn list(&mut self, members: &Members) -> usize {
+        if let Some(list) = self.by_members.get(members) {
+            return *list;
+        }
+        let list = self.lists.len();
+        self.used.extend(members.iter().map(|m| m.0));
+        self.by_members.insert(members.clone(), list);
+        self.lists.push(List { members: members.clone(), group: None });
+        list
+    }
+
+    /// Gives each existing group the list that it shall hold, if any.
+    fn claim(&mut self, steps: &mut Steps) {
+        let mut votes: BTreeMap<u32, Option<usize>> = BTreeMap::new();
+        for target in &self.targets {
+            let Some(id) = target.present.and_then(|route| route.nexthop) else { continue };
+            let Some(group) = self.groups.get_mut(&id) else { continue };
+            let list = &mut self.lists[target.list];
+            if group.list == Some(target.list) {
+                continue;
+            }
+            if group.members == list.members {
+                group.list = Some(target.list);
+                list.group.get_or_insert(id);
+            } else {
+                let unanimous = votes.entry(id).or_insert(Some(target.list));
+                if *unanimous != Some(target.list) {
+                    *unanimous = None;
+                }
+            }
+        }
+        for (id, vote) in votes {
+            let Some(group) = self.groups.get_mut(&id) else { continue };
+            if let (Some(list), None, false) = (vote, group.list, self.borrowed.contains_key(&id)) {
+                group.list = Some(list);
+                self.lists[list].group.get_or_insert(id);
+                let members = &self.lists[list].members;
+                let operation = Operation::AddGroup { id, members: narrow(members), replace: true };
+                let why = Why::Changed { from: text(&group.members) };
+                steps.push(Phase::ReplacedGroups, operation, why);
+            }
+        }
+    }
+
+    /// Gives each route its group, new ones where none serves.
+    fn install(&mut self, context: &Context<'a>, steps: &mut Steps) {
+        let mut idle: Option<HashMap<Members, u32>> = None;
+        let targets = std::mem::take(&mut self.targets);
+        for Target { key: (dst, metric), route, list, present } in targets {
+            let own = present
+                .and_then(|route| route.nexthop)
+                .filter(|id| self.groups.get(id).is_some_and(|g| g.list == Some(list)));
+            let group = if let Some(group) = own.or(self.lists[list].group) {
+                group
+            } else {
+                let idle = idle.get_or_insert_with(|| {
+                    let mut idle: Vec<_> =
+                        self.groups.iter().filter(|(_, g)| g.list.is_none()).collect();
+                    idle.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(**id));
+                    idle.into_iter().map(|(id, g)| (g.members.clone(), *id)).collect()
+                });
+                let members = &self.lists[list].members;
+                let id = if let Some(id) = idle.get(members).copied() {
+                    self.groups.entry(id).or_default().list = Some(list);
+                    id
+                } else {
+                    let members = narrow(members);
+                    let id = self.new_id(&context.observed.nexthops);
+                    let operation = Operation::AddGroup { id, members, replace: false };
+                    steps.push(Phase::NewGroups, operation, Why::Missing);
+                    id
+                };
+                self.lists[list].group = Some(id);
+                id
+            };
+            let (src, mtu, advmss) = (Some(route.src), Some(route.mtu), Some(route.advmss));
+            let why = match present {
+                None => Why::Missing,
+                Some(have) if have.nexthop != Some(group) => Why::Changed {
+                    from: format!("through group {:#x}", have.nexthop.unwrap_or_default()),
+                },
+                Some(have) if (have.src, have.mtu, have.advmss) != (src, mtu, advmss) => {
+                    Why::Changed { from: metrics(have) }
+                }
+                Some(_) => continue,
+            };
+            let phase = match *metric {
+                METRIC_PRIMARY => Phase::PrimaryRoutes,
+                _ => Phase::BackupRoutes,
+            };
+            let (dst, metric, replace) = (*dst, *metric, present.is_some());
+            let operation = Operation::AddRoute { dst, metric, group, src, mtu, advmss, replace };
+            steps.push(phase, operation, why);
+        }
+    }
+
+    /// Drops groups and nexthops of ours that nothing uses; those that something foreign uses
+    /// stay, because the kernel would take that along.
+    fn remove(&mut self, context: &Context<'a>, steps: &mut Steps) {
+        for (id, nexthop) in &context.observed.nexthops {
+            let idle = self.groups.get(id).is_some_and(|group| group.list.is_none());
+            if !idle || !is_our_nexthop(*id, nexthop) {
+                continue;
+            }
+            if let Some(user) = self.borrowed.get(id) {
+                let object = Object::Group(*id);
+                steps.refused.push(Refusal::InUse { object, user: user.clone() });
+                self.used.extend(nexthop.group.iter().map(|m| m.0));
+            } else {
+                let operation = Operation::DeleteNexthop { id: *id };
+                steps.push(Phase::DropGroups, operation, Why::Leftover);
+            }
+        }
+        for (id, nexthop) in &context.observed.nexthops {
+            let plain = nexthop.group.is_empty() && is_our_nexthop(*id, nexthop);
+            if !plain || self.used.contains(id) {
+                continue;
+            }
+            if let Some(user) = self.borrowed.get(id) {
+                let object = Object::Nexthop(*id);
+                steps.refused.push(Refusal::InUse { object, user: user.clone() });
+            } else {
+                let operation = Operation::DeleteNexthop { id: *id };
+                steps.push(Phase::DropNexthops, operation, Why::Leftover);
+            }
+        }
+    }
+}
+
+fn drop_route(&(dst, metric): &(Prefix, u32), steps: &mut Steps) {
+    let phase = match metric {
+        METRIC_PRIMARY => Phase::DropPrimaryRoutes,
+        _ => Phase::DropBackupRoutes,
+    };
+    steps.push(phase, Operation::DeleteRoute { dst, metric }, Why::Leftover);
+}
+
+/// One entry per foreign route, whatever it overlaps.
+fn report(
+    context: &Context<'_>,
+    reported: BTreeMap<(&(Prefix, u32), bool), Vec<Prefix>>,
+    steps: &mut Steps,
+) {
+    for ((key, installed), destinations) in reported {
+        let Some((route, first)) = context.observed.routes.get(key).zip(destinations.first()) else {
+            continue;
+        };
+        let list = if installed { &mut steps.drift } else { &mut steps.refused };
+        list.push(Refusal::Overlap {
+            route: key.0,
+            metric: key.1,
+            protocol: route.protocol,
+            interface: route.interface.clone(),
+            first: *first,
+            destinations: destinations.len(),
+        });
+    }
+}
+
+/// Weights of ours come from a `u8`.
+pub(crate) fn narrow(members: &[(u32, u16)]) -> Vec<(u32, u8)> {
+    members.iter().map(|(id, weight)| (*id, u8::try_from(*weight).unwrap_or(u8::MAX))).collect()
+}
+
+fn text(members: &[(u32, u16)]) -> String {
+    let members: Vec<_> = members.iter().map(|(id, weight)| format!("{id:#x},{weight}")).collect();
+    members.join("/")
+}
+
+fn metrics(route: &ObservedRoute) -> String {
+    let number = |n: Option<u32>| n.map_or_else(|| "none".to_owned(), |n| n.to_string());
+    let src = route.src.map_or_else(|| "none".to_owned(), |src| src.to_string());
+    format!("src {src} mtu {} advmss {}", number(route.mtu), number(route.advmss))
+}

@@ -1,0 +1,100 @@
+//! What a node remembers across restarts so that withdraw can restore what was there before us.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Observed, Operation, Planned, Wanted};
+
+/// Original values. The daemon stores [`Saved::before`] before it executes and
+/// [`Saved::settled`] once all went well, so that a crash in between loses nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Saved {
+    /// Values that sysctls had before we first wrote them, by path below `/proc/sys`. Those of
+    /// interfaces of ours are not kept: the file vanishes with the interface.
+    pub sysctls: BTreeMap<String, String>,
+    /// Addresses of ours on interfaces that are not ours alone: the only mark of them where the
+    /// kernel has no IFA_PROTO.
+    pub addresses: BTreeSet<(String, IpAddr)>,
+}
+
+impl Saved {
+    /// What to store before executing `operations` on `observed`.
+    #[must_use]
+    pub fn before(&self, operations: &[Planned], observed: &Observed) -> Self {
+        let mut saved = self.clone();
+        let created: BTreeSet<&str> = operations
+            .iter()
+            .filter_map(|p| match &p.operation {
+                Operation::AddLink { name, .. } => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        let ours =
+            |name: &str| created.contains(name) || observed.links.get(name).is_some_and(|l| l.is_ours());
+        for planned in operations {
+            match &planned.operation {
+                Operation::WriteSysctl { key, before: Some(before), .. }
+                    if !sysctl_interface(key).is_some_and(ours) =>
+                {
+                    saved.sysctls.entry(key.clone()).or_insert_with(|| before.clone());
+                }
+                Operation::AddAddress { interface, address } if !ours(interface) => {
+                    saved.addresses.insert((interface.clone(), *address));
+                }
+                _ => {}
+            }
+        }
+        saved
+    }
+
+    /// What to store once `wanted` is installed, with `observed` dumped afterwards.
+    #[must_use]
+    pub fn settled(mut self, wanted: &Wanted, observed: &Observed) -> Self {
+        self.sysctls.retain(|key, original| {
+            wanted.sysctls.contains_key(key)
+                || observed.sysctls.get(key).is_some_and(|now| now != original)
+        });
+        self.addresses.retain(|key| {
+            wanted.addresses.contains(key) || observed.addresses.contains_key(key)
+        });
+        self
+    }
+}
+
+/// The interface that a sysctl belongs to: `net/ipv4/conf/eth0.100/rp_filter`,
+/// `net/ipv6/neigh/eth0/mcast_solicit`, `net/mpls/conf/eth0/input`. `None` for those of the whole
+/// namespace, `all` and `default` among them.
+#[must_use]
+pub fn sysctl_interface(key: &str) -> Option<&str> {
+    let mut parts = key.split('/');
+    match (parts.next()?, parts.next()?, parts.next()?, parts.next()?, parts.next()?) {
+        ("net", "ipv4" | "ipv6" | "mpls", "conf" | "neigh", name, _)
+            if name != "all" && name != "default" =>
+        {
+            Some(name)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sysctls_name_their_interface() {
+        for (key, interface) in [
+            ("net/ipv4/conf/eth0.100/rp_filter", Some("eth0.100")),
+            ("net/ipv6/neigh/eth0/mcast_solicit", Some("eth0")),
+            ("net/mpls/conf/eth0/input", Some("eth0")),
+            ("net/ipv6/conf/all/forwarding", None),
+            ("net/ipv4/conf/default/rp_filter", None),
+            ("net/ipv4/fib_multipath_hash_policy", None),
+            ("net/mpls/platform_labels", None),
+        ] {
+            assert_eq!(sysctl_interface(key), interface, "{key}");
+        }
+    }
+}
