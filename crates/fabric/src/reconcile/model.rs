@@ -45,8 +45,7 @@ impl Model {
     /// # Errors
     /// The errno that the kernel would answer.
     pub fn apply(&mut self, operation: &Operation) -> Result<(), ModelError> {
-        self.act(operation)
-            .map_err(|errno| ModelError { operation: operation.to_string(), errno })
+        self.act(operation).map_err(|errno| ModelError { operation: operation.to_string(), errno })
     }
 
     fn act(&mut self, operation: &Operation) -> Outcome {
@@ -145,7 +144,12 @@ impl Model {
         if self.observed.links.contains_key(name) {
             return Err("EEXIST");
         }
-        if self.observed.links.values().any(|l| *kind != LinkKind::Dummy && l.kind.as_ref() == Some(kind)) {
+        if self
+            .observed
+            .links
+            .values()
+            .any(|l| *kind != LinkKind::Dummy && l.kind.as_ref() == Some(kind))
+        {
             return Err("EEXIST");
         }
         let mac = match kind {
@@ -238,7 +242,13 @@ impl Model {
         Ok(())
     }
 
-    fn add_neighbour(&mut self, interface: &str, address: IpAddr, mac: Mac, replace: bool) -> Outcome {
+    fn add_neighbour(
+        &mut self,
+        interface: &str,
+        address: IpAddr,
+        mac: Mac,
+        replace: bool,
+    ) -> Outcome {
         if !self.link(interface)?.up {
             return Err("ENETDOWN");
         }
@@ -364,7 +374,9 @@ impl Model {
             .observed
             .links
             .iter()
-            .filter(|(_, l)| matches!(&l.kind, Some(LinkKind::Vlan { parent, .. }) if parent == name))
+            .filter(
+                |(_, l)| matches!(&l.kind, Some(LinkKind::Vlan { parent, .. }) if parent == name),
+            )
             .map(|(name, _)| name.clone())
             .collect();
         for name in stacked {
@@ -409,7 +421,9 @@ impl Model {
             .observed
             .links
             .iter()
-            .filter(|(_, l)| matches!(&l.kind, Some(LinkKind::Vlan { parent, .. }) if parent == name))
+            .filter(
+                |(_, l)| matches!(&l.kind, Some(LinkKind::Vlan { parent, .. }) if parent == name),
+            )
             .map(|(name, _)| name.clone())
             .collect();
         if !up {

@@ -31,8 +31,9 @@ impl Saved {
                 _ => None,
             })
             .collect();
-        let ours =
-            |name: &str| created.contains(name) || observed.links.get(name).is_some_and(|l| l.is_ours());
+        let ours = |name: &str| {
+            created.contains(name) || observed.links.get(name).is_some_and(|l| l.is_ours())
+        };
         for planned in operations {
             match &planned.operation {
                 Operation::WriteSysctl { key, before: Some(before), .. }
@@ -56,9 +57,8 @@ impl Saved {
             wanted.sysctls.contains_key(key)
                 || observed.sysctls.get(key).is_some_and(|now| now != original)
         });
-        self.addresses.retain(|key| {
-            wanted.addresses.contains(key) || observed.addresses.contains_key(key)
-        });
+        self.addresses
+            .retain(|key| wanted.addresses.contains(key) || observed.addresses.contains_key(key));
         self
     }
 }

@@ -92,20 +92,11 @@ fn recreate(name: &str, before: &Observed) -> Vec<Operation> {
     operations
 }
 
-fn neighbour(
-    interface: &str,
-    address: IpAddr,
-    replace: bool,
-    before: &Observed,
-) -> Vec<Operation> {
+fn neighbour(interface: &str, address: IpAddr, replace: bool, before: &Observed) -> Vec<Operation> {
     let key = (interface.to_owned(), address);
     let found = before.neighbours.get(&key);
-    let operation = found.map(|n| Operation::AddNeighbour {
-        interface: key.0,
-        address,
-        mac: n.mac,
-        replace,
-    });
+    let operation =
+        found.map(|n| Operation::AddNeighbour { interface: key.0, address, mac: n.mac, replace });
     operation.into_iter().collect()
 }
 

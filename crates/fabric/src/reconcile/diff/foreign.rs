@@ -68,7 +68,11 @@ pub(super) fn overlaps<'a>(
 ) -> HashMap<&'a Prefix, &'a (Prefix, u32)> {
     let of_ours = |route: &ObservedRoute| {
         is_automatic(route.protocol)
-            && route.interface.as_ref().and_then(|i| observed.links.get(i)).is_some_and(|l| l.is_ours())
+            && route
+                .interface
+                .as_ref()
+                .and_then(|i| observed.links.get(i))
+                .is_some_and(|l| l.is_ours())
     };
     let foreign: Vec<&(Prefix, u32)> = observed
         .routes

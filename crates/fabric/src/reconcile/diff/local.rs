@@ -47,7 +47,13 @@ pub(super) fn addresses(context: &Context<'_>, steps: &mut Steps) -> HashSet<IpA
                 locals.remove(address);
             }
         }
-        locals.extend(wanted.addresses.iter().filter(|key| observed.addresses.contains_key(*key)).map(|k| k.1));
+        locals.extend(
+            wanted
+                .addresses
+                .iter()
+                .filter(|key| observed.addresses.contains_key(*key))
+                .map(|k| k.1),
+        );
     }
     locals
 }
@@ -97,7 +103,8 @@ fn remove<'a>(
 /// Interfaces that wanted IPv4 neighbours and legs need.
 fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     let Context { wanted, interfaces, .. } = context;
-    let neighbours = wanted.neighbours.keys().filter(|key| key.1.is_ipv4()).map(|key| key.0.as_str());
+    let neighbours =
+        wanted.neighbours.keys().filter(|key| key.1.is_ipv4()).map(|key| key.0.as_str());
     let legs = wanted.routes.values().flat_map(|route| &route.legs);
     let legs = legs.filter(|leg| leg.via.is_ipv4()).map(|leg| leg.interface.as_str());
     neighbours.chain(legs).filter(|name| !interfaces.is_fused(name)).collect()
@@ -115,7 +122,13 @@ pub(super) fn neighbours(context: &Context<'_>, steps: &mut Steps) {
                 let interface = interface();
                 let wanted = want.mac;
                 let list = if found == wanted { &mut steps.drift } else { &mut steps.refused };
-                list.push(Refusal::ForeignNeighbour { interface, address, wanted, found, protocol });
+                list.push(Refusal::ForeignNeighbour {
+                    interface,
+                    address,
+                    wanted,
+                    found,
+                    protocol,
+                });
             }
             (Some(want), Some(have)) if want.mac == have.mac => {}
             (Some(want), have) => {

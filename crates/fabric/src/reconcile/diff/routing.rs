@@ -344,7 +344,8 @@ fn report(
     steps: &mut Steps,
 ) {
     for ((key, installed), destinations) in reported {
-        let Some((route, first)) = context.observed.routes.get(key).zip(destinations.first()) else {
+        let Some((route, first)) = context.observed.routes.get(key).zip(destinations.first())
+        else {
             continue;
         };
         let list = if installed { &mut steps.drift } else { &mut steps.refused };

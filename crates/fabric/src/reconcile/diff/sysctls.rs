@@ -56,7 +56,9 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
 
 /// Sysctls of an interface that was just created: between its creation and `up` (K5).
 pub(super) fn of_new_link(context: &Context<'_>, name: &str, steps: &mut Steps) {
-    for directory in ["net/ipv4/conf", "net/ipv4/neigh", "net/ipv6/conf", "net/ipv6/neigh", "net/mpls/conf"] {
+    for directory in
+        ["net/ipv4/conf", "net/ipv4/neigh", "net/ipv6/conf", "net/ipv6/neigh", "net/mpls/conf"]
+    {
         let prefix = format!("{directory}/{name}/");
         for (key, value) in context.wanted.sysctls.range(prefix.clone()..) {
             if !key.starts_with(&prefix) {
