@@ -1,57 +1,164 @@
-//! Addresses: one stable address per node, and one per NIC that names it as a nexthop
-//! (DESIGN sections 3 and 5). Each from every prefix given, so IPv4, IPv6 or both.
+//! Addresses of nodes and NICs (DESIGN section 3): sequential in node order, kept by the lock.
+//! Owns no interface or route: where an address is installed is the slice's question.
 
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use crate::cluster::Cluster;
 use crate::id::NodeId;
+use crate::lock::Lock;
 use crate::units::Prefix;
 
-/// Addresses of all nodes and NICs; the innermost vector has one entry per prefix, in file order.
+/// Addresses, one per prefix of `[addressing]` in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Addresses {
-    /// Per node.
+    /// By node index.
     pub node: Vec<Vec<IpAddr>>,
-    /// Per node, per NIC.
+    /// By node index, then NIC index.
     pub nic: Vec<Vec<Vec<IpAddr>>>,
 }
 
-/// A prefix that cannot hold all addresses.
+/// Why addresses cannot be given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("[addressing] {key} = \"{prefix}\" has too few addresses: {needed} are needed")]
-pub struct AddressError {
-    /// `nodes` or `nics`.
-    pub key: &'static str,
-    /// The prefix.
-    pub prefix: Prefix,
-    /// Addresses needed, the network address included.
-    pub needed: u128,
+pub enum AddressError {
+    /// More nodes or NICs than addresses, those in the lock included.
+    #[error("{prefix} of `{key}` has {room} addresses and needs {needed}: use a {larger} or larger")]
+    Full {
+        /// `nodes` or `nics`.
+        key: &'static str,
+        /// The prefix.
+        prefix: Prefix,
+        /// Its addresses for hosts.
+        room: u128,
+        /// How many are needed, those that the lock still holds included.
+        needed: u128,
+        /// The longest prefix that holds them.
+        larger: String,
+    },
+    /// The lock gives one address twice.
+    #[error("the lock gives {address} to both `{first}` and `{second}`: remove one of the lines")]
+    LockedTwice {
+        /// The address.
+        address: IpAddr,
+        /// An owner.
+        first: String,
+        /// The other.
+        second: String,
+    },
 }
 
-/// Node k gets host address k + 1 of each `nodes` prefix; NICs are numbered through in node order.
+/// Addresses for hosts: all but the network address, and in IPv4 the broadcast address.
+#[must_use]
+pub fn room(prefix: &Prefix) -> u128 {
+    let host_bits = u32::from(prefix.width().saturating_sub(prefix.len));
+    let all = if host_bits >= 128 { u128::MAX } else { (1 << host_bits) - 1 };
+    if prefix.address.is_ipv4() { all.saturating_sub(1) } else { all }
+}
+
+/// The longest prefix length of the family that has room for `count` hosts, as `/n`.
+#[must_use]
+pub fn prefix_for(prefix: &Prefix, count: u128) -> String {
+    let fits = |len: &u8| room(&Prefix::containing(prefix.address, *len)) >= count;
+    let len = (0..=prefix.width()).rev().find(fits).unwrap_or(0);
+    format!("/{len}")
+}
+
+/// Give every node and NIC its addresses: the lock's where it has one inside the prefix, else node k
+/// the (k+1)-th and NIC i of node k the one after those of all earlier NICs, else the lowest free one.
+/// Addresses that the lock holds, also of nodes that are gone, are not given to others. Linear in
+/// nodes and NICs.
 ///
 /// # Errors
-/// [`AddressError`] where a prefix is too small.
-pub fn assign(cluster: &Cluster) -> Result<Addresses, AddressError> {
-    let hand_out = |key, prefixes: &[Prefix], n: u128| -> Result<Vec<IpAddr>, AddressError> {
-        prefixes
-            .iter()
-            .map(|p| p.nth(n).ok_or(AddressError { key, prefix: *p, needed: n + 1 }))
-            .collect()
-    };
-    let addressing = &cluster.addressing;
-    let mut addresses = Addresses::default();
-    let mut nic_number = 0;
-    for (node, k) in cluster.nodes.iter().zip(1u128..) {
-        addresses.node.push(hand_out("nodes", &addressing.nodes, k)?);
-        let mut nics = Vec::with_capacity(node.nics.len());
-        for _ in &node.nics {
-            nic_number += 1;
-            nics.push(hand_out("nics", &addressing.nics, nic_number)?);
+/// A prefix without enough addresses; a lock that gives one address twice.
+pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError> {
+    let node_keys: Vec<String> = cluster.nodes.iter().map(|n| n.name.clone()).collect();
+    let nic_keys: Vec<String> = cluster
+        .nodes
+        .iter()
+        .flat_map(|n| n.nics.iter().map(|nic| format!("{}/{}", n.name, nic.name)))
+        .collect();
+    let nodes = columns("nodes", &cluster.addressing.nodes, &node_keys, &lock.nodes, lock)?;
+    let nics = columns("nics", &cluster.addressing.nics, &nic_keys, &lock.nics, lock)?;
+    let mut rows = nics.into_iter();
+    let nic =
+        cluster.nodes.iter().map(|n| rows.by_ref().take(n.nics.len()).collect()).collect();
+    Ok(Addresses { node: nodes, nic })
+}
+
+/// One row per key, one column per prefix.
+fn columns(
+    what: &'static str,
+    prefixes: &[Prefix],
+    keys: &[String],
+    locked: &BTreeMap<String, Vec<IpAddr>>,
+    lock: &Lock,
+) -> Result<Vec<Vec<IpAddr>>, AddressError> {
+    let mut rows = vec![Vec::with_capacity(prefixes.len()); keys.len()];
+    for prefix in prefixes {
+        let column = column(what, prefix, keys, locked, lock)?;
+        for (row, address) in rows.iter_mut().zip(column) {
+            row.push(address);
         }
-        addresses.nic.push(nics);
     }
-    Ok(addresses)
+    Ok(rows)
+}
+
+fn column(
+    what: &'static str,
+    prefix: &Prefix,
+    keys: &[String],
+    locked: &BTreeMap<String, Vec<IpAddr>>,
+    lock: &Lock,
+) -> Result<Vec<IpAddr>, AddressError> {
+    let mut owners: BTreeMap<IpAddr, &str> = BTreeMap::new();
+    let mut of: BTreeMap<&str, IpAddr> = BTreeMap::new();
+    for (key, addresses) in locked {
+        for address in addresses.iter().filter(|a| is_host(prefix, **a)) {
+            if let Some(first) = owners.insert(*address, key)
+                && first != key
+            {
+                let (first, second) = (first.to_owned(), key.clone());
+                return Err(AddressError::LockedTwice { address: *address, first, second });
+            }
+            of.entry(key).or_insert(*address);
+        }
+    }
+    let retired: HashSet<IpAddr> = lock.retired.addresses.iter().copied().collect();
+    let mut taken: HashSet<IpAddr> = owners.keys().copied().collect();
+    let mut column: Vec<Option<IpAddr>> = keys.iter().map(|k| of.get(k.as_str()).copied()).collect();
+    for (k, slot) in column.iter_mut().enumerate() {
+        let own = host(prefix, k as u128).filter(|a| !retired.contains(a));
+        if let (None, Some(own)) = (&slot, own)
+            && taken.insert(own)
+        {
+            *slot = Some(own);
+        }
+    }
+    let fresh = (0..room(prefix)).filter_map(|n| host(prefix, n)).filter(|a| !retired.contains(a));
+    let again = lock.retired.addresses.iter().copied().filter(|a| is_host(prefix, *a));
+    let mut free = fresh.chain(again).filter(|a| !taken.contains(a));
+    let missing = column.iter().filter(|slot| slot.is_none()).count();
+    let given: Vec<_> = free.by_ref().take(missing).collect();
+    if given.len() < missing {
+        let known: HashSet<&str> = keys.iter().map(String::as_str).collect();
+        let gone = owners.values().filter(|owner| !known.contains(*owner)).count();
+        let needed = (keys.len() + gone) as u128;
+        let larger = prefix_for(prefix, needed);
+        return Err(AddressError::Full { key: what, prefix: *prefix, room: room(prefix), needed, larger });
+    }
+    let mut given = given.into_iter();
+    Ok(column.into_iter().filter_map(|slot| slot.or_else(|| given.next())).collect())
+}
+
+/// The n-th host address, n from 0.
+fn host(prefix: &Prefix, n: u128) -> Option<IpAddr> {
+    (n < room(prefix)).then(|| prefix.nth(n + 1)).flatten()
+}
+
+fn is_host(prefix: &Prefix, address: IpAddr) -> bool {
+    prefix.contains(address)
+        && address != prefix.address
+        && (address.is_ipv6() || Some(address) != prefix.nth(room(prefix) + 1))
 }
 
 impl Addresses {
@@ -65,5 +172,107 @@ impl Addresses {
     #[must_use]
     pub fn of_nic(&self, node: NodeId, nic: usize, ipv4: bool) -> Option<IpAddr> {
         self.nic[node.index()][nic].iter().copied().find(|a| a.is_ipv4() == ipv4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{Kind, Strategy};
+
+    fn torus(dims: &[u32], nics: u32) -> Cluster {
+        Cluster::generated(Kind::Torus { dims: dims.into() }, 1, nics, Strategy::Dor, 1)
+    }
+
+    fn lock_of(cluster: &Cluster, old: &Lock) -> Lock {
+        old.next(cluster, &assign(cluster, old).unwrap(), &[], &[])
+    }
+
+    #[test]
+    fn addresses_are_sequential_in_both_families() {
+        let mut cluster = torus(&[4, 4], 2);
+        cluster.addressing.nodes.push("fd77::/64".parse().unwrap());
+        cluster.addressing.nics.push("fd78::/64".parse().unwrap());
+        let addresses = assign(&cluster, &Lock::default()).unwrap();
+        assert_eq!(addresses.node[15][0].to_string(), "10.77.0.16");
+        assert_eq!(addresses.node[15][1].to_string(), "fd77::10");
+        assert_eq!(addresses.nic[15][1][0].to_string(), "10.78.0.32");
+        assert_eq!(addresses.nic[3][0][1].to_string(), "fd78::7");
+    }
+
+    #[test]
+    fn additions_move_nothing_and_the_gone_are_not_reused_at_once() {
+        let small = torus(&[3], 1);
+        let lock = lock_of(&small, &Lock::default());
+        let mut grown = torus(&[5], 1);
+        grown.nodes.rotate_right(2);
+        let addresses = assign(&grown, &lock).unwrap();
+        let of = |name: &str| addresses.node[grown.node_named(name).unwrap().index()][0].to_string();
+        assert_eq!((of("n0"), of("n2")), ("10.77.0.1".into(), "10.77.0.3".into()));
+        assert_eq!((of("n3"), of("n4")), ("10.77.0.4".into(), "10.77.0.5".into()));
+
+        let mut changed = small.clone();
+        changed.nodes[1].name = "x".into();
+        let addresses = assign(&changed, &lock).unwrap();
+        assert_eq!(addresses.node[1][0].to_string(), "10.77.0.4");
+        let next = lock_of(&changed, &lock);
+        assert!(next.retired.addresses.contains(&"10.77.0.2".parse().unwrap()));
+        changed.nodes[0].name = "y".into();
+        assert_eq!(assign(&changed, &next).unwrap().node[0][0].to_string(), "10.77.0.5");
+    }
+
+    #[test]
+    fn a_full_prefix_says_how_much_larger() {
+        let mut cluster = torus(&[4, 4], 1);
+        cluster.addressing.nodes = vec!["10.0.0.0/28".parse().unwrap()];
+        let error = assign(&cluster, &Lock::default()).unwrap_err().to_string();
+        assert!(error.contains("10.0.0.0/28 of `nodes`"), "{error}");
+        assert!(error.contains("has 14 addresses and needs 16: use a /27"), "{error}");
+        cluster.addressing.nodes = vec!["10.0.0.0/27".parse().unwrap()];
+        assert!(assign(&cluster, &Lock::default()).is_ok());
+        cluster.addressing.nics = vec!["fd78::/124".parse().unwrap()];
+        let error = assign(&cluster, &Lock::default()).unwrap_err().to_string();
+        assert!(error.contains("has 15 addresses and needs 16: use a /123"), "{error}");
+    }
+
+    #[test]
+    fn retired_addresses_are_the_last_resort() {
+        let mut cluster = torus(&[2], 1);
+        cluster.addressing.nodes = vec!["10.0.0.0/30".parse().unwrap()];
+        let mut lock = Lock::default();
+        lock.retired.addresses = vec!["10.0.0.1".parse().unwrap()];
+        let addresses = assign(&cluster, &lock).unwrap();
+        assert_eq!(addresses.node[0][0].to_string(), "10.0.0.1");
+        assert_eq!(addresses.node[1][0].to_string(), "10.0.0.2");
+    }
+
+    #[test]
+    fn a_lock_with_one_address_twice_is_refused() {
+        let cluster = torus(&[2], 1);
+        let mut lock = Lock::default();
+        let address: IpAddr = "10.77.0.9".parse().unwrap();
+        lock.nodes.insert("n0".into(), vec![address]);
+        assert_eq!(assign(&cluster, &lock).unwrap().node[0], [address]);
+        lock.nodes.insert("n1".into(), vec![address]);
+        let error = assign(&cluster, &lock).unwrap_err().to_string();
+        assert!(error.contains("10.77.0.9 to both `n0` and `n1`"), "{error}");
+    }
+
+    #[test]
+    fn locked_addresses_outside_the_prefix_are_forgotten() {
+        let cluster = torus(&[2], 1);
+        let mut lock = Lock::default();
+        for outside in ["192.168.0.1", "10.77.0.0", "10.77.255.255"] {
+            lock.nodes.insert("n0".into(), vec![outside.parse().unwrap()]);
+            assert_eq!(assign(&cluster, &lock).unwrap().node[0][0].to_string(), "10.77.0.1");
+        }
+    }
+
+    #[test]
+    fn room_excludes_network_and_broadcast() {
+        let of = |text: &str| room(&text.parse().unwrap());
+        assert_eq!((of("10.0.0.0/24"), of("10.0.0.0/30"), of("10.0.0.0/31")), (254, 2, 0));
+        assert_eq!((of("10.0.0.0/32"), of("fd00::/120"), of("fd00::/128")), (0, 255, 0));
+        assert_eq!(of("::/0"), u128::MAX);
     }
 }

@@ -7,6 +7,7 @@
 pub mod address;
 pub mod cluster;
 pub mod id;
+pub mod lock;
 pub mod path;
 pub mod plan;
 pub mod reconcile;

@@ -119,6 +119,17 @@ impl Prefix {
         Self { address, len: if address.is_ipv4() { 32 } else { 128 } }
     }
 
+    /// The prefix of this length that holds `address`; `len` is at most the family's width.
+    #[must_use]
+    pub fn containing(address: IpAddr, len: u8) -> Self {
+        let bits = mask(address, len);
+        let address = match address {
+            IpAddr::V4(_) => Ipv4Addr::from(bits as u32).into(),
+            IpAddr::V6(_) => Ipv6Addr::from(bits).into(),
+        };
+        Self { address, len }
+    }
+
     /// Bits of the address family.
     #[must_use]
     pub const fn width(&self) -> u8 {
@@ -161,7 +172,7 @@ fn bits(address: IpAddr) -> u128 {
 
 fn mask(address: IpAddr, len: u8) -> u128 {
     let width: u8 = if address.is_ipv4() { 32 } else { 128 };
-    let host = u32::from(width - len);
+    let host = u32::from(width.saturating_sub(len));
     if host >= 128 { 0 } else { bits(address) >> host << host }
 }
 

@@ -43,6 +43,22 @@ impl Default for Vlans {
     }
 }
 
+impl Vlans {
+    /// The ranges without the base VID.
+    #[must_use]
+    pub fn free_ranges(&self) -> Vec<(u16, u16)> {
+        let Some(base) = self.base else { return self.ranges.clone() };
+        let parts = |&(low, high): &(u16, u16)| {
+            if (low..=high).contains(&base) {
+                [(low, base - 1), (base + 1, high)]
+            } else {
+                [(low, high), (1, 0)]
+            }
+        };
+        self.ranges.iter().flat_map(parts).filter(|(low, high)| low <= high).collect()
+    }
+}
+
 impl Default for Addressing {
     /// Nodes in 10.77.0.0/16, NICs in 10.78.0.0/16.
     fn default() -> Self {
@@ -74,6 +90,15 @@ mod tests {
         assert_eq!(cluster.vlans.ranges, [(2, 4094)]);
         assert_eq!(cluster.node_named("n4095"), Some(crate::id::NodeId(4095)));
         assert_eq!(cluster.addressing.nics[0].to_string(), "10.78.0.0/16");
+    }
+
+    #[test]
+    fn free_ranges_leave_the_base_out() {
+        let free = |ranges: &[(u16, u16)], base| Vlans { ranges: ranges.into(), base }.free_ranges();
+        assert_eq!(free(&[(2, 4094)], Some(100)), [(2, 99), (101, 4094)]);
+        assert_eq!(free(&[(2, 4094)], Some(2)), [(3, 4094)]);
+        assert_eq!(free(&[(5, 5), (7, 9)], Some(5)), [(7, 9)]);
+        assert_eq!(free(&[(2, 4094)], None), [(2, 4094)]);
     }
 
     #[test]

@@ -74,7 +74,10 @@ pub struct Switch {
 }
 
 /// How a switch learns addresses (IEEE 802.1Q: independent or shared VLAN learning).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default, schemars::JsonSchema,
+)]
+#[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 pub enum Learning {
     /// One database per VLAN.
@@ -85,7 +88,10 @@ pub enum Learning {
 }
 
 /// What the switch offers to keep spanning tree from blocking our trees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default, schemars::JsonSchema,
+)]
+#[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 pub enum Stp {
     /// Spanning tree can be switched off.

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::address::{self, AddressError, Addresses};
 use crate::cluster::{Cluster, Nic};
 use crate::id::{NodeId, SwitchId, TreeId, Vid};
+use crate::lock::{self, Lock, VidsExhausted};
 use crate::path::{Path, Segment};
 use crate::routing::{self, Assignment, RoutingError};
 use crate::topology::{Channel, Graph, Grid};
@@ -48,28 +49,31 @@ pub enum PlanError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// Fewer VIDs in `[vlans] range` than trees.
-    #[error("the plan needs {needed} VIDs and [vlans] range has {room}: widen it")]
-    TooFewVids {
-        /// Trees in the plan.
-        needed: usize,
-        /// VIDs in the ranges.
-        room: usize,
-    },
+    #[error(transparent)]
+    Vids(#[from] VidsExhausted),
 }
 
 impl Plan {
-    /// Plans `cluster`. O(trees) here; the rest is done when asked for.
+    /// Plans `cluster` without a lock. O(trees) here; the rest is done when asked for.
     ///
     /// # Errors
     /// [`PlanError`] where the strategy does not fit or VIDs run out.
     pub fn build(cluster: Cluster) -> Result<Self, PlanError> {
+        Self::build_with(cluster, &Lock::default())
+    }
+
+    /// Plans `cluster` with the VIDs and addresses that `lock` holds.
+    ///
+    /// # Errors
+    /// [`PlanError`] where the strategy does not fit, or VIDs or addresses run out.
+    pub fn build_with(cluster: Cluster, lock: &Lock) -> Result<Self, PlanError> {
         let graph = Graph::new(&cluster);
         let (specs, assignment) = Assignment::new(&cluster, &graph)?;
         let mut plan = Self {
             grid: routing::grid_of(&cluster.kind),
             built: Vec::new(),
             vids: Vec::new(),
-            addresses: address::assign(&cluster)?,
+            addresses: address::assign(&cluster, lock)?,
             generation: String::new(),
             uniform_frames: cluster
                 .switches
@@ -86,7 +90,7 @@ impl Plan {
             plan.specs.extend(more);
             plan.reset_trees();
         }
-        plan.vids = plan.allocate_vids()?;
+        plan.vids = plan.allocate_vids(lock)?;
         plan.generation = plan.digest();
         Ok(plan)
     }
@@ -95,21 +99,25 @@ impl Plan {
         self.built.resize_with(self.specs.len(), OnceLock::new);
     }
 
-    fn allocate_vids(&self) -> Result<Vec<Vid>, PlanError> {
-        let ranges = &self.cluster.vlans.ranges;
-        let base = self.cluster.vlans.base;
-        let room = ranges.iter().map(|(a, b)| usize::from(b - a) + 1).sum();
-        let vids: Vec<_> = ranges
-            .iter()
-            .flat_map(|&(first, last)| first..=last)
-            .filter(|vid| Some(*vid) != base)
-            .take(self.specs.len())
-            .map(Vid)
-            .collect();
-        if vids.len() < self.specs.len() {
-            return Err(PlanError::TooFewVids { needed: self.specs.len(), room });
-        }
-        Ok(vids)
+    fn allocate_vids(&self, lock: &Lock) -> Result<Vec<Vid>, VidsExhausted> {
+        let trees = self.named_digests();
+        let trees: Vec<_> = trees.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
+        lock::allocate(&trees, &self.cluster.vlans.free_ranges(), lock)
+    }
+
+    fn named_digests<'a>(&'a self) -> Vec<(&'a str, String)> {
+        let digest = |(i, spec): (usize, &'a TreeSpec)| -> (&'a str, String) {
+            (&spec.name, self.tree_digest(TreeId::from(i)))
+        };
+        self.specs.iter().enumerate().map(digest).collect()
+    }
+
+    /// The lock to keep beside the cluster file after this plan, which was built with `lock`.
+    #[must_use]
+    pub fn lock(&self, lock: &Lock) -> Lock {
+        let trees = self.named_digests();
+        let trees: Vec<_> = trees.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
+        lock.next(&self.cluster, &self.addresses, &trees, &self.vids)
     }
 
     fn digest(&self) -> String {

@@ -1,0 +1,369 @@
+//! The tables and keys of the cluster file (DESIGN section 3), as written: nothing resolved, nothing
+//! defaulted. The doc comments are the descriptions in the JSON Schema.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::problem::{Found, ProblemKind, suggestion};
+use super::read::{At, Read, choice, section, wrong_type};
+use super::{Learning, Stp, limits};
+
+section! {
+    /// A Tresse cluster file: the same on every node.
+    File, "the cluster file" {
+        /// The fabric: its name and its shape.
+        fabric: Fabric,
+        /// How paths are chosen.
+        routing: Routing,
+        /// The VLAN IDs that plans may use.
+        vlans: Vlans,
+        /// Where addresses come from.
+        addressing: Addressing,
+        /// Switches of an explicit fabric, or overrides for generated ones.
+        switch: Vec<At<Switch>>,
+        /// Nodes of an explicit fabric, overrides for generated ones, or nodes beside them.
+        node: Vec<At<Node>>,
+        /// Cables between switches; beside a generated fabric they are added to it.
+        link: Vec<At<Link>>,
+    }
+}
+
+section! {
+    /// The fabric: its name and its shape.
+    Fabric, "[fabric]" {
+        /// The name of the fabric. Default: kind and sizes, such as `torus-4x4`.
+        name: String,
+        /// The shape: a generated one by kind and sizes, or `{ kind = "explicit" }`.
+        topology: Topology,
+    }
+}
+
+section! {
+    /// A kind of topology with its sizes.
+    Topology, "`topology`" {
+        /// The kind of topology.
+        kind: TopologyKind,
+        /// Sizes per dimension, dimension 0 fastest (mesh, torus, pmesh, direct-mesh, direct-torus).
+        #[schemars(length(min = 1, max = 6), inner(range(min = 1)))]
+        dims: Vec<At<u32>>,
+        /// Nodes on each switch (mesh, torus, irregular; a clique has half its ports unless given).
+        #[schemars(range(min = 1, max = limits::NODES_PER_SWITCH), extend("default" = 1))]
+        nodes_per_switch: u32,
+        /// NICs of each node; NIC i goes to the next switch in order (mesh, torus, clique, irregular).
+        #[schemars(range(min = 1, max = limits::NICS_PER_NODE), extend("default" = 1))]
+        nics_per_node: u32,
+        /// Ports of each switch (clique, irregular).
+        #[schemars(range(min = 2))]
+        ports: u32,
+        /// Number of switches (irregular).
+        #[schemars(range(min = 1))]
+        switches: u32,
+        /// Number of nodes (ring, full-mesh).
+        #[schemars(range(min = 2))]
+        nodes: u32,
+        /// Seed of the random cabling (irregular).
+        seed: u32,
+        /// Sizes to keep room for in the addresses (pmesh).
+        grow_to: Vec<At<u32>>,
+        /// Lines that share a switch (pmesh).
+        #[schemars(range(min = 1))]
+        lines_per_switch: u32,
+        /// The wiring table that `tresse design -o` writes (fnn).
+        wiring: String,
+    }
+}
+
+choice! {
+    /// Kinds of topology.
+    TopologyKind, "a kind of topology" {
+        /// A mesh of switches.
+        Mesh = "mesh",
+        /// A torus of switches.
+        Torus = "torus",
+        /// Every switch cabled to every other.
+        Clique = "clique",
+        /// Everything is listed in the file.
+        Explicit = "explicit",
+        /// A random irregular network of switches (not yet planned).
+        Irregular = "irregular",
+        /// A flat neighbourhood network (not yet planned).
+        Fnn = "fnn",
+        /// A P-Mesh (not yet planned).
+        Pmesh = "pmesh",
+        /// A ring of nodes (not yet planned).
+        Ring = "ring",
+        /// A mesh of nodes without switches (not yet planned).
+        DirectMesh = "direct-mesh",
+        /// A torus of nodes without switches (not yet planned).
+        DirectTorus = "direct-torus",
+        /// Every node cabled to every other (not yet planned).
+        FullMesh = "full-mesh",
+    }
+}
+
+section! {
+    /// How paths are chosen.
+    Routing, "[routing]" {
+        /// The strategy. Default: dor on mesh and torus, stp elsewhere.
+        strategy: StrategyName,
+        /// Paths per ordered pair of nodes: the primary and its backups.
+        #[schemars(range(min = 1, max = limits::PATHS), extend("default" = 2))]
+        paths: u32,
+        /// Refuse a plan whose channel dependency graph has a cycle.
+        #[schemars(extend("default" = false))]
+        lossless: bool,
+        /// The root switch of updown and transit.
+        root: String,
+        /// Add detours through reflector nodes.
+        #[schemars(extend("default" = false))]
+        reflect: bool,
+        /// How transit chooses among paths.
+        choice: PathChoice,
+        /// The traffic to balance for: `uniform`, or a CSV file of src,dst,weight.
+        #[schemars(extend("default" = "uniform"))]
+        demand: String,
+        /// Set up Multipath TCP.
+        #[schemars(extend("default" = false))]
+        mptcp: bool,
+    }
+}
+
+choice! {
+    /// Routing strategies.
+    StrategyName, "a routing strategy" {
+        /// One spanning tree.
+        Stp = "stp",
+        /// Dimension-order routing.
+        Dor = "dor",
+        /// Partial dimension-order routing.
+        Pdor = "pdor",
+        /// Minimal paths, packed into trees (not yet planned).
+        Minimal = "minimal",
+        /// up*/down* (not yet planned).
+        Updown = "updown",
+        /// Minimal paths split at in-transit nodes (not yet planned).
+        Transit = "transit",
+        /// Dimension order through nodes (not yet planned).
+        Xy = "xy",
+        /// One segment within a neighbourhood (not yet planned).
+        Direct = "direct",
+    }
+}
+
+choice! {
+    /// How transit chooses among paths.
+    PathChoice, "a way to choose paths" {
+        /// Balanced over links.
+        Balanced = "balanced",
+        /// As in the paper.
+        Paper = "paper",
+    }
+}
+
+section! {
+    /// The VLAN IDs that plans may use.
+    Vlans, "[vlans]" {
+        /// VIDs: a range such as `100-199`, or several separated by commas.
+        #[schemars(extend("default" = "2-4094"))]
+        range: String,
+        /// The untagged VLAN that gets the base tree. Default: no untagged VLAN between switches.
+        #[schemars(range(min = 1, max = 4094))]
+        base: u32,
+    }
+}
+
+section! {
+    /// Where addresses come from.
+    Addressing, "[addressing]" {
+        /// One address per node: a prefix, or one IPv4 and one IPv6 prefix.
+        #[schemars(extend("default" = "10.77.0.0/16"))]
+        nodes: Prefixes,
+        /// One address per NIC: a prefix, or one IPv4 and one IPv6 prefix.
+        #[schemars(extend("default" = "10.78.0.0/16"))]
+        nics: Prefixes,
+    }
+}
+
+section! {
+    /// A switch, or several by a hostlist.
+    Switch, "[[switch]]" {
+        /// Name or hostlist, such as `s[00-15]`.
+        name: String,
+        /// Number of ports. Default: as many as are cabled.
+        #[schemars(range(min = 1, max = limits::PORTS))]
+        ports: u32,
+        /// How many VLANs the switch can hold.
+        #[schemars(range(min = 1, max = 4094), extend("default" = 4094))]
+        max_vlans: u32,
+        /// Independent (ivl) or shared (svl) VLAN learning.
+        #[schemars(extend("default" = "ivl"))]
+        learning: Learning,
+        /// Largest frame in octets, header and FCS included.
+        #[schemars(range(min = limits::MIN_FRAME, max = limits::MAX_FRAME), extend("default" = 1522))]
+        max_frame: u32,
+        /// How spanning tree is kept off our VLANs.
+        #[schemars(extend("default" = "off"))]
+        stp: Stp,
+        /// Entries of the forwarding database.
+        #[schemars(range(min = 1))]
+        fdb_size: u32,
+        /// Ageing time of the forwarding database in seconds.
+        #[schemars(range(min = limits::MIN_AGE, max = limits::MAX_AGE), extend("default" = 300))]
+        fdb_age_seconds: u32,
+        /// Parallel cables between the same two switches form one trunk.
+        #[schemars(extend("default" = false))]
+        lag: bool,
+    }
+}
+
+section! {
+    /// A node, or several by a hostlist.
+    Node, "[[node]]" {
+        /// Name or hostlist, such as `n[00-15]`.
+        name: String,
+        /// The NICs in order; for a generated node, what differs from the generated ones.
+        nics: Vec<At<Nic>>,
+        /// May other pairs' frames pass through this node?
+        #[schemars(extend("default" = true))]
+        transit: bool,
+        /// Does it route between the fabric and hosts outside the plan?
+        #[schemars(extend("default" = false))]
+        gateway: bool,
+    }
+}
+
+section! {
+    /// A network interface of a node.
+    Nic, "`nics`" {
+        /// Interface name. Default: eth0, eth1, ... in order.
+        name: String,
+        /// MAC address. Default: derived, good for lab and planning only.
+        mac: String,
+        /// The switch it is cabled to; with a node hostlist, a name or one name per node.
+        switch: String,
+        /// The switch port from 1; with a node hostlist also a list such as `[1-16]`.
+        port: PortNumbers,
+        /// Line rate, such as 1G, 2.5G, 100M.
+        #[schemars(extend("default" = "1G"))]
+        rate: String,
+        /// IP MTU of the NIC.
+        #[schemars(range(min = limits::MIN_MTU, max = limits::MAX_MTU), extend("default" = 1500))]
+        mtu: u32,
+    }
+}
+
+section! {
+    /// A cable between two switches, or several by hostlists.
+    Link, "[[link]]" {
+        /// One end, `switch:port`, such as `s00:23`.
+        a: String,
+        /// The other end.
+        b: String,
+        /// Line rate.
+        #[schemars(extend("default" = "1G"))]
+        rate: String,
+    }
+}
+
+/// One prefix, or a list.
+#[derive(Debug, Clone)]
+pub(super) struct Prefixes(pub(super) Vec<At<String>>);
+
+impl Read for Prefixes {
+    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::String(text) => Some(Self(vec![At {
+                value: text.to_string(),
+                span: value.span(),
+                key: value.span(),
+            }])),
+            DeValue::Array(_) => Read::read(value, found).map(Self),
+            _ => {
+                wrong_type("a prefix or a list of prefixes", value, found);
+                None
+            }
+        }
+    }
+}
+
+impl JsonSchema for Prefixes {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Prefixes".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "oneOf": [
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 2 },
+        ]})
+    }
+}
+
+/// A port number, or a hostlist of them.
+#[derive(Debug, Clone)]
+pub(super) enum PortNumbers {
+    One(u32),
+    List(String),
+}
+
+impl Read for PortNumbers {
+    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::String(text) => Some(Self::List(text.to_string())),
+            DeValue::Integer(_) => Read::read(value, found).map(Self::One),
+            _ => {
+                wrong_type("a port number", value, found);
+                None
+            }
+        }
+    }
+}
+
+impl JsonSchema for PortNumbers {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "PortNumbers".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "oneOf": [
+            { "type": "integer", "minimum": 1, "maximum": limits::PORTS },
+            { "type": "string" },
+        ]})
+    }
+}
+
+/// Read a word that has a serde name: the model's own enums.
+fn word<T: Copy>(
+    value: &Spanned<DeValue<'_>>,
+    what: &str,
+    words: &[(&str, T)],
+    found: &mut Found,
+) -> Option<T> {
+    let text = String::read(value, found)?;
+    let hit = words.iter().find(|(word, _)| *word == text).map(|(_, v)| *v);
+    if hit.is_none() {
+        let help = suggestion(&text, words.iter().map(|(word, _)| *word));
+        let message = format!("`{text}` is not {what}");
+        found.add(ProblemKind::UnknownChoice, &value.span(), message, help);
+    }
+    hit
+}
+
+impl Read for Learning {
+    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
+        word(value, "a way of VLAN learning", &[("ivl", Self::Ivl), ("svl", Self::Svl)], found)
+    }
+}
+
+impl Read for Stp {
+    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
+        word(value, "a spanning tree setting", &[("off", Self::Off), ("mstp", Self::Mstp)], found)
+    }
+}

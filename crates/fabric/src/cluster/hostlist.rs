@@ -1,0 +1,112 @@
+//! Hostlists: `n[00-15]`, `n[0-3,7]`, `r[0-1]n[00-15]` (the notation of pdsh and Slurm, without
+//! steps). Several brackets give every combination, the last bracket fastest. Owns expansion only;
+//! whether a name exists is the resolver's question.
+
+/// Why a text is not a hostlist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct HostlistError {
+    /// What is wrong, naming the part.
+    pub reason: String,
+    /// What to write instead, where that can be said.
+    pub help: Option<String>,
+}
+
+/// More names than this in one hostlist are refused.
+pub const MOST_NAMES: usize = 1 << 17;
+
+/// Expand a hostlist into its names, in order.
+///
+/// # Errors
+/// Unbalanced or empty brackets, things that are not numbers, ranges that run backwards, and lists of
+/// more than [`MOST_NAMES`] names.
+pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
+    let mut names = vec![String::new()];
+    let mut rest = text;
+    while let Some(open) = rest.find(['[', ']']) {
+        let (literal, bracket) = rest.split_at(open);
+        let Some(inside) = bracket.strip_prefix('[') else {
+            return refuse(format!("`]` without `[` in `{text}`"), None);
+        };
+        let Some(close) = inside.find([']', '[']).filter(|c| inside.as_bytes()[*c] == b']') else {
+            return refuse(format!("`[` without `]` in `{text}`"), Some(format!("`{text}]`")));
+        };
+        let numbers = numbers(&inside[..close])?;
+        if names.len() * numbers.len() > MOST_NAMES {
+            return refuse(format!("`{text}` names more than {MOST_NAMES} things"), None);
+        }
+        names = names
+            .iter()
+            .flat_map(|name| numbers.iter().map(move |n| format!("{name}{literal}{n}")))
+            .collect();
+        rest = &inside[close + 1..];
+    }
+    for name in &mut names {
+        name.push_str(rest);
+    }
+    Ok(names)
+}
+
+fn numbers(list: &str) -> Result<Vec<String>, HostlistError> {
+    let mut all = Vec::new();
+    for part in list.split(',') {
+        let part = part.trim();
+        if part.is_empty() {
+            let reason = format!("`[{list}]` has an empty entry");
+            return refuse(reason, Some("write numbers and ranges such as `[0-3,7]`".into()));
+        }
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (low, high) = (number(first.trim(), part)?, number(last.trim(), part)?);
+        if low > high {
+            let reason = format!("the range `{part}` runs backwards");
+            return refuse(reason, Some(format!("`{last}-{first}`")));
+        }
+        if (high - low) as usize >= MOST_NAMES || all.len() >= MOST_NAMES {
+            return refuse(format!("`[{list}]` has more than {MOST_NAMES} entries"), None);
+        }
+        let width = first.trim().len();
+        all.extend((low..=high).map(|n| format!("{n:0width$}")));
+    }
+    Ok(all)
+}
+
+fn number(digits: &str, part: &str) -> Result<u64, HostlistError> {
+    let valid = (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let value = if valid { digits.parse().ok() } else { None };
+    value.ok_or_else(|| HostlistError {
+        reason: format!("`{part}` is not a number or a range of numbers"),
+        help: Some("write numbers and ranges such as `[0-3,7]`".into()),
+    })
+}
+
+fn refuse<T>(reason: String, help: Option<String>) -> Result<T, HostlistError> {
+    Err(HostlistError { reason, help })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_lists_and_padding() {
+        assert_eq!(expand("n0").unwrap(), ["n0"]);
+        assert_eq!(expand("n[0-3,7]").unwrap(), ["n0", "n1", "n2", "n3", "n7"]);
+        assert_eq!(expand("n[08-11]x").unwrap(), ["n08x", "n09x", "n10x", "n11x"]);
+        assert_eq!(expand("r[0-1]n[1-2]").unwrap(), ["r0n1", "r0n2", "r1n1", "r1n2"]);
+        assert_eq!(expand("[1-4]").unwrap().len(), 4);
+        assert_eq!(expand("s[00-15]").unwrap().len(), 16);
+    }
+
+    #[test]
+    fn bad_hostlists_are_refused() {
+        for text in
+            ["n[", "n]", "n[]", "n[1-", "n[a]", "n[3-1]", "n[1,,2]", "n[[1]]", "n[-1]", "n[1-2-3]"]
+        {
+            assert!(expand(text).is_err(), "{text}");
+        }
+        for text in ["n[0-999999999]", "n[0-999][0-999]", "n[00000000000000000001]"] {
+            assert!(expand(text).is_err(), "{text}");
+        }
+        assert_eq!(expand("n[3-1]").unwrap_err().help.unwrap(), "`1-3`");
+    }
+}

@@ -1,0 +1,40 @@
+//! The numbers that bound a cluster file; the schema and the checks share them.
+
+/// Dimensions of a mesh or torus.
+pub(super) const DIMENSIONS: usize = 6;
+/// Switches of one fabric.
+pub(super) const SWITCHES: u32 = 1 << 16;
+/// Nodes of one fabric.
+pub(super) const NODES: u32 = 1 << 17;
+/// Ports of a clique's switch: (N/2 + 1) switches have about N^2/8 cables.
+pub(super) const CLIQUE_PORTS: u32 = 512;
+/// Nodes on a switch.
+pub(super) const NODES_PER_SWITCH: u32 = 4096;
+/// NICs of a node; the last byte of a derived MAC.
+pub(super) const NICS_PER_NODE: u32 = 64;
+/// Ports of a switch.
+pub(super) const PORTS: u32 = 65_535;
+/// Paths per ordered pair.
+pub(super) const PATHS: u32 = 64;
+/// Octets of a frame: IEEE 802.3 untagged, and the largest jumbo frame in use.
+pub(super) const MIN_FRAME: u32 = 1518;
+/// See [`MIN_FRAME`].
+pub(super) const MAX_FRAME: u32 = 16_384;
+/// IP MTU of a NIC: RFC 791's datagram that every host accepts.
+pub(super) const MIN_MTU: u32 = 576;
+/// RFC 8200 section 5.
+pub(super) const MIN_MTU_IPV6: u32 = 1280;
+/// The largest IPv4 datagram.
+pub(super) const MAX_MTU: u32 = 65_535;
+/// IEEE 802.1Q table 8-10: ageing time.
+pub(super) const MIN_AGE: u32 = 10;
+/// See [`MIN_AGE`].
+pub(super) const MAX_AGE: u32 = 1_000_000;
+/// Bytes of an interface name (IFNAMSIZ less its NUL).
+pub(super) const NIC_NAME: usize = 15;
+/// Bytes of a switch or node name (RFC 1123 label).
+pub(super) const NAME: usize = 63;
+/// NICs of one fabric.
+pub(super) const NICS: u32 = 1 << 18;
+/// Switch-to-switch cables listed in the file.
+pub(super) const LINKS: usize = 1 << 18;

@@ -1,0 +1,288 @@
+//! What is wrong with a cluster file: every fault with its place, the offending text and what to
+//! write instead. Owns positions (byte span to line and column) and the search for the nearest valid
+//! value; rendering with a picture of the line is the CLI's.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// The kind of a [`Problem`], stable for programs (`--json`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// Not TOML.
+    Syntax,
+    /// A key that the file format does not have here.
+    UnknownKey,
+    /// A key that must be given is not.
+    MissingKey,
+    /// A string where a number belongs, and the like.
+    WrongType,
+    /// A word that is none of the choices.
+    UnknownChoice,
+    /// Known to the format, not planned by this version.
+    NotYet,
+    /// A number outside its range.
+    OutOfRange,
+    /// A list without entries.
+    EmptyList,
+    /// Not a name: letters, digits, `-`, `_` and `.`.
+    BadName,
+    /// Not a hostlist.
+    BadHostlist,
+    /// Hostlists beside each other that name different numbers of things.
+    CountMismatch,
+    /// Not a MAC address of one interface.
+    BadMac,
+    /// Not a rate.
+    BadRate,
+    /// Not a prefix, or one that cannot serve.
+    BadPrefix,
+    /// Not an end of a cable.
+    BadLinkEnd,
+    /// Two things with one name.
+    DuplicateName,
+    /// Two interfaces with one MAC address.
+    DuplicateMac,
+    /// A name that nothing has.
+    UnknownName,
+    /// Two cables in one port.
+    PortInUse,
+    /// A port that the switch does not have.
+    PortOutOfRange,
+    /// A switch with fewer ports than the topology needs.
+    TooFewPorts,
+    /// A cable from a switch to itself.
+    SelfLink,
+    /// A prefix with fewer addresses than nodes or NICs.
+    PrefixTooSmall,
+    /// Two prefixes that share addresses, or two of one family.
+    PrefixOverlap,
+    /// Not a VID from 1 to 4094, or not a range of them.
+    BadVid,
+    /// A VID listed twice.
+    DuplicateVid,
+    /// Fewer VIDs than the strategy needs.
+    TooFewVids,
+    /// A strategy that is not defined on this topology.
+    StrategyMismatch,
+    /// Switches that no cable joins.
+    Disconnected,
+    /// A fabric larger than this version plans.
+    TooLarge,
+}
+
+impl ProblemKind {
+    /// Can one text cause this many times, as a hostlist does? Then it is told once, with a count.
+    fn repeats(self) -> bool {
+        matches!(
+            self,
+            Self::DuplicateName
+                | Self::DuplicateMac
+                | Self::UnknownName
+                | Self::PortInUse
+                | Self::PortOutOfRange
+                | Self::TooFewPorts
+                | Self::OutOfRange
+        )
+    }
+}
+
+/// One fault of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What kind of fault.
+    pub kind: ProblemKind,
+    /// The name of the file as given to the parser.
+    pub file: String,
+    /// Line from 1.
+    pub line: usize,
+    /// Column from 1, in characters.
+    pub column: usize,
+    /// The offending bytes of the file.
+    #[serde(skip)]
+    pub span: Range<usize>,
+    /// The offending text.
+    pub text: String,
+    /// What is wrong, in lower case.
+    pub message: String,
+    /// The nearest valid value, or what to do.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Every fault of one file, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems {
+    /// The name of the file.
+    pub file: String,
+    /// The text of the file.
+    pub source: String,
+    /// The faults; never empty.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            let newline = if i == 0 { "" } else { "\n" };
+            write!(f, "{newline}{problem}")?;
+            if let Some(help) = &problem.help {
+                write!(f, "\n  help: {help}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Where the checks put what they find.
+#[derive(Debug, Default)]
+pub(super) struct Found(Vec<(Range<usize>, ProblemKind, String, Option<String>)>);
+
+impl Found {
+    pub(super) fn add(
+        &mut self,
+        kind: ProblemKind,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<Option<String>>,
+    ) {
+        self.0.push((span.clone(), kind, message.into(), help.into()));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn any_within(&self, span: &Range<usize>) -> bool {
+        self.0.iter().any(|(at, ..)| span.start <= at.start && at.end <= span.end)
+    }
+
+    /// Give every fault its line and column; the same fault at the same place is told once.
+    pub(super) fn into_problems(mut self, source: &str, file: &str) -> Problems {
+        self.0.sort_by(|a, b| (a.0.start, a.1, &a.2).cmp(&(b.0.start, b.1, &b.2)));
+        self.0.dedup_by(|a, b| a.0 == b.0 && a.2 == b.2);
+        let mut more = 0;
+        self.0.dedup_by(|later, first| {
+            let repeats = later.0 == first.0 && later.1 == first.1 && later.1.repeats();
+            more = if repeats { more + 1 } else { 0 };
+            if repeats {
+                let kept = first.2.rfind(" (and ").filter(|_| more > 1).unwrap_or(first.2.len());
+                first.2.truncate(kept);
+                first.2.push_str(&format!(" (and {more} more)"));
+            }
+            repeats
+        });
+        let problem = |(span, kind, message, help): (Range<usize>, _, _, _)| {
+            let span = on_boundaries(span, source);
+            let (line, column) = position(source, span.start);
+            let text = source.get(span.clone()).unwrap_or_default().to_owned();
+            Problem { kind, file: file.into(), line, column, span, text, message, help }
+        };
+        let problems = self.0.into_iter().map(problem).collect();
+        Problems { file: file.into(), source: source.into(), problems }
+    }
+}
+
+fn on_boundaries(span: Range<usize>, source: &str) -> Range<usize> {
+    let back = |mut at: usize| {
+        at = at.min(source.len());
+        while !source.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let start = back(span.start);
+    start..back(span.end).max(start)
+}
+
+/// Line and column, both from 1, of a byte offset.
+fn position(source: &str, at: usize) -> (usize, usize) {
+    let before = &source[..at];
+    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The candidate with the fewest edits from `text`; `None` where nothing is near.
+pub(super) fn nearest<'a>(
+    text: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let text: Vec<char> = text.chars().take(64).collect();
+    let limit = (text.len() / 2).clamp(1, 4);
+    candidates
+        .into_iter()
+        .map(|c| (edits(&text, c), c))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// `did you mean ...`, or the whole list where it is short and nothing is near.
+pub(super) fn suggestion<'a>(
+    text: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<String> {
+    if let Some(near) = nearest(text, candidates.clone()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let all: Vec<_> = candidates.into_iter().take(17).collect();
+    (!all.is_empty() && all.len() < 17).then(|| format!("one of: {}", all.join(", ")))
+}
+
+/// Levenshtein distance, letters compared without case.
+fn edits(a: &[char], b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=a.len()).collect();
+    for (i, y) in b.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, x) in a.iter().enumerate() {
+            let substituted = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[a.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_a_slip_and_refuses_the_far() {
+        let keys = ["name", "ports", "max_vlans"];
+        assert_eq!(nearest("port", keys), Some("ports"));
+        assert_eq!(nearest("max_vlan", keys), Some("max_vlans"));
+        assert_eq!(nearest("Name", keys), Some("name"));
+        assert_eq!(nearest("learning", keys), None);
+        assert_eq!(suggestion("zzzzzz", keys).unwrap(), "one of: name, ports, max_vlans");
+        assert_eq!(suggestion("zzzzzz", []), None);
+    }
+
+    #[test]
+    fn places_count_characters_from_one() {
+        let mut found = Found::default();
+        found.add(ProblemKind::BadName, &(8..9), "x", None);
+        found.add(ProblemKind::BadName, &(0..1), "y", Some("z".into()));
+        found.add(ProblemKind::BadName, &(500..900), "past the end", None);
+        let problems = found.into_problems("a\nööö=b\n", "f.toml");
+        assert_eq!(problems.problems[1].to_string(), "f.toml:2:4: x");
+        assert_eq!(problems.problems[2].line, 3);
+        assert!(problems.to_string().starts_with("f.toml:1:1: y\n  help: z\n"));
+    }
+}

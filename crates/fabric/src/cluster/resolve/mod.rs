@@ -1,0 +1,104 @@
+//! From the tables as written to a [`Cluster`] with every default filled in and every name resolved.
+//! Each part reports all it finds and goes on with the default, so that one fault hides no other.
+
+mod addressing;
+mod cables;
+mod fabric;
+mod nodes;
+mod routing;
+mod shape;
+mod vlans;
+
+use std::ops::{Range, RangeInclusive};
+
+use super::Cluster;
+use super::file::File;
+use super::generated::default_name;
+use super::hostlist;
+use super::limits;
+use super::problem::{Found, ProblemKind};
+use super::read::At;
+
+/// Resolve the whole file. The value is good only if `found` stays empty.
+pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
+    let shape = shape::shape(file.fabric.as_ref(), found);
+    let kind = shape.kind();
+    let routing = routing::routing(file.routing.as_ref(), &shape, found);
+    let vlans = vlans::vlans(file.vlans.as_ref(), &shape, routing.strategy, found);
+    let mut draft = fabric::Draft::new(&shape);
+    draft.switches(file.switch.as_ref(), found);
+    draft.nodes(file.node.as_ref(), found);
+    draft.links(file.link.as_ref(), found);
+    draft.finish(file, found);
+    let addressing =
+        addressing::addressing(file.addressing.as_ref(), &draft.nodes, shape.is_known(), found);
+    draft.check_mtu(&addressing, found);
+    let name = file.fabric.as_ref().and_then(|f| f.value.name.as_ref());
+    if let Some(name) = name
+        && !valid_name(&name.value)
+    {
+        found.add(ProblemKind::BadName, &name.span, bad_name(&name.value), None);
+    }
+    Cluster {
+        name: name.map_or_else(|| default_name(&kind), |n| n.value.clone()),
+        kind,
+        switches: draft.switches,
+        nodes: draft.nodes,
+        links: draft.links,
+        routing,
+        vlans,
+        addressing,
+    }
+}
+
+/// The number, or `default` where the key is absent or out of range (then reported).
+fn within(
+    number: Option<&At<u32>>,
+    what: &str,
+    range: RangeInclusive<u32>,
+    default: u32,
+    found: &mut Found,
+) -> u32 {
+    let Some(number) = number else { return default };
+    let (low, high) = (*range.start(), *range.end());
+    if range.contains(&number.value) {
+        return number.value;
+    }
+    let message = format!("{what} {} is not between {low} and {high}", number.value);
+    let help = format!("the nearest valid value is {}", number.value.clamp(low, high));
+    found.add(ProblemKind::OutOfRange, &number.span, message, help);
+    default
+}
+
+fn missing(key: &str, place: &str, span: &Range<usize>, help: &str, found: &mut Found) {
+    let message = format!("`{key}` is missing in {place}");
+    found.add(ProblemKind::MissingKey, span, message, help.to_owned());
+}
+
+/// Expand a hostlist of switch or node names; empty where it is bad (then reported).
+fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
+    let names = hosts(&text.value, &text.span, found);
+    if let Some(bad) = names.iter().find(|n| !valid_name(n)) {
+        let help = "start with a letter or digit and use letters, digits, `-`, `_` and `.`";
+        found.add(ProblemKind::BadName, &text.span, bad_name(bad), help.to_owned());
+        return Vec::new();
+    }
+    names
+}
+
+fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
+    hostlist::expand(text).unwrap_or_else(|error| {
+        found.add(ProblemKind::BadHostlist, span, error.reason, error.help);
+        Vec::new()
+    })
+}
+
+fn valid_name(name: &str) -> bool {
+    (1..=limits::NAME).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+fn bad_name(name: &str) -> String {
+    format!("`{name}` is not a name of 1 to {} characters", limits::NAME)
+}

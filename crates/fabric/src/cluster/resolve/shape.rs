@@ -1,0 +1,191 @@
+//! `[fabric] topology`: which kind, and whether its sizes can be built.
+
+use super::super::Kind;
+use super::super::file::{Fabric, Topology, TopologyKind};
+use super::super::limits;
+use super::super::problem::{Found, ProblemKind};
+use super::super::read::At;
+use super::{missing, within};
+use crate::topology::generate::clique_nodes_per_switch;
+
+/// What the topology says, once its sizes are known to be buildable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    /// Mesh, torus or clique.
+    Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
+    /// Everything is listed.
+    Explicit,
+    /// Reported as bad: names of switches cannot be checked.
+    Unknown,
+}
+
+impl Shape {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Generated { kind, .. } => kind.clone(),
+            Self::Explicit | Self::Unknown => Kind::Explicit,
+        }
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        *self != Self::Unknown
+    }
+}
+
+const EXAMPLE: &str = "topology = { kind = \"torus\", dims = [4, 4] }";
+
+pub(super) fn shape(fabric: Option<&At<Fabric>>, found: &mut Found) -> Shape {
+    let Some(fabric) = fabric else {
+        missing("[fabric]", "the file", &(0..0), &format!("[fabric] with {EXAMPLE}"), found);
+        return Shape::Unknown;
+    };
+    let Some(topology) = &fabric.value.topology else {
+        missing("topology", "[fabric]", &fabric.key, EXAMPLE, found);
+        return Shape::Unknown;
+    };
+    let Some(kind) = &topology.value.kind else {
+        missing("kind", "`topology`", &topology.span, EXAMPLE, found);
+        return Shape::Unknown;
+    };
+    refuse_foreign_keys(&topology.value, kind.value, found);
+    match kind.value {
+        TopologyKind::Explicit => Shape::Explicit,
+        TopologyKind::Mesh => grid(topology, |dims| Kind::Mesh { dims }, found),
+        TopologyKind::Torus => grid(topology, |dims| Kind::Torus { dims }, found),
+        TopologyKind::Clique => clique(topology, found),
+        later => {
+            let message = format!("topology `{}` is not yet planned by this version", later.word());
+            let help = "planned today: mesh, torus, clique, explicit".to_owned();
+            found.add(ProblemKind::NotYet, &kind.span, message, help);
+            Shape::Unknown
+        }
+    }
+}
+
+fn keys_of(kind: TopologyKind) -> &'static [&'static str] {
+    match kind {
+        TopologyKind::Mesh | TopologyKind::Torus => &["dims", "nodes_per_switch", "nics_per_node"],
+        TopologyKind::Clique => &["ports", "nodes_per_switch", "nics_per_node"],
+        TopologyKind::Explicit => &[],
+        TopologyKind::Irregular => {
+            &["switches", "ports", "nodes_per_switch", "nics_per_node", "seed"]
+        }
+        TopologyKind::Fnn => &["wiring"],
+        TopologyKind::Pmesh => &["dims", "grow_to", "lines_per_switch"],
+        TopologyKind::Ring | TopologyKind::FullMesh => &["nodes"],
+        TopologyKind::DirectMesh | TopologyKind::DirectTorus => &["dims"],
+    }
+}
+
+fn refuse_foreign_keys(topology: &Topology, kind: TopologyKind, found: &mut Found) {
+    let given = [
+        ("dims", topology.dims.as_ref().map(|k| &k.key)),
+        ("nodes_per_switch", topology.nodes_per_switch.as_ref().map(|k| &k.key)),
+        ("nics_per_node", topology.nics_per_node.as_ref().map(|k| &k.key)),
+        ("ports", topology.ports.as_ref().map(|k| &k.key)),
+        ("switches", topology.switches.as_ref().map(|k| &k.key)),
+        ("nodes", topology.nodes.as_ref().map(|k| &k.key)),
+        ("seed", topology.seed.as_ref().map(|k| &k.key)),
+        ("grow_to", topology.grow_to.as_ref().map(|k| &k.key)),
+        ("lines_per_switch", topology.lines_per_switch.as_ref().map(|k| &k.key)),
+        ("wiring", topology.wiring.as_ref().map(|k| &k.key)),
+    ];
+    let keys = keys_of(kind);
+    for (name, span) in given.into_iter().filter_map(|(name, span)| Some((name, span?))) {
+        if !keys.contains(&name) {
+            let message = format!("`{name}` is not a key of topology `{}`", kind.word());
+            let help = if keys.is_empty() {
+                "list switches, nodes and links in [[switch]], [[node]] and [[link]]".to_owned()
+            } else {
+                format!("its keys: {}", keys.join(", "))
+            };
+            found.add(ProblemKind::UnknownKey, span, message, help);
+        }
+    }
+}
+
+fn nics_per_node(topology: &Topology, found: &mut Found) -> u32 {
+    let nics = topology.nics_per_node.as_ref();
+    within(nics, "nics_per_node", 1..=limits::NICS_PER_NODE, 1, found)
+}
+
+fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) -> Shape {
+    let nodes = topology.value.nodes_per_switch.as_ref();
+    let nodes = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
+    let nics = nics_per_node(&topology.value, found);
+    let Some(dims) = &topology.value.dims else {
+        missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
+        return Shape::Unknown;
+    };
+    if dims.value.is_empty() {
+        let message = "`dims` is empty: a mesh or torus has 1 to 6 dimensions";
+        found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
+        return Shape::Unknown;
+    }
+    if dims.value.len() > limits::DIMENSIONS {
+        let message = format!("{} dimensions: a mesh or torus has 1 to 6", dims.value.len());
+        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value).collect();
+        found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
+        return Shape::Unknown;
+    }
+    let mut good = true;
+    for size in &dims.value {
+        within(Some(size), "size", 1..=limits::SWITCHES, 1, found);
+        good &= (1..=limits::SWITCHES).contains(&size.value);
+    }
+    let sizes: Vec<u32> = dims.value.iter().map(|d| d.value).collect();
+    let switches = sizes.iter().fold(1_u64, |p, &n| p.saturating_mul(n.into()));
+    if !good || !fits(switches, nodes, nics, dims, found) {
+        return Shape::Unknown;
+    }
+    Shape::Generated { kind: kind(sizes), nodes_per_switch: nodes, nics_per_node: nics }
+}
+
+fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) -> bool {
+    let too_large = |what: &str, count: u64, most: u32| {
+        (count > most.into()).then(|| format!("{count} {what}: this version plans at most {most}"))
+    };
+    let nodes = switches.saturating_mul(nodes.into());
+    let message = too_large("switches", switches, limits::SWITCHES)
+        .or_else(|| too_large("nodes", nodes, limits::NODES))
+        .or_else(|| too_large("NICs", nodes.saturating_mul(nics.into()), limits::NICS));
+    if let Some(message) = &message {
+        let help = "make the sizes smaller".to_owned();
+        found.add(ProblemKind::TooLarge, &at.span, message.clone(), help);
+    }
+    message.is_none()
+}
+
+fn clique(topology: &At<Topology>, found: &mut Found) -> Shape {
+    let nics = nics_per_node(&topology.value, found);
+    let Some(ports) = &topology.value.ports else {
+        missing("ports", "`topology`", &topology.span, "such as ports = 8", found);
+        return Shape::Unknown;
+    };
+    let before = found.len();
+    let count = within(Some(ports), "ports", 2..=limits::CLIQUE_PORTS, 2, found);
+    let nodes = topology.value.nodes_per_switch.as_ref();
+    let usual = clique_nodes_per_switch(count, nics);
+    let nodes_per_switch = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, usual, found);
+    let for_nics = count - count / 2;
+    if found.len() > before {
+        return Shape::Unknown;
+    }
+    if nodes_per_switch == 0 || nodes_per_switch * nics > for_nics {
+        let span = nodes.or(topology.value.nics_per_node.as_ref()).map_or(&ports.span, |n| &n.span);
+        let message = format!(
+            "{} NICs on each switch: a clique of {count}-port switches has {for_nics} ports for them",
+            nodes_per_switch.max(1) * nics
+        );
+        let help = match for_nics / nics {
+            0 => format!("the nearest valid value is nics_per_node = {for_nics}"),
+            most => format!("the nearest valid value is nodes_per_switch = {most}"),
+        };
+        found.add(ProblemKind::TooFewPorts, span, message, help);
+        return Shape::Unknown;
+    }
+    if !fits(u64::from(count / 2 + 1), nodes_per_switch, nics, ports, found) {
+        return Shape::Unknown;
+    }
+    Shape::Generated { kind: Kind::Clique { ports: count }, nodes_per_switch, nics_per_node: nics }
+}

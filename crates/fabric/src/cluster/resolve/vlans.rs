@@ -1,0 +1,159 @@
+//! `[vlans]`: ranges of VIDs, and whether they are enough for the strategy.
+
+use std::ops::Range;
+
+use super::super::file::Vlans as Table;
+use super::super::problem::{Found, ProblemKind};
+use super::super::read::At;
+use super::super::{Kind, Strategy, Vlans};
+use super::shape::Shape;
+
+pub(super) fn vlans(
+    table: Option<&At<Table>>,
+    shape: &Shape,
+    strategy: Strategy,
+    found: &mut Found,
+) -> Vlans {
+    let Some(table) = table.map(|t| &t.value) else { return Vlans::default() };
+    let base = table.base.as_ref().and_then(|base| {
+        let vid = vid(base.value.into());
+        if vid.is_none() {
+            bad_vid(&base.value.to_string(), base.value.into(), &base.span, found);
+        }
+        vid.map(|vid| (vid, &base.span))
+    });
+    let mut vlans = Vlans { base: base.map(|(vid, _)| vid), ..Vlans::default() };
+    let Some(range) = &table.range else {
+        vlans.ranges = vlans.free_ranges();
+        return vlans;
+    };
+    let before = found.len();
+    let ranges = ranges(range, found);
+    if let Some((vid, span)) = base
+        && ranges.iter().any(|(low, high)| (*low..=*high).contains(&vid))
+    {
+        let message = format!("base VID {vid} is also in `range`");
+        let help = "take it out of `range`, or use base = 1".to_owned();
+        found.add(ProblemKind::DuplicateVid, span, message, help);
+    }
+    let count: u64 = ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum();
+    if found.len() == before
+        && let Some(needed) = vids_needed(shape, strategy).filter(|n| *n > count)
+    {
+        let message = format!("`{}` holds {count} VIDs, the strategy needs {needed}", range.value);
+        let help = enlarged(&ranges, needed);
+        found.add(ProblemKind::TooFewVids, &range.span, message, help);
+    }
+    vlans.ranges = ranges;
+    vlans
+}
+
+/// VLAN trees for primary paths (vlan-minimal-paths, theorems 1 to 4; DESIGN sections 3 and 4).
+fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
+    let Shape::Generated { kind, .. } = shape else {
+        return shape.is_known().then_some(1);
+    };
+    let rest = |dims: &[u32]| dims[1..].iter().map(|n| u64::from(*n)).product::<u64>();
+    Some(match (kind, strategy) {
+        (Kind::Mesh { dims }, Strategy::Dor) => rest(dims),
+        (Kind::Mesh { dims }, Strategy::Pdor) => rest(dims) / 2 + 1,
+        (Kind::Torus { dims }, Strategy::Dor) => halves(dims) * rest(dims),
+        (Kind::Torus { dims }, Strategy::Pdor) if dims.len() == 1 => halves(dims),
+        (Kind::Torus { dims }, Strategy::Pdor) => {
+            halves(dims) * (rest(dims).div_ceil(2) + 1)
+        }
+        _ => 1,
+    })
+}
+
+/// The two VLANs a and b of a torus coincide where dimension 0 is never cut.
+fn halves(dims: &[u32]) -> u64 {
+    if dims[0] > 2 { 2 } else { 1 }
+}
+
+fn ranges(text: &At<String>, found: &mut Found) -> Vec<(u16, u16)> {
+    if text.value.trim().is_empty() {
+        let help = "such as \"100-199\", or leave `range` out for 2-4094".to_owned();
+        found.add(ProblemKind::EmptyList, &text.span, "`range` is empty", help);
+        return Vec::new();
+    }
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for part in text.value.split(',').map(str::trim) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim(), last.trim());
+        let (Ok(low), Ok(high)) = (first.parse::<u64>(), last.parse::<u64>()) else {
+            let message = format!("`{part}` is not a VID or a range of VIDs");
+            let help = "such as \"100-199\" or \"100-199,300-399\"".to_owned();
+            found.add(ProblemKind::BadVid, &text.span, message, help);
+            continue;
+        };
+        let (Some(low), Some(high)) = (vid(low), vid(high)) else {
+            bad_vid(part, if vid(low).is_none() { low } else { high }, &text.span, found);
+            continue;
+        };
+        if low > high {
+            let message = format!("the range `{part}` runs backwards");
+            found.add(ProblemKind::BadVid, &text.span, message, format!("`{high}-{low}`"));
+            continue;
+        }
+        if let Some((a, b)) = ranges.iter().find(|(a, b)| *a <= high && low <= *b) {
+            let twice = low.max(*a)..=high.min(*b);
+            let message = format!("VID {} is in `{part}` and in `{a}-{b}`", twice.start());
+            found.add(ProblemKind::DuplicateVid, &text.span, message, "list it once".to_owned());
+            continue;
+        }
+        ranges.push((low, high));
+    }
+    ranges.sort_unstable();
+    ranges
+}
+
+fn vid(number: u64) -> Option<u16> {
+    u16::try_from(number).ok().filter(|vid| (1..=4094).contains(vid))
+}
+
+fn bad_vid(text: &str, number: u64, span: &Range<usize>, found: &mut Found) {
+    let message = format!("`{text}`: VIDs are 1 to 4094");
+    let help = format!("the nearest valid value is {}", number.clamp(1, 4094));
+    found.add(ProblemKind::BadVid, span, message, help);
+}
+
+fn enlarged(ranges: &[(u16, u16)], needed: u64) -> String {
+    let low = ranges.first().map_or(2, |(low, _)| u64::from(*low));
+    let high = low + needed - 1;
+    if needed > 4093 {
+        "no fabric holds that many VLANs: use strategy pdor or stp, or smaller dims".to_owned()
+    } else if high > 4094 {
+        format!("such as \"{}-4094\"", 4095 - needed)
+    } else {
+        format!("such as \"{low}-{high}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needed(kind: Kind, strategy: Strategy) -> u64 {
+        let shape = Shape::Generated { kind, nodes_per_switch: 1, nics_per_node: 1 };
+        vids_needed(&shape, strategy).unwrap()
+    }
+
+    #[test]
+    fn counts_of_the_paper() {
+        let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
+        let mesh = |dims: &[u32]| Kind::Mesh { dims: dims.into() };
+        assert_eq!(needed(torus(&[4, 4]), Strategy::Dor), 8);
+        assert_eq!(needed(torus(&[4, 4]), Strategy::Pdor), 6);
+        assert_eq!(needed(torus(&[5, 5]), Strategy::Pdor), 8);
+        assert_eq!(needed(torus(&[4, 4, 4]), Strategy::Pdor), 18);
+        assert_eq!(needed(torus(&[16, 16, 16]), Strategy::Dor), 512);
+        assert_eq!(needed(torus(&[2, 4]), Strategy::Dor), 4);
+        assert_eq!(needed(torus(&[9]), Strategy::Pdor), 2);
+        assert_eq!(needed(torus(&[9]), Strategy::Dor), 2);
+        assert_eq!(needed(mesh(&[4, 4]), Strategy::Dor), 4);
+        assert_eq!(needed(mesh(&[4, 4]), Strategy::Pdor), 3);
+        assert_eq!(needed(mesh(&[7]), Strategy::Pdor), 1);
+        assert_eq!(needed(torus(&[4, 4]), Strategy::Stp), 1);
+    }
+}

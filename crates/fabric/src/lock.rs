@@ -1,0 +1,282 @@
+//! `tresse.lock`: what must not change when the cluster grows (DESIGN section 3, rule K4): the VID of
+//! each VLAN tree, the addresses of nodes and NICs. Owns the text and the allocation of VIDs; the file
+//! itself is read and written by the caller.
+//!
+//! What a plan no longer uses is `retired`: given out again only when nothing else is left, so that
+//! nodes and switches that still run an older plan never meet an old number with a new meaning. The
+//! retired are forgotten when the lock changes next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::Addresses;
+use crate::cluster::Cluster;
+use crate::id::Vid;
+
+/// The format of the lock that this version reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// The content of a `tresse.lock`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// VIDs by the name of their tree.
+    #[serde(default)]
+    pub vids: BTreeMap<String, LockedVid>,
+    /// Node addresses by node name.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, Vec<IpAddr>>,
+    /// NIC addresses by `node/NIC`.
+    #[serde(default)]
+    pub nics: BTreeMap<String, Vec<IpAddr>>,
+    /// Used by the plan before this one.
+    #[serde(default)]
+    pub retired: Retired,
+}
+
+/// A VID and the tree that it means for ever (K4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedVid {
+    /// The VID.
+    pub vid: Vid,
+    /// The digest of the tree's links.
+    pub tree: String,
+}
+
+/// What was in use one change ago.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retired {
+    /// VIDs, ascending.
+    #[serde(default)]
+    pub vids: Vec<Vid>,
+    /// Addresses, ascending.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Why a text is not a lock.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    /// Not TOML, or not the lock's tables.
+    #[error("line {line}, column {column}: {message}")]
+    Malformed {
+        /// Line from 1.
+        line: usize,
+        /// Column from 1, in characters.
+        column: usize,
+        /// What was expected.
+        message: String,
+    },
+    /// Written by another version.
+    #[error("lock format {found} is not {FORMAT}: use the version of tresse that wrote it")]
+    Format {
+        /// The format of the text.
+        found: u32,
+    },
+    /// Two trees with one VID, or none of 802.1Q.
+    #[error("tree `{tree}` has VID {vid}, which is not a VID of its own: remove the line")]
+    BadVid {
+        /// The tree's name.
+        tree: String,
+        /// The VID.
+        vid: Vid,
+    },
+}
+
+/// Why VIDs cannot be given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} trees, and VIDs of trees that \
+     changed stay taken until the next plan; enlarge the range by {}", .needed - .room
+)]
+pub struct VidsExhausted {
+    /// VIDs in the range.
+    pub room: usize,
+    /// VIDs needed, those in the lock included.
+    pub needed: usize,
+    /// Trees of this plan.
+    pub trees: usize,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            vids: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            nics: BTreeMap::new(),
+            retired: Retired::default(),
+        }
+    }
+}
+
+impl Lock {
+    /// Read a lock.
+    ///
+    /// # Errors
+    /// Texts that [`emit`](Self::emit) does not write, apart from order, spacing and comments.
+    pub fn parse(text: &str) -> Result<Self, LockError> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let malformed = |error: toml::de::Error| {
+            let at = error.span().map_or(0, |span| span.start).min(text.len());
+            let before = text.get(..at).unwrap_or_default();
+            let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+            LockError::Malformed {
+                line: before.matches('\n').count() + 1,
+                column: before[line_start..].chars().count() + 1,
+                message: error.message().to_owned(),
+            }
+        };
+        let Format { format } = toml::from_str(text).map_err(malformed)?;
+        if format != FORMAT {
+            return Err(LockError::Format { found: format });
+        }
+        let lock: Self = toml::from_str(text).map_err(malformed)?;
+        let mut seen = BTreeSet::new();
+        for (tree, LockedVid { vid, .. }) in &lock.vids {
+            if !(1..=4094).contains(&vid.0) || !seen.insert(*vid) {
+                return Err(LockError::BadVid { tree: tree.clone(), vid: *vid });
+            }
+        }
+        Ok(lock)
+    }
+
+    /// The text of the lock: one line per entry, sorted, so that a change shows as changed lines.
+    #[must_use]
+    pub fn emit(&self) -> String {
+        let mut text = String::from("# written by tresse: keep it beside the cluster file\n");
+        let _ = writeln!(text, "format = {}", self.format);
+        if !self.vids.is_empty() {
+            text.push_str("\n[vids]\n");
+        }
+        for (name, LockedVid { vid, tree }) in &self.vids {
+            let _ = writeln!(text, "{} = {{ vid = {vid}, tree = {} }}", quoted(name), quoted(tree));
+        }
+        for (table, entries) in [("nodes", &self.nodes), ("nics", &self.nics)] {
+            if !entries.is_empty() {
+                let _ = writeln!(text, "\n[{table}]");
+            }
+            for (name, addresses) in entries {
+                let _ = writeln!(text, "{} = {}", quoted(name), list(addresses));
+            }
+        }
+        if self.retired != Retired::default() {
+            text.push_str("\n[retired]\n");
+            let vids: Vec<_> = self.retired.vids.iter().map(Vid::to_string).collect();
+            let _ = writeln!(text, "vids = [{}]", vids.join(", "));
+            let _ = writeln!(text, "addresses = {}", list(&self.retired.addresses));
+        }
+        text
+    }
+
+    /// The lock after a plan: what the plan uses, and as retired what only this lock used. Where the
+    /// plan uses exactly what this lock holds, the lock stays as it is.
+    #[must_use]
+    pub fn next(
+        &self,
+        cluster: &Cluster,
+        addresses: &Addresses,
+        trees: &[(&str, &str)],
+        vids: &[Vid],
+    ) -> Self {
+        let mut next = Self::default();
+        for ((name, tree), vid) in trees.iter().zip(vids) {
+            let entry = LockedVid { vid: *vid, tree: (*tree).to_owned() };
+            next.vids.insert((*name).to_owned(), entry);
+        }
+        for (k, node) in cluster.nodes.iter().enumerate() {
+            let own = addresses.node.get(k).cloned().unwrap_or_default();
+            next.nodes.insert(node.name.clone(), own);
+            for (i, nic) in node.nics.iter().enumerate() {
+                let own = addresses.nic.get(k).and_then(|nics| nics.get(i)).cloned();
+                next.nics.insert(format!("{}/{}", node.name, nic.name), own.unwrap_or_default());
+            }
+        }
+        next.retired = self.retired_by(&next);
+        if next.retired == Retired::default() && next.same_use(self) {
+            next.retired = self.retired.clone();
+        }
+        next
+    }
+
+    fn same_use(&self, other: &Self) -> bool {
+        (&self.vids, &self.nodes, &self.nics) == (&other.vids, &other.nodes, &other.nics)
+    }
+
+    fn retired_by(&self, next: &Self) -> Retired {
+        let vids = |lock: &Self| lock.vids.values().map(|v| v.vid).collect::<BTreeSet<_>>();
+        let addresses = |lock: &Self| {
+            let all = lock.nodes.values().chain(lock.nics.values()).flatten();
+            all.copied().collect::<BTreeSet<_>>()
+        };
+        Retired {
+            vids: vids(self).difference(&vids(next)).copied().collect(),
+            addresses: addresses(self).difference(&addresses(next)).copied().collect(),
+        }
+    }
+}
+
+/// A VID for every tree `(name, digest)`, in order. A tree keeps the lock's VID if name and digest
+/// are the same and the VID is in `ranges`; any other tree gets the lowest VID that the lock does not
+/// hold, or, when those run out, one that is retired.
+///
+/// # Errors
+/// Ranges with too few VIDs.
+pub fn allocate(
+    trees: &[(&str, &str)],
+    ranges: &[(u16, u16)],
+    lock: &Lock,
+) -> Result<Vec<Vid>, VidsExhausted> {
+    let in_ranges = |vid: Vid| ranges.iter().any(|(low, high)| (*low..=*high).contains(&vid.0));
+    let kept = |(name, digest): &(&str, &str)| {
+        let locked = lock.vids.get(*name)?;
+        (locked.tree == *digest && in_ranges(locked.vid)).then_some(locked.vid)
+    };
+    let held: BTreeSet<Vid> = lock.vids.values().map(|v| v.vid).collect();
+    let retired: BTreeSet<Vid> = lock.retired.vids.iter().copied().collect();
+    let all = || ranges.iter().flat_map(|(low, high)| *low..=*high).map(Vid);
+    let fresh = all().filter(|vid| !held.contains(vid) && !retired.contains(vid));
+    let again = all().filter(|vid| !held.contains(vid) && retired.contains(vid));
+    let mut free = fresh.chain(again);
+    let vids: Vec<_> = trees.iter().map_while(|tree| kept(tree).or_else(|| free.next())).collect();
+    if vids.len() == trees.len() {
+        return Ok(vids);
+    }
+    let fresh_trees = trees.iter().filter(|tree| kept(tree).is_none()).count();
+    let held = held.into_iter().filter(|vid| in_ranges(*vid)).count();
+    Err(VidsExhausted { room: all().count(), needed: held + fresh_trees, trees: trees.len() })
+}
+
+/// A TOML string; as a key it is valid too.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    let texts: Vec<_> = addresses.iter().map(|a| format!("\"{a}\"")).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+use super::*;
+use crate::address::assign;
+use crate::cluster::{Kind, Strategy};
+
+fn cluster(dims: &[u32]) -> Cluster {
+    Cluster::generated(Kind::Torus { dims: dims.into() }, 1, 1, Strategy::Dor, 1)
+}
+
+const RANGES: &[(u16, u16)] = &[(100, 103), (200, 203)];
+
+#[test]
+fn a_lock_round_trips_and_is_stable_text() {
+    let cluster = cluster(&[4, 4]);
+    let addresses = assign(&cluster, &Lock::default()).unwrap();
+    let trees = [("VL(-:1,0)", "aa"), ("odd \"name\" \\ é", "bb")];
+    let vids = allocate(&trees, RANGES, &Lock::default()).unwrap();
+    let lock = Lock::default().next(&cluster, &addresses, &trees, &vids);
+    let text = lock.emit();
+    assert!(text.contains("\"VL(-:1,0)\" = { vid = 100, tree = \"aa\" }"), "{text}");
+    assert!(text.contains("\"n15/eth0\" = [\"10.78.0.16\"]"), "{text}");
+    assert_eq!(Lock::parse(&text).unwrap(), lock);
+    assert_eq!(Lock::parse(&text).unwrap().emit(), text);
+    let again = lock.next(&cluster, &assign(&cluster, &lock).unwrap(), &trees, &vids);
+    assert_eq!(again, lock);
+}
+
+#[test]
+fn bad_locks_are_refused_with_their_place() {
+    let parse = |text: &str| Lock::parse(text).unwrap_err().to_string();
+    assert!(parse("format = 1\nvid = 3\n").starts_with("line 2, column 1: unknown field `vid`"));
+    assert!(parse("format = 2\n[future]\n").contains("format 2 is not 1"));
+    assert!(parse("").contains("missing field `format`"));
+    assert!(parse("format = 1\n[nodes]\nn0 = [\"x\"]\n").starts_with("line 3"));
+    let twice = "format = 1\n[vids]\na = { vid = 5, tree = \"\" }\nb = { vid = 5, tree = \"\" }\n";
+    assert!(parse(twice).contains("tree `b` has VID 5"));
+    assert!(parse("format = 1\n[vids]\na = { vid = 0, tree = \"\" }\n").contains("VID 0"));
+}
+
+#[test]
+fn trees_keep_their_vids_and_changed_trees_get_fresh_ones() {
+    let first = [("a", "1"), ("b", "2")];
+    let vids = allocate(&first, RANGES, &Lock::default()).unwrap();
+    assert_eq!(vids, [Vid(100), Vid(101)]);
+    let none = Cluster::generated(Kind::Explicit, 1, 1, Strategy::Stp, 1);
+    let lock = Lock::default().next(&none, &Addresses::default(), &first, &vids);
+
+    let changed = [("new", "0"), ("b", "3"), ("a", "1")];
+    let vids = allocate(&changed, RANGES, &lock).unwrap();
+    assert_eq!(vids, [Vid(102), Vid(103), Vid(100)]);
+    let next = lock.next(&none, &Addresses::default(), &changed, &vids);
+    assert_eq!(next.retired.vids, [Vid(101)]);
+
+    let more = [("new", "0"), ("b", "3"), ("a", "1"), ("c", "4")];
+    assert_eq!(allocate(&more, RANGES, &next).unwrap()[3], Vid(200));
+    assert_eq!(allocate(&more, &[(100, 103)], &next).unwrap()[3], Vid(101));
+}
+
+#[test]
+fn a_vid_outside_the_ranges_is_given_up() {
+    let mut lock = Lock::default();
+    lock.vids.insert("a".into(), LockedVid { vid: Vid(7), tree: "1".into() });
+    assert_eq!(allocate(&[("a", "1")], RANGES, &lock).unwrap(), [Vid(100)]);
+}
+
+#[test]
+fn too_few_vids_say_how_many_more() {
+    let lock = Lock::default();
+    let trees = [("a", "1"), ("b", "2"), ("c", "3")];
+    assert!(allocate(&trees, &[(5, 7)], &lock).is_ok());
+    let error = allocate(&trees, &[(5, 6)], &lock).unwrap_err().to_string();
+    assert!(error.contains("holds 2 VIDs and 3 are needed"), "{error}");
+    assert!(error.ends_with("enlarge the range by 1"), "{error}");
+    let mut lock = Lock::default();
+    lock.vids.insert("a".into(), LockedVid { vid: Vid(5), tree: "old".into() });
+    let error = allocate(&trees, &[(5, 7)], &lock).unwrap_err();
+    assert_eq!((error.room, error.needed), (3, 4));
+}
