@@ -22,7 +22,9 @@ pub struct Addresses {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// More nodes or NICs than addresses, those in the lock included.
-    #[error("{prefix} of `{key}` has {room} addresses and needs {needed}: use a {larger} or larger")]
+    #[error(
+        "{prefix} of `{key}` has {room} addresses and needs {needed}: use a {larger} or larger"
+    )]
     Full {
         /// `nodes` or `nics`.
         key: &'static str,
@@ -80,8 +82,7 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
     let nodes = columns("nodes", &cluster.addressing.nodes, &node_keys, &lock.nodes, lock)?;
     let nics = columns("nics", &cluster.addressing.nics, &nic_keys, &lock.nics, lock)?;
     let mut rows = nics.into_iter();
-    let nic =
-        cluster.nodes.iter().map(|n| rows.by_ref().take(n.nics.len()).collect()).collect();
+    let nic = cluster.nodes.iter().map(|n| rows.by_ref().take(n.nics.len()).collect()).collect();
     Ok(Addresses { node: nodes, nic })
 }
 
@@ -125,7 +126,8 @@ fn column(
     }
     let retired: HashSet<IpAddr> = lock.retired.addresses.iter().copied().collect();
     let mut taken: HashSet<IpAddr> = owners.keys().copied().collect();
-    let mut column: Vec<Option<IpAddr>> = keys.iter().map(|k| of.get(k.as_str()).copied()).collect();
+    let mut column: Vec<Option<IpAddr>> =
+        keys.iter().map(|k| of.get(k.as_str()).copied()).collect();
     for (k, slot) in column.iter_mut().enumerate() {
         let own = host(prefix, k as u128).filter(|a| !retired.contains(a));
         if let (None, Some(own)) = (&slot, own)
@@ -144,7 +146,13 @@ fn column(
         let gone = owners.values().filter(|owner| !known.contains(*owner)).count();
         let needed = (keys.len() + gone) as u128;
         let larger = prefix_for(prefix, needed);
-        return Err(AddressError::Full { key: what, prefix: *prefix, room: room(prefix), needed, larger });
+        return Err(AddressError::Full {
+            key: what,
+            prefix: *prefix,
+            room: room(prefix),
+            needed,
+            larger,
+        });
     }
     let mut given = given.into_iter();
     Ok(column.into_iter().filter_map(|slot| slot.or_else(|| given.next())).collect())
@@ -207,7 +215,8 @@ mod tests {
         let mut grown = torus(&[5], 1);
         grown.nodes.rotate_right(2);
         let addresses = assign(&grown, &lock).unwrap();
-        let of = |name: &str| addresses.node[grown.node_named(name).unwrap().index()][0].to_string();
+        let of =
+            |name: &str| addresses.node[grown.node_named(name).unwrap().index()][0].to_string();
         assert_eq!((of("n0"), of("n2")), ("10.77.0.1".into(), "10.77.0.3".into()));
         assert_eq!((of("n3"), of("n4")), ("10.77.0.4".into(), "10.77.0.5".into()));
 

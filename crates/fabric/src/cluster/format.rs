@@ -2,7 +2,9 @@
 //! one blank line before a table, one space around `=` and inside inline tables, comments kept. Only
 //! the layout changes: the parsed content stays the same.
 
-use toml_edit::{Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value};
+use toml_edit::{
+    Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value,
+};
 
 /// Format a cluster file; unknown keys go after the known ones. A text that is not TOML comes back as
 /// it is: `parse` says why.
@@ -12,7 +14,11 @@ pub fn format(text: &str) -> String {
     let trailing = comments(&text_of(Some(document.trailing())));
     let header = take_header(document.as_table_mut());
     lay_table(document.as_table_mut(), &mut 0);
-    document.set_trailing(if trailing.is_empty() { String::new() } else { format!("\n{trailing}") });
+    document.set_trailing(if trailing.is_empty() {
+        String::new()
+    } else {
+        format!("\n{trailing}")
+    });
     let body = document.to_string();
     let body = body.trim_matches(['\n', '\r', ' ']);
     let gap = if header.is_empty() || body.is_empty() { "" } else { "\n" };

@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn free_ranges_leave_the_base_out() {
-        let free = |ranges: &[(u16, u16)], base| Vlans { ranges: ranges.into(), base }.free_ranges();
+        let free =
+            |ranges: &[(u16, u16)], base| Vlans { ranges: ranges.into(), base }.free_ranges();
         assert_eq!(free(&[(2, 4094)], Some(100)), [(2, 99), (101, 4094)]);
         assert_eq!(free(&[(2, 4094)], Some(2)), [(3, 4094)]);
         assert_eq!(free(&[(5, 5), (7, 9)], Some(5)), [(7, 9)]);

@@ -20,7 +20,8 @@ use toml::de::{DeTable, DeValue};
 pub use format::format;
 pub use hostlist::{HostlistError, expand};
 pub use model::{
-    Addressing, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy, Switch, Vlans,
+    Addressing, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy, Switch,
+    Vlans,
 };
 pub use problem::{Problem, ProblemKind, Problems};
 pub use schema::schema;

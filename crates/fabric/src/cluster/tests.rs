@@ -172,7 +172,12 @@ fn assert_format_keeps(text: &str) {
         (Ok(a), Ok(b)) => assert_eq!(a, b),
         (Err(a), Err(b)) => {
             let told = |problems: &Problems| {
-                problems.problems.iter().map(|p| (p.kind, p.text.clone())).collect::<BTreeSet<_>>().len()
+                problems
+                    .problems
+                    .iter()
+                    .map(|p| (p.kind, p.text.clone()))
+                    .collect::<BTreeSet<_>>()
+                    .len()
             };
             assert_eq!(told(&a), told(&b), "{a}\n---\n{b}\n---\n{formatted}");
         }

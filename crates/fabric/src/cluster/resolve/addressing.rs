@@ -85,7 +85,8 @@ fn prefixes(key: &At<Prefixes>, name: &str, found: &mut Found) -> Vec<Placed> {
 }
 
 fn is_unicast(prefix: &Prefix) -> bool {
-    let special = ["127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "0.0.0.0/8", "ff00::/8", "fe80::/10"];
+    let special =
+        ["127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "0.0.0.0/8", "ff00::/8", "fe80::/10"];
     let special = special.iter().filter_map(|text| text.parse::<Prefix>().ok());
     !special.into_iter().any(|s| s.overlaps(prefix)) && !prefix.address.is_loopback()
 }

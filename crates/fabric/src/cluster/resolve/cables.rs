@@ -136,7 +136,8 @@ impl Draft {
             if let Some(span) = span
                 && !same(first, *plug)
             {
-                let message = format!("port {port} of switch `{name}` already has {}", self.plug(first));
+                let message =
+                    format!("port {port} of switch `{name}` already has {}", self.plug(first));
                 let help = free_port(&taken, *switch, *port, given);
                 found.add(ProblemKind::PortInUse, span, message, help);
             }
@@ -155,9 +156,8 @@ impl Draft {
             if *count < needed {
                 let message =
                     format!("switch `{}` has {count} ports and needs {needed}", switch.name);
-                let help = format!(
-                    "ports = {needed}, or a smaller nodes_per_switch or nics_per_node"
-                );
+                let help =
+                    format!("ports = {needed}, or a smaller nodes_per_switch or nics_per_node");
                 found.add(ProblemKind::TooFewPorts, span, message, help);
             }
             switch.ports = *count;

@@ -108,12 +108,7 @@ impl Draft {
         }
     }
 
-    fn read_nics<'a>(
-        &self,
-        entry: &'a Entry,
-        count: usize,
-        found: &mut Found,
-    ) -> Vec<Written<'a>> {
+    fn read_nics<'a>(&self, entry: &'a Entry, count: usize, found: &mut Found) -> Vec<Written<'a>> {
         let nics = entry.nics.iter().flat_map(|nics| &nics.value);
         nics.map(|nic| self.read_nic(nic, count, found)).collect()
     }
@@ -136,7 +131,11 @@ impl Draft {
             entry,
             name: nic.name.as_ref().filter(|name| nic_name(name, found)),
             mac: nic.mac.as_ref().and_then(|mac| read_mac(mac, found)),
-            switches: nic.switch.as_ref().map(|s| self.read_switches(s, count, found)).unwrap_or_default(),
+            switches: nic
+                .switch
+                .as_ref()
+                .map(|s| self.read_switches(s, count, found))
+                .unwrap_or_default(),
             ports: nic.port.as_ref().map(|p| read_ports(p, count, found)).unwrap_or_default(),
             rate: nic.rate.as_ref().and_then(|rate| read_rate(rate, found)),
             mtu: nic.mtu.as_ref().map(|mtu| {
@@ -222,7 +221,8 @@ impl Draft {
         for (k, nic) in node.nics.iter().enumerate() {
             if node.nics[..k].iter().any(|other| other.name == nic.name) {
                 let span = nics.iter().rev().filter_map(|w| w.name).find(|n| n.value == nic.name);
-                let span = span.map(|n| n.span.clone()).or_else(|| Some(nics.last()?.entry.span.clone()));
+                let span =
+                    span.map(|n| n.span.clone()).or_else(|| Some(nics.last()?.entry.span.clone()));
                 let message = format!("node `{}` has two NICs called `{}`", node.name, nic.name);
                 let help = format!("such as `eth{k}`");
                 found.add(ProblemKind::DuplicateName, &span.unwrap_or_default(), message, help);
@@ -324,7 +324,8 @@ fn read_ports(ports: &At<PortNumbers>, count: usize, found: &mut Found) -> Vec<u
         }
     };
     let at = |number| At { value: number, span: ports.span.clone(), key: ports.key.clone() };
-    let checked = numbers.iter().map(|n| within(Some(&at(*n)), "port", 1..=limits::PORTS, 0, found));
+    let checked =
+        numbers.iter().map(|n| within(Some(&at(*n)), "port", 1..=limits::PORTS, 0, found));
     let checked: Vec<_> = checked.collect();
     if checked.contains(&0) { Vec::new() } else { checked }
 }

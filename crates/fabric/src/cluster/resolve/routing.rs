@@ -57,7 +57,9 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
             let even: Vec<_> =
                 dims.iter().enumerate().map(|(d, n)| if d == 0 { *n } else { n + n % 2 }).collect();
             return Some((
-                format!("strategy `pdor` needs even sizes after the first on a torus, not {dims:?}"),
+                format!(
+                    "strategy `pdor` needs even sizes after the first on a torus, not {dims:?}"
+                ),
                 format!("dims = {even:?}, or strategy = \"dor\""),
             ));
         }

@@ -166,7 +166,8 @@ fn clique(topology: &At<Topology>, found: &mut Found) -> Shape {
     let count = within(Some(ports), "ports", 2..=limits::CLIQUE_PORTS, 2, found);
     let nodes = topology.value.nodes_per_switch.as_ref();
     let usual = clique_nodes_per_switch(count, nics);
-    let nodes_per_switch = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, usual, found);
+    let nodes_per_switch =
+        within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, usual, found);
     let for_nics = count - count / 2;
     if found.len() > before {
         return Shape::Unknown;

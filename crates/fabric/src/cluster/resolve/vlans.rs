@@ -59,9 +59,7 @@ fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
         (Kind::Mesh { dims }, Strategy::Pdor) => rest(dims) / 2 + 1,
         (Kind::Torus { dims }, Strategy::Dor) => halves(dims) * rest(dims),
         (Kind::Torus { dims }, Strategy::Pdor) if dims.len() == 1 => halves(dims),
-        (Kind::Torus { dims }, Strategy::Pdor) => {
-            halves(dims) * (rest(dims).div_ceil(2) + 1)
-        }
+        (Kind::Torus { dims }, Strategy::Pdor) => halves(dims) * (rest(dims).div_ceil(2) + 1),
         _ => 1,
     })
 }

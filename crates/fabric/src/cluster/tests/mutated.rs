@@ -14,19 +14,44 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
         .filter(|text| text.len() < 1500 && !text.windows(10).any(|w| w == b"16, 16, 16"))
         .collect();
     let snippets = [
-        "", "\"", "[", "]", "{", "}", "=", ",", "0", "-1", "9999999999", "\n", "[0-9]", "s0:1", "#", "é",
-        "\u{0}", "1.5", "true", "[[link]]\n", "[[node]]\n", "name = ", "dims = [2, 3]", "fd00::/8",
-        "x", "[1-999]",
+        "",
+        "\"",
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        ",",
+        "0",
+        "-1",
+        "9999999999",
+        "\n",
+        "[0-9]",
+        "s0:1",
+        "#",
+        "é",
+        "\u{0}",
+        "1.5",
+        "true",
+        "[[link]]\n",
+        "[[node]]\n",
+        "name = ",
+        "dims = [2, 3]",
+        "fd00::/8",
+        "x",
+        "[1-999]",
     ];
     let edit = (any::<prop::sample::Index>(), 0_usize..12, prop::sample::select(snippets.to_vec()));
-    (prop::sample::select(texts), prop::collection::vec(edit, 1..5)).prop_map(|(mut text, edits)| {
-        for (at, removed, snippet) in edits {
-            let start = at.index(text.len() + 1);
-            let end = (start + removed).min(text.len());
-            text.splice(start..end, snippet.bytes());
-        }
-        text
-    })
+    (prop::sample::select(texts), prop::collection::vec(edit, 1..5)).prop_map(
+        |(mut text, edits)| {
+            for (at, removed, snippet) in edits {
+                let start = at.index(text.len() + 1);
+                let end = (start + removed).min(text.len());
+                text.splice(start..end, snippet.bytes());
+            }
+            text
+        },
+    )
 }
 
 proptest! {
