@@ -1,0 +1,104 @@
+//! What switches can hold: VLANs, forwarding entries, shared learning, MTU.
+
+use std::collections::BTreeMap;
+
+use super::{Finding, Survey};
+use crate::cluster::Learning;
+use crate::id::{NodeId, SwitchId, TreeId};
+use crate::plan::Plan;
+
+/// Judges every switch of `plan`.
+pub fn check(plan: &Plan, survey: &Survey, violations: &mut Vec<Finding>, notes: &mut Vec<Finding>) {
+    let cluster = plan.cluster();
+    let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    // Every announcement is flooded over its tree, so every switch learns every one (K17).
+    let entries: u32 = survey.receives.iter().map(|w| w.count_ones()).sum();
+    let mut unstated = 0;
+    for switch in &cluster.switches {
+        if vlans > switch.max_vlans as usize {
+            violations.push(Finding {
+                kind: "too-many-vlans",
+                object: switch.name.clone(),
+                message: format!(
+                    "the plan needs {vlans} VLANs, {} more than max_vlans = {}: use pdor or stp, \
+                     or paths = 1",
+                    vlans - switch.max_vlans as usize,
+                    switch.max_vlans
+                ),
+            });
+        }
+        match switch.fdb_size {
+            Some(size) if entries > size => violations.push(Finding {
+                kind: "fdb-full",
+                object: switch.name.clone(),
+                message: format!(
+                    "{entries} (MAC, VID) entries and fdb_size = {size}: frames would be flooded"
+                ),
+            }),
+            Some(_) => {}
+            None => unstated += 1,
+        }
+        if switch.max_frame < 1280 + 22 {
+            violations.push(Finding {
+                kind: "frame-too-small",
+                object: switch.name.clone(),
+                message: format!("max_frame = {} leaves less than 1280 for IP", switch.max_frame),
+            });
+        }
+    }
+    if unstated > 0 && entries > 8192 {
+        notes.push(Finding {
+            kind: "flooding-risk",
+            object: format!("{unstated} switches"),
+            message: format!(
+                "{entries} (MAC, VID) entries per switch and no fdb_size given: cheap switches \
+                 hold 8192 to 16384 and flood beyond"
+            ),
+        });
+    }
+    shared_learning(plan, survey, violations);
+}
+
+/// A switch with shared learning has one port per MAC: it must be the same in every VLAN.
+fn shared_learning(plan: &Plan, survey: &Survey, violations: &mut Vec<Finding>) {
+    let cluster = plan.cluster();
+    let trees = plan.specs().len();
+    let shared = cluster.switches.iter().enumerate().filter(|(_, s)| s.learning == Learning::Svl);
+    for (at, switch) in shared {
+        let mut clash = None;
+        'nics: for (k, node) in cluster.nodes.iter().enumerate() {
+            for (i, nic) in node.nics.iter().enumerate() {
+                let mut port: BTreeMap<Option<u32>, TreeId> = BTreeMap::new();
+                for tree in (0..trees).map(TreeId::from) {
+                    let bit = (survey.first_nic[k] + i) * trees + tree.index();
+                    if survey.receives[bit / 64] >> (bit % 64) & 1 == 0 {
+                        continue;
+                    }
+                    let mut way = Vec::new();
+                    plan.tree(tree).walk(plan.graph(), SwitchId::from(at), nic.switch, &mut way);
+                    port.entry(way.first().copied()).or_insert(tree);
+                }
+                let mut vids = port.values();
+                if let (Some(a), Some(b)) = (vids.next(), vids.next()) {
+                    clash = Some((NodeId::from(k), i, *a, *b));
+                    break 'nics;
+                }
+            }
+        }
+        if let Some((node, nic, a, b)) = clash {
+            let node = cluster.node(node);
+            violations.push(Finding {
+                kind: "shared-learning",
+                object: switch.name.clone(),
+                message: format!(
+                    "learning = \"svl\" needs one port per MAC, and {} of {} is behind different \
+                     ports on {} and {}: use stp, or a switch with independent learning",
+                    node.nics[nic].name,
+                    node.name,
+                    plan.specs()[a.index()].name,
+                    plan.specs()[b.index()].name
+                ),
+            });
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! One walk over all pairs: loads, hops, minimality, dependencies, who receives on which VID.
+//!
+//! Primaries are taken source by source. All destinations that a source reaches by one tree are
+//! handled in one pass over that tree: the load of a tree link is the number of destinations
+//! behind it as seen from the source, which subtree counts give in O(switches).
+
+use rayon::prelude::*;
+
+use super::deadlock::Dependencies;
+use crate::id::{NodeId, TreeId};
+use crate::plan::Plan;
+use crate::topology::Channel;
+use crate::vlan::Tree;
+
+/// What one walk over all pairs saw.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// Primary paths per channel, when every ordered node pair sends 1 unit.
+    pub loads: Vec<u64>,
+    /// Primary paths that leave each NIC: index of the first NIC of the node + NIC.
+    pub sent: Vec<u64>,
+    /// Primary paths that enter each NIC, indexed alike.
+    pub received: Vec<u64>,
+    /// First NIC number of each node.
+    pub first_nic: Vec<usize>,
+    /// Switch-to-switch links crossed by all primaries together.
+    pub hops: u64,
+    /// Primary paths that cross each switch without starting or ending there.
+    pub through: Vec<u64>,
+    /// A pair whose primary is not minimal: the first in order.
+    pub not_minimal: Option<(NodeId, NodeId)>,
+    /// Channel dependencies of paths of every rank.
+    pub dependencies: Dependencies,
+    /// (NIC, tree) pairs that receive, of any rank: bit NIC x trees + tree.
+    pub receives: Vec<u64>,
+}
+
+impl Survey {
+    /// Surveys `plan`, whose trees all span.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let nodes = plan.cluster().nodes.len();
+        // Built here once: built lazily by several threads at once, some would wait.
+        (0..plan.specs().len()).into_par_iter().for_each(|t| {
+            let _ = plan.tree(t.into());
+        });
+        let chunk = nodes.div_ceil(rayon::current_num_threads() * 4).max(1);
+        (0..nodes)
+            .into_par_iter()
+            .with_min_len(chunk)
+            .fold(
+                || (Self::empty(plan), Scratch::default()),
+                |(mut survey, mut scratch), s| {
+                    survey.add_source(plan, s.into(), &mut scratch);
+                    (survey, scratch)
+                },
+            )
+            .map(|(survey, _)| survey)
+            .reduce(|| Self::empty(plan), Self::merge)
+    }
+
+    fn empty(plan: &Plan) -> Self {
+        let cluster = plan.cluster();
+        let mut first_nic = Vec::with_capacity(cluster.nodes.len());
+        let mut nics = 0;
+        for node in &cluster.nodes {
+            first_nic.push(nics);
+            nics += node.nics.len();
+        }
+        Self {
+            loads: vec![0; plan.graph().channels()],
+            sent: vec![0; nics],
+            received: vec![0; nics],
+            first_nic,
+            hops: 0,
+            through: vec![0; plan.graph().switches()],
+            not_minimal: None,
+            dependencies: Dependencies::new(plan.graph()),
+            receives: vec![0; (nics * plan.specs().len()).div_ceil(64)],
+        }
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        add(&mut self.loads, &other.loads);
+        add(&mut self.sent, &other.sent);
+        add(&mut self.received, &other.received);
+        add(&mut self.through, &other.through);
+        self.hops += other.hops;
+        self.receives.iter_mut().zip(&other.receives).for_each(|(a, b)| *a |= b);
+        self.dependencies.merge(&other.dependencies);
+        self.not_minimal = match (self.not_minimal, other.not_minimal) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self
+    }
+
+    fn add_source(&mut self, plan: &Plan, s: NodeId, scratch: &mut Scratch) {
+        let cluster = plan.cluster();
+        let trees = plan.specs().len();
+        scratch.begin(cluster.node(s).nics.len() * trees);
+        for d in (0..cluster.nodes.len()).map(NodeId::from).filter(|d| *d != s) {
+            let segment = plan.primary(s, d);
+            self.sent[self.first_nic[s.index()] + segment.nic] += 1;
+            let receiver = self.first_nic[d.index()] + segment.to_nic;
+            self.received[receiver] += 1;
+            self.mark_receives(receiver * trees + segment.tree.index());
+            let home = plan.receiver(&segment).switch.0;
+            let from = plan.sender(&segment).switch.0;
+            let key = segment.nic * trees + segment.tree.index();
+            let group = scratch.group(key, segment.tree.0, from, plan.graph().switches());
+            group.counts[home as usize] += 1;
+            group.last = (home, d);
+        }
+        let mut groups = std::mem::take(&mut scratch.groups);
+        for group in &mut groups[..scratch.used] {
+            if scratch.distances_from != Some(group.from) {
+                plan.graph().distances(group.from, &mut scratch.distance, &mut scratch.queue);
+                scratch.distances_from = Some(group.from);
+            }
+            let tree = plan.tree(TreeId(group.tree));
+            self.add_group(plan, s, tree, group, scratch);
+        }
+        scratch.groups = groups;
+        if cluster.routing.paths > 1 {
+            self.add_backups(plan, s, &mut scratch.channels);
+        }
+    }
+
+    fn mark_receives(&mut self, bit: usize) {
+        self.receives[bit / 64] |= 1 << (bit % 64);
+    }
+
+    /// Adds everything that `s` sends over one tree. `group.counts` is left zeroed.
+    fn add_group(
+        &mut self,
+        plan: &Plan,
+        s: NodeId,
+        tree: &Tree,
+        group: &mut Group,
+        scratch: &mut Scratch,
+    ) {
+        let graph = plan.graph();
+        let n = graph.switches();
+        let Scratch { below, into, steps, distance, .. } = scratch;
+        below.clear();
+        below.extend_from_slice(&group.counts);
+        for &v in tree.order.iter().rev() {
+            let p = tree.parent[v as usize];
+            if p != v {
+                below[p as usize] += below[v as usize];
+            }
+        }
+        let total = below[tree.root as usize];
+        // `into[v]`: the channel by which frames from the source enter switch v.
+        into.clear();
+        into.resize(n, UNSEEN);
+        steps.resize(n, 0);
+        let mut v = group.from;
+        into[v as usize] = NONE;
+        steps[v as usize] = 0;
+        while v != tree.root {
+            let (p, up) = (tree.parent[v as usize], tree.up[v as usize]);
+            let flow = total - below[v as usize];
+            self.flow(into[v as usize], up, v, flow);
+            into[p as usize] = up;
+            steps[p as usize] = steps[v as usize] + 1;
+            v = p;
+        }
+        for &v in &tree.order {
+            if into[v as usize] != UNSEEN {
+                continue;
+            }
+            let p = tree.parent[v as usize];
+            let down = graph.reverse(tree.up[v as usize]);
+            self.flow(into[p as usize], down, p, below[v as usize]);
+            into[v as usize] = down;
+            steps[v as usize] = steps[p as usize] + 1;
+        }
+        for (v, count) in group.counts.iter_mut().enumerate() {
+            if *count > 0 && steps[v] != distance[v] && self.not_minimal.is_none_or(|(a, _)| s < a)
+            {
+                let d = (0..plan.cluster().nodes.len()).map(NodeId::from).find(|d| {
+                    *d != s && plan.receiver(&plan.primary(s, *d)).switch.index() == v
+                });
+                self.not_minimal = Some((s, d.unwrap_or(group.last.1)));
+            }
+            *count = 0;
+        }
+    }
+
+    fn flow(&mut self, before: Channel, channel: Channel, at: u32, flow: u32) {
+        if flow == 0 {
+            return;
+        }
+        self.loads[channel as usize] += u64::from(flow);
+        self.hops += u64::from(flow);
+        if before != NONE {
+            self.through[at as usize] += u64::from(flow);
+            self.dependencies.add(before, channel);
+        }
+    }
+
+    /// Dependencies and receivers of every further rank.
+    fn add_backups(&mut self, plan: &Plan, s: NodeId, channels: &mut Vec<Channel>) {
+        let trees = plan.specs().len();
+        for d in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|d| *d != s) {
+            for path in plan.paths(s, d).iter().skip(1) {
+                for segment in &path.segments {
+                    let receiver = self.first_nic[segment.to.index()] + segment.to_nic;
+                    self.mark_receives(receiver * trees + segment.tree.index());
+                    channels.clear();
+                    plan.walk(segment, channels);
+                    for pair in channels.windows(2) {
+                        self.dependencies.add(pair[0], pair[1]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const NONE: Channel = u32::MAX;
+const UNSEEN: Channel = u32::MAX - 1;
+
+/// Destinations that one source NIC reaches by one tree.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    tree: u32,
+    from: u32,
+    /// Nodes per destination switch.
+    counts: Vec<u32>,
+    last: (u32, NodeId),
+}
+
+/// Buffers that are reused from source to source.
+#[derive(Debug, Default)]
+struct Scratch {
+    groups: Vec<Group>,
+    used: usize,
+    /// (NIC, tree) to group + 1; 0 is none.
+    slot: Vec<u32>,
+    touched: Vec<usize>,
+    below: Vec<u32>,
+    into: Vec<Channel>,
+    steps: Vec<u32>,
+    distance: Vec<u32>,
+    distances_from: Option<u32>,
+    queue: Vec<u32>,
+    channels: Vec<Channel>,
+}
+
+impl Scratch {
+    fn begin(&mut self, slots: usize) {
+        for key in self.touched.drain(..) {
+            self.slot[key] = 0;
+        }
+        self.used = 0;
+        if self.slot.len() < slots {
+            self.slot.resize(slots, 0);
+        }
+    }
+
+    fn group(&mut self, key: usize, tree: u32, from: u32, switches: usize) -> &mut Group {
+        if self.slot[key] == 0 {
+            self.touched.push(key);
+            if self.groups.len() == self.used {
+                self.groups.push(Group { counts: vec![0; switches], ..Group::default() });
+            }
+            self.groups[self.used].tree = tree;
+            self.groups[self.used].from = from;
+            self.used += 1;
+            self.slot[key] = self.used as u32;
+        }
+        &mut self.groups[self.slot[key] as usize - 1]
+    }
+}
+

@@ -1,0 +1,149 @@
+use super::check;
+use crate::cluster::{Cluster, Kind, Learning, Strategy};
+use crate::plan::Plan;
+
+fn cluster(dims: &[u32], torus: bool, strategy: Strategy) -> Cluster {
+    let dims = dims.to_vec();
+    let kind = if torus { Kind::Torus { dims } } else { Kind::Mesh { dims } };
+    Cluster::generated(kind, 1, 1, strategy, 1)
+}
+
+fn report(dims: &[u32], torus: bool, strategy: Strategy) -> super::Report {
+    check(&Plan::build(cluster(dims, torus, strategy)).unwrap())
+}
+
+/// facts/peers D1: (dims, torus, strategy, VLANs, mean hops, L, ideal, deadlock-free), where
+/// L = max_link_load / (nodes - 1).
+#[test]
+fn channel_loads_are_the_known_ones() {
+    use Strategy::{Dor, Pdor, Stp};
+    let rows: &[(&[u32], bool, Strategy, usize, f64, f64, f64, bool)] = &[
+        (&[4, 4], false, Dor, 4, 2.667, 1.067, 0.938, true),
+        (&[4, 4], false, Pdor, 3, 2.667, 2.400, 0.417, false),
+        (&[4, 4], false, Stp, 1, 3.267, 4.267, 0.234, true),
+        (&[8, 8], false, Dor, 8, 5.333, 2.032, 0.492, true),
+        (&[8, 8], false, Pdor, 5, 5.333, 4.317, 0.232, false),
+        (&[8, 8], false, Stp, 1, 6.524, 16.254, 0.0615, true),
+        (&[4, 4, 4], false, Dor, 16, 3.810, 1.016, 0.984, true),
+        (&[4, 4, 4], false, Pdor, 9, 3.810, 2.603, 0.384, false),
+        (&[4, 4, 4], false, Stp, 1, 5.095, 16.254, 0.0615, true),
+        (&[4, 4], true, Dor, 8, 2.133, 0.800, 1.0, false),
+        (&[4, 4], true, Pdor, 6, 2.133, 1.400, 0.714, false),
+        (&[4, 4], true, Stp, 1, 3.267, 4.267, 0.234, true),
+        (&[8, 8], true, Dor, 16, 4.063, 1.270, 0.788, false),
+        (&[8, 8], true, Pdor, 10, 4.063, 2.381, 0.420, false),
+        (&[8, 8], true, Stp, 1, 6.524, 16.254, 0.0615, true),
+        (&[4, 4, 4], true, Dor, 32, 3.048, 0.762, 1.0, false),
+        (&[4, 4, 4], true, Pdor, 18, 3.048, 1.476, 0.677, false),
+        (&[4, 4, 4], true, Stp, 1, 5.095, 16.254, 0.0615, true),
+    ];
+    for &(dims, torus, strategy, vlans, hops, load, ideal, free) in rows {
+        let r = report(dims, torus, strategy);
+        let what = format!("{dims:?} torus {torus} {strategy:?}: {r:?}");
+        let nodes = dims.iter().product::<u32>() as f64;
+        assert_eq!(r.vlans, vlans, "{what}");
+        assert!((r.mean_hops - hops).abs() < 0.0006, "{what}");
+        assert!((r.max_link_load as f64 / (nodes - 1.0) - load).abs() < 0.0006, "{what}");
+        assert!((r.ideal_throughput - ideal).abs() < 0.0006, "{what}");
+        assert_eq!(r.deadlock_free, free, "{what}");
+        assert_eq!(r.minimal, strategy != Stp, "{what}");
+        assert_eq!((r.reachable, r.loop_free, r.violations.len()), (r.pairs, true, 0), "{what}");
+    }
+}
+
+/// On a torus DOR is cyclic as soon as one dimension is 4 or more, and so is PDOR; free when all
+/// are at most 3. DOR on a mesh is always free. PDOR on a 2-D mesh is cyclic from N1 = 4 on.
+#[test]
+fn deadlock_freedom_is_what_the_design_states() {
+    for n in 1..7u32 {
+        for m in 1..7u32 {
+            let free = |torus, strategy| report(&[n, m], torus, strategy).deadlock_free;
+            assert!(free(false, Strategy::Dor), "mesh {n}x{m}");
+            assert_eq!(free(true, Strategy::Dor), n <= 3 && m <= 3, "torus dor {n}x{m}");
+            if n >= 2 {
+                assert_eq!(free(false, Strategy::Pdor), m < 4, "mesh pdor {n}x{m}");
+            }
+        }
+    }
+    for dims in [[2, 2, 2], [3, 3, 3], [4, 4, 4], [2, 3, 4]] {
+        assert!(!report(&dims, false, Strategy::Pdor).deadlock_free, "{dims:?}");
+        assert!(report(&dims, false, Strategy::Dor).deadlock_free, "{dims:?}");
+    }
+}
+
+#[test]
+fn a_cycle_is_named_and_closes() {
+    let r = report(&[4, 4], true, Strategy::Dor);
+    let cycle = r.cycle.unwrap();
+    assert!(cycle.len() >= 3);
+    for (i, channel) in cycle.iter().enumerate() {
+        assert_eq!(channel[1], cycle[(i + 1) % cycle.len()][0]);
+    }
+    assert!(r.notes.iter().any(|n| n.kind == "deadlock"));
+    let mut lossless = cluster(&[4, 4], true, Strategy::Dor);
+    lossless.routing.lossless = true;
+    let r = check(&Plan::build(lossless).unwrap());
+    assert!(r.violations.iter().any(|v| v.kind == "deadlock"));
+}
+
+#[test]
+fn limits_refuse_what_switches_cannot_hold() {
+    let mut small = cluster(&[4, 4], true, Strategy::Dor);
+    small.switches[3].max_vlans = 7;
+    small.switches[4].fdb_size = Some(100);
+    small.switches[5].learning = Learning::Svl;
+    let kinds = |c: Cluster| {
+        let r = check(&Plan::build(c).unwrap());
+        r.violations.iter().map(|v| (v.kind, v.object.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        kinds(small),
+        [
+            ("too-many-vlans", "s03".to_owned()),
+            ("fdb-full", "s04".into()),
+            ("shared-learning", "s05".into())
+        ]
+    );
+    let mut stp = cluster(&[4, 4], true, Strategy::Stp);
+    stp.switches[3].max_vlans = 1;
+    stp.switches[4].fdb_size = Some(16);
+    stp.switches[5].learning = Learning::Svl;
+    assert_eq!(kinds(stp), []);
+}
+
+#[test]
+fn a_second_path_survives_every_single_link() {
+    let mut one = cluster(&[4, 4], true, Strategy::Dor);
+    let r = check(&Plan::build(one.clone()).unwrap());
+    assert_eq!(r.failures.link.harmless, 0);
+    assert_eq!(r.failures.link.most_lost, 16);
+    one.routing.paths = 2;
+    let r = check(&Plan::build(one).unwrap());
+    assert_eq!(r.failures.link.harmless, 32);
+    // A dead switch takes its own node with it: 15 pairs each way.
+    assert_eq!(r.failures.switch.most_lost, 30);
+    assert_eq!(r.failures.pairs_without_disjoint_backup, 0);
+}
+
+/// The whole machinery on parallel cables, several nodes per switch and several NICs per node.
+#[test]
+fn loads_agree_with_walking_every_pair() {
+    for (nodes, nics) in [(1, 1), (3, 1), (1, 2), (2, 2)] {
+        for strategy in [Strategy::Stp, Strategy::Dor, Strategy::Pdor] {
+            let kind = Kind::Torus { dims: vec![4, 3] };
+            let plan = Plan::build(Cluster::generated(kind, nodes, nics, strategy, 1)).unwrap();
+            let survey = super::Survey::of(&plan);
+            let mut loads = vec![0; plan.graph().channels()];
+            let mut through = vec![0; plan.graph().switches()];
+            for (s, d) in plan.pairs() {
+                let mut way = Vec::new();
+                plan.walk(&plan.primary(s, d), &mut way);
+                way.iter().for_each(|c| loads[*c as usize] += 1);
+                way.iter().skip(1).for_each(|c| through[plan.graph().tail(*c) as usize] += 1);
+            }
+            assert_eq!(survey.loads, loads);
+            assert_eq!(survey.through, through);
+            assert_eq!(survey.hops, loads.iter().sum::<u64>());
+        }
+    }
+}
