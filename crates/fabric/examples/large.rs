@@ -14,11 +14,21 @@ fn main() {
     let planned = start.elapsed();
     let report = verify::check(&plan);
     let verified = start.elapsed();
-    println!("{} switches, {} VLANs, {} pairs, load {}, deadlock-free {}",
-        plan.cluster().switches.len(), report.vlans, report.pairs, report.max_link_load, report.deadlock_free);
+    println!(
+        "{} switches, {} VLANs, {} pairs, load {}, deadlock-free {}",
+        plan.cluster().switches.len(),
+        report.vlans,
+        report.pairs,
+        report.max_link_load,
+        report.deadlock_free
+    );
     println!("plan {planned:?}, plan and verify {verified:?} (wall)");
     let start = std::time::Instant::now();
     let plan = Plan::build(cluster).expect("a torus plans");
     let slice = plan.slice(NodeId(0));
-    println!("one slice, plan included: {:?} ({} routes)", start.elapsed(), slice.wanted.routes.len());
+    println!(
+        "one slice, plan included: {:?} ({} routes)",
+        start.elapsed(),
+        slice.wanted.routes.len()
+    );
 }

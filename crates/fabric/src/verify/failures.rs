@@ -76,7 +76,11 @@ impl Failures {
         Self {
             link: Worst::of(&tally.links, link_name),
             switch: Worst::of(&tally.switches, |s| cluster.switches[s].name.clone()),
-            node: Worst { objects: cluster.nodes.len(), harmless: cluster.nodes.len(), ..Worst::default() },
+            node: Worst {
+                objects: cluster.nodes.len(),
+                harmless: cluster.nodes.len(),
+                ..Worst::default()
+            },
             pairs_without_disjoint_backup: tally.sharing,
         }
     }

@@ -8,7 +8,12 @@ use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;
 
 /// Judges every switch of `plan`.
-pub fn check(plan: &Plan, survey: &Survey, violations: &mut Vec<Finding>, notes: &mut Vec<Finding>) {
+pub fn check(
+    plan: &Plan,
+    survey: &Survey,
+    violations: &mut Vec<Finding>,
+    notes: &mut Vec<Finding>,
+) {
     let cluster = plan.cluster();
     let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
     // Every announcement is flooded over its tree, so every switch learns every one (K17).

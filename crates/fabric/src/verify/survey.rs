@@ -181,9 +181,9 @@ impl Survey {
         for (v, count) in group.counts.iter_mut().enumerate() {
             if *count > 0 && steps[v] != distance[v] && self.not_minimal.is_none_or(|(a, _)| s < a)
             {
-                let d = (0..plan.cluster().nodes.len()).map(NodeId::from).find(|d| {
-                    *d != s && plan.receiver(&plan.primary(s, *d)).switch.index() == v
-                });
+                let d = (0..plan.cluster().nodes.len())
+                    .map(NodeId::from)
+                    .find(|d| *d != s && plan.receiver(&plan.primary(s, *d)).switch.index() == v);
                 self.not_minimal = Some((s, d.unwrap_or(group.last.1)));
             }
             *count = 0;
@@ -276,4 +276,3 @@ impl Scratch {
         &mut self.groups[self.slot[key] as usize - 1]
     }
 }
-
