@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod cluster;
+pub mod export;
 pub mod id;
 pub mod lock;
 pub mod path;

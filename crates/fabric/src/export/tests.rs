@@ -1,0 +1,181 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::*;
+use crate::cluster::{Cluster, Kind, Strategy};
+use crate::id::{LinkId, TreeId};
+
+fn torus() -> Plan {
+    let kind = Kind::Torus { dims: vec![4, 4] };
+    let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
+    cluster.vlans.ranges = vec![(100, 199)];
+    Plan::build(cluster).unwrap()
+}
+
+fn mesh_with_base() -> Plan {
+    let kind = Kind::Mesh { dims: vec![3, 2] };
+    let mut cluster = Cluster::generated(kind, 1, 2, Strategy::Pdor, 2);
+    cluster.vlans.ranges = vec![(100, 199)];
+    cluster.vlans.base = Some(1);
+    Plan::build(cluster).unwrap()
+}
+
+/// Compares with `tests/golden/export/<directory>/<file>`, or writes it with TRESSE_BLESS=1.
+fn golden(directory: &str, file: &ExportFile) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/golden/export")
+        .join(directory)
+        .join(&file.name);
+    if std::env::var_os("TRESSE_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &file.text).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        want == file.text,
+        "{} differs; bless with TRESSE_BLESS=1 and read the change",
+        path.display()
+    );
+}
+
+#[test]
+fn every_format_of_the_torus_and_the_mesh_is_as_read() {
+    for (directory, plan, options) in [
+        ("torus-4x4-dor", torus(), Options::default()),
+        ("mesh-3x2-base", mesh_with_base(), Options { cyclic: false, static_fdb: true }),
+    ] {
+        for format in Format::all() {
+            let object = match format.entry().1 {
+                Subject::Switch => Some(plan.cluster().switches[1].name.clone()),
+                Subject::Node => Some(plan.cluster().nodes[1].name.clone()),
+            };
+            for file in render(&plan, format, object.as_deref(), options).unwrap() {
+                golden(directory, &file);
+            }
+        }
+    }
+}
+
+/// The links of every VID as the scripts of all switches have them: both ends must agree.
+fn trees_of_scripts(plan: &Plan, scripts: &[ExportFile]) -> BTreeMap<u16, BTreeSet<LinkId>> {
+    let cluster = plan.cluster();
+    let mut port_vids: BTreeMap<(usize, u32), BTreeSet<u16>> = BTreeMap::new();
+    for (switch, script) in scripts.iter().enumerate() {
+        for text in script.text.lines() {
+            let words: Vec<_> = text.split(' ').collect();
+            let ["vlan", "add", "dev", port, "vid", vids, ..] = words[..] else { continue };
+            let Some(port) = port.strip_prefix("$port") else { continue };
+            let (first, last) = vids.split_once('-').unwrap_or((vids, vids));
+            let range = first.parse::<u16>().unwrap()..=last.parse().unwrap();
+            port_vids.entry((switch, port.parse().unwrap())).or_default().extend(range);
+        }
+    }
+    let mut trees: BTreeMap<u16, BTreeSet<LinkId>> = BTreeMap::new();
+    for (i, link) in cluster.links.iter().enumerate() {
+        let [a, b] = [link.a, link.b]
+            .map(|p| port_vids.get(&(p.switch.index(), p.port)).cloned().unwrap_or_default());
+        assert_eq!(a, b, "both ends of link {i} carry the same VLANs");
+        for vid in a {
+            trees.entry(vid).or_default().insert(LinkId::from(i));
+        }
+    }
+    trees
+}
+
+#[test]
+fn bridge_scripts_say_exactly_the_trees_of_the_plan() {
+    for plan in [torus(), mesh_with_base()] {
+        let scripts = render(&plan, Format::Bridge, None, Options::default()).unwrap();
+        assert_eq!(scripts.len(), plan.cluster().switches.len());
+        let mut want: BTreeMap<u16, BTreeSet<LinkId>> = (0..plan.specs().len())
+            .map(TreeId::from)
+            .map(|t| (plan.vid(t).0, plan.tree(t).links(plan.graph()).into_iter().collect()))
+            .collect();
+        if let Some((vid, links)) = base_vlan(&plan) {
+            assert_eq!(links.len(), plan.cluster().switches.len() - 1);
+            want.insert(vid.0, links.into_iter().collect());
+        }
+        assert_eq!(trees_of_scripts(&plan, &scripts), want);
+    }
+}
+
+#[test]
+fn node_ports_carry_what_the_node_uses() {
+    for plan in [torus(), mesh_with_base()] {
+        let configs = switch_configs(&plan, Options::default());
+        for (k, node) in plan.cluster().nodes.iter().enumerate() {
+            let uses = plan.uses(NodeId::from(k));
+            for (i, nic) in node.nics.iter().enumerate() {
+                let config = &configs[nic.switch.index()];
+                let port = config.ports.iter().find(|p| p.port == nic.port).unwrap();
+                let want: Vec<_> =
+                    uses.keys().filter(|u| u.0 == i).map(|u| plan.vid(u.1)).collect();
+                assert_eq!((port.role, &port.tagged), (PortRole::Node, &want));
+            }
+        }
+    }
+}
+
+#[test]
+fn forwarding_entries_lead_every_planned_frame_home() {
+    for plan in [torus(), mesh_with_base()] {
+        let configs = switch_configs(&plan, Options::default());
+        let cluster = plan.cluster();
+        for (src, dst) in plan.pairs() {
+            for segment in plan.paths(src, dst).iter().flat_map(|p| &p.segments) {
+                let to = plan.receiver(segment);
+                let mut at = plan.sender(segment).switch;
+                loop {
+                    let entry = configs[at.index()]
+                        .fdb
+                        .iter()
+                        .find(|e| e.vid == plan.vid(segment.tree) && e.mac == to.mac)
+                        .unwrap();
+                    if (at, entry.port) == (to.switch, to.port) {
+                        break;
+                    }
+                    let cable = cluster.links.iter().find_map(|l| {
+                        let ends = [(l.a, l.b), (l.b, l.a)];
+                        ends.into_iter().find(|(p, _)| (p.switch, p.port) == (at, entry.port))
+                    });
+                    at = cable.unwrap().1.switch;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn k3_spanning_tree_goes_off_last_and_the_default_vlan_first() {
+    let scripts = render(&torus(), Format::Bridge, None, Options::default()).unwrap();
+    for script in scripts {
+        let at = |text: &str| script.text.find(text).unwrap();
+        assert!(at("vlan del dev $port1 vid 1-") < at("vlan add"));
+        assert!(at("vlan add") < at("fdb replace"));
+        assert!(at("fdb replace") < at("stp_state 0"));
+        assert!(script.text.trim_end().ends_with("stp_state 0"));
+    }
+}
+
+#[test]
+fn k18_flow_control_goes_off_where_the_graph_is_cyclic() {
+    let off = |cyclic| {
+        let options = Options { cyclic, static_fdb: false };
+        render(&torus(), Format::Bridge, Some("s00"), options).unwrap()[0]
+            .text
+            .contains("ethtool -A")
+    };
+    assert!(off(true));
+    assert!(!off(false));
+}
+
+#[test]
+fn formats_have_names_and_errors_list_them() {
+    for format in Format::all() {
+        assert_eq!(format.name().parse::<Format>(), Ok(format));
+    }
+    let error = "visio".parse::<Format>().unwrap_err().to_string();
+    assert!(error.contains("`visio`") && error.contains("bridge, "), "{error}");
+    let error = render(&torus(), Format::Bridge, Some("s99"), Options::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the plan has no switch `s99`");
+}
