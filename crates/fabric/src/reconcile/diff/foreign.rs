@@ -102,8 +102,8 @@ pub(super) fn overlaps<'a>(
 }
 
 /// Ids of ours that foreign routes and groups go through.
-pub(super) fn borrowed(observed: &Observed) -> HashMap<u32, Object> {
-    let mut users = HashMap::new();
+pub(super) fn borrowed(observed: &Observed) -> BTreeMap<u32, Object> {
+    let mut users = BTreeMap::new();
     for ((dst, metric), route) in &observed.routes {
         if let Some(id) = route.nexthop
             && is_our_id(id)
@@ -162,6 +162,16 @@ impl<'a> Hangers<'a> {
             if let Some(interface) = &route.interface {
                 let object = || Object::Route(*dst, *metric);
                 hangers.hang(interface, dst.address.is_ipv4(), object);
+            }
+        }
+        for (id, user) in borrowed(observed) {
+            let Some(nexthop) = observed.nexthops.get(&id) else { continue };
+            let members = nexthop.group.iter().filter_map(|m| observed.nexthops.get(&m.0));
+            for plain in members.chain([nexthop]) {
+                if let Some(interface) = &plain.interface {
+                    let ipv4 = plain.via.is_none_or(|via| via.is_ipv4());
+                    hangers.hang(interface, ipv4, || user.clone());
+                }
             }
         }
         hangers

@@ -45,7 +45,7 @@ struct Group {
 struct Routing<'a> {
     plain: HashMap<Content<'a>, u32>,
     groups: HashMap<u32, Group>,
-    borrowed: HashMap<u32, Object>,
+    borrowed: BTreeMap<u32, Object>,
     lists: Vec<List>,
     by_members: HashMap<Members, usize>,
     targets: Vec<Target<'a>>,

@@ -1,1 +1,6 @@
+//! Tests of reconcile, undo and the model together.
 
+mod properties;
+mod rules;
+mod scene;
+mod size;
