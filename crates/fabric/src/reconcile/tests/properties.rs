@@ -33,20 +33,18 @@ enum Failure {
 }
 
 fn legs(v6: bool) -> impl Strategy<Value = Vec<crate::reconcile::Leg>> {
-    let one = (0u8..2, 100u16..103, 2u8..5, prop::collection::vec(16u32..18, 0..2), 1u8..4).prop_map(
-        move |(nic, vid, peer, labels, weight)| {
+    let one = (0u8..2, 100u16..103, 2u8..5, prop::collection::vec(16u32..18, 0..2), 1u8..4)
+        .prop_map(move |(nic, vid, peer, labels, weight)| {
             let mut leg = leg(nic, vid, peer, &labels, v6);
             leg.weight = weight;
             leg
-        },
-    );
+        });
     prop::collection::vec(one, 1..4)
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {
-    let routes = |v6| {
-        prop::collection::vec((2u8..7, prop::bool::ANY, legs(v6), 1400u32..1402), 0..8)
-    };
+    let routes =
+        |v6| prop::collection::vec((2u8..7, prop::bool::ANY, legs(v6), 1400u32..1402), 0..8);
     let mtu = 1496u32..1499;
     (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), 0u8..4).prop_map(
         |(v6, four, six, mtu, shared, own)| {
@@ -90,7 +88,11 @@ fn foreign() -> impl Strategy<Value = Vec<Foreign>> {
     let metric = prop_oneof![Just(0u32), Just(100), Just(7800), Just(7801)];
     prop::collection::vec(
         prop_oneof![
-            (0u8..5, metric, 0u8..3).prop_map(|(third, metric, nic)| Foreign::Route { third, metric, nic }),
+            (0u8..5, metric, 0u8..3).prop_map(|(third, metric, nic)| Foreign::Route {
+                third,
+                metric,
+                nic
+            }),
             (0u32..6, 0u8..3).prop_map(|(offset, nic)| Foreign::Nexthop { offset, nic }),
             (0u8..3, 1u8..4).prop_map(|(nic, host)| Foreign::Neighbour { nic, host }),
             (0u8..3, 1u8..4).prop_map(|(nic, host)| Foreign::Address { nic, host }),

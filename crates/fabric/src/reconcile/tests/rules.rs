@@ -16,8 +16,11 @@ fn verbs(operations: &[crate::reconcile::Planned]) -> Vec<String> {
 fn operations_come_in_the_order_the_kernel_needs() {
     let wanted = two_nics();
     let outcome = reconcile(&wanted, &node().observed, &Saved::default());
-    let kinds: Vec<_> =
-        outcome.operations.iter().map(|p| (p.operation.verb(), p.operation.object().kind())).collect();
+    let kinds: Vec<_> = outcome
+        .operations
+        .iter()
+        .map(|p| (p.operation.verb(), p.operation.object().kind()))
+        .collect();
     let mut runs = kinds.clone();
     runs.dedup();
     let expected = [
@@ -54,10 +57,10 @@ fn withdraw_restores_everything() {
 fn withdraw_without_ifa_proto_uses_the_state_file() {
     let mut model = node();
     model.ifa_proto = false;
-    model.observed.addresses.insert(
-        ("eth2".into(), ip("192.168.1.5")),
-        ObservedAddress { len: 32, protocol: 0 },
-    );
+    model
+        .observed
+        .addresses
+        .insert(("eth2".into(), ip("192.168.1.5")), ObservedAddress { len: 32, protocol: 0 });
     let before = model.clone();
     let mut wanted = two_nics();
     wanted.addresses.insert(("eth2".into(), ip("10.78.2.1")));
@@ -92,7 +95,10 @@ fn a_group_whose_routes_part_is_not_changed_under_them() {
     add_route(&mut wanted, 3, METRIC_PRIMARY, vec![leg(1, 101, 3, &[17, 18], false)]);
     let outcome = reconcile(&wanted, &model.observed, &saved);
     assert!(
-        outcome.operations.iter().all(|p| !matches!(p.operation, Operation::AddGroup { replace: true, .. })),
+        outcome
+            .operations
+            .iter()
+            .all(|p| !matches!(p.operation, Operation::AddGroup { replace: true, .. })),
         "{:?}",
         verbs(&outcome.operations)
     );
@@ -215,10 +221,10 @@ fn k2_the_last_ipv4_address_of_an_interface_in_use_stays() {
         ["add address 10.78.0.99 dev eth0.100", "delete address 10.78.0.1 dev eth0.100"]
     );
     model.observed.addresses.remove(&("eth2".to_owned(), ip("192.168.2.254")));
-    model.observed.addresses.insert(
-        ("eth2".into(), ip("10.78.2.1")),
-        ObservedAddress { len: 32, protocol: 78 },
-    );
+    model
+        .observed
+        .addresses
+        .insert(("eth2".into(), ip("10.78.2.1")), ObservedAddress { len: 32, protocol: 78 });
     let outcome = reconcile(&wanted, &model.observed, &saved);
     assert!(outcome.operations.is_empty());
     assert!(matches!(&outcome.refused[..], [Refusal::InUse { .. }]), "{:?}", outcome.refused);
@@ -260,7 +266,10 @@ fn k9_a_nic_whose_mtu_is_too_small_is_refused() {
     let mut model = node();
     model.observed.links.get_mut("eth0").unwrap().mtu = 1492;
     let outcome = reconcile(&two_nics(), &model.observed, &Saved::default());
-    assert!(matches!(outcome.refused[..], [Refusal::MtuTooSmall { needed: 1500, found: 1492, .. }]));
+    assert!(matches!(
+        outcome.refused[..],
+        [Refusal::MtuTooSmall { needed: 1500, found: 1492, .. }]
+    ));
     assert!(verbs(&outcome.operations).iter().all(|l| !l.contains("eth0.")));
 }
 
@@ -319,10 +328,16 @@ fn k15_a_foreign_neighbour_is_never_replaced() {
     let (mut model, saved) = installed(&wanted);
     let key = ("eth0.100".to_owned(), nic_address(2, 0, false));
     for (found, drift) in [(mac(2, 0), true), (mac(9, 9), false)] {
-        model.observed.neighbours.insert(key.clone(), ObservedNeighbour { mac: found, protocol: 4 });
+        model
+            .observed
+            .neighbours
+            .insert(key.clone(), ObservedNeighbour { mac: found, protocol: 4 });
         let outcome = reconcile(&wanted, &model.observed, &saved);
         assert!(outcome.operations.is_empty());
-        assert_eq!((outcome.drift.len(), outcome.refused.len()), if drift { (1, 0) } else { (0, 1) });
+        assert_eq!(
+            (outcome.drift.len(), outcome.refused.len()),
+            if drift { (1, 0) } else { (0, 1) }
+        );
     }
 }
 
@@ -347,7 +362,8 @@ fn k15_overlapping_foreign_prefixes_are_refused_by_name() {
             .collect();
         assert_eq!(found.len(), usize::from(overlapping), "{route}: {:?}", outcome.refused);
         let dst = Prefix::host(node_address(2, false));
-        let adds = outcome.operations.iter().any(|p| p.operation.object() == Object::Route(dst, 7800));
+        let adds =
+            outcome.operations.iter().any(|p| p.operation.object() == Object::Route(dst, 7800));
         assert_eq!(adds, !overlapping, "{route}");
     }
     let mut wanted = base(&[(0, 100)], false);

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::id::{Label, Vid};
 use crate::reconcile::model::Model;
 use crate::reconcile::{
-    Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, Planned, Reconciliation, Saved,
-    Wanted, WantedLink, WantedNeighbour, WantedRoute, reconcile,
+    Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, Planned,
+    Reconciliation, Saved, Wanted, WantedLink, WantedNeighbour, WantedRoute, reconcile,
 };
 use crate::units::{Mac, Prefix};
 
