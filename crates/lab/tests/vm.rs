@@ -3,6 +3,8 @@
 //! All tests share one machine, which ends itself a minute after the last of them. They are
 //! ignored by default because they boot QEMU and, the first time, fetch packages by apt.
 
+#![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;

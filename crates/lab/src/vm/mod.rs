@@ -111,7 +111,7 @@ impl Default for Options {
             cpus: 2,
             idle: Duration::from_secs(15 * 60),
             refresh: false,
-            boot_limit: Duration::from_secs(60),
+            boot_limit: Duration::from_secs(120),
         }
     }
 }

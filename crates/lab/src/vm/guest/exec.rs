@@ -91,10 +91,10 @@ impl Running {
         let mut child = command.spawn()?;
         drop(command);
         let stdin = child.stdin.take();
-        for fd in [Some(stdout.as_fd()), Some(stderr.as_fd()), stdin.as_ref().map(|s| s.as_fd())] {
-            if let Some(fd) = fd {
-                fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-            }
+        for fd in
+            [stdout.as_fd(), stderr.as_fd()].into_iter().chain(stdin.as_ref().map(AsFd::as_fd))
+        {
+            fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
         let group = Pid::from_raw(child.id() as i32);
         Ok(Self {
