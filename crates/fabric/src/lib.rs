@@ -18,3 +18,4 @@ pub mod topology;
 pub mod units;
 pub mod verify;
 pub mod vlan;
+pub mod wire;

@@ -45,7 +45,8 @@ pub struct ObservedLink {
     pub mtu: u32,
     /// IFF_UP.
     pub up: bool,
-    /// IFF_LOWER_UP: has carrier.
+    /// IFF_LOWER_UP and IFF_RUNNING: has carrier, and its queue is active. Between the two a frame
+    /// is accepted and silently lost, which a canary (K5) must not be.
     pub carrier: bool,
     /// Its alias.
     pub alias: Option<String>,

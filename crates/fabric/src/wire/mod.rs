@@ -1,0 +1,3 @@
+//! Frames of our own making: structs to bytes and back, no socket.
+
+pub mod announce;

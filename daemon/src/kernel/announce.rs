@@ -1,0 +1,105 @@
+//! The socket over which one interface's announcements go out and come in (K5, K17).
+//!
+//! Owns no schedule and no judgement: the engine says what to send and what a frame means. The
+//! socket is created with protocol 0, gets its filter, then is bound to one ifindex, so that no
+//! frame of another kind or interface is ever queued. Frames are those of
+//! [`tresse_fabric::wire::announce`]; a VLAN interface takes its tag off and puts it on.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::announce::{Announcement, ETHERTYPE, FRAME_LEN, GROUP, WireError};
+
+use crate::sys::{packet, readiness};
+
+/// Why an announcement socket could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum AnnounceError {
+    /// There is no such interface.
+    #[error("open an announcement socket: there is no interface `{interface}`")]
+    NoInterface {
+        /// Its name.
+        interface: String,
+    },
+    /// The kernel refused a step.
+    #[error("open an announcement socket on {interface}: {step} (CAP_NET_RAW is needed)")]
+    Refused {
+        /// The interface.
+        interface: String,
+        /// What was refused.
+        step: &'static str,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Sends and receives announcements on one interface.
+pub struct AnnounceSocket {
+    socket: AsyncFd<OwnedFd>,
+}
+
+impl AnnounceSocket {
+    /// Opens the socket on `interface` of the calling thread's network namespace, within a tokio
+    /// runtime with I/O.
+    ///
+    /// # Errors
+    /// As [`AnnounceError`] lists.
+    pub fn open(interface: &str) -> Result<Self, AnnounceError> {
+        let refused = |step| {
+            move |source| AnnounceError::Refused { interface: interface.to_owned(), step, source }
+        };
+        let ifindex = super::ifindex(interface)
+            .map_err(|_| AnnounceError::NoInterface { interface: interface.to_owned() })?;
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))
+            .map_err(refused("create an AF_PACKET socket"))?;
+        socket.set_nonblocking(true).map_err(refused("set it non-blocking"))?;
+        socket.attach_filter(&filter()).map_err(refused("attach the filter"))?;
+        packet::ignore_outgoing(socket.as_fd()).map_err(refused("ignore outgoing frames"))?;
+        packet::join_group(socket.as_fd(), ifindex, GROUP.0).map_err(refused("join the group"))?;
+        packet::bind(socket.as_fd(), ifindex, ETHERTYPE).map_err(refused("bind"))?;
+        let socket =
+            readiness::watch(socket.into()).map_err(refused("register with the runtime"))?;
+        Ok(Self { socket })
+    }
+
+    /// Sends one announcement from `source`, the MAC of the NIC below.
+    ///
+    /// # Errors
+    /// `ENETDOWN` while the interface is down, `ENOBUFS` when its queue is full.
+    pub fn send(&self, source: Mac, announcement: &Announcement) -> io::Result<()> {
+        let sent = SockRef::from(self.socket.get_ref()).send(&announcement.emit(source))?;
+        if sent == FRAME_LEN { Ok(()) } else { Err(io::Error::other("a frame was cut short")) }
+    }
+
+    /// The next frame: its source MAC and announcement, or why it is none. Cancel safe.
+    ///
+    /// # Errors
+    /// The socket's: `ENETDOWN` once when the interface goes down; the socket stays usable.
+    pub async fn recv(&self) -> io::Result<Result<(Mac, Announcement), WireError>> {
+        // Room beyond the frame, so that one too long is seen as such.
+        let mut buffer = [0; 2 * FRAME_LEN];
+        let length = self
+            .socket
+            .async_io(Interest::READABLE, |socket| Ok(nix::unistd::read(socket, &mut buffer)?))
+            .await?;
+        Ok(Announcement::parse(&buffer[..length]))
+    }
+}
+
+/// Classic BPF: take frames whose EtherType is ours, drop all others.
+fn filter() -> [SockFilter; 4] {
+    const LDH_ABS: u16 = 0x28;
+    const JEQ_K: u16 = 0x15;
+    const RET_K: u16 = 0x06;
+    [
+        SockFilter::new(LDH_ABS, 0, 0, 12),
+        SockFilter::new(JEQ_K, 0, 1, u32::from(ETHERTYPE)),
+        SockFilter::new(RET_K, 0, 0, 0x0004_0000),
+        SockFilter::new(RET_K, 0, 0, 0),
+    ]
+}

@@ -1,0 +1,247 @@
+//! One rtnetlink socket for requests: strict checking, extended ACKs, capped ACKs, large buffers.
+//!
+//! A channel lives for one observation or one execution, so an abandoned dump never leaks
+//! messages into the next. Source: netlink(7).
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
+
+use super::message::{Attributes, Malformed, Message, Messages, word, write_message};
+
+pub(super) const NLM_F_REQUEST: u16 = 1;
+pub(super) const NLM_F_ACK: u16 = 4;
+const NLM_F_DUMP: u16 = 0x300;
+const NLM_F_DUMP_INTR: u16 = 0x10;
+const NLM_F_CAPPED: u16 = 0x100;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+const NLMSGHDR: usize = 16;
+const RECEIVE_BYTES: usize = 64 * 1024;
+const RECEIVE_QUEUE_BYTES: usize = 4 * 1024 * 1024;
+/// More than one queued error message occupies in the kernel (sk_buff, shared info, text).
+const ERROR_QUEUE_BYTES: usize = 2048;
+
+/// An rtnetlink socket with its sequence numbers and receive buffer.
+pub(super) struct Channel {
+    socket: Socket,
+    sequence: u32,
+    buffer: Vec<u8>,
+    /// How many replies surely fit into the socket's queue.
+    pub replies: usize,
+}
+
+/// What the kernel said about one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub sequence: u32,
+    /// 0 is success.
+    pub errno: i32,
+    /// NLMSGERR_ATTR_MSG.
+    pub text: Option<String>,
+}
+
+/// Why one dump is incomplete.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DumpError {
+    #[error("the kernel's tables changed during the dump")]
+    Interrupted,
+    #[error("{0}")]
+    Kernel(io::Error, Option<String>),
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Channel {
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.set_ext_ack(true)?;
+        socket.set_cap_ack(true)?;
+        socket.set_netlink_get_strict_chk(true)?;
+        raise_receive_queue(&socket, RECEIVE_QUEUE_BYTES)?;
+        let replies = (socket.get_rx_buf_sz()? / ERROR_QUEUE_BYTES).max(1);
+        Ok(Self { socket, sequence: 0, buffer: vec![0; RECEIVE_BYTES], replies })
+    }
+
+    /// The next sequence number.
+    pub fn next_sequence(&mut self) -> u32 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// Dumps one table; `each` sees every message of it.
+    pub fn dump(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        mut each: impl FnMut(&Message<'_>) -> Result<(), DumpError>,
+    ) -> Result<(), DumpError> {
+        let sequence = self.next_sequence();
+        let mut request = Vec::with_capacity(NLMSGHDR + body.len());
+        write_message(&mut request, kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, |b| {
+            b.extend_from_slice(body);
+        });
+        self.send(&request)?;
+        let mut interrupted = false;
+        loop {
+            let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
+                Ok(length) => length,
+                Err(Errno::EINTR) => continue,
+                Err(Errno::ENOBUFS) => return Err(DumpError::Interrupted),
+                Err(errno) => return Err(io::Error::from(errno).into()),
+            };
+            for message in Messages(&self.buffer[..length]) {
+                let message = message?;
+                if message.sequence != sequence {
+                    continue;
+                }
+                interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
+                if message.kind != NLMSG_DONE && message.kind != NLMSG_ERROR {
+                    each(&message)?;
+                    continue;
+                }
+                let reply = reply(&message)?;
+                return match reply.errno {
+                    0 if interrupted => Err(DumpError::Interrupted),
+                    0 => Ok(()),
+                    libc::EINTR | libc::EAGAIN => Err(DumpError::Interrupted),
+                    errno => {
+                        Err(DumpError::Kernel(io::Error::from_raw_os_error(errno), reply.text))
+                    }
+                };
+            }
+        }
+    }
+
+    /// Sends one datagram of requests; the kernel has processed all of them on return.
+    pub fn send(&self, requests: &[u8]) -> io::Result<()> {
+        loop {
+            match self.socket.send(requests, 0) {
+                Ok(sent) if sent == requests.len() => return Ok(()),
+                Ok(_) => return Err(io::Error::other("netlink took part of a datagram")),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The replies queued so far, up to and including the one to `last`.
+    ///
+    /// Errors with `WouldBlock` or `ENOBUFS` when replies were lost.
+    pub fn replies_until(
+        &mut self,
+        last: u32,
+        mut each: impl FnMut(Reply),
+    ) -> Result<(), DumpError> {
+        loop {
+            let length =
+                match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
+                    Ok(length) => length,
+                    Err(Errno::EINTR) => continue,
+                    Err(errno) => return Err(io::Error::from(errno).into()),
+                };
+            for message in Messages(&self.buffer[..length]) {
+                let message = message?;
+                if message.kind != NLMSG_ERROR {
+                    continue;
+                }
+                let reply = reply(&message)?;
+                let done = reply.sequence == last;
+                each(reply);
+                if done {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Sends one request and gives the message that answers it, or the kernel's error.
+    pub fn ask<T>(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        read: impl Fn(&Message<'_>) -> Result<T, Malformed>,
+    ) -> Result<T, DumpError> {
+        let sequence = self.next_sequence();
+        let mut request = Vec::new();
+        write_message(&mut request, kind, NLM_F_REQUEST, sequence, |b| b.extend_from_slice(body));
+        self.send(&request)?;
+        loop {
+            let length = recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT)
+                .map_err(io::Error::from)?;
+            for message in Messages(&self.buffer[..length]) {
+                let message = message?;
+                if message.sequence != sequence {
+                    continue;
+                }
+                if message.kind == NLMSG_ERROR {
+                    let reply = reply(&message)?;
+                    return Err(DumpError::Kernel(
+                        io::Error::from_raw_os_error(reply.errno),
+                        reply.text,
+                    ));
+                }
+                return Ok(read(&message)?);
+            }
+        }
+    }
+}
+
+/// Raises the receive queue past `net.core.rmem_max` where CAP_NET_ADMIN allows it.
+pub(super) fn raise_receive_queue(socket: &Socket, bytes: usize) -> io::Result<()> {
+    match setsockopt(socket, sockopt::RcvBufForce, &bytes) {
+        Ok(()) => Ok(()),
+        Err(Errno::EPERM) => Ok(setsockopt(socket, sockopt::RcvBuf, &bytes)?),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn reply(message: &Message<'_>) -> Result<Reply, Malformed> {
+    let payload = message.payload;
+    if payload.len() < 4 {
+        return Ok(Reply { sequence: message.sequence, errno: 0, text: None });
+    }
+    let errno = (word(payload, 0) as i32).wrapping_neg();
+    let tlvs = match (message.kind, message.flags & NLM_F_ACK_TLVS != 0) {
+        (_, false) => None,
+        (NLMSG_DONE, true) => Some(4),
+        (_, true) if message.flags & NLM_F_CAPPED != 0 || payload.len() < 8 => Some(4 + NLMSGHDR),
+        (_, true) => Some(4 + (word(payload, 4) as usize).next_multiple_of(4)),
+    };
+    let mut text = None;
+    if let Some(tlvs) = tlvs {
+        for attribute in Attributes::after(payload, tlvs, "extended ACK")? {
+            let attribute = attribute?;
+            if attribute.kind == NLMSGERR_ATTR_MSG {
+                text = Some(attribute.text());
+            }
+        }
+    }
+    Ok(Reply { sequence: message.sequence, errno, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_carry_errno_and_text() {
+        let mut payload = Vec::new();
+        payload.extend_from_slice(&(-libc::EPERM).to_ne_bytes());
+        payload.extend_from_slice(&[0; NLMSGHDR]);
+        super::super::message::write_attribute(&mut payload, NLMSGERR_ATTR_MSG, b"no way\0");
+        let flags = NLM_F_CAPPED | NLM_F_ACK_TLVS;
+        let message = Message { kind: NLMSG_ERROR, flags, sequence: 7, payload: &payload };
+        let expected = Reply { sequence: 7, errno: libc::EPERM, text: Some("no way".into()) };
+        assert_eq!(reply(&message), Ok(expected));
+        assert!(reply(&Message { payload: &payload[..9], ..message }).is_err());
+    }
+}

@@ -1,0 +1,285 @@
+//! One operation to one or two netlink messages, on the types of netlink-packet-route.
+//!
+//! Interfaces are looked up by name when their operation is encoded, after the operations before
+//! it took effect. Source: rtnetlink(7), include/uapi/linux/rtnetlink.h.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::Path;
+
+use netlink_packet_core::Emitable;
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressProtocol,
+    AddressScope,
+};
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVlan, LinkAttribute,
+    LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
+use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL, WantedRoute};
+use tresse_fabric::units::{Mac, Prefix};
+
+use super::channel::NLM_F_REQUEST;
+use super::message::write_message;
+use super::nexthop::{self, Nexthop};
+
+const NLM_F_REPLACE: u16 = 0x100;
+const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CREATE: u16 = 0x400;
+const NEW: u16 = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;
+
+/// ifindices by name, asked of the kernel once per name.
+#[derive(Default)]
+pub(super) struct Interfaces(HashMap<String, u32>);
+
+impl Interfaces {
+    /// Forgets everything: interfaces came or went.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The ifindex, or the name back.
+    pub fn index<'a>(&mut self, name: &'a str) -> Result<u32, NoInterface<'a>> {
+        if let Some(index) = self.0.get(name) {
+            return Ok(*index);
+        }
+        let index = super::ifindex(name).map_err(|_| NoInterface(name))?;
+        self.0.insert(name.to_owned(), index);
+        Ok(index)
+    }
+}
+
+/// The interface that an operation names does not exist.
+#[derive(Debug)]
+pub(super) struct NoInterface<'a>(pub &'a str);
+
+/// How a new link is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewLink {
+    /// As asked for.
+    AsAsked,
+    /// A bridge without ports in place of a dummy (K8).
+    BridgeForDummy,
+}
+
+/// Appends the message that carries out `operation`. A created link gets its alias by a second
+/// message, [`finish_link`]: the kernel ignores both alias and addrgenmode at creation.
+///
+/// `replace_dynamic` lets a new neighbour take the place of one that is not permanent.
+pub(super) fn encode<'a>(
+    buffer: &mut Vec<u8>,
+    sequence: u32,
+    operation: &'a Operation,
+    interfaces: &mut Interfaces,
+    replace_dynamic: bool,
+    new_link: NewLink,
+) -> Result<(), NoInterface<'a>> {
+    match operation {
+        Operation::AddLink { name, link, mtu, .. } => {
+            let message = add_link(name, link, *mtu, new_link, interfaces)?;
+            emit(buffer, libc::RTM_NEWLINK, NEW, sequence, &message);
+        }
+        Operation::ChangeLink { name, mtu, alias } => {
+            let mut message = link_message(interfaces.index(name)?);
+            message.attributes =
+                vec![LinkAttribute::Mtu(*mtu), LinkAttribute::IfAlias(alias.clone())];
+            emit(buffer, libc::RTM_SETLINK, NLM_F_REQUEST, sequence, &message);
+        }
+        Operation::SetLinkState { name, up } => {
+            let mut message = link_message(interfaces.index(name)?);
+            message.header.change_mask = LinkFlags::Up;
+            message.header.flags = if *up { LinkFlags::Up } else { LinkFlags::empty() };
+            emit(buffer, libc::RTM_SETLINK, NLM_F_REQUEST, sequence, &message);
+        }
+        Operation::DeleteLink { name } => {
+            let message = link_message(interfaces.index(name)?);
+            emit(buffer, libc::RTM_DELLINK, NLM_F_REQUEST, sequence, &message);
+        }
+        Operation::WriteSysctl { .. } => unreachable!("sysctls are files, not messages"),
+        Operation::AddAddress { interface, address } => {
+            let message = address_message(interfaces.index(interface)?, interface, *address);
+            emit(buffer, libc::RTM_NEWADDR, NEW, sequence, &message);
+        }
+        Operation::DeleteAddress { interface, address } => {
+            let message = address_message(interfaces.index(interface)?, interface, *address);
+            emit(buffer, libc::RTM_DELADDR, NLM_F_REQUEST, sequence, &message);
+        }
+        Operation::AddNeighbour { interface, address, mac, replace } => {
+            let message = neighbour(interfaces.index(interface)?, *address, Some(*mac));
+            let flags = if *replace {
+                NLM_F_REQUEST | NLM_F_REPLACE
+            } else if replace_dynamic {
+                NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE
+            } else {
+                NEW
+            };
+            emit(buffer, libc::RTM_NEWNEIGH, flags, sequence, &message);
+        }
+        Operation::DeleteNeighbour { interface, address } => {
+            let message = neighbour(interfaces.index(interface)?, *address, None);
+            emit(buffer, libc::RTM_DELNEIGH, NLM_F_REQUEST, sequence, &message);
+        }
+        Operation::AddNexthop { id, interface, via, labels } => {
+            let nexthop = Nexthop {
+                id: *id,
+                protocol: PROTOCOL,
+                ifindex: Some(interfaces.index(interface)?),
+                via: Some(*via),
+                labels: labels.clone(),
+                group: Vec::new(),
+            };
+            write_message(buffer, nexthop::RTM_NEWNEXTHOP, NEW, sequence, |b| nexthop.emit(b));
+        }
+        Operation::AddGroup { id, members, replace } => {
+            let group = members.iter().map(|(id, weight)| (*id, u16::from(*weight))).collect();
+            let nexthop = Nexthop { id: *id, protocol: PROTOCOL, group, ..Nexthop::default() };
+            let flags = new_or_replace(*replace);
+            write_message(buffer, nexthop::RTM_NEWNEXTHOP, flags, sequence, |b| nexthop.emit(b));
+        }
+        Operation::DeleteNexthop { id } => {
+            write_message(buffer, nexthop::RTM_DELNEXTHOP, NLM_F_REQUEST, sequence, |b| {
+                nexthop::emit_delete(*id, b);
+            });
+        }
+        Operation::AddRoute { dst, metric, route, group, replace } => {
+            let message = add_route(*dst, *metric, route, *group);
+            emit(buffer, libc::RTM_NEWROUTE, new_or_replace(*replace), sequence, &message);
+        }
+        Operation::DeleteRoute { dst, metric } => {
+            let mut message = route_message(*dst, *metric, 0);
+            message.header.scope = RouteScope::NoWhere;
+            emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
+        }
+    }
+    Ok(())
+}
+
+/// Appends the message that completes a link just created: alias, and no link-local address, so
+/// that nothing is flooded before the canary (K5).
+pub(super) fn finish_link(buffer: &mut Vec<u8>, sequence: u32, name: &str, alias: &str) {
+    let mut message = LinkMessage::default();
+    message.attributes =
+        vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
+    if Path::new("/proc/sys/net/ipv6/conf").exists() {
+        let mode = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+        message.attributes.push(LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![mode])]));
+    }
+    emit(buffer, libc::RTM_SETLINK, NLM_F_REQUEST, sequence, &message);
+}
+
+/// An absent object is never created by a replacement: after a carrier loss the kernel would
+/// build a group that no route uses any more (K1).
+const fn new_or_replace(replace: bool) -> u16 {
+    if replace { NLM_F_REQUEST | NLM_F_REPLACE } else { NEW }
+}
+
+fn emit(buffer: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, body: &impl Emitable) {
+    write_message(buffer, kind, flags, sequence, |b| {
+        let start = b.len();
+        b.resize(start + body.buffer_len(), 0);
+        body.emit(&mut b[start..]);
+    });
+}
+
+fn link_message(index: u32) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message
+}
+
+fn add_link<'a>(
+    name: &str,
+    link: &'a LinkKind,
+    mtu: u32,
+    new_link: NewLink,
+    interfaces: &mut Interfaces,
+) -> Result<LinkMessage, NoInterface<'a>> {
+    let mut message = LinkMessage::default();
+    message.attributes = vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::Mtu(mtu)];
+    let info = match (link, new_link) {
+        (LinkKind::Vlan { parent, vid }, _) => {
+            message.attributes.push(LinkAttribute::Link(interfaces.index(parent)?));
+            let data = InfoData::Vlan(vec![InfoVlan::Id(vid.0)]);
+            vec![LinkInfo::Kind(InfoKind::Vlan), LinkInfo::Data(data)]
+        }
+        (LinkKind::Dummy, NewLink::AsAsked) => vec![LinkInfo::Kind(InfoKind::Dummy)],
+        (LinkKind::Dummy, NewLink::BridgeForDummy) => vec![LinkInfo::Kind(InfoKind::Bridge)],
+    };
+    message.attributes.push(LinkAttribute::LinkInfo(info));
+    Ok(message)
+}
+
+/// IFA_PROTO came with Linux 5.18; older kernels ignore the attribute, and the state file keeps
+/// the mark instead.
+fn address_message(index: u32, interface: &str, address: IpAddr) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    let mut flags = AddressFlags::Noprefixroute;
+    (message.header.family, message.header.prefix_len) = match address {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => {
+            flags |= AddressFlags::Nodad;
+            (AddressFamily::Inet6, 128)
+        }
+    };
+    message.header.index = index;
+    message.header.flags = AddressHeaderFlags::empty();
+    message.header.scope = match address {
+        IpAddr::V4(_) if interface != NODE_INTERFACE => AddressScope::Link,
+        _ => AddressScope::Universe,
+    };
+    message.attributes = vec![
+        AddressAttribute::Local(address),
+        AddressAttribute::Address(address),
+        AddressAttribute::Flags(flags),
+        AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL)),
+    ];
+    message
+}
+
+fn neighbour(index: u32, address: IpAddr, mac: Option<Mac>) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family(address);
+    message.header.ifindex = index;
+    message.attributes.push(NeighbourAttribute::Destination(address.into()));
+    if let Some(mac) = mac {
+        message.header.state = NeighbourState::Permanent;
+        message.attributes.push(NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
+        message.attributes.push(NeighbourAttribute::Protocol(RouteProtocol::Other(PROTOCOL)));
+    }
+    message
+}
+
+fn route_message(dst: Prefix, metric: u32, more: usize) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(dst.address);
+    message.header.destination_prefix_length = dst.len;
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.protocol = RouteProtocol::Other(PROTOCOL);
+    message.header.scope = RouteScope::Universe;
+    message.header.kind = RouteType::Unicast;
+    message.attributes.reserve_exact(2 + more);
+    message.attributes.push(RouteAttribute::Destination(dst.address.into()));
+    message.attributes.push(RouteAttribute::Priority(metric));
+    message
+}
+
+fn add_route(dst: Prefix, metric: u32, route: &WantedRoute, group: u32) -> RouteMessage {
+    let mut message = route_message(dst, metric, 3);
+    message.attributes.push(RouteAttribute::PrefSource(route.src.into()));
+    message.attributes.push(RouteAttribute::NhId(group));
+    let metrics = vec![RouteMetric::Mtu(route.mtu), RouteMetric::Advmss(route.advmss)];
+    message.attributes.push(RouteAttribute::Metrics(metrics));
+    message
+}
+
+const fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}

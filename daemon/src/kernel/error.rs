@@ -1,0 +1,221 @@
+//! What [`super::execute`] says about an operation that did not take effect.
+
+use std::io;
+
+use nix::errno::Errno;
+use tresse_fabric::reconcile::{LinkKind, Operation};
+
+/// Why one operation did not take effect.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The kernel refused it.
+    #[error(
+        "{verb} {object}: {} ({}){}{}",
+        Errno::from_raw(*errno).desc(),
+        *errno,
+        text.as_deref().map(|t| format!(": kernel says \"{t}\"")).unwrap_or_default(),
+        advice.map(|a| format!("; {a}")).unwrap_or_default()
+    )]
+    Refused {
+        /// What was tried: `add`, `replace`, `delete`, `set`.
+        verb: &'static str,
+        /// On what: `route 10.77.0.2/32 metric 7800`.
+        object: String,
+        /// The errno, positive.
+        errno: i32,
+        /// The kernel's extended-ACK text.
+        text: Option<String>,
+        /// What to do about it, where known.
+        advice: Option<&'static str>,
+    },
+    /// The operation names an interface that does not exist.
+    #[error("{verb} {object}: there is no interface `{interface}`")]
+    NoInterface {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        object: String,
+        /// The interface.
+        interface: String,
+    },
+    /// A file below `/proc/sys` could not be written.
+    #[error("write `{value}` to /proc/sys/{key}")]
+    Sysctl {
+        /// Path below `/proc/sys`.
+        key: String,
+        /// The value.
+        value: String,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+    /// The netlink socket failed before the operation was sent.
+    #[error("{verb} {object}: netlink socket")]
+    Socket {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        object: String,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+    /// The operation was sent and its answer lost: only a new observation tells whether it took
+    /// effect.
+    #[error("{verb} {object}: the kernel's answer was lost ({reason})")]
+    Unanswered {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        object: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl ExecuteError {
+    /// The kernel's errno, where there is one.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Refused { errno, .. } => Some(*errno),
+            Self::NoInterface { .. } => Some(libc::ENODEV),
+            Self::Sysctl { source, .. } | Self::Socket { source, .. } => source.raw_os_error(),
+            Self::Unanswered { .. } => None,
+        }
+    }
+
+    pub(super) fn refused(operation: &Operation, errno: i32, text: Option<String>) -> Self {
+        let (verb, object) = describe(operation);
+        let advice = advice(operation, errno, text.as_deref());
+        Self::Refused { verb, object, errno, text, advice }
+    }
+
+    pub(super) fn no_interface(operation: &Operation, interface: &str) -> Self {
+        let (verb, object) = describe(operation);
+        Self::NoInterface { verb, object, interface: interface.to_owned() }
+    }
+
+    pub(super) fn socket(operation: &Operation, source: io::Error) -> Self {
+        let (verb, object) = describe(operation);
+        Self::Socket { verb, object, source }
+    }
+
+    pub(super) fn unanswered(operation: &Operation, reason: String) -> Self {
+        let (verb, object) = describe(operation);
+        Self::Unanswered { verb, object, reason }
+    }
+}
+
+/// Is the object that `operation` deletes already gone?
+pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
+    match operation {
+        Operation::DeleteLink { .. } => errno == libc::ENODEV,
+        Operation::DeleteAddress { .. } => matches!(errno, libc::EADDRNOTAVAIL | libc::ENODEV),
+        Operation::DeleteNeighbour { .. } => {
+            matches!(errno, libc::ENOENT | libc::ENODEV | libc::ENXIO)
+        }
+        Operation::DeleteNexthop { .. } => errno == libc::ENOENT,
+        Operation::DeleteRoute { .. } => matches!(errno, libc::ESRCH | libc::ENODEV),
+        _ => false,
+    }
+}
+
+fn verb(replace: bool) -> &'static str {
+    if replace { "replace" } else { "add" }
+}
+
+/// Verb and object for messages.
+fn describe(operation: &Operation) -> (&'static str, String) {
+    match operation {
+        Operation::AddLink { name, link: LinkKind::Vlan { parent, vid }, .. } => {
+            ("add", format!("VLAN interface {name} (VID {vid} on {parent})"))
+        }
+        Operation::AddLink { name, link: LinkKind::Dummy, .. } => {
+            ("add", format!("dummy interface {name}"))
+        }
+        Operation::ChangeLink { name, mtu, .. } => {
+            ("set", format!("MTU {mtu} and alias of interface {name}"))
+        }
+        Operation::SetLinkState { name, up } => {
+            ("set", format!("interface {name} {}", if *up { "up" } else { "down" }))
+        }
+        Operation::DeleteLink { name } => ("delete", format!("interface {name}")),
+        Operation::WriteSysctl { key, value, .. } => ("set", format!("sysctl {key} = {value}")),
+        Operation::AddAddress { interface, address } => {
+            ("add", format!("address {address} on {interface}"))
+        }
+        Operation::DeleteAddress { interface, address } => {
+            ("delete", format!("address {address} on {interface}"))
+        }
+        Operation::AddNeighbour { interface, address, mac, replace } => {
+            (verb(*replace), format!("neighbour {address} lladdr {mac} on {interface}"))
+        }
+        Operation::DeleteNeighbour { interface, address } => {
+            ("delete", format!("neighbour {address} on {interface}"))
+        }
+        Operation::AddNexthop { id, interface, via, labels } if labels.is_empty() => {
+            ("add", format!("nexthop {id} via {via} on {interface}"))
+        }
+        Operation::AddNexthop { id, interface, via, labels } => {
+            let stack: Vec<_> = labels.iter().map(|l| l.0.to_string()).collect();
+            ("add", format!("nexthop {id} encap mpls {} via {via} on {interface}", stack.join("/")))
+        }
+        Operation::AddGroup { id, replace, .. } => (verb(*replace), format!("nexthop group {id}")),
+        Operation::DeleteNexthop { id } => ("delete", format!("nexthop {id}")),
+        Operation::AddRoute { dst, metric, group, replace, .. } => {
+            (verb(*replace), format!("route {dst} metric {metric} through group {group}"))
+        }
+        Operation::DeleteRoute { dst, metric } => {
+            ("delete", format!("route {dst} metric {metric}"))
+        }
+    }
+}
+
+fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'static str> {
+    let text = text.unwrap_or_default();
+    match (operation, errno) {
+        (_, libc::EPERM | libc::EACCES) => {
+            Some("CAP_NET_ADMIN in this network namespace is needed: run as root or by the unit")
+        }
+        (Operation::AddLink { link: LinkKind::Vlan { .. }, .. }, libc::EOPNOTSUPP) => {
+            Some("the kernel has no 802.1Q: load the module with `modprobe 8021q`")
+        }
+        (Operation::AddLink { .. }, libc::EOPNOTSUPP) => {
+            Some("the kernel has neither dummy nor bridge: `modprobe dummy`")
+        }
+        (Operation::AddLink { .. }, libc::EEXIST) => {
+            Some("an interface with this name or this VID on its parent exists and is not ours")
+        }
+        (Operation::ChangeLink { .. } | Operation::AddLink { .. }, libc::ERANGE | libc::EINVAL) => {
+            Some("a VLAN interface's MTU cannot exceed that of the interface below")
+        }
+        (Operation::AddNexthop { labels, .. }, libc::EOPNOTSUPP | libc::EINVAL)
+            if !labels.is_empty() && !text.contains("own") =>
+        {
+            Some(
+                "the kernel may lack MPLS encapsulation: `modprobe mpls_iptunnel`, or let the \
+                 daemon push labels through its TUN interface",
+            )
+        }
+        (Operation::AddNexthop { .. }, libc::ENETDOWN) => {
+            Some("the interface is down or without carrier: the nexthop is installed when it is up")
+        }
+        (Operation::AddRoute { .. }, libc::EINVAL) if text.contains("prefsrc") => {
+            Some("the node address must be on tresse0 before its routes")
+        }
+        (
+            Operation::AddRoute { replace: false, .. }
+            | Operation::AddNeighbour { replace: false, .. }
+            | Operation::AddGroup { replace: false, .. }
+            | Operation::AddNexthop { .. }
+            | Operation::AddAddress { .. },
+            libc::EEXIST,
+        ) => Some("it exists already; what we did not make is never replaced"),
+        (
+            Operation::AddRoute { replace: true, .. } | Operation::AddGroup { replace: true, .. },
+            libc::ENOENT,
+        ) => Some("the kernel removed it meanwhile, as it does on carrier loss: observe again"),
+        _ => None,
+    }
+}

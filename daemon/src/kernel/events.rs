@@ -1,0 +1,185 @@
+//! Tells that the kernel's tables changed, never how: the engine observes again (K1: the kernel
+//! deletes nexthops and routes without saying so, and RTM_DEL* is not to be trusted).
+//!
+//! An own socket, because rtnetlink logs an error for each nexthop message. Events are collected
+//! for 5 ms after the first (K23: a parent's flap is one event per VLAN interface).
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::time::Duration;
+
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep_until};
+use tresse_fabric::reconcile::PROTOCOL;
+
+use super::channel::raise_receive_queue;
+use super::message::{Message, Messages};
+use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
+use super::observe::{NUD_PERMANENT, neighbour};
+use crate::sys::readiness;
+
+const COALESCE: Duration = Duration::from_millis(5);
+const RECEIVE_BYTES: usize = 64 * 1024;
+const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
+
+/// RTNLGRP_LINK, NEIGH, IPV4_IFADDR, IPV4_ROUTE, IPV6_IFADDR, IPV6_ROUTE, NEXTHOP.
+const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
+
+/// Something changed in the kernel.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// An interface came, went or changed, carrier included.
+    LinkChanged,
+    /// An address came, went or changed.
+    AddressChanged,
+    /// A permanent neighbour, or one of ours, came, went or changed.
+    NeighbourChanged,
+    /// A unicast route of the main table came, went or changed.
+    RouteChanged,
+    /// A nexthop object or group came, went or changed.
+    NexthopChanged,
+    /// Events were lost (ENOBUFS): anything may have changed.
+    Overrun,
+}
+
+/// The subscription of one network namespace. Dropping it ends it.
+pub struct Events {
+    socket: AsyncFd<OwnedFd>,
+    buffer: Vec<u8>,
+    pending: BTreeSet<Event>,
+    until: Option<Instant>,
+}
+
+impl Events {
+    /// Subscribes in the calling thread's network namespace. What happens from now on is seen, so
+    /// subscribe before the first observation.
+    ///
+    /// # Errors
+    /// The socket's, and `Other` outside a tokio runtime with I/O.
+    pub fn subscribe() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.set_non_blocking(true)?;
+        raise_receive_queue(&socket, RECEIVE_QUEUE_BYTES)?;
+        for group in GROUPS {
+            socket.add_membership(group)?;
+        }
+        Ok(Self {
+            socket: readiness::watch(socket.as_fd().try_clone_to_owned()?)?,
+            buffer: vec![0; RECEIVE_BYTES],
+            pending: BTreeSet::new(),
+            until: None,
+        })
+    }
+
+    /// What changed since the last call: at least one event, each kind once, in the order of
+    /// [`Event`]. Waits until there is one, and 5 ms more. Cancel safe: nothing is lost.
+    ///
+    /// # Errors
+    /// The socket's; it is then of no further use.
+    pub async fn next(&mut self) -> io::Result<Vec<Event>> {
+        loop {
+            if let Some(until) = self.until {
+                tokio::select! {
+                    biased;
+                    guard = self.socket.readable() => guard?.retain_ready(),
+                    () = sleep_until(until) => {
+                        self.until = None;
+                        return Ok(std::mem::take(&mut self.pending).into_iter().collect());
+                    }
+                }
+            } else {
+                self.socket.readable().await?.retain_ready();
+            }
+            self.drain()?;
+            if !self.pending.is_empty() && self.until.is_none() {
+                self.until = Some(Instant::now() + COALESCE);
+            }
+            if self.until.is_some_and(|until| until <= Instant::now()) {
+                self.until = None;
+                return Ok(std::mem::take(&mut self.pending).into_iter().collect());
+            }
+        }
+    }
+
+    /// Reads one datagram's worth of events into `pending`, or clears readiness.
+    fn drain(&mut self) -> io::Result<()> {
+        let Self { socket, buffer, pending, .. } = self;
+        let received = socket.try_io(tokio::io::Interest::READABLE, |socket| {
+            recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT).map_err(io::Error::from)
+        });
+        match received {
+            Ok(length) => {
+                for message in Messages(&buffer[..length]).flatten() {
+                    pending.extend(event(&message));
+                }
+                Ok(())
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
+                pending.insert(Event::Overrun);
+                Ok(())
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The event that one message amounts to, if it concerns us.
+fn event(message: &Message<'_>) -> Option<Event> {
+    match message.kind {
+        libc::RTM_NEWLINK | libc::RTM_DELLINK => Some(Event::LinkChanged),
+        libc::RTM_NEWADDR | libc::RTM_DELADDR => Some(Event::AddressChanged),
+        RTM_NEWNEXTHOP | RTM_DELNEXTHOP => Some(Event::NexthopChanged),
+        libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => {
+            // A permanent neighbour that is deleted is told with the state FAILED; ours still
+            // carries its protocol then.
+            let neighbour = neighbour(message).ok()?;
+            (neighbour.state & NUD_PERMANENT != 0 || neighbour.protocol == PROTOCOL)
+                .then_some(Event::NeighbourChanged)
+        }
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
+            let fixed = message.payload.get(..12)?;
+            (fixed[4] == libc::RT_TABLE_MAIN && fixed[7] == libc::RTN_UNICAST)
+                .then_some(Event::RouteChanged)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u16, payload: &[u8]) -> Message<'_> {
+        Message { kind, flags: 0, sequence: 0, payload }
+    }
+
+    #[test]
+    fn only_what_concerns_us_is_an_event() {
+        let main = [2, 32, 0, 0, 254, 78, 0, 1, 0, 0, 0, 0];
+        assert_eq!(event(&message(libc::RTM_NEWROUTE, &main)), Some(Event::RouteChanged));
+        let local = [2, 32, 0, 0, 255, 2, 0, 2, 0, 0, 0, 0];
+        assert_eq!(event(&message(libc::RTM_NEWROUTE, &local)), None);
+        let permanent = [2, 0, 0, 0, 1, 0, 0, 0, 0x80, 0, 0, 0];
+        assert_eq!(event(&message(libc::RTM_NEWNEIGH, &permanent)), Some(Event::NeighbourChanged));
+        let stale = [2, 0, 0, 0, 1, 0, 0, 0, 0x04, 0, 0, 0];
+        assert_eq!(event(&message(libc::RTM_NEWNEIGH, &stale)), None);
+        assert_eq!(event(&message(libc::RTM_NEWNEIGH, &[2])), None);
+        assert_eq!(event(&message(libc::RTM_NEWROUTE, &[2])), None);
+    }
+}

@@ -1,0 +1,371 @@
+//! Carries out operations in order and says exactly which took effect.
+//!
+//! Invariant: every operation that was sent is `Done`, `Absent` or `Failed` by the kernel's own
+//! word. A batch is a run of operations of one kind, so a failure never lets an operation of
+//! another kind (a route after its group) be tried; the kernel works through a batch to its end,
+//! so later operations of the same batch may be `Done` after a `Failed` one. Only the last
+//! message of a batch asks for an ACK: the kernel reports every failure, by sequence number, and
+//! answers in order, so the last answer proves that all before it were heard. The socket's queue
+//! holds an error for each message of a batch; should one be lost nevertheless, the operations
+//! without proof are `Unknown`.
+
+use std::mem;
+
+use tresse_fabric::reconcile::{LinkKind, Operation};
+
+use super::channel::{Channel, DumpError, NLM_F_ACK, Reply};
+use super::encode::{Interfaces, NewLink, encode, finish_link};
+use super::error::{ExecuteError, already_absent};
+use super::observe::{NDA_DST, NDMSG, NUD_PERMANENT, neighbour};
+use super::{message, sysctl};
+
+const BATCH_MESSAGES: usize = 512;
+const BATCH_BYTES: usize = 96 * 1024;
+/// Message flags within `struct nlmsghdr`.
+const FLAGS_AT: usize = 6;
+
+/// What became of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It took effect: undo has to reverse it.
+    Done,
+    /// It deletes something that was already gone: no effect, no failure, nothing to undo.
+    Absent,
+    /// It was refused and changed nothing; its error is in [`Outcome::errors`].
+    Failed,
+    /// It was sent and its answer lost; its error is in [`Outcome::errors`]. Observe again.
+    Unknown,
+    /// It was never sent, because one before it failed.
+    NotSent,
+}
+
+/// What became of the operations of one [`execute`] call.
+#[derive(Debug)]
+pub struct Outcome {
+    /// One per operation, in order.
+    pub status: Vec<Status>,
+    /// (index of the operation, why), ascending; empty means that all took effect.
+    pub errors: Vec<(usize, ExecuteError)>,
+}
+
+impl Outcome {
+    /// Did everything take effect?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Indices of the operations that took effect, ascending: what undo reverses, last first.
+    pub fn done(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        self.status.iter().enumerate().filter(|(_, s)| **s == Status::Done).map(|(i, _)| i)
+    }
+
+    fn fail(&mut self, index: usize, status: Status, error: ExecuteError) {
+        self.status[index] = status;
+        self.errors.push((index, error));
+    }
+}
+
+/// Carries out `operations` in order in the calling thread's network namespace, up to the end of
+/// the batch in which the first failure happened.
+///
+/// `Add*` are created exclusively; with `replace` only what exists is replaced. A new neighbour
+/// takes the place of one that is not permanent. A link that cannot be completed is removed again.
+#[must_use]
+pub fn execute(operations: &[Operation]) -> Outcome {
+    let mut outcome =
+        Outcome { status: vec![Status::NotSent; operations.len()], errors: Vec::new() };
+    let Some(first) = operations.first() else { return outcome };
+    let channel = match Channel::open() {
+        Ok(channel) => channel,
+        Err(source) => {
+            outcome.fail(0, Status::Failed, ExecuteError::socket(first, source));
+            return outcome;
+        }
+    };
+    let mut executor = Executor {
+        channel,
+        interfaces: Interfaces::default(),
+        buffer: Vec::with_capacity(BATCH_BYTES),
+        dummy: NewLink::AsAsked,
+    };
+    let mut start = 0;
+    while start < operations.len() && outcome.errors.is_empty() {
+        let kind = mem::discriminant(&operations[start]);
+        start = match &operations[start] {
+            Operation::WriteSysctl { .. } => write_sysctl(operations, start, &mut outcome),
+            Operation::AddLink { .. } => executor.add_link(operations, start, &mut outcome),
+            Operation::DeleteLink { .. } => {
+                executor.interfaces.clear();
+                executor.batch(operations, start, start + 1, &mut outcome)
+            }
+            _ => {
+                let run = operations[start..].iter().take_while(|o| mem::discriminant(*o) == kind);
+                executor.batch(operations, start, start + run.count(), &mut outcome)
+            }
+        };
+    }
+    outcome.errors.sort_by_key(|(index, _)| *index);
+    outcome
+}
+
+fn write_sysctl(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+    if let Operation::WriteSysctl { key, value, .. } = &operations[index] {
+        match sysctl::write(key, value) {
+            Ok(()) => outcome.status[index] = Status::Done,
+            Err(source) => {
+                let (key, value) = (key.clone(), value.clone());
+                outcome.fail(index, Status::Failed, ExecuteError::Sysctl { key, value, source });
+            }
+        }
+    }
+    index + 1
+}
+
+struct Executor {
+    channel: Channel,
+    interfaces: Interfaces,
+    buffer: Vec<u8>,
+    /// What the kernel offers for a dummy, as far as it is known.
+    dummy: NewLink,
+}
+
+impl Executor {
+    /// Sends one batch from `start`, at most to `end`; gives where the next begins.
+    fn batch(
+        &mut self,
+        operations: &[Operation],
+        start: usize,
+        end: usize,
+        outcome: &mut Outcome,
+    ) -> usize {
+        self.buffer.clear();
+        let most = BATCH_MESSAGES.min(self.channel.replies).min(end - start);
+        let (mut first, mut last, mut last_at) = (0, 0, 0);
+        let mut next = start;
+        // Which operation each message belongs to: messages are in order, deletions on vanished
+        // interfaces have none.
+        let mut sent: Vec<usize> = Vec::with_capacity(most);
+        while next < start + most && self.buffer.len() < BATCH_BYTES {
+            let operation = &operations[next];
+            let at = self.buffer.len();
+            let sequence = self.channel.next_sequence();
+            let encoded = encode(
+                &mut self.buffer,
+                sequence,
+                operation,
+                &mut self.interfaces,
+                false,
+                NewLink::AsAsked,
+            );
+            if let Err(missing) = encoded {
+                if already_absent(operation, libc::ENODEV) {
+                    outcome.status[next] = Status::Absent;
+                    // Keeps sequence numbers and `sent` in step.
+                    sent.push(next);
+                    if first == 0 {
+                        first = sequence;
+                    }
+                    next += 1;
+                    continue;
+                }
+                let error = ExecuteError::no_interface(operation, missing.0);
+                outcome.fail(next, Status::Failed, error);
+                break;
+            }
+            if first == 0 {
+                first = sequence;
+            }
+            (last, last_at) = (sequence, at);
+            sent.push(next);
+            next += 1;
+        }
+        if self.buffer.is_empty() {
+            return next;
+        }
+        set_ack(&mut self.buffer, last_at);
+        let mut failures: Vec<(usize, Reply)> = Vec::new();
+        let result = self.channel.send(&self.buffer).map_err(DumpError::from).and_then(|()| {
+            self.channel.replies_until(last, |reply| {
+                let position = reply.sequence.wrapping_sub(first) as usize;
+                if let (true, Some(index)) = (reply.errno != 0, sent.get(position)) {
+                    failures.push((*index, reply));
+                }
+            })
+        });
+        let unproven = match &result {
+            Ok(()) => Status::Done,
+            Err(_) => Status::Unknown,
+        };
+        for index in &sent {
+            if outcome.status[*index] == Status::NotSent {
+                outcome.status[*index] = unproven;
+            }
+        }
+        for (index, reply) in failures {
+            self.judge(&operations[index], index, reply, outcome);
+        }
+        if let Err(error) = result {
+            for index in sent.iter().filter(|i| outcome.status[**i] == Status::Unknown) {
+                let error = ExecuteError::unanswered(&operations[*index], error.to_string());
+                outcome.errors.push((*index, error));
+            }
+        }
+        next
+    }
+
+    /// Decides on one operation that the kernel refused.
+    fn judge(&mut self, operation: &Operation, index: usize, reply: Reply, outcome: &mut Outcome) {
+        if already_absent(operation, reply.errno) {
+            outcome.status[index] = Status::Absent;
+            return;
+        }
+        let reply = match self.over_dynamic_neighbour(operation, &reply) {
+            Some(second) if second.errno == 0 => {
+                outcome.status[index] = Status::Done;
+                return;
+            }
+            Some(second) => second,
+            None => reply,
+        };
+        let error = ExecuteError::refused(operation, reply.errno, reply.text);
+        outcome.fail(index, Status::Failed, error);
+    }
+
+    /// Where a learned neighbour stands in the way of a new permanent one, replaces it.
+    fn over_dynamic_neighbour(&mut self, operation: &Operation, reply: &Reply) -> Option<Reply> {
+        let Operation::AddNeighbour { interface, address, replace: false, .. } = operation else {
+            return None;
+        };
+        if reply.errno != libc::EEXIST {
+            return None;
+        }
+        let index = self.interfaces.index(interface).ok()?;
+        let mut body = vec![0; NDMSG];
+        body[4..8].copy_from_slice(&index.to_ne_bytes());
+        match address {
+            std::net::IpAddr::V4(a) => {
+                body[0] = libc::AF_INET as u8;
+                message::write_attribute(&mut body, NDA_DST, &a.octets());
+            }
+            std::net::IpAddr::V6(a) => {
+                body[0] = libc::AF_INET6 as u8;
+                message::write_attribute(&mut body, NDA_DST, &a.octets());
+            }
+        }
+        let state = self.channel.ask(libc::RTM_GETNEIGH, &body, neighbour).ok()?.state;
+        if state & NUD_PERMANENT != 0 {
+            return None;
+        }
+        self.one(|executor, sequence| {
+            let _ = encode(
+                &mut executor.buffer,
+                sequence,
+                operation,
+                &mut executor.interfaces,
+                true,
+                NewLink::AsAsked,
+            );
+        })
+        .ok()
+    }
+
+    /// Sends the one message that `write` puts into the buffer, gives the kernel's answer.
+    fn one(&mut self, write: impl FnOnce(&mut Self, u32)) -> Result<Reply, DumpError> {
+        self.buffer.clear();
+        let sequence = self.channel.next_sequence();
+        write(self, sequence);
+        set_ack(&mut self.buffer, 0);
+        self.channel.send(&self.buffer)?;
+        let mut answer = Reply { sequence, errno: 0, text: None };
+        self.channel.replies_until(sequence, |reply| answer = reply)?;
+        Ok(answer)
+    }
+
+    /// Creates one link whole: create, alias, addrgenmode, accept_ra; or not at all.
+    fn add_link(&mut self, operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+        self.interfaces.clear();
+        let operation = &operations[index];
+        let Operation::AddLink { name, link, alias, .. } = operation else { return index + 1 };
+        if let LinkKind::Vlan { parent, .. } = link
+            && self.interfaces.index(parent).is_err()
+        {
+            let error = ExecuteError::no_interface(operation, parent);
+            outcome.fail(index, Status::Failed, error);
+            return index + 1;
+        }
+        let mut created = self.create(operation);
+        if let (LinkKind::Dummy, NewLink::AsAsked, Ok(reply)) = (link, self.dummy, &created)
+            && reply.errno == libc::EOPNOTSUPP
+        {
+            self.dummy = NewLink::BridgeForDummy;
+            created = self.create(operation);
+        }
+        let finished = match created {
+            Ok(reply) if reply.errno == 0 => {
+                self.one(|e, sequence| finish_link(&mut e.buffer, sequence, name, alias))
+            }
+            Ok(reply) => {
+                let error = ExecuteError::refused(operation, reply.errno, reply.text);
+                outcome.fail(index, Status::Failed, error);
+                return index + 1;
+            }
+            Err(error) => Err(error),
+        };
+        let error = match finished {
+            Ok(reply) if reply.errno == 0 => match no_router_advertisements(name) {
+                Ok(()) => {
+                    outcome.status[index] = Status::Done;
+                    return index + 1;
+                }
+                Err(error) => error,
+            },
+            Ok(reply) => ExecuteError::refused(operation, reply.errno, reply.text),
+            Err(error) => {
+                let error = ExecuteError::unanswered(operation, error.to_string());
+                outcome.fail(index, Status::Unknown, error);
+                return index + 1;
+            }
+        };
+        let delete = Operation::DeleteLink { name: name.clone() };
+        let _ = self.one(|e, sequence| {
+            let _ = encode(
+                &mut e.buffer,
+                sequence,
+                &delete,
+                &mut e.interfaces,
+                false,
+                NewLink::AsAsked,
+            );
+        });
+        self.interfaces.clear();
+        outcome.fail(index, Status::Failed, error);
+        index + 1
+    }
+
+    fn create(&mut self, operation: &Operation) -> Result<Reply, DumpError> {
+        let dummy = self.dummy;
+        self.one(|e, sequence| {
+            let _ = encode(&mut e.buffer, sequence, operation, &mut e.interfaces, false, dummy);
+        })
+    }
+}
+
+/// K5: nothing on a new interface listens to router advertisements or solicits them.
+fn no_router_advertisements(name: &str) -> Result<(), ExecuteError> {
+    let key = format!("net/ipv6/conf/{name}/accept_ra");
+    let failed = |key, source| ExecuteError::Sysctl { key, value: "0".into(), source };
+    match sysctl::read(&key) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => sysctl::write(&key, "0").map_err(|e| failed(key, e)),
+        Err(error) => Err(failed(key, error)),
+    }
+}
+
+/// Asks for an ACK on the message that begins at `at`.
+fn set_ack(buffer: &mut [u8], at: usize) {
+    if let Some(flags) = buffer.get_mut(at + FLAGS_AT..at + FLAGS_AT + 2) {
+        let with_ack = u16::from_ne_bytes([flags[0], flags[1]]) | NLM_F_ACK;
+        flags.copy_from_slice(&with_ack.to_ne_bytes());
+    }
+}

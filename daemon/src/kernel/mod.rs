@@ -1,0 +1,49 @@
+//! Turns [`tresse_fabric::reconcile::Observed`] and [`tresse_fabric::reconcile::Operation`] into
+//! netlink and back. Decides nothing: only `reconcile` compares, only this module executes.
+//!
+//! - [`observe`] reads everything that concerns us, [`execute`] carries out operations and says
+//!   exactly which took effect, [`Events`] tells that something changed, [`carrier`] asks a
+//!   driver, [`AnnounceSocket`] sends and receives the announcements of one interface.
+//! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
+//! - Calls other than `async` ones block for the duration of their system calls only.
+//!
+//! Link, address, neighbour and route messages are those of netlink-packet-route; nexthop objects,
+//! which it lacks, are in `nexthop`. Bulk work goes out in batches of many messages per system
+//! call, which netlink-proto does not do.
+
+mod announce;
+mod channel;
+mod encode;
+mod error;
+mod events;
+mod execute;
+mod message;
+mod nexthop;
+mod observe;
+mod sysctl;
+
+use std::io;
+
+pub use announce::{AnnounceError, AnnounceSocket};
+pub use error::ExecuteError;
+pub use events::{Event, Events};
+pub use execute::{Outcome, Status, execute};
+pub use message::Malformed;
+pub use observe::{ObserveError, observe};
+
+/// Has `interface` carrier, asked of its driver (ETHTOOL_GLINK)? `None`: no such interface, or the
+/// driver cannot tell.
+///
+/// Opens a socket of the calling thread's network namespace each time; cheap enough for a poll of
+/// a few NICs every 10 ms.
+#[must_use]
+pub fn carrier(interface: &str) -> Option<bool> {
+    use std::os::fd::AsFd as _;
+    let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::DGRAM, None).ok()?;
+    crate::sys::ethtool::carrier(socket.as_fd(), interface).ok()
+}
+
+/// The ifindex of `interface` in the calling thread's network namespace.
+fn ifindex(interface: &str) -> io::Result<u32> {
+    Ok(nix::net::if_::if_nametoindex(interface)?)
+}

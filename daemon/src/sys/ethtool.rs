@@ -1,0 +1,40 @@
+//! `ETHTOOL_GLINK` (include/uapi/linux/ethtool.h): the carrier as the driver sees it now, up to a
+//! second before linkwatch tells it over netlink (K1).
+
+#![expect(unsafe_code, reason = "SIOCETHTOOL has no safe wrapper")]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+const ETHTOOL_GLINK: u32 = 0x0000_000a;
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
+#[repr(C)]
+struct EthtoolValue {
+    cmd: u32,
+    data: u32,
+}
+
+/// Has `interface` carrier? `socket` is any socket of the wanted network namespace.
+///
+/// # Errors
+/// `ENODEV` for an unknown interface, `EOPNOTSUPP` where the driver cannot tell,
+/// `InvalidInput` for a name of 16 or more bytes.
+pub fn carrier(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
+    if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an interface name"));
+    }
+    let mut value = EthtoolValue { cmd: ETHTOOL_GLINK, data: 0 };
+    let mut name = [0; libc::IFNAMSIZ];
+    for (to, from) in name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let mut request = libc::ifreq {
+        ifr_name: name,
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() },
+    };
+    // SAFETY: `request` is a whole ifreq with a terminated name; its `ifru_data` points to `value`,
+    // 8 bytes as ETHTOOL_GLINK reads and writes; both outlive the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value.data != 0) }
+}

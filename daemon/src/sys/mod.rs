@@ -1,0 +1,8 @@
+//! The system calls that no safe crate wraps: the only `unsafe` of the workspace.
+//!
+//! Knows no type of ours and keeps no state. Descriptors come in as [`std::os::fd::BorrowedFd`],
+//! results go out as [`std::io::Result`].
+
+pub mod ethtool;
+pub mod packet;
+pub mod readiness;
