@@ -1,6 +1,8 @@
 //! The kernel module against the real kernel: each test in a fresh network namespace, judged by
 //! `ip -j`. Names that begin with `vm_` need kernel features that some kernels lack.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
+
 mod announce;
 mod bulk;
 mod events;
