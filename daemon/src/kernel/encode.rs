@@ -21,7 +21,7 @@ use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, Neig
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
-use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL, WantedRoute};
+use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL};
 use tresse_fabric::units::{Mac, Prefix};
 
 use super::channel::NLM_F_REQUEST;
@@ -146,8 +146,8 @@ pub(super) fn encode<'a>(
                 nexthop::emit_delete(*id, b);
             });
         }
-        Operation::AddRoute { dst, metric, route, group, replace } => {
-            let message = add_route(*dst, *metric, route, *group);
+        Operation::AddRoute { dst, metric, group, src, mtu, advmss, replace } => {
+            let message = add_route(*dst, *metric, *group, *src, [*mtu, *advmss]);
             emit(buffer, libc::RTM_NEWROUTE, new_or_replace(*replace), sequence, &message);
         }
         Operation::DeleteRoute { dst, metric } => {
@@ -268,12 +268,25 @@ fn route_message(dst: Prefix, metric: u32, more: usize) -> RouteMessage {
     message
 }
 
-fn add_route(dst: Prefix, metric: u32, route: &WantedRoute, group: u32) -> RouteMessage {
+/// `metrics` are MTU and advmss.
+fn add_route(
+    dst: Prefix,
+    metric: u32,
+    group: u32,
+    src: Option<IpAddr>,
+    metrics: [Option<u32>; 2],
+) -> RouteMessage {
     let mut message = route_message(dst, metric, 3);
-    message.attributes.push(RouteAttribute::PrefSource(route.src.into()));
     message.attributes.push(RouteAttribute::NhId(group));
-    let metrics = vec![RouteMetric::Mtu(route.mtu), RouteMetric::Advmss(route.advmss)];
-    message.attributes.push(RouteAttribute::Metrics(metrics));
+    if let Some(src) = src {
+        message.attributes.push(RouteAttribute::PrefSource(src.into()));
+    }
+    let [mtu, advmss] = metrics;
+    if mtu.is_some() || advmss.is_some() {
+        let metrics = mtu.map(RouteMetric::Mtu).into_iter();
+        let metrics = metrics.chain(advmss.map(RouteMetric::Advmss)).collect();
+        message.attributes.push(RouteAttribute::Metrics(metrics));
+    }
     message
 }
 

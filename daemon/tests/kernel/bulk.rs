@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use tresse_fabric::reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, WantedRoute};
+use tresse_fabric::reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{Outcome, Status, execute, observe};
 
@@ -32,13 +32,10 @@ fn prepared() -> Vec<Operation> {
         .map(|n| Operation::AddRoute {
             dst: Prefix::host(hosts.nth(u128::from(n)).unwrap()),
             metric: METRIC_PRIMARY,
-            route: WantedRoute {
-                src: "10.77.0.1".parse().unwrap(),
-                mtu: 1500,
-                advmss: 1460,
-                legs: Vec::new(),
-            },
             group: G,
+            src: Some("10.77.0.1".parse().unwrap()),
+            mtu: Some(1500),
+            advmss: Some(1460),
             replace: false,
         })
         .collect()

@@ -36,7 +36,7 @@ fn without_ipv6() {
     done(&[Operation::WriteSysctl {
         key: "net/ipv6/conf/default/disable_ipv6".into(),
         value: "1".into(),
-        before: "0".into(),
+        before: Some("0".into()),
     }]);
 }
 

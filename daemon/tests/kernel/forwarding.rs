@@ -2,9 +2,7 @@
 
 use libtest_mimic::Trial;
 use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{
-    METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, WantedRoute,
-};
+use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 use tressed::kernel::{Status, execute, observe};
 
 use crate::interfaces::{address, done, neighbour, tresse0};
@@ -47,8 +45,10 @@ pub fn route(dst: &str, metric: u32, src: &str, group: u32, replace: bool) -> Op
     Operation::AddRoute {
         dst: dst.parse().unwrap(),
         metric,
-        route: WantedRoute { src: src.parse().unwrap(), mtu: 1496, advmss: 1456, legs: Vec::new() },
         group,
+        src: Some(src.parse().unwrap()),
+        mtu: Some(1496),
+        advmss: Some(1456),
         replace,
     }
 }
