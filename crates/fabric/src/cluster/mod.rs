@@ -38,7 +38,10 @@ pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or_default();
-        found.add(ProblemKind::Syntax, &span, error.message().trim(), None);
+        let key = text.get(span.clone()).filter(|_| error.message() == "duplicate key");
+        let key = key.map_or_else(String::new, |key| format!(" `{key}`"));
+        let message = format!("{}{key}", error.message().trim());
+        found.add(ProblemKind::Syntax, &span, message, None);
     }
     if !found.is_empty() {
         return Err(found.into_problems(text, file_name));

@@ -168,13 +168,19 @@ impl Found {
         self.0.len()
     }
 
+    /// Was the last fault of this kind at this place? Then a hostlist is at work, and the search for
+    /// what to say about the next can be spared.
+    pub(super) fn repeats(&self, kind: ProblemKind, span: &Range<usize>) -> bool {
+        self.0.last().is_some_and(|(at, last, ..)| *last == kind && at == span)
+    }
+
     pub(super) fn any_within(&self, span: &Range<usize>) -> bool {
         self.0.iter().any(|(at, ..)| span.start <= at.start && at.end <= span.end)
     }
 
     /// Give every fault its line and column; the same fault at the same place is told once.
     pub(super) fn into_problems(mut self, source: &str, file: &str) -> Problems {
-        self.0.sort_by(|a, b| (a.0.start, a.1, &a.2).cmp(&(b.0.start, b.1, &b.2)));
+        self.0.sort_by_key(|(span, kind, ..)| (span.start, *kind));
         self.0.dedup_by(|a, b| a.0 == b.0 && a.2 == b.2);
         let mut more = 0;
         self.0.dedup_by(|later, first| {
@@ -222,14 +228,21 @@ pub(super) fn nearest<'a>(
     text: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let number = trailing_number(text);
     let text: Vec<char> = text.chars().take(64).collect();
     let limit = (text.len() / 2).clamp(1, 4);
     candidates
         .into_iter()
-        .map(|c| (edits(&text, c), c))
-        .filter(|(distance, _)| *distance <= limit)
+        .map(|c| (edits(&text, c), number.abs_diff(trailing_number(c)), c))
+        .filter(|(distance, ..)| *distance <= limit)
         .min()
-        .map(|(_, c)| c)
+        .map(|(.., c)| c)
+}
+
+/// Names differ most often in their number: of equally similar ones the numerically nearest wins.
+fn trailing_number(text: &str) -> u64 {
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    text[text.len() - digits..].parse().unwrap_or(0)
 }
 
 /// `did you mean ...`, or the whole list where it is short and nothing is near.
@@ -270,6 +283,7 @@ mod tests {
         assert_eq!(nearest("max_vlan", keys), Some("max_vlans"));
         assert_eq!(nearest("Name", keys), Some("name"));
         assert_eq!(nearest("learning", keys), None);
+        assert_eq!(nearest("s16", ["s06", "s10", "s15"]), Some("s15"));
         assert_eq!(suggestion("zzzzzz", keys).unwrap(), "one of: name, ports, max_vlans");
         assert_eq!(suggestion("zzzzzz", []), None);
     }

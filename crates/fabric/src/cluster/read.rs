@@ -40,8 +40,23 @@ pub(super) trait Read: Sized {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self>;
 }
 
+/// A table of the file.
+pub(super) trait Keys {
+    /// The keys that are in the file, readable or not.
+    fn present(&self) -> &[&'static str];
+
+    /// Is the key absent? One that could not be read is not: that was reported.
+    fn lacks(&self, key: &str) -> bool {
+        !self.present().contains(&key)
+    }
+}
+
 pub(super) fn wrong_type(expected: &str, value: &Spanned<DeValue<'_>>, found: &mut Found) {
-    let message = format!("expected {expected}, found {}", article(value.get_ref().type_str()));
+    let kind = match value.get_ref().type_str() {
+        "array" => "list",
+        kind => kind,
+    };
+    let message = format!("expected {expected}, found {}", article(kind));
     found.add(ProblemKind::WrongType, &value.span(), message, None);
 }
 
@@ -89,7 +104,14 @@ impl Read for u32 {
 impl<T: Read> Read for Vec<At<T>> {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
         let Some(array) = value.get_ref().as_array() else {
-            wrong_type("a list", value, found);
+            if value.get_ref().is_table() {
+                let message = "expected a list, found one table";
+                let help =
+                    "a list of tables has double brackets: `[[switch]]`, `[[node]]`, `[[link]]`";
+                found.add(ProblemKind::WrongType, &value.span(), message, help.to_owned());
+            } else {
+                wrong_type("a list", value, found);
+            }
             return None;
         };
         Some(array.iter().filter_map(|item| at(item, item.span(), found)).collect())
@@ -139,6 +161,14 @@ macro_rules! section {
         #[schemars(deny_unknown_fields)]
         pub(super) struct $name {
             $( $(#[$field_meta])* pub(super) $field: Option<$crate::cluster::read::At<$type>>, )*
+            #[schemars(skip)]
+            present: Vec<&'static str>,
+        }
+
+        impl $crate::cluster::read::Keys for $name {
+            fn present(&self) -> &[&'static str] {
+                &self.present
+            }
         }
 
         impl $crate::cluster::read::Read for $name {
@@ -152,7 +182,11 @@ macro_rules! section {
                     return None;
                 };
                 read::refuse_unknown_keys(table, $what, &[$(stringify!($field)),*], found);
-                Some(Self { $( $field: read::key(table, stringify!($field), found), )* })
+                let present = [$(stringify!($field)),*].into_iter().filter(|k| table.contains_key(*k));
+                Some(Self {
+                    present: present.collect(),
+                    $( $field: read::key(table, stringify!($field), found), )*
+                })
             }
         }
     };

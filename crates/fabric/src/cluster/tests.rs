@@ -1,5 +1,7 @@
 //! The files under `configs/` and `tests/broken/`.
 
+#![expect(clippy::disallowed_methods, reason = "tests read the example files, and a clock")]
+
 mod mutated;
 
 use std::collections::BTreeSet;
@@ -162,6 +164,35 @@ fn a_moved_nic_frees_its_port() {
     assert!(parse(&text(1), "x").is_ok());
     assert_eq!(kinds(&text(9)), [ProblemKind::PortInUse]);
     assert_eq!(kinds(&text(2)), [ProblemKind::PortInUse]);
+}
+
+#[test]
+fn long_hostlists_of_unknown_names_are_told_once_and_fast() {
+    let started = std::time::Instant::now();
+    let text = "[fabric]\ntopology = { kind = \"torus\", dims = [16, 16, 16] }\n\
+                [[switch]]\nname = \"x[0-99999]\"\n[[node]]\nname = \"y[0-99999]\"\n\
+                [[link]]\na = \"s0000:[100-20000]\"\nb = \"s0001:[1-19901]\"\n";
+    let problems = parse(text, "x").unwrap_err();
+    assert_eq!(problems.problems.len(), 3, "{problems}");
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+#[test]
+fn the_shipped_schema_is_the_generated_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/cluster.schema.json");
+    if std::env::var_os("TRESSE_BLESS").is_some() {
+        fs::write(&path, schema()).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), schema(), "TRESSE_BLESS=1");
+}
+
+#[test]
+fn the_largest_example_is_read_quickly() {
+    let (_, text) = files("configs").into_iter().find(|f| name(&f.0) == "torus4096.toml").unwrap();
+    let started = std::time::Instant::now();
+    assert_eq!(parse(&text, "x").unwrap().nodes.len(), 4096);
+    eprintln!("4096 switches read in {:?}", started.elapsed());
+    assert!(started.elapsed().as_secs() < 2);
 }
 
 /// What `format` must not change: the cluster, or what is said about it, and every comment.

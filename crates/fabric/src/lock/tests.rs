@@ -1,6 +1,9 @@
+#![expect(clippy::disallowed_methods, reason = "a test reads the clock")]
+
 use super::*;
 use crate::address::assign;
 use crate::cluster::{Kind, Strategy};
+use crate::plan::Plan;
 
 fn cluster(dims: &[u32]) -> Cluster {
     Cluster::generated(Kind::Torus { dims: dims.into() }, 1, 1, Strategy::Dor, 1)
@@ -74,4 +77,37 @@ fn too_few_vids_say_how_many_more() {
     lock.vids.insert("a".into(), LockedVid { vid: Vid(5), tree: "old".into() });
     let error = allocate(&trees, &[(5, 7)], &lock).unwrap_err();
     assert_eq!((error.room, error.needed), (3, 4));
+}
+
+#[test]
+fn growth_keeps_addresses_and_gives_changed_trees_fresh_vids() {
+    let small = Plan::build(cluster(&[4, 4])).unwrap();
+    let lock = small.lock(&Lock::default());
+    let same = Plan::build_with(cluster(&[4, 4]), &lock).unwrap();
+    assert_eq!(same.generation(), small.generation());
+    assert_eq!(same.lock(&lock), lock);
+
+    let grown = Plan::build_with(cluster(&[4, 5]), &lock).unwrap();
+    assert_eq!(grown.addresses().node[..16], small.addresses().node[..]);
+    assert_eq!(grown.addresses().nic[..16], small.addresses().nic[..]);
+    let next = grown.lock(&lock);
+    for (name, old) in &lock.vids {
+        for new in next.vids.values().filter(|new| new.vid == old.vid) {
+            assert_eq!(new.tree, old.tree, "VID {} of {name} has a new tree", old.vid);
+        }
+    }
+    let back = Plan::build_with(cluster(&[4, 4]), &next).unwrap();
+    assert_eq!(back.addresses(), small.addresses());
+}
+
+#[test]
+fn a_lock_of_the_largest_torus_is_read_and_planned_quickly() {
+    let plan = Plan::build(cluster(&[16, 16, 16])).unwrap();
+    let text = plan.lock(&Lock::default()).emit();
+    let started = std::time::Instant::now();
+    let lock = Lock::parse(&text).unwrap();
+    let again = Plan::build_with(cluster(&[16, 16, 16]), &lock).unwrap();
+    assert_eq!(again.generation(), plan.generation());
+    eprintln!("lock of {} bytes read and planned in {:?}", text.len(), started.elapsed());
+    assert!(started.elapsed().as_secs() < 5);
 }

@@ -40,7 +40,10 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
 /// Half of a clique switch's ports are for node NICs: N/2 nodes with one NIC each.
 #[must_use]
 pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
-    if nics_per_node == 0 { 0 } else { ports / 2 / nics_per_node }
+    match (ports / 2).checked_div(nics_per_node) {
+        Some(nodes) => nodes,
+        None => 0,
+    }
 }
 
 /// A switch with the defaults of the cluster file.

@@ -93,10 +93,11 @@ fn is_unicast(prefix: &Prefix) -> bool {
 
 /// The prefix that a text with host bits, or with a length too long, probably means.
 fn nearest_prefix(text: &str) -> Option<String> {
-    let (address, len) = text.split_once('/').unwrap_or((text, "16"));
+    let (address, len) = text.split_once('/').unwrap_or((text, ""));
     let address: std::net::IpAddr = address.trim().parse().ok()?;
     let width = Prefix::host(address).len;
-    let len = len.trim().parse::<u8>().unwrap_or(width).min(width);
+    let usual = if address.is_ipv4() { 16 } else { 64 };
+    let len = len.trim().parse().ok().filter(|len| *len <= width).unwrap_or(usual);
     Some(format!("did you mean \"{}\"?", Prefix::containing(address, len)))
 }
 

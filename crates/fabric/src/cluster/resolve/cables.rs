@@ -5,13 +5,16 @@ use std::ops::Range;
 
 use super::super::file::Link as Entry;
 use super::super::problem::{Found, ProblemKind};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::super::{Link, Port};
 use super::fabric::{Draft, NOWHERE};
 use super::nodes::{mismatch, read_rate};
 use super::{hosts, limits, missing, names};
 use crate::id::SwitchId;
 use crate::units::Rate;
+
+/// The end of a cable that could not be read: no check looks at it.
+const UNPLUGGED: Port = Port { switch: NOWHERE, port: 0 };
 
 /// What sits in a port.
 #[derive(Debug, Clone, Copy)]
@@ -26,20 +29,27 @@ impl Draft {
         for entry in entries.iter().flat_map(|entries| &entries.value) {
             let rate = entry.value.rate.as_ref().and_then(|rate| read_rate(rate, found));
             let end = |end: Option<&At<String>>, key, found: &mut Found| {
-                if end.is_none() {
+                if entry.value.lacks(key) {
                     missing(key, "[[link]]", &entry.span, "such as \"s00:23\"", found);
                 }
                 end.and_then(|text| self.read_end(text, found))
             };
             let a = end(entry.value.a.as_ref(), "a", found);
             let b = end(entry.value.b.as_ref(), "b", found);
-            let (Some(a), Some(b), Some(a_text), Some(b_text)) =
-                (a, b, &entry.value.a, &entry.value.b)
-            else {
-                continue;
+            let (a, b) = match (a, b) {
+                (Some(a), Some(b)) => (a, b),
+                (Some(a), None) => (a.clone(), vec![UNPLUGGED; a.len()]),
+                (None, Some(b)) => (vec![UNPLUGGED; b.len()], b),
+                (None, None) => continue,
             };
+            let none = At { value: String::new(), span: 0..0, key: 0..0 };
+            let a_text = entry.value.a.as_ref().unwrap_or(&none);
+            let b_text = entry.value.b.as_ref().unwrap_or(&none);
             if a.len() != b.len() {
-                mismatch(&b_text.value, b.len(), a.len(), &b_text.span, found);
+                let message =
+                    format!("the cables have {} ends in `a` and {} in `b`", a.len(), b.len());
+                let help = "both must name the same number of ports".to_owned();
+                found.add(ProblemKind::CountMismatch, &b_text.span, message, help);
                 continue;
             }
             for (a, b) in a.into_iter().zip(b) {
@@ -127,7 +137,8 @@ impl Draft {
             match (span, given) {
                 (Some(span), Some(count)) if *port > count => {
                     let message = format!("switch `{name}` has no port {port}: it has {count}");
-                    let help = free_port(&taken, *switch, *port, given);
+                    let repeats = found.repeats(ProblemKind::PortOutOfRange, span);
+                    let help = (!repeats).then(|| free_port(&taken, *switch, *port, given));
                     found.add(ProblemKind::PortOutOfRange, span, message, help);
                 }
                 _ => *most = (*most).max(*port),
@@ -138,7 +149,8 @@ impl Draft {
             {
                 let message =
                     format!("port {port} of switch `{name}` already has {}", self.plug(first));
-                let help = free_port(&taken, *switch, *port, given);
+                let repeats = found.repeats(ProblemKind::PortInUse, span);
+                let help = (!repeats).then(|| free_port(&taken, *switch, *port, given));
                 found.add(ProblemKind::PortInUse, span, message, help);
             }
         }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::file::{File, Switch as Entry};
 use super::super::problem::{Found, ProblemKind, suggestion};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::super::{Link, Node, Switch};
 use super::shape::Shape;
 use super::{limits, missing, names, within};
@@ -67,7 +67,9 @@ impl Draft {
     pub(super) fn switches(&mut self, entries: Option<&At<Vec<At<Entry>>>>, found: &mut Found) {
         for entry in entries.iter().flat_map(|entries| &entries.value) {
             let Some(name) = &entry.value.name else {
-                missing("name", "[[switch]]", &entry.span, "such as name = \"s00\"", found);
+                if entry.value.lacks("name") {
+                    missing("name", "[[switch]]", &entry.span, "such as name = \"s00\"", found);
+                }
                 patch(&mut default_switch(String::new(), 0), &entry.value, found);
                 continue;
             };
@@ -103,6 +105,10 @@ impl Draft {
                 None
             }
             None if self.generated => {
+                if found.repeats(ProblemKind::UnknownName, &name.span) {
+                    found.add(ProblemKind::UnknownName, &name.span, "", None);
+                    return None;
+                }
                 let message = format!("no switch is called `{text}`");
                 let near = suggestion(text, self.switches.iter().map(|s| s.name.as_str()));
                 let help = near.unwrap_or_else(|| self.switch_names());
@@ -151,7 +157,9 @@ impl Draft {
         if let Some(i) = self.switch_index.get(text) {
             return SwitchId::from(*i);
         }
-        if self.known {
+        if found.repeats(ProblemKind::UnknownName, span) {
+            found.add(ProblemKind::UnknownName, span, "", None);
+        } else if self.known {
             let (kind, message, help) = if self.node_index.contains_key(text) {
                 let message = format!("`{text}` is a node, not a switch");
                 (ProblemKind::UnknownName, message, "a node's cables are in its `nics`".to_owned())
@@ -166,22 +174,21 @@ impl Draft {
     }
 
     /// The checks that need all of the fabric.
-    pub(super) fn finish(&mut self, file: &File, found: &mut Found) {
+    pub(super) fn finish(&mut self, file: &File, whole: &Span, found: &mut Found) {
         if !self.known {
             return;
         }
-        let kind = file.fabric.as_ref().and_then(|f| f.value.topology.as_ref());
-        let whole = kind.map(|t| t.span.clone()).unwrap_or_default();
         if self.switches.is_empty() {
             let help = "list them as [[switch]]".to_owned();
-            found.add(ProblemKind::MissingKey, &whole, "an explicit fabric without switches", help);
+            found.add(ProblemKind::MissingKey, whole, "an explicit fabric without switches", help);
         }
         if self.nodes.is_empty() {
             let help = "list them as [[node]]".to_owned();
-            found.add(ProblemKind::MissingKey, &whole, "an explicit fabric without nodes", help);
+            found.add(ProblemKind::MissingKey, whole, "an explicit fabric without nodes", help);
         }
-        for name in self.switch_index.keys().filter(|name| self.node_index.contains_key(*name)) {
-            let span = file.node.as_ref().map_or(&whole, |n| name_span(&n.value, name, &whole));
+        let clash = |node: &&Node| self.switch_index.contains_key(&node.name);
+        for Node { name, .. } in self.nodes.iter().filter(clash) {
+            let span = file.node.as_ref().map_or(whole, |n| name_span(&n.value, name, whole));
             let message = format!("`{name}` is both a switch and a node");
             let help = "give the node another name".to_owned();
             found.add(ProblemKind::DuplicateName, span, message, help);
@@ -190,7 +197,7 @@ impl Draft {
         self.check_macs(found);
         let nowhere = self.links.iter().any(|l| l.a.switch == NOWHERE || l.b.switch == NOWHERE);
         if !self.generated && !nowhere {
-            self.check_connected(&whole, found);
+            self.check_connected(whole, found);
         }
     }
 

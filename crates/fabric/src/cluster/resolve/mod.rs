@@ -17,19 +17,21 @@ use super::generated::default_name;
 use super::hostlist;
 use super::limits;
 use super::problem::{Found, ProblemKind};
-use super::read::At;
+use super::read::{At, Keys};
 
 /// Resolve the whole file. The value is good only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
-    let shape = shape::shape(file.fabric.as_ref(), found);
+    let shape = shape::shape(file.fabric.as_ref(), file.lacks("fabric"), found);
     let kind = shape.kind();
+    let topology = file.fabric.as_ref().and_then(|f| f.value.topology.as_ref());
+    let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
     let routing = routing::routing(file.routing.as_ref(), &shape, found);
-    let vlans = vlans::vlans(file.vlans.as_ref(), &shape, routing.strategy, found);
+    let vlans = vlans::vlans(file.vlans.as_ref(), &shape, routing.strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
     draft.links(file.link.as_ref(), found);
-    draft.finish(file, found);
+    draft.finish(file, &topology, found);
     let addressing =
         addressing::addressing(file.addressing.as_ref(), &draft.nodes, shape.is_known(), found);
     draft.check_mtu(&addressing, found);
@@ -37,7 +39,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     if let Some(name) = name
         && !valid_name(&name.value)
     {
-        found.add(ProblemKind::BadName, &name.span, bad_name(&name.value), None);
+        found.add(ProblemKind::BadName, &name.span, bad_name(&name.value), NAME_HELP.to_owned());
     }
     Cluster {
         name: name.map_or_else(|| default_name(&kind), |n| n.value.clone()),
@@ -79,8 +81,7 @@ fn missing(key: &str, place: &str, span: &Range<usize>, help: &str, found: &mut 
 fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
     let names = hosts(&text.value, &text.span, found);
     if let Some(bad) = names.iter().find(|n| !valid_name(n)) {
-        let help = "start with a letter or digit and use letters, digits, `-`, `_` and `.`";
-        found.add(ProblemKind::BadName, &text.span, bad_name(bad), help.to_owned());
+        found.add(ProblemKind::BadName, &text.span, bad_name(bad), NAME_HELP.to_owned());
         return Vec::new();
     }
     names
@@ -92,6 +93,8 @@ fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
         Vec::new()
     })
 }
+
+const NAME_HELP: &str = "start with a letter or digit and use letters, digits, `-`, `_` and `.`";
 
 fn valid_name(name: &str) -> bool {
     (1..=limits::NAME).contains(&name.len())

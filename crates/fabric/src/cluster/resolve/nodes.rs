@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::super::file::{Nic as NicEntry, Node as Entry, PortNumbers};
 use super::super::problem::{Found, ProblemKind, suggestion};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::super::{Addressing, Nic, Node};
 use super::fabric::{Draft, NOWHERE, duplicate};
 use super::{hosts, limits, missing, names, within};
@@ -33,7 +33,9 @@ impl Draft {
             let names = match &entry.value.name {
                 Some(name) => names(name, found),
                 None => {
-                    missing("name", "[[node]]", &entry.span, "such as name = \"n00\"", found);
+                    if entry.value.lacks("name") {
+                        missing("name", "[[node]]", &entry.span, "such as name = \"n00\"", found);
+                    }
                     Vec::new()
                 }
             };
@@ -73,6 +75,10 @@ impl Draft {
             return self.refuse_twice("node", text, earlier, width, name, found).then_some(i);
         }
         if self.generated && !cabled {
+            if found.repeats(ProblemKind::UnknownName, &name.span) {
+                found.add(ProblemKind::UnknownName, &name.span, "", None);
+                return None;
+            }
             let message = format!("no node is called `{text}`");
             let near = suggestion(text, self.nodes.iter().map(|n| n.name.as_str()));
             let help = near.unwrap_or_else(|| {
@@ -100,7 +106,11 @@ impl Draft {
                 let help = "such as nics = [{ switch = \"s0\", port = 1 }]".to_owned();
                 found.add(ProblemKind::EmptyList, &nics.span, "`nics` is empty", help);
             }
-            None if !self.generated && self.known && !names.is_empty() => {
+            None if !self.generated
+                && self.known
+                && !names.is_empty()
+                && entry.value.lacks("nics") =>
+            {
                 let help = "such as nics = [{ switch = \"s0\", port = 1 }]";
                 missing("nics", place, &entry.span, help, found);
             }
@@ -120,7 +130,7 @@ impl Draft {
         found: &mut Found,
     ) -> Written<'a> {
         let nic = &entry.value;
-        if nic.switch.is_some() != nic.port.is_some() {
+        if nic.lacks("switch") != nic.lacks("port") {
             let (key, help) = match nic.switch {
                 Some(_) => ("port", "such as port = 1"),
                 None => ("switch", "such as switch = \"s0\""),
@@ -160,7 +170,7 @@ impl Draft {
             let named = written.name.and_then(|name| generated.get(&name.value)).copied();
             let k = named.unwrap_or(position);
             if k >= self.nodes[i].nics.len() {
-                if written.entry.value.switch.is_none() && written.entry.value.port.is_none() {
+                if written.entry.value.lacks("switch") && written.entry.value.lacks("port") {
                     let help = "such as switch = \"s0\", port = 1";
                     missing("switch", "`nics`", &written.entry.span, help, found);
                 }
@@ -277,12 +287,13 @@ fn nic_name(name: &At<String>, found: &mut Found) -> bool {
 
 fn read_mac(text: &At<String>, found: &mut Found) -> Option<Mac> {
     let (message, help) = match text.value.parse::<Mac>() {
-        Ok(mac) if mac.0 == [0; 6] => (format!("`{mac}` is not the address of an interface"), None),
+        Ok(mac) if mac.0 == [0; 6] => {
+            let help = "leave it out for a derived one, good for lab and planning".to_owned();
+            (format!("`{mac}` is not the address of an interface"), Some(help))
+        }
         Ok(mac) if mac.0[0] & 1 == 1 => {
-            let mut single = mac;
-            single.0[0] &= !1;
             let message = format!("`{mac}` is a group address, not that of an interface");
-            (message, Some(format!("the nearest valid value is {single}")))
+            (message, Some(format!("the nearest valid value is {}", of_one(mac))))
         }
         Ok(mac) => return Some(mac),
         Err(error) => (error.to_string(), nearest_mac(&text.value)),
@@ -295,7 +306,14 @@ fn nearest_mac(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let pairs: Vec<&str> = (0..6).filter_map(|i| digits.get(2 * i..2 * i + 2)).collect();
     let mac = pairs.join(":").parse::<Mac>().ok()?;
-    (digits.len() == 12).then(|| format!("did you mean `{mac}`?"))
+    (digits.len() == 12).then(|| format!("did you mean `{}`?", of_one(mac)))
+}
+
+/// The address without its group bit.
+fn of_one(Mac([first, rest @ ..]): Mac) -> Mac {
+    let mut bytes = [first & !1; 6];
+    bytes[1..].copy_from_slice(&rest);
+    Mac(bytes)
 }
 
 pub(super) fn read_rate(text: &At<String>, found: &mut Found) -> Option<Rate> {

@@ -4,7 +4,7 @@ use super::super::Kind;
 use super::super::file::{Fabric, Topology, TopologyKind};
 use super::super::limits;
 use super::super::problem::{Found, ProblemKind};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::{missing, within};
 use crate::topology::generate::clique_nodes_per_switch;
 
@@ -34,17 +34,23 @@ impl Shape {
 
 const EXAMPLE: &str = "topology = { kind = \"torus\", dims = [4, 4] }";
 
-pub(super) fn shape(fabric: Option<&At<Fabric>>, found: &mut Found) -> Shape {
+pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found) -> Shape {
     let Some(fabric) = fabric else {
-        missing("[fabric]", "the file", &(0..0), &format!("[fabric] with {EXAMPLE}"), found);
+        if absent {
+            missing("[fabric]", "the file", &(0..0), &format!("[fabric] with {EXAMPLE}"), found);
+        }
         return Shape::Unknown;
     };
     let Some(topology) = &fabric.value.topology else {
-        missing("topology", "[fabric]", &fabric.key, EXAMPLE, found);
+        if fabric.value.lacks("topology") {
+            missing("topology", "[fabric]", &fabric.key, EXAMPLE, found);
+        }
         return Shape::Unknown;
     };
     let Some(kind) = &topology.value.kind else {
-        missing("kind", "`topology`", &topology.span, EXAMPLE, found);
+        if topology.value.lacks("kind") {
+            missing("kind", "`topology`", &topology.span, EXAMPLE, found);
+        }
         return Shape::Unknown;
     };
     refuse_foreign_keys(&topology.value, kind.value, found);
@@ -114,9 +120,14 @@ fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) 
     let nodes = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
     let nics = nics_per_node(&topology.value, found);
     let Some(dims) = &topology.value.dims else {
-        missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
+        if topology.value.lacks("dims") {
+            missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
+        }
         return Shape::Unknown;
     };
+    if found.any_within(&dims.span) {
+        return Shape::Unknown;
+    }
     if dims.value.is_empty() {
         let message = "`dims` is empty: a mesh or torus has 1 to 6 dimensions";
         found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
@@ -159,7 +170,9 @@ fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) 
 fn clique(topology: &At<Topology>, found: &mut Found) -> Shape {
     let nics = nics_per_node(&topology.value, found);
     let Some(ports) = &topology.value.ports else {
-        missing("ports", "`topology`", &topology.span, "such as ports = 8", found);
+        if topology.value.lacks("ports") {
+            missing("ports", "`topology`", &topology.span, "such as ports = 8", found);
+        }
         return Shape::Unknown;
     };
     let before = found.len();

@@ -12,9 +12,12 @@ pub(super) fn vlans(
     table: Option<&At<Table>>,
     shape: &Shape,
     strategy: Strategy,
+    topology: &Range<usize>,
     found: &mut Found,
 ) -> Vlans {
-    let Some(table) = table.map(|t| &t.value) else { return Vlans::default() };
+    let Some(table) = table.map(|t| &t.value) else {
+        return enough(Vlans::default(), shape, strategy, topology, found);
+    };
     let base = table.base.as_ref().and_then(|base| {
         let vid = vid(base.value.into());
         if vid.is_none() {
@@ -25,7 +28,7 @@ pub(super) fn vlans(
     let mut vlans = Vlans { base: base.map(|(vid, _)| vid), ..Vlans::default() };
     let Some(range) = &table.range else {
         vlans.ranges = vlans.free_ranges();
-        return vlans;
+        return enough(vlans, shape, strategy, topology, found);
     };
     let before = found.len();
     let ranges = ranges(range, found);
@@ -36,15 +39,26 @@ pub(super) fn vlans(
         let help = "take it out of `range`, or use base = 1".to_owned();
         found.add(ProblemKind::DuplicateVid, span, message, help);
     }
-    let count: u64 = ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum();
-    if found.len() == before
-        && let Some(needed) = vids_needed(shape, strategy).filter(|n| *n > count)
-    {
-        let message = format!("`{}` holds {count} VIDs, the strategy needs {needed}", range.value);
-        let help = enlarged(&ranges, needed);
-        found.add(ProblemKind::TooFewVids, &range.span, message, help);
-    }
     vlans.ranges = ranges;
+    if found.len() > before {
+        return vlans;
+    }
+    enough(vlans, shape, strategy, &range.span, found)
+}
+
+fn enough(
+    vlans: Vlans,
+    shape: &Shape,
+    strategy: Strategy,
+    span: &Range<usize>,
+    found: &mut Found,
+) -> Vlans {
+    let count: u64 = vlans.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum();
+    if let Some(needed) = vids_needed(shape, strategy).filter(|needed| *needed > count) {
+        let message = format!("the range holds {count} VIDs, the strategy needs {needed}");
+        let help = enlarged(&vlans.ranges, needed);
+        found.add(ProblemKind::TooFewVids, span, message, help);
+    }
     vlans
 }
 
