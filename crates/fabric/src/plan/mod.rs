@@ -3,9 +3,14 @@
 //! A plan is a pure function of cluster file and lock, and everything in it can be asked for one
 //! pair or one node alone: trees are built when first used, paths are computed, never stored.
 
+mod against;
 mod backup;
 #[cfg(test)]
 mod tests;
+mod view;
+
+pub use against::Comparison;
+pub use view::{NicView, NodeView, PathView, PlanView, SegmentView, SwitchView, VlanView};
 
 use std::sync::OnceLock;
 

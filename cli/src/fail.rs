@@ -1,0 +1,67 @@
+//! How verbs end: exit codes (DESIGN section 8) and the words on standard error.
+
+use std::process::ExitCode;
+
+/// The exit codes that scripts may rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// Fine, or in sync.
+    Fine = 0,
+    /// A check found a fault, or there is drift.
+    Fault = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// The cluster or a configuration file is wrong.
+    BadFile = 3,
+    /// No daemon answers.
+    #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
+    Unreachable = 4,
+    /// Only a part was installed.
+    #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
+    Partly = 5,
+    /// The caller may not do this.
+    #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
+    NotPermitted = 6,
+}
+
+/// Why a verb could not do its work.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the process exits with.
+    pub code: Code,
+    /// What standard error says; empty where everything was said.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure in words.
+    pub fn new(code: Code, message: impl std::fmt::Display) -> Self {
+        Self { code, message: message.to_string() }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    /// Writing the answer failed. A closed pipe is no failure: the reader has seen enough.
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Self { code: Code::Fine, message: String::new() }
+        } else {
+            Self::new(Code::Fault, format!("cannot write the answer: {error}"))
+        }
+    }
+}
+
+/// Says what failed and gives the exit code.
+pub fn finish(result: Result<Code, Failure>) -> ExitCode {
+    let code = match result {
+        Ok(code) => code,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                eprintln!("tresse: {}", failure.message);
+            }
+            failure.code
+        }
+    };
+    ExitCode::from(code as u8)
+}

@@ -1,0 +1,67 @@
+//! `tresse paths`: every path of every pair, one per line.
+
+use std::io::Write;
+
+use clap::Args;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::PathView;
+
+use crate::fail::{Code, Failure};
+use crate::input::ClusterArgs;
+use crate::output;
+
+/// Arguments of `tresse paths`.
+#[derive(Debug, Args)]
+pub struct Paths {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Only paths from this node.
+    #[arg(long, value_name = "NODE")]
+    from: Option<String>,
+    /// Only paths to this node.
+    #[arg(long, value_name = "NODE")]
+    to: Option<String>,
+}
+
+impl Paths {
+    /// Plans and lists.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let plan = self.cluster.plan()?;
+        let named = |name: &Option<String>| -> Result<Option<NodeId>, Failure> {
+            let Some(name) = name else { return Ok(None) };
+            plan.cluster().node_named(name).map(Some).ok_or_else(|| {
+                Failure::new(Code::Usage, format!("the cluster has no node `{name}`"))
+            })
+        };
+        let (from, to) = (named(&self.from)?, named(&self.to)?);
+        let mut out = output::stdout();
+        let wanted =
+            |s: NodeId, d: NodeId| from.is_none_or(|f| f == s) && to.is_none_or(|t| t == d);
+        for (s, d) in plan.pairs().filter(|(s, d)| wanted(*s, *d)) {
+            for path in plan.paths(s, d) {
+                let view = plan.path_view(&path);
+                if json {
+                    output::json_line(&mut out, &view)?;
+                } else {
+                    writeln!(out, "{}", line(&view))?;
+                }
+            }
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+/// `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03 s07 s11`.
+pub fn line(path: &PathView) -> String {
+    let mut text = format!("{} -> {}  rank {}  {} hops", path.src, path.dst, path.rank, path.hops);
+    if !path.minimal {
+        text.push_str(" (not minimal)");
+    }
+    for segment in &path.segments {
+        let vlan = segment.vlan.map_or_else(|| "untagged".into(), |v| format!("vlan {v}"));
+        let way = segment.switches.join(" ");
+        text.push_str(&format!("  {} {vlan}: {way}", segment.nic));
+    }
+    text
+}

@@ -1,0 +1,146 @@
+//! `tresse plan`: the whole plan, one node's slice of it, or what changes against an older file.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use tresse_fabric::plan::Comparison;
+
+use crate::fail::{Code, Failure};
+use crate::input::{self, ClusterArgs};
+use crate::output;
+
+/// Arguments of `tresse plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Only what this node installs.
+    #[arg(long, value_name = "NAME", conflicts_with = "against")]
+    node: Option<String>,
+    /// Count the pairs that change against this older cluster file.
+    #[arg(long, value_name = "OLD")]
+    against: Option<PathBuf>,
+    /// Write the lock, so that VIDs and addresses stay as the cluster grows.
+    #[arg(long)]
+    write_lock: bool,
+}
+
+impl Plan {
+    /// Plans and prints.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let cluster = input::read_cluster(&self.cluster.file)?;
+        let mut lock = self.cluster.read_lock()?;
+        let mut old = None;
+        if let Some(path) = &self.against {
+            let before = input::build(input::read_cluster(path)?, &lock, path)?;
+            // What the older file uses stays as it is, also without a lock on disk.
+            lock = before.lock(&lock);
+            old = Some(before);
+        }
+        let plan = input::build(cluster, &lock, &self.cluster.file)?;
+        if self.write_lock {
+            let path = self.cluster.lock_path();
+            input::replace(&path, &plan.lock(&lock).emit())?;
+        }
+        let mut out = output::stdout();
+        if let Some(old) = old {
+            self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
+        } else if let Some(name) = &self.node {
+            let node = plan.cluster().node_named(name).ok_or_else(|| {
+                Failure::new(Code::Usage, format!("the cluster has no node `{name}`"))
+            })?;
+            let slice = plan.slice(node);
+            if json {
+                output::json_line(&mut out, &slice)?;
+            } else {
+                slice_text(&mut out, &slice)?;
+            }
+        } else if json {
+            output::json_line(&mut out, &plan.view())?;
+        } else {
+            plan_text(&mut out, &plan)?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+
+    fn compare(
+        &self,
+        out: &mut impl Write,
+        change: &Comparison,
+        json: bool,
+    ) -> Result<(), Failure> {
+        if json {
+            output::json_line(out, change)?;
+            return Ok(());
+        }
+        writeln!(out, "generation {} -> {}", change.old_generation, change.new_generation)?;
+        writeln!(
+            out,
+            "{} of {} common pairs touched, {} pairs added, {} removed",
+            change.touched_pairs, change.common_pairs, change.added_pairs, change.removed_pairs
+        )?;
+        writeln!(
+            out,
+            "{} VLANs kept, {} fresh, {} dropped",
+            change.kept_vlans,
+            change.fresh_vlans.len(),
+            change.dropped_vlans.len()
+        )?;
+        Ok(())
+    }
+}
+
+fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(), Failure> {
+    let cluster = plan.cluster();
+    writeln!(
+        out,
+        "fabric {}: {} nodes, {} switches, {} links, generation {}",
+        cluster.name,
+        cluster.nodes.len(),
+        cluster.switches.len(),
+        cluster.links.len(),
+        plan.generation()
+    )?;
+    let mut table = output::table(["VID", "ROLE", "TREE"]);
+    for (t, spec) in plan.specs().iter().enumerate() {
+        let role = format!("{:?}", spec.role).to_lowercase();
+        table.add_row([plan.vid(t.into()).to_string(), role, spec.name.clone()]);
+    }
+    writeln!(out, "{table}")?;
+    let mut table = output::table(["NODE", "ADDRESS", "NIC", "MAC", "SWITCH:PORT"]);
+    for (k, node) in cluster.nodes.iter().enumerate() {
+        let own: Vec<_> = plan.addresses().node[k].iter().map(ToString::to_string).collect();
+        for nic in &node.nics {
+            let port = format!("{}:{}", cluster.switch(nic.switch).name, nic.port);
+            let row = [&node.name, &own.join(" "), &nic.name, &nic.mac.to_string(), &port];
+            table.add_row(row);
+        }
+    }
+    writeln!(out, "{table}")?;
+    Ok(())
+}
+
+fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Result<(), Failure> {
+    let wanted = &slice.wanted;
+    writeln!(out, "node {}, generation {}", slice.node, slice.generation)?;
+    for (name, link) in &wanted.links {
+        writeln!(out, "link {name} mtu {} ({})", link.mtu, link.alias)?;
+    }
+    for (interface, address) in &wanted.addresses {
+        writeln!(out, "address {address} on {interface}")?;
+    }
+    for ((interface, address), neighbour) in &wanted.neighbours {
+        writeln!(out, "neighbour {address} on {interface} is {}", neighbour.mac)?;
+    }
+    for ((dst, metric), route) in &wanted.routes {
+        let legs: Vec<_> =
+            route.legs.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
+        writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, legs.join(", "))?;
+    }
+    for (key, value) in &wanted.sysctls {
+        writeln!(out, "sysctl {key} = {value}")?;
+    }
+    Ok(())
+}

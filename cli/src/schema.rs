@@ -1,0 +1,23 @@
+//! `tresse schema`: the JSON Schema of the cluster file.
+
+use std::io::Write;
+
+use clap::Args;
+use tresse_fabric::cluster;
+
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse schema`.
+#[derive(Debug, Args)]
+pub struct Schema {}
+
+impl Schema {
+    /// Prints the schema.
+    pub fn run(&self) -> Result<Code, Failure> {
+        let mut out = output::stdout();
+        writeln!(out, "{}", cluster::schema().trim_end())?;
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
