@@ -41,7 +41,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         vids.extend(port.untagged);
         vids.sort_unstable();
         for gap in others(&vids) {
-            line!(out, "vlan del dev $port{} vid {}", port.port, run(gap));
+            line!(out, "vlan del dev ${{port}}{} vid {}", port.port, run(gap));
         }
     }
     line!(out, "EOF");
@@ -53,10 +53,10 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     }
     for port in &config.ports {
         if let Some(vid) = port.untagged {
-            line!(out, "vlan add dev $port{} vid {vid} pvid untagged", port.port);
+            line!(out, "vlan add dev ${{port}}{} vid {vid} pvid untagged", port.port);
         }
         for vids in runs(&port.tagged) {
-            line!(out, "vlan add dev $port{} vid {}", port.port, run(vids));
+            line!(out, "vlan add dev ${{port}}{} vid {}", port.port, run(vids));
         }
     }
     line!(out, "EOF");
@@ -67,7 +67,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         for entry in &config.fdb {
             line!(
                 out,
-                "fdb replace {} dev $port{} vlan {} master static",
+                "fdb replace {} dev ${{port}}{} vlan {} master static",
                 entry.mac,
                 entry.port,
                 entry.vid

@@ -64,7 +64,7 @@ fn trees_of_scripts(plan: &Plan, scripts: &[ExportFile]) -> BTreeMap<u16, BTreeS
         for text in script.text.lines() {
             let words: Vec<_> = text.split(' ').collect();
             let ["vlan", "add", "dev", port, "vid", vids, ..] = words[..] else { continue };
-            let Some(port) = port.strip_prefix("$port") else { continue };
+            let Some(port) = port.strip_prefix("${port}") else { continue };
             let (first, last) = vids.split_once('-').unwrap_or((vids, vids));
             let range = first.parse::<u16>().unwrap()..=last.parse().unwrap();
             port_vids.entry((switch, port.parse().unwrap())).or_default().extend(range);
@@ -150,7 +150,7 @@ fn k3_spanning_tree_goes_off_last_and_the_default_vlan_first() {
     let scripts = render(&torus(), Format::Bridge, None, Options::default()).unwrap();
     for script in scripts {
         let at = |text: &str| script.text.find(text).unwrap();
-        assert!(at("vlan del dev $port1 vid 1-") < at("vlan add"));
+        assert!(at("vlan del dev ${port}1 vid 1-") < at("vlan add"));
         assert!(at("vlan add") < at("fdb replace"));
         assert!(at("fdb replace") < at("stp_state 0"));
         assert!(script.text.trim_end().ends_with("stp_state 0"));

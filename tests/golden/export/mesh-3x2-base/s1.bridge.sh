@@ -31,47 +31,47 @@ done
 # Prune: the default VLAN and everything else that the plan does not have.
 bridge -batch - <<EOF
 vlan del dev $bridge vid 2-4094 self
-vlan del dev $port1 vid 2-99
-vlan del dev $port1 vid 102-4094
-vlan del dev $port2 vid 2-99
-vlan del dev $port2 vid 102-4094
-vlan del dev $port3 vid 2-100
-vlan del dev $port3 vid 104-4094
-vlan del dev $port4 vid 2-100
-vlan del dev $port4 vid 104-4094
-vlan del dev $port6 vid 2-99
-vlan del dev $port6 vid 103-4094
+vlan del dev ${port}1 vid 2-99
+vlan del dev ${port}1 vid 102-4094
+vlan del dev ${port}2 vid 2-99
+vlan del dev ${port}2 vid 102-4094
+vlan del dev ${port}3 vid 2-100
+vlan del dev ${port}3 vid 104-4094
+vlan del dev ${port}4 vid 2-100
+vlan del dev ${port}4 vid 104-4094
+vlan del dev ${port}6 vid 2-99
+vlan del dev ${port}6 vid 103-4094
 EOF
 
 # VLANs. A port without an untagged VLAN drops untagged frames.
 bridge -batch - <<EOF
 vlan add dev $bridge vid 1 pvid untagged self
-vlan add dev $port1 vid 1 pvid untagged
-vlan add dev $port1 vid 100-101
-vlan add dev $port2 vid 1 pvid untagged
-vlan add dev $port2 vid 100-101
-vlan add dev $port3 vid 1 pvid untagged
-vlan add dev $port3 vid 101-103
-vlan add dev $port4 vid 1 pvid untagged
-vlan add dev $port4 vid 101-103
-vlan add dev $port6 vid 1 pvid untagged
-vlan add dev $port6 vid 100-102
+vlan add dev ${port}1 vid 1 pvid untagged
+vlan add dev ${port}1 vid 100-101
+vlan add dev ${port}2 vid 1 pvid untagged
+vlan add dev ${port}2 vid 100-101
+vlan add dev ${port}3 vid 1 pvid untagged
+vlan add dev ${port}3 vid 101-103
+vlan add dev ${port}4 vid 1 pvid untagged
+vlan add dev ${port}4 vid 101-103
+vlan add dev ${port}6 vid 1 pvid untagged
+vlan add dev ${port}6 vid 100-102
 EOF
 
 # Forwarding entries along the trees.
 bridge -batch - <<EOF
-fdb replace 02:54:00:00:00:01 dev $port2 vlan 100 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 100 master static
-fdb replace 02:54:00:00:02:01 dev $port6 vlan 100 master static
-fdb replace 02:54:00:00:03:01 dev $port6 vlan 100 master static
-fdb replace 02:54:00:00:04:00 dev $port6 vlan 100 master static
-fdb replace 02:54:00:00:05:00 dev $port6 vlan 100 master static
-fdb replace 02:54:00:00:00:01 dev $port2 vlan 101 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 101 master static
-fdb replace 02:54:00:00:02:00 dev $port4 vlan 101 master static
-fdb replace 02:54:00:00:05:01 dev $port3 vlan 101 master static
-fdb replace 02:54:00:00:03:00 dev $port3 vlan 102 master static
-fdb replace 02:54:00:00:04:01 dev $port4 vlan 102 master static
+fdb replace 02:54:00:00:00:01 dev ${port}2 vlan 100 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 100 master static
+fdb replace 02:54:00:00:02:01 dev ${port}6 vlan 100 master static
+fdb replace 02:54:00:00:03:01 dev ${port}6 vlan 100 master static
+fdb replace 02:54:00:00:04:00 dev ${port}6 vlan 100 master static
+fdb replace 02:54:00:00:05:00 dev ${port}6 vlan 100 master static
+fdb replace 02:54:00:00:00:01 dev ${port}2 vlan 101 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 101 master static
+fdb replace 02:54:00:00:02:00 dev ${port}4 vlan 101 master static
+fdb replace 02:54:00:00:05:01 dev ${port}3 vlan 101 master static
+fdb replace 02:54:00:00:03:00 dev ${port}3 vlan 102 master static
+fdb replace 02:54:00:00:04:01 dev ${port}4 vlan 102 master static
 EOF
 
 for n in 1 2 3 4 6; do ip link set dev "$port$n" up; done

@@ -34,67 +34,67 @@ off=/proc/sys/net/ipv6/conf/$bridge/disable_ipv6
 # Prune: the default VLAN and everything else that the plan does not have.
 bridge -batch - <<EOF
 vlan del dev $bridge vid 1-4094 self
-vlan del dev $port1 vid 1-99
-vlan del dev $port1 vid 108-4094
-vlan del dev $port2 vid 1-99
-vlan del dev $port2 vid 101-103
-vlan del dev $port2 vid 105-4094
-vlan del dev $port3 vid 1-99
-vlan del dev $port3 vid 101-4094
-vlan del dev $port4 vid 1-99
-vlan del dev $port4 vid 101
-vlan del dev $port4 vid 105
-vlan del dev $port4 vid 108-4094
-vlan del dev $port5 vid 1-99
-vlan del dev $port5 vid 102
-vlan del dev $port5 vid 106
-vlan del dev $port5 vid 108-4094
+vlan del dev ${port}1 vid 1-99
+vlan del dev ${port}1 vid 108-4094
+vlan del dev ${port}2 vid 1-99
+vlan del dev ${port}2 vid 101-103
+vlan del dev ${port}2 vid 105-4094
+vlan del dev ${port}3 vid 1-99
+vlan del dev ${port}3 vid 101-4094
+vlan del dev ${port}4 vid 1-99
+vlan del dev ${port}4 vid 101
+vlan del dev ${port}4 vid 105
+vlan del dev ${port}4 vid 108-4094
+vlan del dev ${port}5 vid 1-99
+vlan del dev ${port}5 vid 102
+vlan del dev ${port}5 vid 106
+vlan del dev ${port}5 vid 108-4094
 EOF
 
 # VLANs. A port without an untagged VLAN drops untagged frames.
 bridge -batch - <<EOF
-vlan add dev $port1 vid 100-107
-vlan add dev $port2 vid 100
-vlan add dev $port2 vid 104
-vlan add dev $port3 vid 100
-vlan add dev $port4 vid 100
-vlan add dev $port4 vid 102-104
-vlan add dev $port4 vid 106-107
-vlan add dev $port5 vid 100-101
-vlan add dev $port5 vid 103-105
-vlan add dev $port5 vid 107
+vlan add dev ${port}1 vid 100-107
+vlan add dev ${port}2 vid 100
+vlan add dev ${port}2 vid 104
+vlan add dev ${port}3 vid 100
+vlan add dev ${port}4 vid 100
+vlan add dev ${port}4 vid 102-104
+vlan add dev ${port}4 vid 106-107
+vlan add dev ${port}5 vid 100-101
+vlan add dev ${port}5 vid 103-105
+vlan add dev ${port}5 vid 107
 EOF
 
 # Forwarding entries along the trees.
 bridge -batch - <<EOF
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 100 master static
-fdb replace 02:54:00:00:02:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:03:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:05:00 dev $port5 vlan 100 master static
-fdb replace 02:54:00:00:06:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:07:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:09:00 dev $port5 vlan 100 master static
-fdb replace 02:54:00:00:0a:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:0b:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:0d:00 dev $port4 vlan 100 master static
-fdb replace 02:54:00:00:0e:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:0f:00 dev $port3 vlan 100 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 101 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 102 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 103 master static
-fdb replace 02:54:00:00:05:00 dev $port5 vlan 103 master static
-fdb replace 02:54:00:00:00:00 dev $port2 vlan 104 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 104 master static
-fdb replace 02:54:00:00:04:00 dev $port2 vlan 104 master static
-fdb replace 02:54:00:00:05:00 dev $port5 vlan 104 master static
-fdb replace 02:54:00:00:08:00 dev $port2 vlan 104 master static
-fdb replace 02:54:00:00:09:00 dev $port5 vlan 104 master static
-fdb replace 02:54:00:00:0c:00 dev $port2 vlan 104 master static
-fdb replace 02:54:00:00:0d:00 dev $port4 vlan 104 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 105 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 106 master static
-fdb replace 02:54:00:00:01:00 dev $port1 vlan 107 master static
-fdb replace 02:54:00:00:05:00 dev $port5 vlan 107 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 100 master static
+fdb replace 02:54:00:00:02:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:03:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:05:00 dev ${port}5 vlan 100 master static
+fdb replace 02:54:00:00:06:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:07:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:09:00 dev ${port}5 vlan 100 master static
+fdb replace 02:54:00:00:0a:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:0b:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:0d:00 dev ${port}4 vlan 100 master static
+fdb replace 02:54:00:00:0e:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:0f:00 dev ${port}3 vlan 100 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 101 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 102 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 103 master static
+fdb replace 02:54:00:00:05:00 dev ${port}5 vlan 103 master static
+fdb replace 02:54:00:00:00:00 dev ${port}2 vlan 104 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 104 master static
+fdb replace 02:54:00:00:04:00 dev ${port}2 vlan 104 master static
+fdb replace 02:54:00:00:05:00 dev ${port}5 vlan 104 master static
+fdb replace 02:54:00:00:08:00 dev ${port}2 vlan 104 master static
+fdb replace 02:54:00:00:09:00 dev ${port}5 vlan 104 master static
+fdb replace 02:54:00:00:0c:00 dev ${port}2 vlan 104 master static
+fdb replace 02:54:00:00:0d:00 dev ${port}4 vlan 104 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 105 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 106 master static
+fdb replace 02:54:00:00:01:00 dev ${port}1 vlan 107 master static
+fdb replace 02:54:00:00:05:00 dev ${port}5 vlan 107 master static
 EOF
 
 # Flow control off; virtual ports have none.
