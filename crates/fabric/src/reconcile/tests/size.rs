@@ -9,7 +9,10 @@ use crate::reconcile::{Leg, Saved, WantedNeighbour, WantedRoute, reconcile};
 use crate::units::Prefix;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the planner has no clock, but its tests may measure")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the planner has no clock, but its tests may measure"
+)]
 fn a_large_node_in_sync_is_quick() {
     let mut wanted = base(&[(0, 100), (1, 101)], false);
     for n in 0..10_000u32 {
