@@ -1,7 +1,7 @@
 //! Addresses of nodes and NICs (DESIGN section 3): sequential in node order, kept by the lock.
 //! Owns no interface or route: where an address is installed is the slice's question.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
 use crate::cluster::Cluster;
@@ -73,30 +73,43 @@ pub fn prefix_for(prefix: &Prefix, count: u128) -> String {
 /// # Errors
 /// A prefix without enough addresses; a lock that gives one address twice.
 pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError> {
-    let node_keys: Vec<String> = cluster.nodes.iter().map(|n| n.name.clone()).collect();
-    let nic_keys: Vec<String> = cluster
+    let place: Vec<(usize, usize)> = cluster
         .nodes
         .iter()
-        .flat_map(|n| n.nics.iter().map(|nic| format!("{}/{}", n.name, nic.name)))
+        .enumerate()
+        .flat_map(|(k, node)| (0..node.nics.len()).map(move |i| (k, i)))
         .collect();
-    let nodes = columns("nodes", &cluster.addressing.nodes, &node_keys, &lock.nodes, lock)?;
-    let nics = columns("nics", &cluster.addressing.nics, &nic_keys, &lock.nics, lock)?;
+    let node_key = |k: usize| cluster.nodes[k].name.clone();
+    let nic_key = |n: usize| {
+        let (k, i) = place[n];
+        format!("{}/{}", cluster.nodes[k].name, cluster.nodes[k].nics[i].name)
+    };
+    let owners = Owners { what: "nodes", count: cluster.nodes.len(), key: &node_key };
+    let nodes = columns(&owners, &cluster.addressing.nodes, &lock.nodes, lock)?;
+    let owners = Owners { what: "nics", count: place.len(), key: &nic_key };
+    let nics = columns(&owners, &cluster.addressing.nics, &lock.nics, lock)?;
     let mut rows = nics.into_iter();
     let nic = cluster.nodes.iter().map(|n| rows.by_ref().take(n.nics.len()).collect()).collect();
     Ok(Addresses { node: nodes, nic })
 }
 
-/// One row per key, one column per prefix.
-fn columns(
+/// What gets addresses: `key` names the n-th in the lock, and is asked only where the lock holds any.
+struct Owners<'a> {
     what: &'static str,
+    count: usize,
+    key: &'a dyn Fn(usize) -> String,
+}
+
+/// One row per owner, one column per prefix.
+fn columns(
+    owners: &Owners<'_>,
     prefixes: &[Prefix],
-    keys: &[String],
     locked: &BTreeMap<String, Vec<IpAddr>>,
     lock: &Lock,
 ) -> Result<Vec<Vec<IpAddr>>, AddressError> {
-    let mut rows = vec![Vec::with_capacity(prefixes.len()); keys.len()];
+    let mut rows = vec![Vec::with_capacity(prefixes.len()); owners.count];
     for prefix in prefixes {
-        let column = column(what, prefix, keys, locked, lock)?;
+        let column = column(owners, prefix, locked, &lock.retired.addresses)?;
         for (row, address) in rows.iter_mut().zip(column) {
             row.push(address);
         }
@@ -105,57 +118,56 @@ fn columns(
 }
 
 fn column(
-    what: &'static str,
+    owners: &Owners<'_>,
     prefix: &Prefix,
-    keys: &[String],
     locked: &BTreeMap<String, Vec<IpAddr>>,
-    lock: &Lock,
+    retired: &[IpAddr],
 ) -> Result<Vec<IpAddr>, AddressError> {
-    let mut owners: BTreeMap<IpAddr, &str> = BTreeMap::new();
-    let mut of: BTreeMap<&str, IpAddr> = BTreeMap::new();
-    for (key, addresses) in locked {
-        for address in addresses.iter().filter(|a| is_host(prefix, **a)) {
-            if let Some(first) = owners.insert(*address, key)
-                && first != key
-            {
-                let (first, second) = (first.to_owned(), key.clone());
-                return Err(AddressError::LockedTwice { address: *address, first, second });
-            }
-            of.entry(key).or_insert(*address);
-        }
+    let held = held(prefix, locked)?;
+    let retired: BTreeSet<IpAddr> =
+        retired.iter().copied().filter(|a| is_host(prefix, *a)).collect();
+    let keys: Vec<String> =
+        if held.is_empty() { vec![] } else { (0..owners.count).map(owners.key).collect() };
+    let of: HashMap<&str, IpAddr> = held.iter().map(|(address, key)| (*key, *address)).collect();
+    let kept = |k: usize| of.get(keys.get(k)?.as_str()).copied();
+    let own = |k: usize| host(prefix, k as u128).filter(|a| !retired.contains(a));
+    let mut taken: HashSet<IpAddr> = held.keys().copied().collect();
+    let mut column: Vec<Option<IpAddr>> = (0..owners.count).map(kept).collect();
+    for (k, slot) in column.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
+        *slot = own(k).filter(|own| taken.insert(*own));
     }
-    let retired: HashSet<IpAddr> = lock.retired.addresses.iter().copied().collect();
-    let mut taken: HashSet<IpAddr> = owners.keys().copied().collect();
-    let mut column: Vec<Option<IpAddr>> =
-        keys.iter().map(|k| of.get(k.as_str()).copied()).collect();
-    for (k, slot) in column.iter_mut().enumerate() {
-        let own = host(prefix, k as u128).filter(|a| !retired.contains(a));
-        if let (None, Some(own)) = (&slot, own)
-            && taken.insert(own)
-        {
-            *slot = Some(own);
-        }
-    }
-    let fresh = (0..room(prefix)).filter_map(|n| host(prefix, n)).filter(|a| !retired.contains(a));
-    let again = lock.retired.addresses.iter().copied().filter(|a| is_host(prefix, *a));
-    let mut free = fresh.chain(again).filter(|a| !taken.contains(a));
     let missing = column.iter().filter(|slot| slot.is_none()).count();
-    let given: Vec<_> = free.by_ref().take(missing).collect();
+    let fresh = (0..room(prefix)).filter_map(|n| host(prefix, n)).filter(|a| !retired.contains(a));
+    let free = fresh.chain(retired.iter().copied()).filter(|a| !taken.contains(a));
+    let given: Vec<_> = free.take(missing).collect();
     if given.len() < missing {
         let known: HashSet<&str> = keys.iter().map(String::as_str).collect();
-        let gone = owners.values().filter(|owner| !known.contains(*owner)).count();
-        let needed = (keys.len() + gone) as u128;
+        let gone = held.values().filter(|key| !known.contains(*key)).count();
+        let needed = (owners.count + gone) as u128;
         let larger = prefix_for(prefix, needed);
-        return Err(AddressError::Full {
-            key: what,
-            prefix: *prefix,
-            room: room(prefix),
-            needed,
-            larger,
-        });
+        let (key, prefix) = (owners.what, *prefix);
+        return Err(AddressError::Full { key, prefix, room: room(&prefix), needed, larger });
     }
     let mut given = given.into_iter();
     Ok(column.into_iter().filter_map(|slot| slot.or_else(|| given.next())).collect())
+}
+
+/// Who holds which address of the prefix in the lock; at most one each.
+fn held<'a>(
+    prefix: &Prefix,
+    locked: &'a BTreeMap<String, Vec<IpAddr>>,
+) -> Result<BTreeMap<IpAddr, &'a str>, AddressError> {
+    let mut held: BTreeMap<IpAddr, &str> = BTreeMap::new();
+    for (key, addresses) in locked {
+        let Some(address) = addresses.iter().copied().find(|a| is_host(prefix, *a)) else {
+            continue;
+        };
+        if let Some(first) = held.insert(address, key) {
+            let (first, second) = (first.to_owned(), key.clone());
+            return Err(AddressError::LockedTwice { address, first, second });
+        }
+    }
+    Ok(held)
 }
 
 /// The n-th host address, n from 0.

@@ -137,11 +137,15 @@ impl Lock {
                 message: error.message().to_owned(),
             }
         };
-        let Format { format } = toml::from_str(text).map_err(malformed)?;
-        if format != FORMAT {
-            return Err(LockError::Format { found: format });
+        let lock: Self = toml::from_str(text).map_err(|error| {
+            match toml::from_str(text) {
+                Ok(Format { format }) if format != FORMAT => LockError::Format { found: format },
+                _ => malformed(error),
+            }
+        })?;
+        if lock.format != FORMAT {
+            return Err(LockError::Format { found: lock.format });
         }
-        let lock: Self = toml::from_str(text).map_err(malformed)?;
         let mut seen = BTreeSet::new();
         for (tree, LockedVid { vid, .. }) in &lock.vids {
             if !(1..=4094).contains(&vid.0) || !seen.insert(*vid) {

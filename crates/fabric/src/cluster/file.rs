@@ -13,6 +13,7 @@ use super::{Learning, Stp, limits};
 
 section! {
     /// A Tresse cluster file: the same on every node.
+    #[schemars(extend("required" = ["fabric"]))]
     File, "the cluster file" {
         /// The fabric: its name and its shape.
         fabric: Fabric,
@@ -33,6 +34,7 @@ section! {
 
 section! {
     /// The fabric: its name and its shape.
+    #[schemars(extend("required" = ["topology"]))]
     Fabric, "[fabric]" {
         /// The name of the fabric. Default: kind and sizes, such as `torus-4x4`.
         name: String,
@@ -43,6 +45,7 @@ section! {
 
 section! {
     /// A kind of topology with its sizes.
+    #[schemars(extend("required" = ["kind"]))]
     Topology, "`topology`" {
         /// The kind of topology.
         kind: TopologyKind,
@@ -189,6 +192,7 @@ section! {
 
 section! {
     /// A switch, or several by a hostlist.
+    #[schemars(extend("required" = ["name"]))]
     Switch, "[[switch]]" {
         /// Name or hostlist, such as `s[00-15]`.
         name: String,
@@ -221,6 +225,7 @@ section! {
 
 section! {
     /// A node, or several by a hostlist.
+    #[schemars(extend("required" = ["name"]))]
     Node, "[[node]]" {
         /// Name or hostlist, such as `n[00-15]`.
         name: String,
@@ -257,6 +262,7 @@ section! {
 
 section! {
     /// A cable between two switches, or several by hostlists.
+    #[schemars(extend("required" = ["a", "b"]))]
     Link, "[[link]]" {
         /// One end, `switch:port`, such as `s00:23`.
         a: String,

@@ -156,8 +156,8 @@ macro_rules! section {
     ($(#[$meta:meta])* $name:ident, $what:literal {
         $( $(#[$field_meta:meta])* $field:ident: $type:ty, )*
     }) => {
-        $(#[$meta])*
         #[derive(Debug, Default, Clone, schemars::JsonSchema)]
+        $(#[$meta])*
         #[schemars(deny_unknown_fields)]
         pub(super) struct $name {
             $( $(#[$field_meta])* pub(super) $field: Option<$crate::cluster::read::At<$type>>, )*

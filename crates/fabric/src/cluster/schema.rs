@@ -74,6 +74,8 @@ mod tests {
         assert!(schema["properties"]["switch"].is_object());
         let topology = &schema["$defs"]["Topology"]["properties"];
         assert_eq!(topology["dims"]["maxItems"], 6, "{text}");
+        assert_eq!(schema["required"], serde_json::json!(["fabric"]));
+        assert_eq!(schema["$defs"]["Link"]["required"], serde_json::json!(["a", "b"]));
         assert_eq!(topology["nodes_per_switch"]["default"], 1);
         let routing = &schema["$defs"]["Routing"]["properties"]["paths"];
         assert_eq!((&routing["minimum"], &routing["default"]), (&1.into(), &2.into()));

@@ -23,6 +23,8 @@ pub(super) const NOWHERE: SwitchId = SwitchId(u32::MAX);
 pub(super) struct Draft {
     /// Are switches and nodes known by generation?
     pub(super) generated: bool,
+    /// Generated, and nothing is laid over it: there is nothing to look up and nothing can clash.
+    pub(super) plain: bool,
     /// May names be looked up?
     pub(super) known: bool,
     pub(super) switches: Vec<Switch>,
@@ -44,19 +46,24 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn new(shape: &Shape) -> Self {
+    pub(super) fn new(shape: &Shape, file: &File) -> Self {
         let fabric = match shape {
             Shape::Generated { kind, nodes_per_switch, nics_per_node } => {
                 generate(kind, *nodes_per_switch, *nics_per_node)
             }
             Shape::Explicit | Shape::Unknown => Fabric::default(),
         };
+        let plain = file.switch.is_none() && file.node.is_none() && file.link.is_none();
+        let named = |count: usize| if plain { 0 } else { count };
         let index = |(i, name): (usize, &String)| (name.clone(), i);
+        let switches = fabric.switches.iter().take(named(fabric.switches.len()));
+        let nodes = fabric.nodes.iter().take(named(fabric.nodes.len()));
         Self {
             generated: matches!(shape, Shape::Generated { .. }),
+            plain: plain && matches!(shape, Shape::Generated { .. }),
             known: shape.is_known(),
-            switch_index: fabric.switches.iter().map(|s| &s.name).enumerate().map(index).collect(),
-            node_index: fabric.nodes.iter().map(|n| &n.name).enumerate().map(index).collect(),
+            switch_index: switches.map(|s| &s.name).enumerate().map(index).collect(),
+            node_index: nodes.map(|n| &n.name).enumerate().map(index).collect(),
             switches: fabric.switches,
             nodes: fabric.nodes,
             links: fabric.links,
@@ -175,7 +182,7 @@ impl Draft {
 
     /// The checks that need all of the fabric.
     pub(super) fn finish(&mut self, file: &File, whole: &Span, found: &mut Found) {
-        if !self.known {
+        if !self.known || self.plain {
             return;
         }
         if self.switches.is_empty() {

@@ -27,7 +27,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
     let routing = routing::routing(file.routing.as_ref(), &shape, found);
     let vlans = vlans::vlans(file.vlans.as_ref(), &shape, routing.strategy, &topology, found);
-    let mut draft = fabric::Draft::new(&shape);
+    let mut draft = fabric::Draft::new(&shape, file);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
     draft.links(file.link.as_ref(), found);
