@@ -137,11 +137,9 @@ impl Lock {
                 message: error.message().to_owned(),
             }
         };
-        let lock: Self = toml::from_str(text).map_err(|error| {
-            match toml::from_str(text) {
-                Ok(Format { format }) if format != FORMAT => LockError::Format { found: format },
-                _ => malformed(error),
-            }
+        let lock: Self = toml::from_str(text).map_err(|error| match toml::from_str(text) {
+            Ok(Format { format }) if format != FORMAT => LockError::Format { found: format },
+            _ => malformed(error),
         })?;
         if lock.format != FORMAT {
             return Err(LockError::Format { found: lock.format });
