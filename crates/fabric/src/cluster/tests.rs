@@ -29,11 +29,14 @@ fn kinds(text: &str) -> Vec<ProblemKind> {
 }
 
 #[test]
-fn every_example_parses_and_is_in_canonical_form() {
+fn every_example_parses_plans_and_is_in_canonical_form() {
     for (path, text) in files("configs") {
         let cluster = parse(&text, &name(&path)).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(cluster.name, name(&path).trim_end_matches(".toml"));
         assert_eq!(format(&text), text, "{}", path.display());
+        if let Err(error) = crate::plan::Plan::build(cluster) {
+            panic!("{}: {error}", path.display());
+        }
     }
 }
 
@@ -90,7 +93,7 @@ fn absent_keys_take_their_defaults() {
 }
 
 #[test]
-fn six_address_families_and_defaults_follow_each_other() {
+fn an_absent_prefix_takes_the_families_of_the_other() {
     let parse = |addressing: &str| {
         let text = format!(
             "[fabric]\ntopology = {{ kind = \"torus\", dims = [4] }}\n[addressing]\n{addressing}\n"
