@@ -45,7 +45,7 @@ pub struct Lock {
 pub struct LockedVid {
     /// The VID.
     pub vid: Vid,
-    /// The digest of the tree's links.
+    /// The tree, as [`tree::text`] writes it.
     pub tree: String,
 }
 
@@ -228,8 +228,8 @@ impl Lock {
     }
 }
 
-/// A VID for every tree `(name, digest)`, in order. A tree keeps the lock's VID if name and digest
-/// are the same and the VID is in `ranges`; any other tree gets the lowest VID that the lock does not
+/// A VID for every tree `(name, text)`, in order. A tree keeps the lock's VID if the name is the
+/// same, old and new links together have no loop (K4) and the VID is in `ranges`; any other tree gets the lowest VID that the lock does not
 /// hold, or, when those run out, one that is retired.
 ///
 /// # Errors
@@ -240,9 +240,9 @@ pub fn allocate(
     lock: &Lock,
 ) -> Result<Vec<Vid>, VidsExhausted> {
     let in_ranges = |vid: Vid| ranges.iter().any(|(low, high)| (*low..=*high).contains(&vid.0));
-    let kept = |(name, digest): &(&str, &str)| {
+    let kept = |(name, text): &(&str, &str)| {
         let locked = lock.vids.get(*name)?;
-        (locked.tree == *digest && in_ranges(locked.vid)).then_some(locked.vid)
+        (in_ranges(locked.vid) && tree::compatible(&locked.tree, text)).then_some(locked.vid)
     };
     let held: BTreeSet<Vid> = lock.vids.values().map(|v| v.vid).collect();
     let retired: BTreeSet<Vid> = lock.retired.vids.iter().copied().collect();
@@ -280,5 +280,6 @@ fn list(addresses: &[IpAddr]) -> String {
     format!("[{}]", texts.join(", "))
 }
 
+pub mod tree;
 #[cfg(test)]
 mod tests;

@@ -105,23 +105,21 @@ impl Plan {
     }
 
     fn allocate_vids(&self, lock: &Lock) -> Result<Vec<Vid>, VidsExhausted> {
-        let trees = self.named_digests();
-        let trees: Vec<_> = trees.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
+        let trees = self.named_texts();
+        let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
         lock::allocate(&trees, &self.cluster.vlans.free_ranges(), lock)
     }
 
-    fn named_digests<'a>(&'a self) -> Vec<(&'a str, String)> {
-        let digest = |(i, spec): (usize, &'a TreeSpec)| -> (&'a str, String) {
-            (&spec.name, self.tree_digest(TreeId::from(i)))
-        };
-        self.specs.iter().enumerate().map(digest).collect()
+    fn named_texts(&self) -> Vec<(&str, String)> {
+        let text = |spec: &TreeSpec| lock::tree::text(&self.cluster, &spec.shape);
+        self.specs.iter().map(|spec| (spec.name.as_str(), text(spec))).collect()
     }
 
     /// The lock to keep beside the cluster file after this plan, which was built with `lock`.
     #[must_use]
     pub fn lock(&self, lock: &Lock) -> Lock {
-        let trees = self.named_digests();
-        let trees: Vec<_> = trees.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
+        let trees = self.named_texts();
+        let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
         lock.next(&self.cluster, &self.addresses, &trees, &self.vids)
     }
 
@@ -206,26 +204,11 @@ impl Plan {
         }
     }
 
-    /// Digest of a tree's links: 16 hexadecimal digits. A VID whose digest changes is a new tree.
+    /// Digest of a tree: 16 hexadecimal digits. A VID whose digest changes is to be proven anew.
     #[must_use]
     pub fn tree_digest(&self, id: TreeId) -> String {
-        let mut hash = Sha256::new();
-        match &self.specs[id.index()].shape {
-            Shape::Lines { center, order } => {
-                hash.update(format!("{:?} {center:?} {order:?}", self.cluster.kind));
-            }
-            Shape::Links(links) => {
-                for &id in links {
-                    let link = self.cluster.link(id);
-                    for port in [link.a, link.b] {
-                        hash.update(&self.cluster.switch(port.switch).name);
-                        hash.update([0]);
-                        hash.update(port.port.to_be_bytes());
-                    }
-                }
-            }
-        }
-        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+        let text = lock::tree::text(&self.cluster, &self.specs[id.index()].shape);
+        Sha256::digest(text).iter().take(8).map(|b| format!("{b:02x}")).collect()
     }
 
     /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::Plan;
+use crate::export::base_vlan;
 use crate::id::{NodeId, SwitchId, TreeId, Vid};
 use crate::path::{Path, Segment};
 use crate::units::Mac;
@@ -137,6 +138,11 @@ impl Plan {
                 }
             }
             vlans.push(VlanView { id, name: spec.name.clone(), role: spec.role, links });
+        }
+        if let Some((id, links)) = base_vlan(self) {
+            let ends = |link| [name(cluster.link(link).a.switch), name(cluster.link(link).b.switch)];
+            let links = links.into_iter().map(ends).collect();
+            vlans.push(VlanView { id, name: "stp".into(), role: Role::Base, links });
         }
         let mut nodes = Vec::with_capacity(cluster.nodes.len());
         for (k, node) in cluster.nodes.iter().enumerate() {

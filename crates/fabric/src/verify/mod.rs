@@ -16,9 +16,11 @@ pub use failures::{Failures, Worst};
 pub use report::{Finding, Report, Transit};
 pub use survey::Survey;
 
+use crate::export::base_vlan;
 use crate::id::{NodeId, TreeId};
 use crate::plan::Plan;
 use crate::topology::Channel;
+use crate::vlan::Tree;
 
 /// Proves or refutes everything about `plan`.
 ///
@@ -77,5 +79,27 @@ fn broken_trees(plan: &Plan) -> Vec<Finding> {
             message: error.to_string(),
         })
     };
-    (0..plan.specs().len()).filter_map(|t| try_tree(t.into())).collect()
+    let planned = (0..plan.specs().len()).filter_map(|t| try_tree(t.into()));
+    planned.chain(broken_base(plan)).collect()
+}
+
+/// The untagged VLAN exists on the switches too: without a tree it is the first storm (K3).
+fn broken_base(plan: &Plan) -> Option<Finding> {
+    let vid = plan.cluster().vlans.base?;
+    let finding = |message: String| Finding {
+        kind: "not-a-spanning-tree",
+        object: format!("base VLAN {vid}"),
+        message,
+    };
+    let Some((_, links)) = base_vlan(plan) else {
+        return Some(finding("the switches are not connected".into()));
+    };
+    let ends: Vec<_> = links
+        .iter()
+        .map(|&id| {
+            let link = plan.cluster().link(id);
+            (id, link.a.switch.0, link.b.switch.0)
+        })
+        .collect();
+    Tree::of_links(plan.graph(), &ends).err().map(|e| finding(e.to_string()))
 }

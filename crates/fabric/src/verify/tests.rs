@@ -147,3 +147,17 @@ fn loads_agree_with_walking_every_pair() {
         }
     }
 }
+
+/// K3: the untagged VLAN is one more VLAN that has to be a tree.
+#[test]
+fn k3_the_base_vlan_is_verified_too() {
+    let mut with_base = cluster(&[4, 4], true, Strategy::Dor);
+    with_base.vlans.base = Some(1);
+    with_base.switches[0].max_vlans = 8;
+    let plan = Plan::build(with_base).unwrap();
+    let report = check(&plan);
+    assert!(report.loop_free);
+    assert_eq!(report.violations[0].kind, "too-many-vlans");
+    let base = plan.view().vlans.pop().unwrap();
+    assert_eq!((base.id.0, base.role, base.links.len()), (1, crate::vlan::Role::Base, 15));
+}

@@ -1,0 +1,173 @@
+//! A tree in one line of text, for the lock: `torus 4x4 at 1,0 order 0,1` or
+//! `s00:3~s01:4 s01:2~s02:1`. From two such lines follows whether a VID may go from one tree to the
+//! other while switches are reconfigured one by one (K4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cluster::{Cluster, Kind};
+use crate::topology::{Coordinates, Graph, Grid, generate};
+use crate::vlan::{Shape, Tree};
+
+/// The text of a tree of `cluster`.
+#[must_use]
+pub fn text(cluster: &Cluster, shape: &Shape) -> String {
+    let joined = |numbers: &[u32]| {
+        numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    };
+    match (shape, &cluster.kind) {
+        (Shape::Lines { center, order }, Kind::Mesh { dims } | Kind::Torus { dims }) => {
+            let kind = if matches!(cluster.kind, Kind::Torus { .. }) { "torus" } else { "mesh" };
+            let sizes: Vec<_> = dims.iter().map(ToString::to_string).collect();
+            let order: Vec<u32> = order.iter().map(|d| *d as u32).collect();
+            let center = &center[..dims.len()];
+            format!("{kind} {} at {} order {}", sizes.join("x"), joined(center), joined(&order))
+        }
+        (Shape::Lines { .. }, _) => String::new(),
+        (Shape::Links(links), _) => {
+            let end = |port: crate::cluster::Port| {
+                format!("{}:{}", cluster.switch(port.switch).name, port.port)
+            };
+            let cables: Vec<_> = links
+                .iter()
+                .map(|id| cluster.link(*id))
+                .map(|link| format!("{}~{}", end(link.a), end(link.b)))
+                .collect();
+            cables.join(" ")
+        }
+    }
+}
+
+/// May a VID keep its number from `old` to `new`? Only if the links of both together have no loop:
+/// then no mixture of switches that carry the one and the other has one.
+#[must_use]
+pub fn compatible(old: &str, new: &str) -> bool {
+    if old == new {
+        return true;
+    }
+    let (Some(old), Some(new)) = (edges(old), edges(new)) else { return false };
+    let mut part: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut parts: Vec<usize> = Vec::new();
+    for (a, b) in old.union(&new) {
+        let [a, b] = [a, b].map(|end| {
+            let name = end.split(':').next().unwrap_or(end);
+            *part.entry(name).or_insert_with(|| {
+                parts.push(parts.len());
+                parts.len() - 1
+            })
+        });
+        let (a, b) = (root(&mut parts, a), root(&mut parts, b));
+        if a == b {
+            return false;
+        }
+        parts[a] = b;
+    }
+    true
+}
+
+fn root(parts: &mut [usize], mut at: usize) -> usize {
+    while parts[at] != at {
+        parts[at] = parts[parts[at]];
+        at = parts[at];
+    }
+    at
+}
+
+/// The cables of a text, ends in ascending order; `None` where it is no text of ours.
+fn edges(text: &str) -> Option<BTreeSet<(String, String)>> {
+    let sorted = |a: String, b: String| if a <= b { (a, b) } else { (b, a) };
+    let mut words = text.split(' ');
+    let kind = words.next()?;
+    if kind != "torus" && kind != "mesh" {
+        return text
+            .split_whitespace()
+            .map(|cable| cable.split_once('~').map(|(a, b)| sorted(a.into(), b.into())))
+            .collect();
+    }
+    let numbers = |word: Option<&str>, by: char| -> Option<Vec<u32>> {
+        word?.split(by).map(|n| n.parse().ok()).collect()
+    };
+    let dims = numbers(words.next(), 'x')?;
+    let (_, at) = (words.next(), numbers(words.next(), ',')?);
+    let (_, order) = (words.next(), numbers(words.next(), ',')?);
+    let order: Vec<usize> = order.into_iter().map(|d| d as usize).collect();
+    let m = dims.len();
+    let size = dims.iter().try_fold(1u32, |n, d| n.checked_mul(*d))?;
+    let mut sorted_order = order.clone();
+    sorted_order.sort_unstable();
+    let sound = (1..=Grid::MAX_DIMS).contains(&m)
+        && (1..=1 << 20).contains(&size)
+        && at.len() == m
+        && at.iter().zip(&dims).all(|(x, n)| x < n)
+        && sorted_order.iter().copied().eq(0..m);
+    if !sound {
+        return None;
+    }
+    let mut center: Coordinates = [0; Grid::MAX_DIMS];
+    center[..m].copy_from_slice(&at);
+    let grid = Grid::new(&dims, kind == "torus");
+    let kind = if grid.is_torus() { Kind::Torus { dims } } else { Kind::Mesh { dims } };
+    let fabric = generate::generate(&kind, 1, 1);
+    let ends: Vec<_> = fabric.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect();
+    let graph = Graph::from_edges(fabric.switches.len(), &ends);
+    let tree = Tree::of_lines(&grid, &graph, &center, &order);
+    let end = |port: crate::cluster::Port| {
+        format!("{}:{}", fabric.switches[port.switch.index()].name, port.port)
+    };
+    let links = tree.links(&graph).into_iter();
+    Some(
+        links
+            .map(|id| &fabric.links[id.index()])
+            .map(|link| sorted(end(link.a), end(link.b)))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Strategy;
+    use crate::lock::Lock;
+    use crate::plan::Plan;
+
+    /// K4's ring: ab,bc,cd and ab,cd,da together are a loop.
+    #[test]
+    fn k4_a_tree_is_immutable() {
+        let old = "a:1~b:1 b:2~c:1 c:2~d:1";
+        assert!(compatible(old, "c:2~d:1 b:1~a:1 b:2~c:1"));
+        assert!(compatible(old, "a:1~b:1 b:2~c:1 c:2~d:1 d:2~e:1"));
+        assert!(!compatible(old, "a:1~b:1 c:2~d:1 d:2~a:2"));
+        // A second cable between the same switches is a loop too.
+        assert!(!compatible("a:1~b:1", "a:2~b:2"));
+        assert!(!compatible("torus 4x4 at 9,9 order 0,1", "torus 4x4 at 1,0 order 0,1"));
+        assert!(!compatible("nonsense", old));
+    }
+
+    fn grow(old: Kind, new: Kind) -> (usize, usize) {
+        let plan = |kind, lock: &Lock| {
+            Plan::build_with(Cluster::generated(kind, 1, 1, Strategy::Dor, 1), lock).unwrap()
+        };
+        let first = plan(old, &Lock::default());
+        let lock = first.lock(&Lock::default());
+        let second = plan(new, &lock);
+        let kept = first.specs().iter().enumerate().filter(|(t, spec)| {
+            second
+                .specs()
+                .iter()
+                .position(|s| s.name == spec.name)
+                .is_some_and(|at| second.vid(at.into()) == first.vid((*t).into()))
+        });
+        (kept.count(), second.specs().len())
+    }
+
+    /// A mesh that grows in its last dimension only adds links to every tree. A torus ring is cut
+    /// open for the new switch: only trees whose own cut is there keep their VIDs.
+    #[test]
+    fn growth_keeps_vids_where_no_mixture_can_loop() {
+        let mesh = |n| Kind::Mesh { dims: vec![4, n] };
+        let torus = |n| Kind::Torus { dims: vec![4, n] };
+        assert_eq!(grow(mesh(3), mesh(3)), (3, 3));
+        assert_eq!(grow(torus(4), torus(4)), (8, 8));
+        assert_eq!(grow(mesh(3), mesh(4)), (3, 4));
+        assert_eq!(grow(torus(4), torus(5)), (2, 10));
+    }
+}
