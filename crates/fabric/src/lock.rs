@@ -280,6 +280,6 @@ fn list(addresses: &[IpAddr]) -> String {
     format!("[{}]", texts.join(", "))
 }
 
-pub mod tree;
 #[cfg(test)]
 mod tests;
+pub mod tree;

@@ -11,9 +11,8 @@ use crate::vlan::{Shape, Tree};
 /// The text of a tree of `cluster`.
 #[must_use]
 pub fn text(cluster: &Cluster, shape: &Shape) -> String {
-    let joined = |numbers: &[u32]| {
-        numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-    };
+    let joined =
+        |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     match (shape, &cluster.kind) {
         (Shape::Lines { center, order }, Kind::Mesh { dims } | Kind::Torus { dims }) => {
             let kind = if matches!(cluster.kind, Kind::Torus { .. }) { "torus" } else { "mesh" };

@@ -140,7 +140,8 @@ impl Plan {
             vlans.push(VlanView { id, name: spec.name.clone(), role: spec.role, links });
         }
         if let Some((id, links)) = base_vlan(self) {
-            let ends = |link| [name(cluster.link(link).a.switch), name(cluster.link(link).b.switch)];
+            let ends =
+                |link| [name(cluster.link(link).a.switch), name(cluster.link(link).b.switch)];
             let links = links.into_iter().map(ends).collect();
             vlans.push(VlanView { id, name: "stp".into(), role: Role::Base, links });
         }
