@@ -1,0 +1,224 @@
+//! One `tressed` per node: its configuration, its start, and waiting until all are in sync.
+//!
+//! Daemons are found again by the namespace they are in, never by a number on disk alone.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tresse_control::Client;
+
+use crate::netns::{self, NetnsError};
+use crate::run;
+use crate::signals::{Interrupted, Signals};
+use crate::state::{Directory, Record};
+use crate::up::UpOptions;
+
+/// Why the daemons do not run, or not in sync.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// A file of a daemon's.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// Its namespace.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
+    /// It cannot be started.
+    #[error("cannot start {}: {source} (name the daemon with --tressed)", path.display())]
+    Start {
+        /// The program.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// It ended by itself.
+    #[error("the daemon of {node} ended ({status}); the end of its log:\n{log}")]
+    Ended {
+        /// Whose.
+        node: String,
+        /// How.
+        status: String,
+        /// Its last lines.
+        log: String,
+    },
+    /// Time ran out.
+    #[error("{} of {nodes} nodes are not in sync after {seconds} s; {first}\n{log}", late.len())]
+    Late {
+        /// Which nodes.
+        late: Vec<String>,
+        /// How many there are.
+        nodes: usize,
+        /// How long was waited.
+        seconds: u64,
+        /// The first one and its last state.
+        first: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// Ctrl-C.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// Starts the daemon of every node.
+pub fn start(
+    directory: &Directory,
+    record: &Record,
+    tressed: &Path,
+    options: &UpOptions,
+    signals: &Signals,
+) -> Result<(), DaemonError> {
+    write(&directory.path.join("cluster.toml"), &options.cluster)?;
+    if let Some(lock) = &options.lock {
+        write(&directory.path.join("tresse.lock"), lock)?;
+    }
+    let results = run::parallel(&record.blueprint.nodes, run::workers(), |node| {
+        signals.check()?;
+        start_one(directory, &node.name, tressed, options)
+    });
+    let children: Vec<Child> = results.into_iter().collect::<Result<_, DaemonError>>()?;
+    for (node, mut child) in record.blueprint.nodes.iter().zip(children) {
+        let fault = |source| DaemonError::Start { path: tressed.into(), source };
+        if let Some(status) = child.try_wait().map_err(fault)? {
+            let log = tail(&directory.node(&node.name).join("log"));
+            let node = node.name.clone();
+            return Err(DaemonError::Ended { node, status: status.to_string(), log });
+        }
+    }
+    Ok(())
+}
+
+fn start_one(
+    directory: &Directory,
+    node: &str,
+    tressed: &Path,
+    options: &UpOptions,
+) -> Result<Child, DaemonError> {
+    let own = directory.node(node);
+    let state = own.join("state");
+    fs::create_dir_all(&state).map_err(at(&state))?;
+    let config = own.join("tressed.toml");
+    let cluster = directory.path.join("cluster.toml");
+    let mut text = format!(
+        "cluster = {cluster:?}\nnode = {node:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
+        directory.socket(node)
+    );
+    if options.lock.is_some() {
+        text += &format!("lock = {:?}\n", directory.path.join("tresse.lock"));
+    }
+    if let Some(seconds) = options.announce_seconds {
+        text += &format!("announce_seconds = {seconds}\n");
+    }
+    write(&config, &text)?;
+    let log_path = own.join("log");
+    let log = File::create(&log_path).map_err(at(&log_path))?;
+    let errors = log.try_clone().map_err(at(&log_path))?;
+    let mut command = Command::new(tressed);
+    command.arg("--config").arg(&config).current_dir(&own);
+    command.stdin(Stdio::null()).stdout(log).stderr(errors);
+    // Out of the terminal's process group: Ctrl-C is for us, we end them in order.
+    command.process_group(0).env_remove("NOTIFY_SOCKET");
+    netns::inside(&directory.netns(node), || command.spawn())?
+        .map_err(|source| DaemonError::Start { path: tressed.into(), source })
+}
+
+/// Waits until every node is in sync, has proven its VLANs and has announced itself.
+pub fn wait(directory: &Directory, record: &Record, signals: &Signals) -> Result<(), DaemonError> {
+    let nodes = &record.blueprint.nodes;
+    let limit = LIMIT + LIMIT_PER_NODE * u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+    let began = Instant::now();
+    let mut waiting: Vec<usize> = (0..nodes.len()).collect();
+    loop {
+        signals.check()?;
+        let states = run::parallel(&waiting, run::workers(), |&k| {
+            let node = &nodes[k];
+            state(directory, &node.name, &record.blueprint.generation, node.announces)
+        });
+        let late: Vec<(usize, String)> =
+            waiting.iter().copied().zip(states).filter_map(|(k, s)| Some((k, s?))).collect();
+        let Some((first, state)) = late.first() else { return Ok(()) };
+        let log = || tail(&directory.node(&nodes[*first].name).join("log"));
+        if let Some(node) = dead(directory, late.iter().map(|(k, _)| nodes[*k].name.as_str())) {
+            let log = tail(&directory.node(&node).join("log"));
+            return Err(DaemonError::Ended { node, status: "no process left".into(), log });
+        }
+        if began.elapsed() > limit {
+            return Err(DaemonError::Late {
+                late: late.iter().map(|(k, _)| nodes[*k].name.clone()).collect(),
+                nodes: nodes.len(),
+                seconds: limit.as_secs(),
+                first: format!("{}: {state}", nodes[*first].name),
+                log: log(),
+            });
+        }
+        waiting = late.into_iter().map(|(k, _)| k).collect();
+        std::thread::sleep(POLL);
+    }
+}
+
+/// The first of these nodes whose namespace has no process.
+fn dead<'a>(directory: &Directory, mut nodes: impl Iterator<Item = &'a str>) -> Option<String> {
+    nodes.find(|n| netns::processes(&directory.netns(n)).is_empty()).map(Into::into)
+}
+
+/// What a node still lacks; `None` when it is ready.
+fn state(directory: &Directory, node: &str, generation: &str, announces: usize) -> Option<String> {
+    let mut client = match Client::connect(directory.socket(node)) {
+        Ok(client) => client,
+        Err(error) => return Some(error.to_string()),
+    };
+    let status = match client.status() {
+        Ok(status) => status,
+        Err(error) => return Some(error.to_string()),
+    };
+    if let Some(fault) = status.fault {
+        return Some(fault);
+    }
+    if let Some(fused) = status.fused.first() {
+        return Some(format!("{fused:?}"));
+    }
+    if status.generation.as_deref() != Some(generation) {
+        return Some(format!("generation {:?}, expected {generation}", status.generation));
+    }
+    if !status.in_sync || !status.unproven.is_empty() || !status.pending.is_empty() {
+        let (pending, drift, vids) = (&status.pending, &status.drift, &status.unproven);
+        return Some(format!(
+            "{} pending, {} different, {} VLANs unproven",
+            pending.len(),
+            drift.len(),
+            vids.len()
+        ));
+    }
+    let counters = client.counters().ok()?.counters;
+    let mut sent = counters.iter().filter(|c| c.name.starts_with("announcements_sent"));
+    let silent = announces > 0 && sent.clone().next().is_some() && sent.all(|c| c.value == 0);
+    silent.then(|| "not announced yet".into())
+}
+
+/// The last lines of a log.
+fn tail(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL)..].join("\n")
+}
+
+fn write(path: &Path, text: &str) -> Result<(), DaemonError> {
+    fs::write(path, text).map_err(at(path))
+}
+
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> DaemonError {
+    let path = path.to_owned();
+    move |source| DaemonError::Io { path, source }
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT_PER_NODE: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(100);
+const TAIL: usize = 12;

@@ -1,0 +1,166 @@
+//! Making links, switches and nodes fail, with or without carrier loss, and healing them.
+//!
+//! A failure is a set of switch ports: with carrier loss they are set down, so that the far end
+//! sees it; silently their bridge state becomes `disabled`, so that frames vanish while the carrier
+//! stays. Healing brings back every port that no remaining failure needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::blueprint::{Blueprint, End, port_name};
+use crate::run::{self, RunError};
+use crate::state::{Directory, Record, StateError};
+
+/// One failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What was asked for: `s00-s01`, `s00:3`, a switch or a node.
+    pub object: String,
+    /// Without carrier loss.
+    pub silent: bool,
+}
+
+/// Why nothing failed or healed.
+#[derive(Debug, thiserror::Error)]
+pub enum FaultError {
+    /// Nothing of that name.
+    #[error("no link, switch or node `{object}`: links are `s00-s01`, `n00-s00` or `s00:3`")]
+    Unknown {
+        /// What was asked for.
+        object: String,
+    },
+    /// It has not failed.
+    #[error("`{object}` has not failed: `tresse lab status` lists what has")]
+    Whole {
+        /// What was asked for.
+        object: String,
+    },
+    /// The lab's directory.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// iproute2.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Makes something fail, now and until healed.
+pub fn fail(directory: &Directory, object: &str, silent: bool) -> Result<(), FaultError> {
+    let _lock = directory.lock()?;
+    let mut record = directory.load_up()?;
+    ports(&record.blueprint, object)?;
+    let fault = Fault { object: object.into(), silent };
+    if !record.faults.contains(&fault) {
+        let before = affected(&record);
+        record.faults.push(fault);
+        directory.store(&record)?;
+        bring(directory, &before, &affected(&record))?;
+    }
+    Ok(())
+}
+
+/// Heals one thing, or everything.
+pub fn heal(directory: &Directory, object: Option<&str>) -> Result<(), FaultError> {
+    let _lock = directory.lock()?;
+    let mut record = directory.load_up()?;
+    let before = affected(&record);
+    match object {
+        None => record.faults.clear(),
+        Some(object) => {
+            let count = record.faults.len();
+            record.faults.retain(|f| f.object != object);
+            if record.faults.len() == count {
+                return Err(FaultError::Whole { object: object.into() });
+            }
+        }
+    }
+    bring(directory, &before, &affected(&record))?;
+    Ok(directory.store(&record)?)
+}
+
+/// How a port is to be: (down, disabled).
+type Ports = BTreeMap<(String, String), (bool, bool)>;
+
+fn affected(record: &Record) -> Ports {
+    let mut all = Ports::new();
+    for fault in &record.faults {
+        for end in ports(&record.blueprint, &fault.object).unwrap_or_default() {
+            let entry = all.entry((end.place.clone(), end.interface.clone())).or_default();
+            entry.0 |= !fault.silent;
+            entry.1 |= fault.silent;
+        }
+    }
+    all
+}
+
+/// Ups and downs first, then bridge states: a port that comes up starts forwarding.
+fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), RunError> {
+    let changed: Vec<_> = before
+        .keys()
+        .chain(after.keys())
+        .filter(|port| before.get(*port) != after.get(*port))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let mut texts: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    for port in changed {
+        let (place, interface) = port;
+        let (down, disabled) = after.get(port).copied().unwrap_or_default();
+        let (links, states) = texts.entry(place).or_default();
+        let _ = writeln!(links, "link set dev {interface} {}", if down { "down" } else { "up" });
+        if !down {
+            let state = if disabled { 0 } else { 3 };
+            let _ = writeln!(states, "link set dev {interface} state {state}");
+        }
+    }
+    for (place, (links, states)) in texts {
+        let netns = directory.netns(place);
+        run::batch(Some(&netns), "ip", &links)?;
+        run::batch(Some(&netns), "bridge", &states)?;
+    }
+    Ok(())
+}
+
+/// The switch ports that make an object fail: one per cable.
+fn ports<'a>(blueprint: &'a Blueprint, object: &str) -> Result<Vec<&'a End>, FaultError> {
+    let of_place = |place: &str, cable: &'a crate::blueprint::Cable| -> Option<&'a End> {
+        let (near, far) = if cable.a.place == place {
+            (&cable.a, &cable.b)
+        } else if cable.b.place == place {
+            (&cable.b, &cable.a)
+        } else {
+            return None;
+        };
+        // The far end goes down, so that this place sees its carrier go; a node never goes down
+        // itself, that would flush its neighbours (K1).
+        Some(if far.switch { far } else { near })
+    };
+    let cables = blueprint.cables.iter();
+    let found: Vec<&End> = if blueprint.places().any(|p| p == object) {
+        cables.filter_map(|c| of_place(object, c)).collect()
+    } else if let Some((place, port)) = object.split_once(':') {
+        let interface = if port.parse::<u32>().is_ok() && blueprint.is_switch(place) {
+            port_name(port.parse().unwrap_or(0))
+        } else {
+            port.to_owned()
+        };
+        let is = |e: &End| e.place == place && e.interface == interface;
+        cables.filter(|c| is(&c.a) || is(&c.b)).filter_map(|c| of_place(place, c)).collect()
+    } else {
+        object
+            .match_indices('-')
+            .map(|(at, _)| (&object[..at], &object[at + 1..]))
+            .flat_map(|(a, b)| {
+                blueprint.cables.iter().filter(move |c| {
+                    (c.a.place == a && c.b.place == b) || (c.a.place == b && c.b.place == a)
+                })
+            })
+            .map(|c| &c.b)
+            .collect()
+    };
+    if found.is_empty() {
+        return Err(FaultError::Unknown { object: object.into() });
+    }
+    Ok(found)
+}

@@ -1,0 +1,350 @@
+//! Uniform all-to-all traffic, and what arrives of it.
+//!
+//! Every node sends UDP datagrams of one size to every other node; each round is a fresh random
+//! order of all others, so that all pairs are offered the same and no order repeats. What counts is
+//! what the receivers' sockets got. Rates are in units of the link rate, headers counted as the
+//! links' tbf counts them: Ethernet header, IP and UDP, without tag and FCS.
+//!
+//! | mode | offered | what it tells |
+//! |---|---|---|
+//! | [`saturated`] | as much as each node's own link takes | accepted throughput past saturation |
+//! | [`fair`] | the same for every pair, searched by bisection | the highest rate at which every pair gets its share |
+//!
+//! `fair` is the figure to compare with the channel-load bound, which speaks of uniform traffic
+//! delivered in full.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::netns;
+use crate::signals::{Interrupted, Signals};
+use crate::state::{Directory, Record};
+
+/// What to send and for how long.
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// Rate of a node's link.
+    pub rate_bps: u64,
+    /// Measured time of one trial; a fifth more before it is not counted.
+    pub duration: Duration,
+    /// IP packet size in octets.
+    pub packet_bytes: usize,
+    /// Seed of the orders.
+    pub seed: u64,
+    /// Largest loss of a trial that counts as delivered.
+    pub loss_limit: f64,
+    /// Bisection steps of [`fair`].
+    pub steps: u32,
+}
+
+/// One trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trial {
+    /// Offered per node, in units of the link rate; what the senders really sent.
+    pub offered: f64,
+    /// Received per node, likewise.
+    pub accepted: f64,
+    /// Share of what was sent that did not arrive.
+    pub loss: f64,
+    /// The worst pair's share of what it was sent.
+    pub worst_pair: f64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams received.
+    pub received: u64,
+}
+
+/// Both figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadReport {
+    /// Version of this object: 1.
+    pub format: u32,
+    /// Nodes that sent and received.
+    pub nodes: usize,
+    /// The unit: bits per second of a node's link.
+    pub rate_bps: u64,
+    /// IP packet size in octets.
+    pub packet_bytes: usize,
+    /// Past saturation; absent where not asked for.
+    pub saturated: Option<Trial>,
+    /// The highest offered load that arrived within the loss limit; absent where not asked for or
+    /// where none did.
+    pub fair: Option<Trial>,
+    /// Every trial of the search, in order.
+    pub trials: Vec<Trial>,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Fewer than two nodes.
+    #[error("traffic needs two nodes")]
+    TooFew,
+    /// A packet that fits no network, or too small for its number.
+    #[error("packets of {bytes} octets cannot be sent: choose 64 to 9000")]
+    PacketSize {
+        /// The size.
+        bytes: usize,
+    },
+    /// A socket.
+    #[error("on {node}: traffic socket: {source}")]
+    Socket {
+        /// The node.
+        node: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Ctrl-C.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// One trial with every node sending as fast as its link takes.
+pub fn saturated(
+    directory: &Directory,
+    record: &Record,
+    options: &LoadOptions,
+    signals: &Signals,
+) -> Result<Trial, LoadError> {
+    trial(directory, record, options, None, signals)
+}
+
+/// The highest load per node, to 1/2^steps, that arrives with at most `loss_limit` lost, and all
+/// trials.
+pub fn fair(
+    directory: &Directory,
+    record: &Record,
+    options: &LoadOptions,
+    signals: &Signals,
+    progress: &mut dyn FnMut(&Trial),
+) -> Result<(Option<Trial>, Vec<Trial>), LoadError> {
+    let (mut low, mut high) = (0.0, 1.0);
+    let (mut best, mut trials) = (None, Vec::new());
+    for step in 0..options.steps {
+        let load = if step == 0 { high } else { f64::midpoint(low, high) };
+        let trial = trial(directory, record, options, Some(load), signals)?;
+        progress(&trial);
+        trials.push(trial.clone());
+        if trial.loss <= options.loss_limit && trial.offered >= 0.97 * load {
+            best = Some(trial);
+            low = load;
+            if step == 0 {
+                break;
+            }
+        } else {
+            high = load;
+        }
+    }
+    Ok((best, trials))
+}
+
+/// What one node's thread brings back: datagrams sent to, and received from, each node.
+struct Tally {
+    sent: Vec<u64>,
+    received: Vec<u64>,
+}
+
+fn trial(
+    directory: &Directory,
+    record: &Record,
+    options: &LoadOptions,
+    load: Option<f64>,
+    signals: &Signals,
+) -> Result<Trial, LoadError> {
+    let nodes = &record.blueprint.nodes;
+    let n = nodes.len();
+    if n < 2 {
+        return Err(LoadError::TooFew);
+    }
+    if !(64..=9000).contains(&options.packet_bytes) {
+        return Err(LoadError::PacketSize { bytes: options.packet_bytes });
+    }
+    let addresses: Vec<IpAddr> =
+        nodes.iter().filter_map(|k| k.addresses.first().copied()).collect();
+    let sockets = nodes
+        .iter()
+        .zip(&addresses)
+        .map(|(node, address)| {
+            let failed = |source| LoadError::Socket { node: node.name.clone(), source };
+            let opened = netns::inside(&directory.netns(&node.name), || open(*address));
+            opened.map_err(|e| failed(io::Error::other(e.to_string())))?.map_err(failed)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let (start, sending, receiving) =
+        (Barrier::new(2 * n + 1), AtomicBool::new(true), AtomicBool::new(true));
+    let pace = load.map(|load| frame_bits(options) / (load * options.rate_bps as f64));
+    let (sent, received) = thread::scope(|scope| {
+        let (addresses, start) = (&addresses, &start);
+        let (sending, receiving) = (&sending, &receiving);
+        let senders: Vec<_> = sockets
+            .iter()
+            .enumerate()
+            .map(|(k, socket)| {
+                scope.spawn(move || {
+                    start.wait();
+                    send(socket, k, addresses, options, pace, sending)
+                })
+            })
+            .collect();
+        let receivers: Vec<_> = sockets
+            .iter()
+            .map(|socket| {
+                scope.spawn(move || {
+                    start.wait();
+                    receive(socket, n, receiving)
+                })
+            })
+            .collect();
+        start.wait();
+        let until = Instant::now() + options.duration.mul_f64(1.2);
+        while Instant::now() < until && signals.check().is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        sending.store(false, Ordering::Relaxed);
+        let sent: Vec<_> = senders.into_iter().map(|h| h.join().expect("senders return")).collect();
+        thread::sleep(DRAIN);
+        receiving.store(false, Ordering::Relaxed);
+        let received: Vec<_> =
+            receivers.into_iter().map(|h| h.join().expect("receivers return")).collect();
+        (sent, received)
+    });
+    signals.check()?;
+    let tallies: Vec<Tally> =
+        sent.into_iter().zip(received).map(|(sent, received)| Tally { sent, received }).collect();
+    Ok(summary(&tallies, options))
+}
+
+/// Datagrams carry the sender's index and whether they are counted.
+fn send(
+    socket: &UdpSocket,
+    own: usize,
+    addresses: &[IpAddr],
+    options: &LoadOptions,
+    pace: Option<f64>,
+    sending: &AtomicBool,
+) -> Vec<u64> {
+    let headers = if addresses[own].is_ipv4() { 28 } else { 48 };
+    let mut payload = vec![0u8; options.packet_bytes - headers];
+    payload[..4].copy_from_slice(&(own as u32).to_be_bytes());
+    let mut random = SplitMix(options.seed ^ (own as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut others: Vec<usize> = (0..addresses.len()).filter(|k| *k != own).collect();
+    let mut sent = vec![0u64; addresses.len()];
+    let began = Instant::now();
+    let warm = options.duration.mul_f64(0.2);
+    // Nodes start at different points of their first interval, as independent hosts would.
+    let phase = random.fraction();
+    let mut number = 0u64;
+    while sending.load(Ordering::Relaxed) {
+        random.shuffle(&mut others);
+        for &to in &others {
+            if let Some(interval) = pace {
+                let due = Duration::from_secs_f64((number as f64 + phase) * interval);
+                while began.elapsed() < due {
+                    thread::sleep(due.saturating_sub(began.elapsed()).min(SLICE));
+                    if !sending.load(Ordering::Relaxed) {
+                        return sent;
+                    }
+                }
+            }
+            if !sending.load(Ordering::Relaxed) {
+                return sent;
+            }
+            let counted = began.elapsed() >= warm;
+            payload[4] = u8::from(counted);
+            let to_address = SocketAddr::new(addresses[to], PORT);
+            // A full queue blocks for a moment or is refused; only what was taken is offered.
+            if socket.send_to(&payload, to_address).is_ok() && counted {
+                sent[to] += 1;
+            }
+            number += 1;
+        }
+    }
+    sent
+}
+
+fn receive(socket: &UdpSocket, nodes: usize, receiving: &AtomicBool) -> Vec<u64> {
+    let mut received = vec![0u64; nodes];
+    let mut buffer = [0u8; 16];
+    while receiving.load(Ordering::Relaxed) {
+        let Ok(length) = socket.recv(&mut buffer) else { continue };
+        if length < 5 || buffer[4] == 0 {
+            continue;
+        }
+        let from = u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]) as usize;
+        if let Some(count) = received.get_mut(from) {
+            *count += 1;
+        }
+    }
+    received
+}
+
+fn summary(tallies: &[Tally], options: &LoadOptions) -> Trial {
+    let sent: u64 = tallies.iter().flat_map(|t| &t.sent).sum();
+    let received: u64 = tallies.iter().flat_map(|t| &t.received).sum();
+    let per_node = frame_bits(options)
+        / (tallies.len() as f64 * options.duration.as_secs_f64() * options.rate_bps as f64);
+    let mut worst_pair: f64 = 1.0;
+    for (s, from) in tallies.iter().enumerate() {
+        for (d, to) in tallies.iter().enumerate() {
+            if s != d && from.sent[d] > 0 {
+                worst_pair = worst_pair.min(to.received[s] as f64 / from.sent[d] as f64);
+            }
+        }
+    }
+    Trial {
+        offered: sent as f64 * per_node,
+        accepted: received as f64 * per_node,
+        loss: if sent == 0 { 1.0 } else { 1.0 - received as f64 / sent as f64 },
+        worst_pair,
+        sent,
+        received,
+    }
+}
+
+/// Bits of a frame as tbf counts them.
+fn frame_bits(options: &LoadOptions) -> f64 {
+    (options.packet_bytes + 14) as f64 * 8.0
+}
+
+fn open(address: IpAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddr::new(address, PORT))?;
+    let buffers = socket2::SockRef::from(&socket);
+    // A few frames wait in the sender, as in a NIC's ring; the receiver never drops.
+    buffers.set_send_buffer_size(16 * 1024)?;
+    buffers.set_recv_buffer_size(8 << 20)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    Ok(socket)
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): seeded, the same everywhere.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn shuffle(&mut self, items: &mut [usize]) {
+        for k in (1..items.len()).rev() {
+            items.swap(k, (self.next() % (k as u64 + 1)) as usize);
+        }
+    }
+}
+
+const PORT: u16 = 9077;
+const DRAIN: Duration = Duration::from_millis(1500);
+const SLICE: Duration = Duration::from_millis(50);

@@ -1,0 +1,152 @@
+//! Named network namespaces, as `ip netns` keeps them: a bind mount per name below `/run/netns`.
+//!
+//! Owns creating, entering and deleting; never decides which. No process is started: a thread
+//! unshares or joins and ends. Source: ip-netns(8), setns(2).
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// Why a namespace could not be made, entered or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum NetnsError {
+    /// A system call failed.
+    #[error("cannot {verb} network namespace {name}: {source}{}", advice(source))]
+    Call {
+        /// What was tried.
+        verb: &'static str,
+        /// The namespace.
+        name: String,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => " (labs need root)",
+        _ => "",
+    }
+}
+
+fn failed(verb: &'static str, name: &str, source: impl Into<io::Error>) -> NetnsError {
+    NetnsError::Call { verb, name: name.into(), source: source.into() }
+}
+
+/// Makes `/run/netns` a shared mount, so that a deletion reaches every mount namespace. Call once
+/// before [`create`].
+pub fn prepare() -> Result<(), NetnsError> {
+    let fault = |source: io::Error| failed("prepare", DIRECTORY, source);
+    fs::create_dir_all(DIRECTORY).map_err(fault)?;
+    let share = || {
+        let flags = MsFlags::MS_SHARED | MsFlags::MS_REC;
+        mount(Some(""), DIRECTORY, Some("none"), flags, None::<&str>)
+    };
+    match share() {
+        Err(Errno::EINVAL) => {
+            let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+            mount(Some(DIRECTORY), DIRECTORY, Some("none"), flags, None::<&str>)
+                .and_then(|()| share())
+                .map_err(|e| fault(e.into()))
+        }
+        other => other.map_err(|e| fault(e.into())),
+    }
+}
+
+/// Makes a namespace; `setup` runs inside it before anyone else can.
+pub fn create<T: Send>(name: &str, setup: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+    let path = path(name);
+    let fault = |source: io::Error| failed("create", name, source);
+    OpenOptions::new().write(true).create_new(true).open(&path).map_err(fault)?;
+    on_thread(|| {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        let from = Some("/proc/thread-self/ns/net");
+        mount(from, &path, Some("none"), MsFlags::MS_BIND, None::<&str>)?;
+        Ok(setup())
+    })
+    .map_err(|e: io::Error| {
+        let _ = fs::remove_file(&path);
+        fault(e)
+    })
+}
+
+/// Runs `work` in a namespace, on a thread of its own; programs that it starts are there too.
+pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+    let fault = |source: io::Error| failed("enter", name, source);
+    let file = File::open(path(name)).map_err(fault)?;
+    on_thread(|| {
+        setns(&file, CloneFlags::CLONE_NEWNET)?;
+        Ok(work())
+    })
+    .map_err(fault)
+}
+
+/// Runs `work` in a fresh namespace without a name, which is gone afterwards.
+pub fn in_scratch<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+    on_thread(|| {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        Ok(work())
+    })
+    .map_err(|e| failed("create", "for a probe", e))
+}
+
+/// Removes a name; the namespace goes with its last process. Fine if it is not there.
+pub fn delete(name: &str) -> Result<(), NetnsError> {
+    let path = path(name);
+    // Not mounted means that its maker died between the file and the mount.
+    let _ = umount2(&path, MntFlags::MNT_DETACH);
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed("delete", name, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Is there a namespace of this name?
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    path(name).exists()
+}
+
+/// The processes in a namespace.
+#[must_use]
+pub fn processes(name: &str) -> Vec<i32> {
+    processes_in(&[name]).into_iter().map(|(pid, _)| pid).collect()
+}
+
+/// The processes in any of these namespaces, each with the index of its namespace. Zombies are in
+/// none.
+#[must_use]
+pub fn processes_in<S: AsRef<str>>(names: &[S]) -> Vec<(i32, usize)> {
+    let identity = |m: fs::Metadata| (m.dev(), m.ino());
+    let known: Vec<_> =
+        names.iter().map(|n| fs::metadata(path(n.as_ref())).ok().map(identity)).collect();
+    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
+    all.flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter_map(|pid| {
+            let of_process = fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(identity)?;
+            Some((pid, known.iter().position(|k| *k == Some(of_process))?))
+        })
+        .collect()
+}
+
+/// Where the namespace's name is.
+#[must_use]
+pub fn path(name: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(name)
+}
+
+fn on_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let handle = thread::Builder::new().name("lab-netns".into()).spawn_scoped(scope, work)?;
+        handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+const DIRECTORY: &str = "/run/netns";

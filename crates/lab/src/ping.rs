@@ -1,0 +1,264 @@
+//! All ordered pairs of node addresses, asked once each.
+//!
+//! The judge is `ping` from iputils unless the caller wants speed: then one thread per node sends
+//! ICMP echo requests itself (RFC 792, RFC 4443).
+
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::netns::{self, NetnsError};
+use crate::run::{self, RunError};
+use crate::state::{Directory, Record};
+
+/// How to ask.
+#[derive(Debug, Clone)]
+pub struct PingOptions {
+    /// Echo requests per pair.
+    pub count: u32,
+    /// How long to wait for an answer.
+    pub wait: Duration,
+    /// Own prober instead of `ping`.
+    pub fast: bool,
+    /// Only from this node.
+    pub from: Option<String>,
+    /// Only to this node.
+    pub to: Option<String>,
+    /// IPv6 addresses instead of IPv4 ones.
+    pub ipv6: bool,
+}
+
+impl Default for PingOptions {
+    fn default() -> Self {
+        let wait = Duration::from_secs(1);
+        Self { count: 1, wait, fast: false, from: None, to: None, ipv6: false }
+    }
+}
+
+/// Who answered whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PingReport {
+    /// Version of this object: 1.
+    pub format: u32,
+    /// Ordered pairs asked.
+    pub pairs: usize,
+    /// Pairs with every echo request answered.
+    pub ok: usize,
+    /// The other pairs, in order.
+    pub failed: Vec<(String, String)>,
+    /// Echo requests without answer.
+    pub lost: u64,
+}
+
+/// Why pairs could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum PingError {
+    /// A name that is no node.
+    #[error("no node `{name}` in this lab")]
+    NoNode {
+        /// The name.
+        name: String,
+    },
+    /// The node has no address of that family.
+    #[error("node {node} has no {} address", if *ipv6 { "IPv6" } else { "IPv4" })]
+    NoAddress {
+        /// The node.
+        node: String,
+        /// Of which family.
+        ipv6: bool,
+    },
+    /// A namespace or `ping`.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A socket of the own prober.
+    #[error("on {node}: echo socket: {source}")]
+    Socket {
+        /// The node.
+        node: String,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+impl From<NetnsError> for PingError {
+    fn from(error: NetnsError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+/// Asks every ordered pair of different nodes that the options leave.
+pub fn ping(
+    directory: &Directory,
+    record: &Record,
+    options: &PingOptions,
+) -> Result<PingReport, PingError> {
+    let nodes = &record.blueprint.nodes;
+    for name in [&options.from, &options.to].into_iter().flatten() {
+        if !nodes.iter().any(|n| n.name == *name) {
+            return Err(PingError::NoNode { name: name.clone() });
+        }
+    }
+    let mut addresses = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let address = node.addresses.iter().find(|a| a.is_ipv6() == options.ipv6).copied();
+        let missing = || PingError::NoAddress { node: node.name.clone(), ipv6: options.ipv6 };
+        addresses.push(address.ok_or_else(missing)?);
+    }
+    let chosen = |name: &str, only: &Option<String>| only.as_ref().is_none_or(|o| o == name);
+    let sources = (0..nodes.len()).filter(|k| chosen(&nodes[*k].name, &options.from));
+    let pairs: Vec<(usize, usize)> = sources
+        .flat_map(|s| (0..nodes.len()).filter(move |d| *d != s).map(move |d| (s, d)))
+        .filter(|(_, d)| chosen(&nodes[*d].name, &options.to))
+        .collect();
+    let answered = if options.fast {
+        echo(directory, record, &addresses, &pairs, options)?
+    } else {
+        let ask = |&(s, d): &(usize, usize)| {
+            iputils(&directory.netns(&nodes[s].name), addresses[s], addresses[d], options)
+        };
+        run::parallel(&pairs, CONCURRENT, ask).into_iter().collect::<Result<_, _>>()?
+    };
+    let mut report =
+        PingReport { format: 1, pairs: pairs.len(), ok: 0, failed: Vec::new(), lost: 0 };
+    for (&(s, d), answers) in pairs.iter().zip(answered) {
+        let lost = options.count.saturating_sub(answers);
+        report.lost += u64::from(lost);
+        if lost == 0 {
+            report.ok += 1;
+        } else {
+            report.failed.push((nodes[s].name.clone(), nodes[d].name.clone()));
+        }
+    }
+    Ok(report)
+}
+
+/// Answers counted by `ping`.
+fn iputils(netns: &str, from: IpAddr, to: IpAddr, options: &PingOptions) -> Result<u32, RunError> {
+    let (count, wait) = (options.count.to_string(), options.wait.as_secs_f64().to_string());
+    let (from, to) = (from.to_string(), to.to_string());
+    let args = ["-n", "-q", "-c", &count, "-i", "0.2", "-W", &wait, "-I", &from, &to];
+    let output = netns::inside(netns, || run::spawn("ping", &args, ""))?;
+    let output = output.map_err(|source| RunError::Start { program: "ping".into(), source })?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // "1 packets transmitted, 1 received, 0% packet loss, time 0ms"
+    let answers = text
+        .lines()
+        .find(|l| l.contains("packets transmitted"))
+        .and_then(|l| l.split(", ").nth(1)?.split_whitespace().next()?.parse().ok());
+    if let Some(answers) = answers {
+        return Ok(answers);
+    }
+    // Without a route `ping` ends before its summary: nothing was answered.
+    Ok(0)
+}
+
+/// Answers counted by ourselves, one thread per source.
+fn echo(
+    directory: &Directory,
+    record: &Record,
+    addresses: &[IpAddr],
+    pairs: &[(usize, usize)],
+    options: &PingOptions,
+) -> Result<Vec<u32>, PingError> {
+    let nodes = &record.blueprint.nodes;
+    let mut sources: Vec<usize> = pairs.iter().map(|(s, _)| *s).collect();
+    sources.dedup();
+    let results = run::parallel(&sources, CONCURRENT, |&s| {
+        let targets: Vec<IpAddr> =
+            pairs.iter().filter(|p| p.0 == s).map(|p| addresses[p.1]).collect();
+        let node = &nodes[s].name;
+        netns::inside(&directory.netns(node), || echo_from(addresses[s], &targets, options))?
+            .map_err(|source| PingError::Socket { node: node.clone(), source })
+    });
+    let mut all = Vec::with_capacity(pairs.len());
+    for answers in results {
+        all.extend(answers?);
+    }
+    Ok(all)
+}
+
+fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io::Result<Vec<u32>> {
+    let (domain, protocol) = match from {
+        IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4),
+        IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6),
+    };
+    let mut socket = Socket::new(domain, Type::RAW, Some(protocol))?;
+    socket.bind(&SocketAddr::new(from, 0).into())?;
+    let mut answers = vec![0u32; targets.len()];
+    for sequence in 0..options.count {
+        for (k, to) in targets.iter().enumerate() {
+            let request = request(*to, k as u16, sequence as u16);
+            // No route or a full queue is a lost request.
+            let _ = socket.send_to(&request, &SocketAddr::new(*to, 0).into());
+        }
+        let deadline = Instant::now() + options.wait;
+        let mut missing = targets.len();
+        let mut buffer = [0u8; 2048];
+        while missing > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            socket.set_read_timeout(Some(left))?;
+            let length = match socket.read(&mut buffer) {
+                Ok(length) => length,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) => return Err(e),
+            };
+            if let Some((k, s)) = reply(from, &buffer[..length])
+                && s == sequence as u16
+                && let Some(count) = answers.get_mut(usize::from(k))
+            {
+                *count += 1;
+                missing -= 1;
+            }
+        }
+    }
+    Ok(answers)
+}
+
+/// An echo request: type, code, checksum, identifier, sequence, 8 octets of data.
+fn request(to: IpAddr, identifier: u16, sequence: u16) -> [u8; 16] {
+    let mut bytes = [0u8; 16];
+    bytes[0] = if to.is_ipv4() { 8 } else { 128 };
+    bytes[4..6].copy_from_slice(&identifier.to_be_bytes());
+    bytes[6..8].copy_from_slice(&sequence.to_be_bytes());
+    bytes[8..].copy_from_slice(MARK);
+    if to.is_ipv4() {
+        let sum: u32 = bytes.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let folded = (folded & 0xffff) + (folded >> 16);
+        bytes[2..4].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    }
+    bytes
+}
+
+/// (identifier, sequence) of one of our echo replies. IPv4 raw sockets show the IP header.
+fn reply(own: IpAddr, bytes: &[u8]) -> Option<(u16, u16)> {
+    let start = if own.is_ipv4() { usize::from(bytes.first()? & 15) * 4 } else { 0 };
+    let icmp = bytes.get(start..)?;
+    let wanted = if own.is_ipv4() { 0 } else { 129 };
+    if *icmp.first()? != wanted || icmp.get(8..16)? != MARK {
+        return None;
+    }
+    let word = |at: usize| u16::from_be_bytes([icmp[at], icmp[at + 1]]);
+    Some((word(4), word(6)))
+}
+
+const CONCURRENT: usize = 32;
+const MARK: &[u8; 8] = b"tresse??";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_a_checksum_that_sums_to_ones() {
+        let bytes = request("10.77.0.1".parse().unwrap(), 7, 3);
+        let sum: u32 = bytes.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+    }
+}

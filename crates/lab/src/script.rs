@@ -1,0 +1,185 @@
+//! The text that iproute2 gets: cables, bridges, VLAN memberships, shaping, counters.
+//!
+//! Pure. Rules: kernel-traps K3 (bridge options, ports enslaved before they are up), K13 (shaped by
+//! tbf at both ends), K23 (ifindexes).
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use tresse_fabric::units::Rate;
+
+use crate::blueprint::{Blueprint, End};
+use crate::state::{Directory, Shape};
+
+/// `ip -batch` on the host: every cable, both ends in their namespaces at once.
+#[must_use]
+pub fn cables(blueprint: &Blueprint, directory: &Directory) -> String {
+    let mut text = String::new();
+    for cable in &blueprint.cables {
+        text.push_str("link add ");
+        end(&mut text, &cable.a, directory);
+        text.push_str(" type veth peer ");
+        end(&mut text, &cable.b, directory);
+        text.push('\n');
+    }
+    text
+}
+
+fn end(text: &mut String, end: &End, directory: &Directory) {
+    let End { interface, ifindex, mtu, place, .. } = end;
+    let netns = directory.netns(place);
+    let _ = write!(text, "name {interface} index {ifindex} mtu {mtu} ");
+    if let Some(mac) = end.mac {
+        let _ = write!(text, "address {mac} ");
+    }
+    let _ = write!(text, "numtxqueues 1 numrxqueues 1 netns {netns}");
+}
+
+/// `ip -batch` in a switch: the bridge and its ports. Without VLANs nothing passes yet.
+#[must_use]
+pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> String {
+    let age = fdb_age_seconds.saturating_mul(100);
+    let mut text = format!(
+        "link add name {BRIDGE} type bridge vlan_filtering 1 vlan_default_pvid 0 \
+         mcast_snooping 0 vlan_stats_enabled 1 vlan_stats_per_port 1 stp_state 0 \
+         ageing_time {age}\n"
+    );
+    for (port, _) in blueprint.ends(switch) {
+        let _ = writeln!(text, "link set dev {} master {BRIDGE}", port.interface);
+    }
+    let _ = writeln!(text, "link set dev {BRIDGE} up");
+    for (port, _) in blueprint.ends(switch) {
+        let _ = writeln!(text, "link set dev {} up", port.interface);
+    }
+    text
+}
+
+/// `bridge -batch` in a switch: memberships and static forwarding entries.
+#[must_use]
+pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
+    let mut text = String::new();
+    for (port, _) in blueprint.ends(switch) {
+        for (first, last) in ranges(&port.tagged) {
+            let _ = write!(text, "vlan add dev {} vid {first}", port.interface);
+            let _ = if first == last { writeln!(text) } else { writeln!(text, "-{last}") };
+        }
+        if let Some(vid) = port.untagged {
+            let _ = writeln!(text, "vlan add dev {} vid {vid} pvid untagged", port.interface);
+        }
+    }
+    for switch in blueprint.switches.iter().filter(|s| s.name == switch) {
+        for (mac, vid, port) in &switch.fdb {
+            let _ = writeln!(text, "fdb add {mac} dev {port} vlan {vid} master static");
+        }
+    }
+    text
+}
+
+/// `ip -batch` in a node: its NICs, without any address of their own (K5: nothing speaks yet).
+#[must_use]
+pub fn nics(blueprint: &Blueprint, node: &str, ipv6: bool) -> String {
+    let mut text = String::from("link set dev lo up\n");
+    for (nic, _) in blueprint.ends(node) {
+        if ipv6 {
+            let _ = writeln!(text, "link set dev {} addrgenmode none", nic.interface);
+        }
+        let _ = writeln!(text, "link set dev {} up", nic.interface);
+    }
+    text
+}
+
+/// `tc -batch` in any place: the rate of each cable, and in switches the counters of our
+/// announcements.
+#[must_use]
+pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: bool) -> String {
+    let mut text = String::new();
+    for cable in &blueprint.cables {
+        let rate = match shape {
+            Shape::None => None,
+            Shape::Rate(bps) => Some(bps),
+            Shape::File => Some(cable.rate.0),
+        };
+        for end in [&cable.a, &cable.b].into_iter().filter(|e| e.place == place) {
+            if let Some(bps) = rate {
+                let (burst, limit) = bucket(Rate(bps), end.mtu);
+                let _ = writeln!(
+                    text,
+                    "qdisc add dev {} root tbf rate {bps}bit burst {burst} limit {limit}",
+                    end.interface
+                );
+            }
+        }
+        if announcements && cable.b.place == place || announcements && cable.a.place == place {
+            count_announcements(&mut text, cable, place);
+        }
+    }
+    text
+}
+
+/// Burst and queue of a tbf in octets: the burst holds 2 ms or two frames, the queue 100 ms or 64
+/// frames, like the shallow buffers of a cheap switch at a gigabit scaled to slow links.
+#[must_use]
+pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
+    let frame = u64::from(mtu) + 22;
+    let per_second = rate.0 / 8;
+    let burst = (per_second / 500).max(2 * frame);
+    (burst, burst + (per_second / 10).clamp(64 * frame, 4 << 20))
+}
+
+/// One flower filter per VID on the way out of every port, and on the way in where a node is the
+/// other end. They only count: `action ok` ends the search and passes the frame on.
+fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place: &str) {
+    let ends = [(&cable.a, &cable.b), (&cable.b, &cable.a)];
+    for (port, far) in ends.into_iter().filter(|(e, _)| e.place == place && e.switch) {
+        let dev = &port.interface;
+        let _ = writeln!(text, "qdisc add dev {dev} clsact");
+        for vid in &port.tagged {
+            let mut filter = |direction: &str| {
+                let _ = writeln!(
+                    text,
+                    "filter add dev {dev} {direction} protocol 802.1q pref 1 handle {vid} flower \
+                     vlan_id {vid} vlan_ethtype {ANNOUNCEMENT:#06x} action ok"
+                );
+            };
+            filter("egress");
+            if !far.switch {
+                filter("ingress");
+            }
+        }
+    }
+}
+
+/// Runs of consecutive VIDs.
+fn ranges(vids: &BTreeSet<u16>) -> Vec<(u16, u16)> {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for &vid in vids {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == vid => *last = vid,
+            _ => ranges.push((vid, vid)),
+        }
+    }
+    ranges
+}
+
+/// The bridge of a switch.
+pub const BRIDGE: &str = "br0";
+/// EtherType of announcements (K5).
+const ANNOUNCEMENT: u16 = 0x88b5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_vids_become_one_range() {
+        assert_eq!(ranges(&[100, 101, 102, 104, 200].into()), [(100, 102), (104, 104), (200, 200)]);
+    }
+
+    #[test]
+    fn a_slow_bucket_holds_whole_frames() {
+        let (burst, limit) = bucket(Rate(1_000_000), 1500);
+        assert_eq!(burst, 3044);
+        assert!(limit >= burst + 64 * 1522);
+        assert_eq!(bucket(Rate::GIGABIT, 1500).0, 250_000);
+    }
+}

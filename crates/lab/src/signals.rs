@@ -1,0 +1,44 @@
+//! Ctrl-C, SIGTERM and SIGHUP as a flag that long work looks at between its steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use nix::sys::signal::{SigSet, Signal};
+
+/// The first signal that came, if any.
+#[derive(Debug, Clone, Default)]
+pub struct Signals(Arc<AtomicI32>);
+
+/// A signal asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted by {0}")]
+pub struct Interrupted(pub Signal);
+
+impl Signals {
+    /// Takes the signals from now on. Call while the process has one thread: threads started later
+    /// inherit that they are held back here, programs started later do not.
+    pub fn hold() -> nix::Result<Self> {
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            set.add(signal);
+        }
+        set.thread_block()?;
+        let this = Self::default();
+        let flag = Arc::clone(&this.0);
+        std::thread::spawn(move || {
+            while let Ok(signal) = set.wait() {
+                let _ =
+                    flag.compare_exchange(0, signal as i32, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        });
+        Ok(this)
+    }
+
+    /// An error once a signal has come.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        match Signal::try_from(self.0.load(Ordering::Relaxed)) {
+            Ok(signal) => Err(Interrupted(signal)),
+            Err(_) => Ok(()),
+        }
+    }
+}

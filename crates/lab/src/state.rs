@@ -1,0 +1,261 @@
+//! What a lab leaves on disk: one directory per lab, with a state file that names everything the
+//! lab has made or is about to make, written before it is made. So whatever happens to the maker,
+//! `down` knows what to remove.
+//!
+//! ```text
+//!  /run/tresse-lab/<lab>/state.json      Record
+//!                        lock            held while a lab is being built or taken down
+//!                        cluster.toml    the cluster file
+//!                        baseline.json   counters at the last `counters --reset`
+//!                        <node>/         tressed.toml control state/ log
+//! ```
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use crate::blueprint::Blueprint;
+use crate::fault::Fault;
+
+/// Everything known of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The lab's name.
+    pub name: String,
+    /// How far it is.
+    pub phase: Phase,
+    /// Are there daemons in the nodes?
+    pub daemons: bool,
+    /// The rate that all cables are shaped to, or each cable's own.
+    pub shape: Shape,
+    /// Its parts.
+    pub blueprint: Blueprint,
+    /// What has been made to fail.
+    pub faults: Vec<Fault>,
+}
+
+/// How far a lab is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// `up` is working on it, or died doing so.
+    Building,
+    /// Complete.
+    Up,
+}
+
+/// How cables are shaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// As fast as they go.
+    #[default]
+    None,
+    /// All at this many bits per second.
+    Rate(u64),
+    /// Each at its rate in the cluster file.
+    File,
+}
+
+/// Why there is no such lab, or its directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// No lab of that name.
+    #[error("there is no lab `{name}`: `tresse lab up FILE --name {name}` makes one")]
+    NoLab {
+        /// The name.
+        name: String,
+    },
+    /// No lab at all.
+    #[error("there is no lab: `tresse lab up FILE` makes one")]
+    None,
+    /// Several labs and no name.
+    #[error("there are several labs, choose one with --name: {}", names.join(", "))]
+    Several {
+        /// All of them.
+        names: Vec<String>,
+    },
+    /// Someone else is building it or taking it down.
+    #[error("lab `{name}` is being changed by another process: wait for it or interrupt it")]
+    Busy {
+        /// The name.
+        name: String,
+    },
+    /// The maker died.
+    #[error("lab `{name}` was never finished: `tresse lab down --name {name}` removes it")]
+    Unfinished {
+        /// The name.
+        name: String,
+    },
+    /// A name that cannot be part of a namespace's name.
+    #[error("`{name}` is no name for a lab: use up to 20 letters, digits, `-` and `_`")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// The file system.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Not written by this version.
+    #[error("{}: {source}: written by another version of tresse?", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: serde_json::Error,
+    },
+}
+
+/// One lab's directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// The lab's name.
+    pub name: String,
+    /// The directory.
+    pub path: PathBuf,
+}
+
+impl Directory {
+    /// The directory of a lab, which need not exist.
+    pub fn of(name: &str) -> Result<Self, StateError> {
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 20 || !name.chars().all(good) {
+            return Err(StateError::BadName { name: name.into() });
+        }
+        Ok(Self { name: name.into(), path: root().join(name) })
+    }
+
+    /// All labs, finished or not, by name.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let Ok(entries) = fs::read_dir(root()) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+        let mut all: Vec<_> = names.filter_map(|name| Self::of(&name).ok()).collect();
+        all.retain(|d| d.state_file().exists());
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// The lab of this name, or the only one there is.
+    pub fn find(name: Option<&str>) -> Result<Self, StateError> {
+        if let Some(name) = name {
+            let directory = Self::of(name)?;
+            let known = directory.state_file().exists();
+            return known.then_some(directory).ok_or(StateError::NoLab { name: name.into() });
+        }
+        let mut all = Self::all();
+        match all.len() {
+            0 => Err(StateError::None),
+            1 => Ok(all.remove(0)),
+            _ => Err(StateError::Several { names: all.into_iter().map(|d| d.name).collect() }),
+        }
+    }
+
+    /// Takes the lab's lock; released when dropped, and by the kernel when this process dies.
+    pub fn lock(&self) -> Result<Flock<File>, StateError> {
+        let path = self.path.join("lock");
+        loop {
+            fs::create_dir_all(&self.path).map_err(at(&self.path))?;
+            let file = File::create(&path).map_err(at(&path))?;
+            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
+                |(_, errno)| match errno {
+                    nix::errno::Errno::EWOULDBLOCK => StateError::Busy { name: self.name.clone() },
+                    other => StateError::Io { path: path.clone(), source: other.into() },
+                },
+            )?;
+            // The file may have been removed with its lab between opening and locking it.
+            let held = lock.metadata().map_err(at(&path))?.ino();
+            if fs::metadata(&path).is_ok_and(|m| m.ino() == held) {
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// Writes the record, whole or not at all.
+    pub fn store(&self, record: &Record) -> Result<(), StateError> {
+        self.write("state.json", record)
+    }
+
+    /// Reads the record, in whatever phase.
+    pub fn load(&self) -> Result<Record, StateError> {
+        let path = self.state_file();
+        let bytes = fs::read(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StateError::NoLab { name: self.name.clone() },
+            _ => StateError::Io { path: path.clone(), source },
+        })?;
+        serde_json::from_slice(&bytes).map_err(|source| StateError::Format { path, source })
+    }
+
+    /// Reads the record of a finished lab.
+    pub fn load_up(&self) -> Result<Record, StateError> {
+        let record = self.load()?;
+        if record.phase == Phase::Up {
+            return Ok(record);
+        }
+        // The lock says whether its maker is still at it.
+        self.lock()?;
+        Err(StateError::Unfinished { name: self.name.clone() })
+    }
+
+    /// Writes some value beside the record.
+    pub fn write(&self, file: &str, value: &impl Serialize) -> Result<(), StateError> {
+        let path = self.path.join(file);
+        let new = self.path.join(format!("{file}.new"));
+        let bytes = serde_json::to_vec(value)
+            .map_err(|source| StateError::Format { path: path.clone(), source })?;
+        fs::create_dir_all(&self.path).map_err(at(&self.path))?;
+        fs::write(&new, bytes).map_err(at(&new))?;
+        fs::rename(&new, &path).map_err(at(&path))
+    }
+
+    /// Removes the directory.
+    pub fn remove(&self) -> Result<(), StateError> {
+        // First the file that says what to remove: a rest without it is no lab.
+        let _ = fs::remove_file(self.state_file());
+        match fs::remove_dir_all(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at(&self.path)(e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A node's own directory.
+    #[must_use]
+    pub fn node(&self, node: &str) -> PathBuf {
+        self.path.join(node)
+    }
+
+    /// A node daemon's control socket.
+    #[must_use]
+    pub fn socket(&self, node: &str) -> PathBuf {
+        self.node(node).join("control")
+    }
+
+    /// The name of a place's network namespace.
+    #[must_use]
+    pub fn netns(&self, place: &str) -> String {
+        format!("tresse-{}-{place}", self.name)
+    }
+
+    fn state_file(&self) -> PathBuf {
+        self.path.join("state.json")
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> StateError {
+    let path = path.to_owned();
+    move |source| StateError::Io { path, source }
+}
+
+/// `$TRESSE_LAB_DIR`, else `/run/tresse-lab`.
+fn root() -> PathBuf {
+    std::env::var_os("TRESSE_LAB_DIR").map_or_else(|| "/run/tresse-lab".into(), PathBuf::from)
+}

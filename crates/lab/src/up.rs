@@ -1,0 +1,214 @@
+//! Building a lab: namespaces, cables, switches, nodes, daemons, in that order, and taking all of it
+//! down again when anything fails or a signal comes.
+
+use std::path::PathBuf;
+
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+
+use crate::blueprint::{Blueprint, BlueprintError};
+use crate::daemons::{self, DaemonError};
+use crate::netns::{self, NetnsError};
+use crate::probe::{self, ProbeError};
+use crate::run::{self, RunError};
+use crate::signals::{Interrupted, Signals};
+use crate::state::{Directory, Phase, Record, Shape, StateError};
+use crate::{down, script, slice_script};
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub struct UpOptions {
+    /// The lab's name.
+    pub name: String,
+    /// Rate of the cables.
+    pub shape: Shape,
+    /// The node daemon; `None` sets nodes up by iproute2 instead.
+    pub tressed: Option<PathBuf>,
+    /// Text of the cluster file, for the daemons.
+    pub cluster: String,
+    /// Text of the lock beside it.
+    pub lock: Option<String>,
+    /// Seconds between a daemon's announcements; `None` for its own choice.
+    pub announce_seconds: Option<u32>,
+}
+
+/// Why there is no lab now. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum UpError {
+    /// Not as root.
+    #[error("a lab needs root for its namespaces: use sudo, or --vm")]
+    NotRoot,
+    /// It is there already.
+    #[error("lab `{name}` is up already: `tresse lab down --name {name}` first, or another --name")]
+    Exists {
+        /// Its name.
+        name: String,
+    },
+    /// The kernel.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The plan.
+    #[error(transparent)]
+    Blueprint(#[from] BlueprintError),
+    /// The lab's directory.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A namespace.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
+    /// iproute2.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The daemons.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    /// Ctrl-C.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// Builds the lab of a plan, telling `progress` each step. All or nothing.
+///
+/// # Errors
+/// [`UpError`]; everything made until then has been removed.
+pub fn up(
+    plan: &Plan,
+    options: &UpOptions,
+    signals: &Signals,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Record, UpError> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(UpError::NotRoot);
+    }
+    let directory = Directory::of(&options.name)?;
+    let blueprint = Blueprint::of(plan, options.tressed.is_none())?;
+    probe::probe(blueprint.needs_vlans(), options.shape)?;
+    let mut lock = directory.lock()?;
+    match directory.load() {
+        Ok(record) if record.phase == Phase::Up => {
+            return Err(UpError::Exists { name: options.name.clone() });
+        }
+        // We hold the lock, so whoever began this is dead.
+        Ok(record) => {
+            progress("removing what an interrupted `lab up` left");
+            down::clear(&directory, &record);
+            lock = directory.lock()?;
+        }
+        Err(StateError::NoLab { .. }) => {}
+        Err(other) => return Err(other.into()),
+    }
+    let mut record = Record {
+        name: options.name.clone(),
+        phase: Phase::Building,
+        daemons: options.tressed.is_some(),
+        shape: options.shape,
+        blueprint,
+        faults: Vec::new(),
+    };
+    directory.store(&record)?;
+    let guard = Unfinished { directory: &directory, record: record.clone(), armed: true };
+    build(plan, &directory, &record, options, signals, progress)?;
+    record.phase = Phase::Up;
+    directory.store(&record)?;
+    guard.done();
+    drop(lock);
+    Ok(record)
+}
+
+/// Takes down what was begun, unless it was finished: on errors and on panics.
+struct Unfinished<'a> {
+    directory: &'a Directory,
+    record: Record,
+    armed: bool,
+}
+
+impl Unfinished<'_> {
+    fn done(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            for fault in down::clear(self.directory, &self.record) {
+                tracing::error!(%fault, "cleaning up");
+            }
+        }
+    }
+}
+
+fn build(
+    plan: &Plan,
+    directory: &Directory,
+    record: &Record,
+    options: &UpOptions,
+    signals: &Signals,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), UpError> {
+    let blueprint = &record.blueprint;
+    let places: Vec<&str> = blueprint.places().collect();
+    progress(&format!("making {} namespaces", places.len()));
+    netns::prepare()?;
+    for place in &places {
+        signals.check()?;
+        let is_switch = blueprint.is_switch(place);
+        netns::create(&directory.netns(place), || quiet(is_switch))?;
+    }
+    progress(&format!("laying {} cables", blueprint.cables.len()));
+    run::batch(None, "ip", &script::cables(blueprint, directory))?;
+    signals.check()?;
+    progress(&format!("setting up {} switches", blueprint.switches.len()));
+    let announcements = record.daemons && probe::counts_announcements();
+    each(&blueprint.switches, signals, |switch| {
+        let netns = directory.netns(&switch.name);
+        let age = switch.fdb_age_seconds;
+        let tc = script::shaping(blueprint, &switch.name, record.shape, announcements);
+        run::batch(Some(&netns), "ip", &script::bridge(blueprint, &switch.name, age))?;
+        run::batch(Some(&netns), "tc", &tc)?;
+        run::batch(Some(&netns), "bridge", &script::vlans(blueprint, &switch.name))
+    })?;
+    progress(&format!("setting up {} nodes", blueprint.nodes.len()));
+    let ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
+    let numbered: Vec<_> = blueprint.nodes.iter().enumerate().collect();
+    each(&numbered, signals, |(index, node)| {
+        let netns = directory.netns(&node.name);
+        let tc = script::shaping(blueprint, &node.name, record.shape, false);
+        run::batch(Some(&netns), "ip", &script::nics(blueprint, &node.name, ipv6))?;
+        run::batch(Some(&netns), "tc", &tc)?;
+        if record.daemons {
+            return Ok(());
+        }
+        slice_script::install(&netns, &plan.slice(NodeId::from(*index)).wanted)
+    })?;
+    if let Some(tressed) = &options.tressed {
+        progress(&format!("starting {} daemons", blueprint.nodes.len()));
+        daemons::start(directory, record, tressed, options, signals)?;
+        progress("waiting for every node to be in sync");
+        daemons::wait(directory, record, signals)?;
+    }
+    Ok(())
+}
+
+fn each<I: Sync>(
+    items: &[I],
+    signals: &Signals,
+    work: impl Fn(&I) -> Result<(), RunError> + Sync,
+) -> Result<(), UpError> {
+    let results = run::parallel(items, run::workers(), |item| {
+        signals.check()?;
+        Ok(work(item)?)
+    });
+    results.into_iter().collect()
+}
+
+/// Inside a new namespace, before any interface exists: no IPv6 in switches (K3).
+fn quiet(switch: bool) {
+    if switch {
+        for scope in ["all", "default"] {
+            let file = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
+            // Absent where the kernel has no IPv6, which is as quiet.
+            let _ = std::fs::write(file, "1");
+        }
+    }
+}
