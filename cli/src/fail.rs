@@ -21,7 +21,6 @@ pub enum Code {
     #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
     Partly = 5,
     /// The caller may not do this.
-    #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
     NotPermitted = 6,
 }
 

@@ -6,6 +6,7 @@ mod check;
 mod fail;
 mod fmt;
 mod input;
+mod lab;
 mod output;
 mod paths;
 mod plan;
@@ -38,6 +39,8 @@ enum Verb {
     Schema(schema::Schema),
     /// Rewrite a cluster file in the usual order and spacing.
     Fmt(fmt::Fmt),
+    /// Build and use a cluster on one machine.
+    Lab(lab::Lab),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Check(verb) => verb.run(json),
         Verb::Schema(verb) => verb.run(),
         Verb::Fmt(verb) => verb.run(),
+        Verb::Lab(verb) => verb.run(json),
     };
     fail::finish(result)
 }

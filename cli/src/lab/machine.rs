@@ -1,0 +1,113 @@
+//! The same verb in the virtual machine: same arguments, same output, same exit code.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use tresse_lab::state::Directory;
+use tresse_lab::vm::{ExecRequest, Input, Options, Vm};
+
+use super::{Lab, LabVerb};
+use crate::fail::{Code, Failure};
+
+/// The machine to use; `None` to run in this kernel.
+pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
+    if std::env::var_os(INSIDE).is_some() {
+        return Ok(None);
+    }
+    let options = Options { accel: lab.accel, ..Options::default() };
+    if lab.vm {
+        if !matches!(lab.verb, LabVerb::Up(_)) {
+            let none = || Failure::new(Code::Usage, "no virtual machine is running");
+            return Vm::find(&options).ok_or_else(none).map(Some);
+        }
+        let terminal = io::stderr().is_terminal();
+        let mut progress = |step: &str| {
+            if terminal {
+                eprintln!("{step}");
+            }
+        };
+        let started = Vm::start(&options, &mut progress);
+        return started.map(Some).map_err(|e| Failure::new(Code::Fault, e));
+    }
+    let native = match &lab.verb {
+        LabVerb::Up(_) => true,
+        LabVerb::Status => !Directory::all().is_empty(),
+        _ => Directory::find(lab.name.as_deref()).is_ok(),
+    };
+    Ok(if native { None } else { Vm::find(&options) })
+}
+
+/// Runs this process's own command line there.
+pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
+    let fault = |e: tresse_lab::vm::RequestError| Failure::new(Code::Fault, e);
+    let own = std::env::current_exe()?;
+    let mut argv = vec![vm.install(&own).map_err(fault)?];
+    // What follows `--` belongs to the program that `exec` runs.
+    let mut options = true;
+    for argument in std::env::args().skip(1) {
+        options &= argument != "--";
+        if !(options && argument == "--vm") {
+            argv.push(argument);
+        }
+    }
+    if let LabVerb::Up(up) = &lab.verb {
+        let daemon = up.daemon()?;
+        for path in [Some(up.cluster.file.clone()), Some(up.cluster.lock_path())] {
+            let Some(path) = path.filter(|p| p.is_file()) else { continue };
+            let there = format!("{DIRECTORY}/{}", file_name(&path));
+            vm.put(&there, 0o644, &std::fs::read(&path)?).map_err(fault)?;
+            replace(&mut argv, &path, &file_name(&path));
+        }
+        if let Some(path) = daemon {
+            let there = vm.install(&path).map_err(fault)?;
+            if let Some(given) = &up.tressed {
+                replace(&mut argv, given, &there);
+            } else {
+                argv.extend(["--tressed".into(), there]);
+            }
+        }
+    }
+    vm.put(&format!("{DIRECTORY}/.keep"), 0o644, b"").map_err(fault)?;
+    let stdin = if matches!(lab.verb, LabVerb::Exec(_)) { Input::Inherit } else { Input::Null };
+    let request = ExecRequest {
+        argv,
+        env: vec![(INSIDE.into(), "1".into())],
+        cwd: Some(DIRECTORY.into()),
+        stdin,
+        forward_signals: true,
+        ..ExecRequest::default()
+    };
+    let code = vm.exec(&request, &mut io::stdout(), &mut io::stderr()).map_err(fault)?;
+    if matches!(lab.verb, LabVerb::Down(_)) && code == 0 && empty(vm) {
+        vm.stop().map_err(|e| Failure::new(Code::Fault, e))?;
+    }
+    std::process::exit(code);
+}
+
+/// Is no lab left in the machine?
+fn empty(vm: &Vm) -> bool {
+    let list = ExecRequest::new(["sh", "-c", "ls -A /run/tresse-lab 2>/dev/null"]);
+    vm.output(&list).is_ok_and(|(_, out, _)| out.is_empty())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// An argument that names this file, alone or after `--option=`.
+fn replace(argv: &mut [String], path: &Path, with: &str) {
+    let text = path.to_string_lossy();
+    for argument in argv.iter_mut().skip(1) {
+        if *argument == text {
+            *argument = with.into();
+        } else if let Some((option, value)) = argument.split_once('=')
+            && value == text
+        {
+            *argument = format!("{option}={with}");
+        }
+    }
+}
+
+/// Set inside the machine.
+const INSIDE: &str = "TRESSE_LAB_INSIDE";
+const DIRECTORY: &str = "/root/lab";

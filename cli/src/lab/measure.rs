@@ -1,0 +1,231 @@
+//! `tresse lab ping`, `counters` and `load`.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use tresse_fabric::units::Rate;
+use tresse_lab::counters::{self, Counter};
+use tresse_lab::load::{self, LoadOptions, LoadReport, Trial};
+use tresse_lab::ping::{self, PingOptions};
+use tresse_lab::signals::Signals;
+use tresse_lab::state::Shape;
+
+use super::Found;
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Ask all ordered pairs of nodes.
+#[derive(Debug, Args)]
+pub struct Ping {
+    /// Echo requests per pair.
+    #[arg(long, short = 'c', default_value_t = 1)]
+    count: u32,
+    /// Seconds to wait for an answer.
+    #[arg(long, short = 'W', default_value_t = 1.0)]
+    wait: f64,
+    /// Use our own prober instead of `ping`.
+    #[arg(long)]
+    fast: bool,
+    /// Only from this node.
+    #[arg(long)]
+    from: Option<String>,
+    /// Only to this node.
+    #[arg(long)]
+    to: Option<String>,
+    /// Ask the IPv6 addresses.
+    #[arg(long, short = '6')]
+    ipv6: bool,
+}
+
+impl Ping {
+    pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
+        let options = PingOptions {
+            count: self.count,
+            wait: seconds(self.wait)?,
+            fast: self.fast,
+            from: self.from.clone(),
+            to: self.to.clone(),
+            ipv6: self.ipv6,
+        };
+        let report =
+            ping::ping(&found.directory, &found.record, &options).map_err(|e| match e {
+                ping::PingError::NoNode { .. } | ping::PingError::NoAddress { .. } => {
+                    Failure::new(Code::Usage, e)
+                }
+                other => Failure::new(Code::Fault, other),
+            })?;
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &report)?;
+        } else {
+            writeln!(out, "{} of {} pairs answer", report.ok, report.pairs)?;
+            for (from, to) in &report.failed {
+                writeln!(out, "{from} -> {to}: no answer")?;
+            }
+        }
+        out.flush()?;
+        Ok(if report.failed.is_empty() { Code::Fine } else { Code::Fault })
+    }
+}
+
+/// Frames per directed link and VLAN.
+#[derive(Debug, Args)]
+pub struct Counters {
+    /// Count from zero again.
+    #[arg(long)]
+    reset: bool,
+}
+
+#[derive(Serialize)]
+struct CounterLine<'a> {
+    format: u32,
+    #[serde(flatten)]
+    counter: &'a Counter,
+}
+
+impl Counters {
+    pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
+        let fault = |e: counters::CounterError| Failure::new(Code::Fault, e);
+        if self.reset {
+            counters::reset(&found.directory, &found.record).map_err(fault)?;
+            return Ok(Code::Fine);
+        }
+        let all = counters::counters(&found.directory, &found.record).map_err(fault)?;
+        let mut out = output::stdout();
+        if json {
+            for counter in &all {
+                output::json_line(&mut out, &CounterLine { format: 1, counter })?;
+            }
+        } else {
+            let mut table = output::table(["FROM", "TO", "VLAN", "FRAMES", "BYTES", "CONTROL"]);
+            for c in all.iter().filter(|c| c.frames + c.control_frames > 0) {
+                table.add_row([
+                    c.from.clone(),
+                    c.to.clone(),
+                    c.vlan.to_string(),
+                    c.frames.to_string(),
+                    c.bytes.to_string(),
+                    c.control_frames.to_string(),
+                ]);
+            }
+            writeln!(out, "{}", table.trim_fmt())?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+/// Uniform all-to-all traffic, and what arrives of it.
+#[derive(Debug, Args)]
+pub struct Load {
+    /// Seconds of one trial.
+    #[arg(long, short = 't', default_value_t = 4.0)]
+    seconds: f64,
+    /// Link rate that the figures are units of; default: what the lab is shaped to.
+    #[arg(long)]
+    rate: Option<Rate>,
+    /// IP packet size in octets.
+    #[arg(long, default_value_t = 1500)]
+    packet: usize,
+    /// What to measure.
+    #[arg(long, value_enum, default_value_t = Mode::Both)]
+    mode: Mode,
+    /// Steps of the search.
+    #[arg(long, default_value_t = 6)]
+    steps: u32,
+    /// Share that may be lost of traffic that counts as delivered.
+    #[arg(long, default_value_t = 0.02)]
+    loss: f64,
+    /// Seed of the traffic's order.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What `lab load` measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// The highest equal rate of all pairs that arrives.
+    Fair,
+    /// What arrives when every node sends all it can.
+    Saturated,
+    /// Both, one after the other.
+    Both,
+}
+
+impl Load {
+    pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
+        let (directory, record) = (&found.directory, &found.record);
+        let rate_bps = match (self.rate, record.shape) {
+            (Some(rate), _) => rate.0,
+            (None, Shape::Rate(bps)) => bps,
+            (None, _) => {
+                let words = "this lab is not shaped to one rate: name the links' rate with --rate";
+                return Err(Failure::new(Code::Usage, words));
+            }
+        };
+        let options = LoadOptions {
+            rate_bps,
+            duration: seconds(self.seconds)?,
+            packet_bytes: self.packet,
+            seed: self.seed,
+            loss_limit: self.loss,
+            steps: self.steps,
+        };
+        let fault = |e: load::LoadError| Failure::new(Code::Fault, e);
+        let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
+        let terminal = std::io::stderr().is_terminal();
+        let mut show = |trial: &Trial| {
+            if terminal {
+                let percent = 100.0 * trial.loss;
+                eprintln!("offered {:.3}, {percent:.1} % lost", trial.offered);
+            }
+        };
+        let mut report = LoadReport {
+            format: 1,
+            nodes: record.blueprint.nodes.len(),
+            rate_bps,
+            packet_bytes: self.packet,
+            saturated: None,
+            fair: None,
+            trials: Vec::new(),
+        };
+        if self.mode != Mode::Fair {
+            let trial = load::saturated(directory, record, &options, &signals).map_err(fault)?;
+            report.saturated = Some(trial);
+        }
+        if self.mode != Mode::Saturated {
+            (report.fair, report.trials) =
+                load::fair(directory, record, &options, &signals, &mut show).map_err(fault)?;
+        }
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &report)?;
+        } else {
+            if let Some(trial) = &report.fair {
+                let (share, percent) = (trial.accepted, 100.0 * trial.loss);
+                writeln!(
+                    out,
+                    "all pairs alike: {share:.3} of the link rate per node, {percent:.1} % lost"
+                )?;
+            }
+            if let Some(trial) = &report.saturated {
+                let (share, offered) = (trial.accepted, trial.offered);
+                writeln!(
+                    out,
+                    "saturated: {share:.3} of the link rate per node accepted of {offered:.3}"
+                )?;
+            }
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+fn seconds(value: f64) -> Result<Duration, Failure> {
+    Duration::try_from_secs_f64(value)
+        .ok()
+        .filter(|d| !d.is_zero())
+        .ok_or_else(|| Failure::new(Code::Usage, format!("{value} s is no time to wait")))
+}

@@ -1,0 +1,108 @@
+//! `tresse lab up`.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+use tresse_fabric::units::Rate;
+use tresse_lab::signals::Signals;
+use tresse_lab::state::Shape;
+use tresse_lab::up::{self, UpError, UpOptions};
+
+use crate::fail::{Code, Failure};
+use crate::input::{self, ClusterArgs};
+
+/// Build the cluster of a file.
+#[derive(Debug, Args)]
+pub struct Up {
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Shape every cable to this rate, such as 100M.
+    #[arg(long, conflicts_with = "shape")]
+    rate: Option<Rate>,
+    /// Shape every cable to its rate in the cluster file.
+    #[arg(long)]
+    shape: bool,
+    /// Set the nodes up by iproute2 commands, without daemons.
+    #[arg(long)]
+    pub no_daemon: bool,
+    /// The daemon; default: `tressed` beside this program.
+    #[arg(long)]
+    pub tressed: Option<PathBuf>,
+    /// Seconds between announcements of the daemons.
+    #[arg(long)]
+    announce_seconds: Option<u32>,
+}
+
+impl Up {
+    /// Builds the lab in this kernel.
+    pub fn run(&self, name: Option<&str>, json: bool) -> Result<Code, Failure> {
+        let plan = self.cluster.plan()?;
+        let options = UpOptions {
+            name: name.map_or_else(|| lab_name(&plan.cluster().name), Into::into),
+            shape: match self.rate {
+                Some(rate) => Shape::Rate(rate.0),
+                None if self.shape => Shape::File,
+                None => Shape::None,
+            },
+            tressed: self.daemon()?,
+            cluster: input::read_text(&self.cluster.file)?,
+            lock: std::fs::read_to_string(self.cluster.lock_path()).ok(),
+            announce_seconds: self.announce_seconds,
+        };
+        let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
+        let terminal = std::io::stderr().is_terminal();
+        let mut progress = |step: &str| {
+            if terminal {
+                eprintln!("{step}");
+            }
+        };
+        let record = up::up(&plan, &options, &signals, &mut progress).map_err(failed)?;
+        if json {
+            crate::lab::status(true)?;
+        } else {
+            let blueprint = &record.blueprint;
+            println!(
+                "lab {} is up: {} nodes, {} switches, {} cables, generation {}",
+                record.name,
+                blueprint.nodes.len(),
+                blueprint.switches.len(),
+                blueprint.cables.len(),
+                blueprint.generation
+            );
+        }
+        Ok(Code::Fine)
+    }
+
+    /// The daemon's program on this machine; `None` without daemons.
+    pub fn daemon(&self) -> Result<Option<PathBuf>, Failure> {
+        if self.no_daemon {
+            return Ok(None);
+        }
+        let path = match &self.tressed {
+            Some(path) => path.clone(),
+            None => std::env::current_exe()?.with_file_name("tressed"),
+        };
+        if path.is_file() {
+            return Ok(Some(path));
+        }
+        let words =
+            format!("no daemon at {}: name it with --tressed, or use --no-daemon", path.display());
+        Err(Failure::new(Code::Usage, words))
+    }
+}
+
+/// A fabric's name as a lab's.
+pub fn lab_name(fabric: &str) -> String {
+    let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    fabric.chars().map(good).take(20).collect()
+}
+
+fn failed(error: UpError) -> Failure {
+    let code = match &error {
+        UpError::NotRoot => Code::NotPermitted,
+        UpError::Exists { .. } | UpError::Probe(_) => Code::Usage,
+        _ => Code::Fault,
+    };
+    Failure::new(code, error)
+}
