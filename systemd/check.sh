@@ -1,0 +1,81 @@
+#!/bin/sh
+# Judges what this directory holds by systemd's own programs. Changes nothing on the host.
+#
+#   systemd/check.sh [TRESSED]     TRESSED: the binary the unit is verified with, else a stand-in
+#
+# Exit 0 all right; 1 something is wrong; 77 systemd's programs are missing (tests: ignored, with
+# this reason; CI: a failure).
+set -eu
+cd "$(dirname "$0")"
+
+# Ten times the exposure that `systemd-analyze security` may report for tressed.service.
+LIMIT=20
+failed=0
+
+for program in systemd-analyze systemd-sysusers systemd-tmpfiles; do
+    command -v "$program" >/dev/null || {
+        echo "$program is missing: apt-get install systemd" >&2
+        exit 77
+    }
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+
+bad() {
+    echo "FAILED $*" >&2
+    failed=1
+}
+
+# verify wants the program of ExecStart to exist; the rest of the unit is as shipped.
+program=${1:-$(command -v true)}
+sed "s,^ExecStart=[^ ]*,ExecStart=$program," tressed.service >"$work/tressed.service"
+said=$(systemd-analyze verify --man=no "$work/tressed.service" 2>&1) || bad "systemd-analyze verify"
+[ -z "$said" ] || bad "systemd-analyze verify: $said"
+
+if systemd-analyze security --offline=true --threshold="$LIMIT" tressed.service \
+    >"$work/security" 2>&1; then
+    tail -n 1 "$work/security"
+else
+    cat "$work/security" >&2
+    bad "systemd-analyze security: exposure above $LIMIT tenths"
+fi
+
+for absent in ProtectKernelTunables=yes ProcSubset=pid PrivateNetwork=yes PrivateUsers=yes; do
+    ! grep -q "^$absent" tressed.service || bad "$absent keeps tressed from its work (K23)"
+done
+for wanted in AmbientCapabilities CapabilityBoundingSet; do
+    grep -qx "$wanted=CAP_NET_ADMIN CAP_NET_RAW" tressed.service || bad "$wanted"
+done
+
+root=$work/root
+mkdir -p "$root/etc"
+printf 'root:x:0:0:root:/root:/bin/sh\n' >"$root/etc/passwd"
+printf 'root:x:0:\n' >"$root/etc/group"
+systemd-sysusers --root="$root" - <sysusers.conf >"$work/said" 2>&1 || bad "systemd-sysusers"
+grep -q '^tresse:.*:/var/lib/tresse:/usr/sbin/nologin$' "$root/etc/passwd" ||
+    bad "systemd-sysusers made no user tresse: $(cat "$work/said")"
+grep -q '^tresse:' "$root/etc/group" || bad "systemd-sysusers made no group tresse"
+
+if [ "$(id -u)" = 0 ]; then
+    systemd-tmpfiles --root="$root" --create "$PWD/tmpfiles.conf" >"$work/said" 2>&1 ||
+        bad "systemd-tmpfiles: $(cat "$work/said")"
+    ids=$(sed -n 's/^tresse:x:\([0-9]*\):\([0-9]*\):.*/\1:\2/p' "$root/etc/passwd")
+    while read -r path want; do
+        got=$(stat -c '%a %u:%g' "$root$path" 2>/dev/null || echo absent)
+        [ "$got" = "$want" ] || bad "systemd-tmpfiles: $path is $got, not $want"
+    done <<LIST
+/etc/tresse 755 0:0
+/run/tresse 755 $ids
+/var/lib/tresse 750 $ids
+LIST
+else
+    echo "systemd-tmpfiles not tried: it makes directories of other users, which needs root" >&2
+fi
+
+if command -v udevadm >/dev/null && udevadm verify --help >/dev/null 2>&1; then
+    udevadm verify "$PWD/udev.rules" >"$work/said" 2>&1 || bad "udevadm verify: $(cat "$work/said")"
+fi
+
+[ "$failed" = 0 ] && echo "units: fine"
+exit "$failed"
