@@ -1,8 +1,9 @@
 //! Linux bridge with VLAN filtering: a shell script over iproute2's `ip` and `bridge`
 //! (ip-link(8), bridge(8)). The lab's switches are configured by it.
 
+use super::preamble::Preamble;
 use super::spell::{others, run, runs};
-use super::{ExportFile, PortRole, SwitchConfig};
+use super::{ExportFile, SwitchConfig};
 use crate::id::Vid;
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
@@ -93,29 +94,18 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
 
 fn header(config: &SwitchConfig, name: &str, out: &mut String) {
     line!(out, "#!/bin/sh");
-    line!(out, "# {name}: switch {} of fabric {}", config.name, config.fabric);
-    line!(out, "# Generation {}, written by `tresse export bridge`.", config.generation);
-    line!(out, "#");
-    line!(
-        out,
-        "# Port 1 = swp1, port 2 = swp2, ..., bridge br0. Others: port=eth bridge=br1 sh {name}"
-    );
-    line!(out, "# Running it again changes nothing. Plug in cables that close a loop after it.");
-    for note in &config.notes {
-        line!(out, "# Note: {note}");
+    let ports =
+        format!("Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh {name}");
+    Preamble {
+        mark: "#",
+        file: name,
+        format: "bridge",
+        ports: &ports,
+        advice: &[
+            "Pre-flight: no loop detection, storm control (tc) or port isolation on these ports,",
+            "`learning` and `flood` on (the default); EEE off: ethtool --set-eee PORT eee off.",
+        ],
     }
-    line!(
-        out,
-        "# Pre-flight: no loop detection daemon, storm control or `bridge link ... isolated`,"
-    );
-    line!(out, "# `learning off`, `flood off` on these ports; EEE off (ethtool --set-eee).");
-    for port in &config.ports {
-        let role = match port.role {
-            PortRole::Node => "node",
-            PortRole::Trunk => "trunk",
-            PortRole::Pruned => "pruned",
-        };
-        line!(out, "# port {}: {role}, {}", port.port, port.peer);
-    }
+    .write(config, out);
     line!(out);
 }

@@ -15,7 +15,18 @@ macro_rules! line {
 }
 
 mod bridge;
+mod containerlab;
+mod dot;
+mod eos;
+mod hosts;
+mod ios;
 mod iproute2;
+mod junos;
+mod networkd;
+mod openvswitch;
+mod preamble;
+mod routeros;
+mod sonic;
 mod spell;
 mod switch;
 #[cfg(test)]
@@ -25,7 +36,7 @@ use std::str::FromStr;
 
 use rayon::prelude::*;
 
-use crate::id::NodeId;
+use crate::id::{NodeId, TreeId, Vid};
 use crate::plan::Plan;
 
 pub use switch::{
@@ -37,8 +48,32 @@ pub use switch::{
 pub enum Format {
     /// Switch: Linux bridge with VLAN filtering, a shell script over `ip` and `bridge`.
     Bridge,
+    /// Switch: Open vSwitch, a shell script over `ovs-vsctl`.
+    OpenVswitch,
+    /// Switch: SONiC, a part of `config_db.json`.
+    Sonic,
+    /// Switch: Cisco IOS and IOS XE.
+    Ios,
+    /// Switch: Arista EOS.
+    Eos,
+    /// Switch: Juniper Junos with Enhanced Layer 2 Software.
+    Junos,
+    /// Switch: MikroTik RouterOS 7.
+    RouterOs,
     /// Node: VLAN interfaces, addresses, neighbours, routes, a shell script over `ip`.
     Iproute2,
+    /// Node: the same as systemd-networkd units.
+    Networkd,
+    /// Fabric: `/etc/hosts`.
+    Hosts,
+    /// Fabric: an MPI hostfile.
+    Hostfile,
+    /// Fabric: Slurm's `topology.conf`.
+    Slurm,
+    /// Fabric: a Graphviz drawing; an object is a VID or a tree's name to bring out.
+    Dot,
+    /// Fabric: a containerlab topology.
+    Containerlab,
 }
 
 /// Kinds of object that a format speaks of.
@@ -46,12 +81,13 @@ pub enum Format {
 enum Subject {
     Switch,
     Node,
+    Fabric,
 }
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportFile {
-    /// File name, without a directory.
+    /// File name; networkd's are below a directory named after the node.
     pub name: String,
     /// Its content.
     pub text: String,
@@ -90,12 +126,40 @@ pub enum ExportError {
         /// The name given.
         name: String,
     },
+    /// The format describes the fabric as a whole.
+    #[error("`{format}` describes the whole fabric and takes no object: leave `{name}` out")]
+    NoObject {
+        /// The format.
+        format: &'static str,
+        /// The name given.
+        name: String,
+    },
+    /// Paths with transit nodes in a format without label stacks.
+    #[error("`{format}` knows no label stacks and node `{node}` needs them: use iproute2")]
+    Labels {
+        /// The format.
+        format: &'static str,
+        /// The node.
+        node: String,
+    },
 }
 
 /// Every format with its names; the first is the one to show.
 const FORMATS: &[(Format, Subject, &[&str])] = &[
     (Format::Bridge, Subject::Switch, &["bridge", "linux"]),
+    (Format::OpenVswitch, Subject::Switch, &["openvswitch", "ovs"]),
+    (Format::Sonic, Subject::Switch, &["sonic"]),
+    (Format::Ios, Subject::Switch, &["ios", "cisco"]),
+    (Format::Eos, Subject::Switch, &["eos", "arista"]),
+    (Format::Junos, Subject::Switch, &["junos", "juniper"]),
+    (Format::RouterOs, Subject::Switch, &["routeros", "mikrotik"]),
     (Format::Iproute2, Subject::Node, &["iproute2", "node"]),
+    (Format::Networkd, Subject::Node, &["networkd"]),
+    (Format::Hosts, Subject::Fabric, &["hosts"]),
+    (Format::Hostfile, Subject::Fabric, &["hostfile", "mpi"]),
+    (Format::Slurm, Subject::Fabric, &["slurm", "topology.conf"]),
+    (Format::Dot, Subject::Fabric, &["dot", "graphviz"]),
+    (Format::Containerlab, Subject::Fabric, &["containerlab", "clab"]),
 ];
 
 impl Format {
@@ -134,7 +198,7 @@ impl FromStr for Format {
 /// Writes `what` for every switch or node, or for the one named `object`. Files are in index order.
 ///
 /// # Errors
-/// [`ExportError::UnknownObject`] where `object` names nothing of the format's kind.
+/// [`ExportError`] where `object` names nothing of the format's kind or the format cannot say it.
 pub fn render(
     plan: &Plan,
     what: Format,
@@ -162,22 +226,57 @@ pub fn render(
                 }
                 None => (0..cluster.nodes.len()).map(NodeId::from).collect(),
             };
-            let files: Vec<_> = nodes.into_par_iter().map(|id| of_node(plan, what, id)).collect();
+            let files: Vec<_> = nodes
+                .into_par_iter()
+                .map(|id| {
+                    let slice = plan.slice(id);
+                    match what {
+                        Format::Networkd => networkd::render(plan, &slice),
+                        _ => Ok(iproute2::render(plan, &slice)),
+                    }
+                })
+                .collect::<Result<_, _>>()?;
             Ok(files.into_iter().flatten().collect())
+        }
+        Subject::Fabric => {
+            let options = Options { static_fdb: false, ..options };
+            match (what, object) {
+                (Format::Dot, None) => Ok(dot::render(plan, &switch::configs(plan, options), None)),
+                (Format::Dot, Some(name)) => {
+                    let vid = vlan_named(plan, name).ok_or_else(|| unknown("VLAN", name))?;
+                    Ok(dot::render(plan, &switch::configs(plan, options), Some(vid)))
+                }
+                (_, Some(name)) => {
+                    Err(ExportError::NoObject { format: what.name(), name: name.into() })
+                }
+                (Format::Hosts, None) => Ok(hosts::hosts(plan)),
+                (Format::Hostfile, None) => Ok(hosts::hostfile(plan)),
+                (Format::Slurm, None) => Ok(hosts::slurm(plan)),
+                (_, None) => Ok(containerlab::render(plan)),
+            }
         }
     }
 }
 
 fn of_switch(what: Format, config: &SwitchConfig) -> Vec<ExportFile> {
     match what {
-        Format::Bridge => bridge::render(config),
-        _ => unreachable!("a format of nodes or fabrics"),
+        Format::OpenVswitch => openvswitch::render(config),
+        Format::Sonic => sonic::render(config),
+        Format::Ios => ios::render(config),
+        Format::Eos => eos::render(config),
+        Format::Junos => junos::render(config),
+        Format::RouterOs => routeros::render(config),
+        _ => bridge::render(config),
     }
 }
 
-fn of_node(plan: &Plan, what: Format, id: NodeId) -> Vec<ExportFile> {
-    match what {
-        Format::Iproute2 => iproute2::render(plan, &plan.slice(id)),
-        _ => unreachable!("a format of switches or fabrics"),
-    }
+/// A VLAN by VID or by its tree's name.
+fn vlan_named(plan: &Plan, name: &str) -> Option<Vid> {
+    let by_name = plan.specs().iter().position(|s| s.name == name);
+    let by_vid = || {
+        let vid = Vid(name.parse().ok()?);
+        let known = plan.tree_of(vid).is_some() || plan.cluster().vlans.base == Some(vid.0);
+        known.then_some(vid)
+    };
+    by_name.map(|at| plan.vid(TreeId::from(at))).or_else(by_vid)
 }

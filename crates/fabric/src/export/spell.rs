@@ -71,7 +71,6 @@ pub(super) fn vlan_name(vid: Vid, name: &str, most: usize) -> String {
 }
 
 /// Cisco's spelling of a MAC address: `0254.0000.0001`.
-#[cfg(test)]
 pub(super) fn dotted(mac: Mac) -> String {
     let [a, b, c, d, e, f] = mac.0;
     format!("{a:02x}{b:02x}.{c:02x}{d:02x}.{e:02x}{f:02x}")

@@ -48,6 +48,7 @@ fn every_format_of_the_torus_and_the_mesh_is_as_read() {
             let object = match format.entry().1 {
                 Subject::Switch => Some(plan.cluster().switches[1].name.clone()),
                 Subject::Node => Some(plan.cluster().nodes[1].name.clone()),
+                Subject::Fabric => None,
             };
             for file in render(&plan, format, object.as_deref(), options).unwrap() {
                 golden(directory, &file);
@@ -149,6 +150,7 @@ fn forwarding_entries_lead_every_planned_frame_home() {
 fn k3_spanning_tree_goes_off_last_and_the_default_vlan_first() {
     let scripts = render(&torus(), Format::Bridge, None, Options::default()).unwrap();
     for script in scripts {
+        assert!(!script.text.contains("$port1"), "the shell reads the variable port1");
         let at = |text: &str| script.text.find(text).unwrap();
         assert!(at("vlan del dev ${port}1 vid 1-") < at("vlan add"));
         assert!(at("vlan add") < at("fdb replace"));
@@ -178,4 +180,62 @@ fn formats_have_names_and_errors_list_them() {
     assert!(error.contains("`visio`") && error.contains("bridge, "), "{error}");
     let error = render(&torus(), Format::Bridge, Some("s99"), Options::default()).unwrap_err();
     assert_eq!(error.to_string(), "the plan has no switch `s99`");
+}
+
+/// (text that ends the spanning tree, in whose block nothing but it may stand) per dialect.
+#[test]
+fn k3_holds_in_every_dialect() {
+    for (format, off, vlan) in [
+        (Format::Ios, "no spanning-tree vlan 100-107", "allowed vlan 100-10"),
+        (Format::Eos, "no spanning-tree vlan-id 100-107", "allowed vlan 100-10"),
+        (Format::Junos, "set protocols rstp", "set vlans tresse-107 vlan-id 107"),
+        (Format::RouterOs, "protocol-mode=none", "vlan-ids=107"),
+        (Format::OpenVswitch, "stp_enable=false", "trunks=100,"),
+    ] {
+        for file in render(&torus(), format, None, Options::default()).unwrap() {
+            let last = file.text.find(off).unwrap_or_else(|| panic!("{}", file.name));
+            assert!(file.text.find(vlan).unwrap_or(usize::MAX) < last, "{}", file.name);
+            let block: Vec<_> = file.text[last..].lines().collect();
+            let start = off.split('=').next().unwrap();
+            assert!(
+                block.iter().all(|l| l.contains(start) || l.contains("end")),
+                "{}: {block:?}",
+                file.name
+            );
+        }
+    }
+}
+
+#[test]
+fn sonic_is_json_with_the_members_of_the_plan() {
+    let plan = mesh_with_base();
+    let configs = switch_configs(&plan, Options::default());
+    let files = render(&plan, Format::Sonic, None, Options::default()).unwrap();
+    for config in configs {
+        let file = |end: &str| {
+            let name = format!("{}.{end}", config.name);
+            &files.iter().find(|f| f.name == name).unwrap().text
+        };
+        let database: serde_json::Value = serde_json::from_str(file("config_db.json")).unwrap();
+        let members = database["VLAN_MEMBER"].as_object().unwrap();
+        let tagged = members.values().filter(|m| m["tagging_mode"] == "tagged").count();
+        assert_eq!(tagged, config.ports.iter().map(|p| p.tagged.len()).sum::<usize>());
+        for key in members.keys() {
+            let (vlan, port) = key.split_once('|').unwrap();
+            assert!(database["VLAN"][vlan]["vlanid"] == vlan["Vlan".len()..], "{key}");
+            assert!(database["PORT"][port].is_object(), "{key}");
+            assert_ne!(vlan, "Vlan1");
+        }
+        let fdb: serde_json::Value = serde_json::from_str(file("fdb.json")).unwrap();
+        assert_eq!(fdb.as_array().unwrap().len(), config.fdb.len());
+    }
+}
+
+#[test]
+fn whole_fabric_formats_refuse_an_object() {
+    let error = render(&torus(), Format::Hosts, Some("n00"), Options::default()).unwrap_err();
+    assert!(error.to_string().contains("takes no object"), "{error}");
+    let drawn = render(&torus(), Format::Dot, Some("VL(-:1,0)"), Options::default()).unwrap();
+    assert_eq!(drawn[0].text.matches("style=bold").count(), 15 + 16);
+    assert!(render(&torus(), Format::Dot, Some("99"), Options::default()).is_err());
 }

@@ -2,11 +2,11 @@
 # s1.bridge.sh: switch s1 of fabric mesh-3x2
 # Generation bc40e87dbfc454e0, written by `tresse export bridge`.
 #
-# Port 1 = swp1, port 2 = swp2, ..., bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
-# Running it again changes nothing. Plug in cables that close a loop after it.
+# Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
+# Applying it again changes nothing. Plug in cables that close a loop last.
+# Pre-flight: no loop detection, storm control (tc) or port isolation on these ports,
+# `learning` and `flood` on (the default); EEE off: ethtool --set-eee PORT eee off.
 # Note: static forwarding entries name derived MAC addresses: lab only, fill in real ones (`tresse macs`) before real switches
-# Pre-flight: no loop detection daemon, storm control or `bridge link ... isolated`,
-# `learning off`, `flood off` on these ports; EEE off (ethtool --set-eee).
 # port 1: node, n1 eth0
 # port 2: node, n0 eth1
 # port 3: trunk, s0 port 4

@@ -2,12 +2,12 @@
 # s01.bridge.sh: switch s01 of fabric torus-4x4
 # Generation 0186d5e28be9df37, written by `tresse export bridge`.
 #
-# Port 1 = swp1, port 2 = swp2, ..., bridge br0. Others: port=eth bridge=br1 sh s01.bridge.sh
-# Running it again changes nothing. Plug in cables that close a loop after it.
+# Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s01.bridge.sh
+# Applying it again changes nothing. Plug in cables that close a loop last.
+# Pre-flight: no loop detection, storm control (tc) or port isolation on these ports,
+# `learning` and `flood` on (the default); EEE off: ethtool --set-eee PORT eee off.
 # Note: static forwarding entries name derived MAC addresses: lab only, fill in real ones (`tresse macs`) before real switches
 # Note: the channel dependency graph is cyclic: with flow control (802.3x) on, the fabric can deadlock
-# Pre-flight: no loop detection daemon, storm control or `bridge link ... isolated`,
-# `learning off`, `flood off` on these ports; EEE off (ethtool --set-eee).
 # port 1: node, n01 eth0
 # port 2: trunk, s00 port 3
 # port 3: trunk, s02 port 2

@@ -1,0 +1,61 @@
+//! A containerlab topology: nodes and switches as `linux` containers that run this module's bridge
+//! and node scripts. Containers share the host's kernel, which needs 802.1Q and VLAN filtering.
+
+use serde_json::json;
+
+use super::ExportFile;
+use super::spell::plain;
+use crate::plan::Plan;
+
+pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
+    let cluster = plan.cluster();
+    let mut out = String::new();
+    line!(out, "# Fabric {}, generation {}.", cluster.name, plan.generation());
+    line!(out, "# Beside it: the files of `tresse export bridge` and `tresse export iproute2`.");
+    line!(out, "# The image needs a shell, iproute2 and a process that stays.");
+    line!(out, "# TRESSE_IMAGE=... containerlab deploy -t clab.yml");
+    line!(out, "name: {}", plain(&cluster.name, 40));
+    line!(out, "topology:");
+    line!(out, "  defaults:");
+    line!(out, "    kind: linux");
+    line!(out, "    image: ${{TRESSE_IMAGE:=tresse-lab}}");
+    line!(out, "    network-mode: none");
+    line!(out, "  nodes:");
+    let mut container = |name: &str, script: String| {
+        line!(out, "    {}:", json!(name));
+        line!(out, "      binds: [{}]", json!(format!("{script}:/tresse.sh:ro")));
+        line!(out, "      exec: [\"sh /tresse.sh\"]");
+    };
+    for switch in &cluster.switches {
+        container(&switch.name, format!("{}.bridge.sh", switch.name));
+    }
+    for node in &cluster.nodes {
+        container(&node.name, format!("{}.node.sh", node.name));
+    }
+    line!(out, "  links:");
+    for node in &cluster.nodes {
+        for nic in &node.nics {
+            line!(out, "    - type: veth");
+            line!(out, "      endpoints:");
+            line!(
+                out,
+                "        - {{node: {}, interface: {}, mac: \"{}\"}}",
+                json!(node.name),
+                json!(nic.name),
+                nic.mac
+            );
+            line!(
+                out,
+                "        - {{node: {}, interface: swp{}}}",
+                json!(cluster.switch(nic.switch).name),
+                nic.port
+            );
+        }
+    }
+    for link in &cluster.links {
+        let end =
+            |p: crate::cluster::Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
+        line!(out, "    - endpoints: [{}, {}]", json!(end(link.a)), json!(end(link.b)));
+    }
+    vec![ExportFile { name: "clab.yml".into(), text: out }]
+}

@@ -1,0 +1,146 @@
+//! Lists of hosts: `/etc/hosts`, an MPI hostfile, Slurm's `topology.conf` (topology/tree).
+
+use super::ExportFile;
+use crate::id::NodeId;
+use crate::plan::Plan;
+use crate::routing;
+
+/// `/etc/hosts` lines of the node addresses.
+pub(super) fn hosts(plan: &Plan) -> Vec<ExportFile> {
+    let mut out = String::new();
+    line!(
+        out,
+        "# Node addresses of fabric {}, generation {}",
+        plan.cluster().name,
+        plan.generation()
+    );
+    for (node, addresses) in plan.cluster().nodes.iter().zip(&plan.addresses().node) {
+        for address in addresses {
+            line!(out, "{address} {}", node.name);
+        }
+    }
+    vec![ExportFile { name: "hosts".into(), text: out }]
+}
+
+/// One host per line, in [`order`]; both Open MPI and MPICH read it.
+pub(super) fn hostfile(plan: &Plan) -> Vec<ExportFile> {
+    let mut out = String::new();
+    line!(
+        out,
+        "# Fabric {}, generation {}: neighbours in the list are",
+        plan.cluster().name,
+        plan.generation()
+    );
+    line!(
+        out,
+        "# neighbours in the fabric. Cores per node: append slots=N (Open MPI), :N (MPICH)."
+    );
+    line!(out, "# Open MPI: --mca btl_tcp_if_include tresse0");
+    for id in order(plan) {
+        line!(out, "{}", plan.cluster().node(id).name);
+    }
+    vec![ExportFile { name: "hostfile".into(), text: out }]
+}
+
+/// Leaf switches with their nodes (by the first NIC) below one top level that stands for the
+/// cables between them, which Slurm's tree cannot express.
+pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
+    let cluster = plan.cluster();
+    let mut out = String::new();
+    line!(out, "# topology.conf of fabric {}, generation {}", cluster.name, plan.generation());
+    line!(out, "# slurm.conf: TopologyPlugin=topology/tree");
+    let names: Vec<_> = order(plan).into_iter().map(|n| cluster.node(n).name.as_str()).collect();
+    line!(out, "# Order of nodes that keeps neighbours together, for NodeName lines:");
+    line!(out, "# {}", names.join(","));
+    let mut leaves: Vec<Vec<&str>> = vec![Vec::new(); cluster.switches.len()];
+    for node in &cluster.nodes {
+        if let Some(nic) = node.nics.first() {
+            leaves[nic.switch.index()].push(&node.name);
+        }
+    }
+    let mut switches = Vec::new();
+    for (switch, nodes) in cluster.switches.iter().zip(&leaves) {
+        if !nodes.is_empty() {
+            switches.push(switch.name.as_str());
+            line!(out, "SwitchName={} Nodes={}", switch.name, hostlist(nodes));
+        }
+    }
+    line!(out, "SwitchName=tresse-top Switches={}", hostlist(&switches));
+    vec![ExportFile { name: "topology.conf".into(), text: out }]
+}
+
+/// Nodes such that consecutive ones are near each other: on a mesh or torus along a snake through
+/// all rows, elsewhere by switch.
+fn order(plan: &Plan) -> Vec<NodeId> {
+    let cluster = plan.cluster();
+    let grid = routing::grid_of(&cluster.kind);
+    let mut nodes: Vec<_> = (0..cluster.nodes.len()).map(NodeId::from).collect();
+    nodes.sort_by_cached_key(|id| {
+        let Some(nic) = cluster.node(*id).nics.first() else { return (vec![u32::MAX], *id) };
+        let Some(grid) = &grid else { return (vec![nic.switch.0], *id) };
+        let at = grid.coordinates(nic.switch);
+        let mut reversed = false;
+        let mut key = Vec::with_capacity(grid.dims().len());
+        for dim in (0..grid.dims().len()).rev() {
+            let x = at[dim];
+            key.push(if reversed { grid.dims()[dim] - 1 - x } else { x });
+            reversed ^= x % 2 == 1;
+        }
+        (key, *id)
+    });
+    nodes
+}
+
+/// `n[00-03],x7`: consecutive names with the same letters and the same number of digits in one.
+fn hostlist(names: &[&str]) -> String {
+    let mut runs: Vec<(&str, usize, u64, u64)> = Vec::new();
+    for name in names {
+        let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = &name[letters.len()..];
+        let number = digits.parse::<u64>().ok();
+        match (runs.last_mut(), number) {
+            (Some(run), Some(n))
+                if (run.0, run.1) == (letters, digits.len()) && run.3.checked_add(1) == Some(n) =>
+            {
+                run.3 = n;
+            }
+            (_, Some(n)) => runs.push((letters, digits.len(), n, n)),
+            (_, None) => runs.push((name, 0, 0, 0)),
+        }
+    }
+    let spell =
+        |&(letters, width, first, last): &(&str, usize, u64, u64)| match (width, first == last) {
+            (0, _) => letters.to_string(),
+            (_, true) => format!("{letters}{first:0width$}"),
+            _ => format!("{letters}[{first:0width$}-{last:0width$}]"),
+        };
+    runs.iter().map(spell).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{Cluster, Kind, Strategy};
+
+    #[test]
+    fn hostlists_join_what_is_consecutive() {
+        assert_eq!(
+            hostlist(&["n08", "n09", "n10", "n12", "login", "n1", "n2"]),
+            "n[08-10],n12,login,n[1-2]"
+        );
+        assert_eq!(hostlist(&["n9", "n10"]), "n9,n10");
+        assert_eq!(hostlist(&[]), "");
+    }
+
+    #[test]
+    fn consecutive_nodes_of_a_mesh_are_adjacent() {
+        let kind = Kind::Mesh { dims: vec![3, 2, 3] };
+        let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Stp, 1)).unwrap();
+        let order = order(&plan);
+        let switch = |n: NodeId| plan.cluster().node(n).nics[0].switch;
+        assert_eq!(order.len(), 18);
+        for pair in order.windows(2) {
+            assert!(plan.graph().between(switch(pair[0]), switch(pair[1])).is_some(), "{pair:?}");
+        }
+    }
+}

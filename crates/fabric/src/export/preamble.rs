@@ -1,0 +1,50 @@
+//! The comment lines that every switch configuration starts with.
+
+use super::{PortRole, SwitchConfig};
+
+/// What a dialect adds to the common lines.
+pub(super) struct Preamble<'a> {
+    /// The dialect's comment mark.
+    pub mark: &'a str,
+    /// The file's name.
+    pub file: &'a str,
+    /// The format's name.
+    pub format: &'a str,
+    /// How ports are named.
+    pub ports: &'a str,
+    /// How to apply it, and the features that fight us (K24).
+    pub advice: &'a [&'a str],
+}
+
+impl Preamble<'_> {
+    pub(super) fn write(&self, config: &SwitchConfig, out: &mut String) {
+        let mark = self.mark;
+        line!(out, "{mark} {}: switch {} of fabric {}", self.file, config.name, config.fabric);
+        line!(
+            out,
+            "{mark} Generation {}, written by `tresse export {}`.",
+            config.generation,
+            self.format
+        );
+        line!(out, "{mark}");
+        line!(out, "{mark} {}", self.ports);
+        line!(
+            out,
+            "{mark} Applying it again changes nothing. Plug in cables that close a loop last."
+        );
+        for text in self.advice {
+            line!(out, "{mark} {text}");
+        }
+        for note in &config.notes {
+            line!(out, "{mark} Note: {note}");
+        }
+        for port in &config.ports {
+            let role = match port.role {
+                PortRole::Node => "node",
+                PortRole::Trunk => "trunk",
+                PortRole::Pruned => "pruned",
+            };
+            line!(out, "{mark} port {}: {role}, {}", port.port, port.peer);
+        }
+    }
+}
