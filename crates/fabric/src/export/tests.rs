@@ -21,6 +21,7 @@ fn mesh_with_base() -> Plan {
 }
 
 /// Compares with `tests/golden/export/<directory>/<file>`, or writes it with TRESSE_BLESS=1.
+#[expect(clippy::disallowed_methods, reason = "golden files are what this test is about")]
 fn golden(directory: &str, file: &ExportFile) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/golden/export")
