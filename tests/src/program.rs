@@ -1,0 +1,47 @@
+//! Runs the `tresse` that was built beside this test or demonstration.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// The built `tresse`: `TRESSE_BIN`, or the one in the directory of this program or above it.
+///
+/// # Panics
+/// Where none is found.
+#[must_use]
+pub fn tresse() -> PathBuf {
+    if let Some(path) = std::env::var_os("TRESSE_BIN") {
+        return path.into();
+    }
+    let own = std::env::current_exe().expect("a running program has a path");
+    let mut places = own.ancestors().skip(1).take(2).map(|d| d.join("tresse"));
+    places.find(|p| p.is_file()).expect("tresse is not built: run `cargo build` first")
+}
+
+/// Runs `tresse` with its words on our standard error.
+///
+/// # Panics
+/// Where it cannot be started.
+pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    let mut command = Command::new(tresse());
+    command.args(args).stdin(Stdio::null()).stderr(Stdio::inherit());
+    command.output().expect("tresse starts")
+}
+
+/// Runs `tresse` and gives its standard output; any other exit code than 0 is an error in words.
+///
+/// # Errors
+/// The command line and the exit code.
+pub fn output(args: &[&str]) -> Result<String, String> {
+    let output = run(args);
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!(
+            "tresse {}: {}\n{}",
+            args.join(" "),
+            output.status,
+            String::from_utf8_lossy(&output.stdout)
+        ))
+    }
+}

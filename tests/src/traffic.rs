@@ -1,0 +1,85 @@
+//! The frames that a plan predicts for known traffic, per directed link and VLAN, and how they
+//! compare with what the switches counted.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+
+/// (from, to, VID) to frames.
+pub type Frames = BTreeMap<(String, String, u16), u64>;
+
+/// One line of `tresse lab counters --json`.
+#[derive(Debug, Deserialize)]
+pub struct CounterLine {
+    /// The place that sent.
+    pub from: String,
+    /// The place at the other end.
+    pub to: String,
+    /// The VID.
+    pub vlan: u16,
+    /// Frames other than announcements.
+    pub frames: u64,
+    /// Announcements.
+    pub control_frames: u64,
+}
+
+/// Reads `tresse lab counters --json`; directions without a frame are left out.
+///
+/// # Errors
+/// A line that is no counter.
+pub fn counted(json_lines: &str) -> Result<Frames, serde_json::Error> {
+    let mut frames = Frames::new();
+    for line in json_lines.lines() {
+        let c: CounterLine = serde_json::from_str(line)?;
+        if c.frames > 0 {
+            *frames.entry((c.from, c.to, c.vlan)).or_default() += c.frames;
+        }
+    }
+    Ok(frames)
+}
+
+/// One echo request and its answer for every ordered pair of `pings`.
+#[must_use]
+pub fn predicted(plan: &Plan, pings: impl IntoIterator<Item = (NodeId, NodeId)>) -> Frames {
+    let mut frames = Frames::new();
+    for (a, b) in pings {
+        add_frame(plan, a, b, &mut frames);
+        add_frame(plan, b, a, &mut frames);
+    }
+    frames
+}
+
+fn add_frame(plan: &Plan, src: NodeId, dst: NodeId, frames: &mut Frames) {
+    let cluster = plan.cluster();
+    let segment = plan.primary(src, dst);
+    let vid = plan.vid(segment.tree).0;
+    let mut channels = Vec::new();
+    plan.walk(&segment, &mut channels);
+    let mut places = vec![cluster.node(src).name.clone()];
+    places.push(cluster.switch(plan.sender(&segment).switch).name.clone());
+    for channel in channels {
+        places.push(cluster.switches[plan.graph().head(channel) as usize].name.clone());
+    }
+    places.push(cluster.node(dst).name.clone());
+    for hop in places.windows(2) {
+        *frames.entry((hop[0].clone(), hop[1].clone(), vid)).or_default() += 1;
+    }
+}
+
+/// Every direction in which the two differ, as `from -> to vlan V: planned P, counted C`.
+#[must_use]
+pub fn differences(planned: &Frames, counted: &Frames) -> Vec<String> {
+    let mut keys: Vec<_> = planned.keys().chain(counted.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let of = |frames: &Frames, key| frames.get(key).copied().unwrap_or(0);
+    keys.into_iter()
+        .filter(|k| of(planned, *k) != of(counted, *k))
+        .map(|k| {
+            let (p, c) = (of(planned, k), of(counted, k));
+            format!("{} -> {} vlan {}: planned {p}, counted {c}", k.0, k.1, k.2)
+        })
+        .collect()
+}
