@@ -237,6 +237,11 @@ impl Plan {
         self.assignment.tree(s, d)
     }
 
+    /// The trees that primary frames from switch `s` take, by destination switch.
+    pub fn primary_trees(&self, s: SwitchId, trees: &mut Vec<TreeId>) {
+        self.assignment.trees_from(s, self.graph.switches(), trees);
+    }
+
     /// The NIC of a segment's sender.
     #[must_use]
     pub fn sender(&self, segment: &Segment) -> &Nic {

@@ -30,6 +30,11 @@ impl Dor {
         (trees, Self { grid, rows })
     }
 
+    /// The trees from `s` to the switches of one row, the same for every row.
+    pub fn row_from(&self, s: SwitchId) -> Vec<TreeId> {
+        (0..self.grid.dims()[0]).map(|d| self.tree(s, SwitchId(d))).collect()
+    }
+
     /// The tree from `s` to `d`: row of `s`, `select_ab` of dimension 0.
     pub fn tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
         let n0 = self.grid.dims()[0];

@@ -99,6 +99,19 @@ impl Assignment {
         }
     }
 
+    /// The trees from `s` to every switch, by switch: what [`tree`](Self::tree) gives for each.
+    pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) {
+        trees.clear();
+        match self {
+            // Dimension order chooses by the first coordinate alone.
+            Self::Dor(dor) => {
+                let row = dor.row_from(s);
+                trees.extend(row.iter().cycle().take(switches));
+            }
+            _ => trees.extend((0..switches).map(|d| self.tree(s, d.into()))),
+        }
+    }
+
     /// The tree that a frame from a node on `s` to a node on `d` takes. O(dimensions).
     #[must_use]
     pub fn tree(&self, s: SwitchId, d: SwitchId) -> TreeId {

@@ -17,7 +17,7 @@ pub fn check(
     let cluster = plan.cluster();
     let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
     // Every announcement is flooded over its tree, so every switch learns every one (K17).
-    let entries: u32 = survey.receives.iter().map(|w| w.count_ones()).sum();
+    let entries = survey.receivers();
     let mut unstated = 0;
     for switch in &cluster.switches {
         if vlans > switch.max_vlans as usize {
@@ -75,8 +75,7 @@ fn shared_learning(plan: &Plan, survey: &Survey, violations: &mut Vec<Finding>) 
             for (i, nic) in node.nics.iter().enumerate() {
                 let mut port: BTreeMap<Option<u32>, TreeId> = BTreeMap::new();
                 for tree in (0..trees).map(TreeId::from) {
-                    let bit = (survey.first_nic[k] + i) * trees + tree.index();
-                    if survey.receives[bit / 64] >> (bit % 64) & 1 == 0 {
+                    if !survey.receives(tree, survey.first_nic[k] + i) {
                         continue;
                     }
                     let mut way = Vec::new();

@@ -4,10 +4,12 @@
 //! handled in one pass over that tree: the load of a tree link is the number of destinations
 //! behind it as seen from the source, which subtree counts give in O(switches).
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::deadlock::Dependencies;
-use crate::id::{NodeId, TreeId};
+use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;
 use crate::topology::Channel;
 use crate::vlan::Tree;
@@ -31,8 +33,10 @@ pub struct Survey {
     pub not_minimal: Option<(NodeId, NodeId)>,
     /// Channel dependencies of paths of every rank.
     pub dependencies: Dependencies,
-    /// (NIC, tree) pairs that receive, of any rank: bit NIC x trees + tree.
-    pub receives: Vec<u64>,
+    /// (tree, NIC) pairs that receive, of any rank: per tree, one bit per NIC.
+    receives: Vec<u64>,
+    /// The switch of each node where every node has one NIC.
+    homes: Option<Arc<[u32]>>,
 }
 
 impl Survey {
@@ -76,7 +80,9 @@ impl Survey {
             through: vec![0; plan.graph().switches()],
             not_minimal: None,
             dependencies: Dependencies::new(plan.graph()),
-            receives: vec![0; (nics * plan.specs().len()).div_ceil(64)],
+            receives: vec![0; nics.div_ceil(64) * plan.specs().len()],
+            homes: (nics == cluster.nodes.len() && cluster.nodes.iter().all(|n| n.nics.len() == 1))
+                .then(|| cluster.nodes.iter().map(|n| n.nics[0].switch.0).collect()),
         }
     }
 
@@ -100,18 +106,10 @@ impl Survey {
         let cluster = plan.cluster();
         let trees = plan.specs().len();
         scratch.begin(cluster.node(s).nics.len() * trees);
-        for d in (0..cluster.nodes.len()).map(NodeId::from).filter(|d| *d != s) {
-            let segment = plan.primary(s, d);
-            self.sent[self.first_nic[s.index()] + segment.nic] += 1;
-            let receiver = self.first_nic[d.index()] + segment.to_nic;
-            self.received[receiver] += 1;
-            self.mark_receives(receiver * trees + segment.tree.index());
-            let home = plan.receiver(&segment).switch.0;
-            let from = plan.sender(&segment).switch.0;
-            let key = segment.nic * trees + segment.tree.index();
-            let group = scratch.group(key, segment.tree.0, from, plan.graph().switches());
-            group.counts[home as usize] += 1;
-            group.last = (home, d);
+        if let Some(homes) = &self.homes {
+            self.group_one_nic(plan, s, &homes.clone(), scratch);
+        } else {
+            self.group_many_nics(plan, s, scratch);
         }
         let mut groups = std::mem::take(&mut scratch.groups);
         for group in &mut groups[..scratch.used] {
@@ -128,8 +126,65 @@ impl Survey {
         }
     }
 
-    fn mark_receives(&mut self, bit: usize) {
-        self.receives[bit / 64] |= 1 << (bit % 64);
+    /// Sorts the destinations of `s` into groups where every node has one NIC.
+    fn group_one_nic(&mut self, plan: &Plan, s: NodeId, homes: &[u32], scratch: &mut Scratch) {
+        let from = homes[s.index()];
+        let mut trees = std::mem::take(&mut scratch.trees);
+        plan.primary_trees(SwitchId(from), &mut trees);
+        self.sent[s.index()] += homes.len() as u64 - 1;
+        let mut last = (u32::MAX, usize::MAX);
+        for (d, &home) in homes.iter().enumerate() {
+            if d == s.index() {
+                continue;
+            }
+            self.received[d] += 1;
+            let tree = trees[home as usize];
+            if tree.0 != last.0 {
+                scratch.group(tree.index(), tree.0, from, plan.graph().switches());
+                last = (tree.0, scratch.slot[tree.index()] as usize - 1);
+            }
+            let group = &mut scratch.groups[last.1];
+            group.counts[home as usize] += 1;
+            group.last = d.into();
+            self.mark_receives(tree, d);
+        }
+        scratch.trees = trees;
+    }
+
+    /// The same where nodes have several NICs: every pair chooses its own.
+    fn group_many_nics(&mut self, plan: &Plan, s: NodeId, scratch: &mut Scratch) {
+        let cluster = plan.cluster();
+        let trees = plan.specs().len();
+        for d in (0..cluster.nodes.len()).map(NodeId::from).filter(|d| *d != s) {
+            let segment = plan.primary(s, d);
+            self.sent[self.first_nic[s.index()] + segment.nic] += 1;
+            let receiver = self.first_nic[d.index()] + segment.to_nic;
+            self.received[receiver] += 1;
+            self.mark_receives(segment.tree, receiver);
+            let home = plan.receiver(&segment).switch.0;
+            let from = plan.sender(&segment).switch.0;
+            let key = segment.nic * trees + segment.tree.index();
+            let group = scratch.group(key, segment.tree.0, from, plan.graph().switches());
+            group.counts[home as usize] += 1;
+            group.last = d;
+        }
+    }
+
+    fn mark_receives(&mut self, tree: TreeId, nic: usize) {
+        self.receives[tree.index() * self.sent.len().div_ceil(64) + nic / 64] |= 1 << (nic % 64);
+    }
+
+    /// Does NIC number `nic` receive on `tree`, on a path of any rank?
+    #[must_use]
+    pub fn receives(&self, tree: TreeId, nic: usize) -> bool {
+        let word = self.receives[tree.index() * self.sent.len().div_ceil(64) + nic / 64];
+        word >> (nic % 64) & 1 == 1
+    }
+
+    /// How many (NIC, tree) pairs receive, on paths of any rank.
+    #[must_use]
+    pub fn receivers(&self) -> u32 {
+        self.receives.iter().map(|w| w.count_ones()).sum()
     }
 
     /// Adds everything that `s` sends over one tree. `group.counts` is left zeroed.
@@ -184,7 +239,7 @@ impl Survey {
                 let d = (0..plan.cluster().nodes.len())
                     .map(NodeId::from)
                     .find(|d| *d != s && plan.receiver(&plan.primary(s, *d)).switch.index() == v);
-                self.not_minimal = Some((s, d.unwrap_or(group.last.1)));
+                self.not_minimal = Some((s, d.unwrap_or(group.last)));
             }
             *count = 0;
         }
@@ -204,12 +259,11 @@ impl Survey {
 
     /// Dependencies and receivers of every further rank.
     fn add_backups(&mut self, plan: &Plan, s: NodeId, channels: &mut Vec<Channel>) {
-        let trees = plan.specs().len();
         for d in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|d| *d != s) {
             for path in plan.paths(s, d).iter().skip(1) {
                 for segment in &path.segments {
                     let receiver = self.first_nic[segment.to.index()] + segment.to_nic;
-                    self.mark_receives(receiver * trees + segment.tree.index());
+                    self.mark_receives(segment.tree, receiver);
                     channels.clear();
                     plan.walk(segment, channels);
                     for pair in channels.windows(2) {
@@ -231,7 +285,7 @@ struct Group {
     from: u32,
     /// Nodes per destination switch.
     counts: Vec<u32>,
-    last: (u32, NodeId),
+    last: NodeId,
 }
 
 /// Buffers that are reused from source to source.
@@ -242,6 +296,7 @@ struct Scratch {
     /// (NIC, tree) to group + 1; 0 is none.
     slot: Vec<u32>,
     touched: Vec<usize>,
+    trees: Vec<TreeId>,
     below: Vec<u32>,
     into: Vec<Channel>,
     steps: Vec<u32>,
