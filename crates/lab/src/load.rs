@@ -115,8 +115,8 @@ pub fn saturated(
     trial(directory, record, options, None, signals)
 }
 
-/// The highest load per node, to 1/2^steps, that arrives with at most `loss_limit` lost, and all
-/// trials.
+/// The trial with the highest load per node, to 1/2^steps, that arrived with at most `loss_limit`
+/// lost, and all trials.
 pub fn fair(
     directory: &Directory,
     record: &Record,
@@ -131,12 +131,17 @@ pub fn fair(
         let trial = trial(directory, record, options, Some(load), signals)?;
         progress(&trial);
         trials.push(trial.clone());
-        if trial.loss <= options.loss_limit && trial.offered >= 0.97 * load {
+        let delivered = trial.loss <= options.loss_limit;
+        let full = trial.offered >= 0.97 * load;
+        if delivered && best.as_ref().is_none_or(|b: &Trial| b.accepted < trial.accepted) {
             best = Some(trial);
+        }
+        if delivered && step == 0 {
+            break;
+        }
+        // Delivered, but less than was asked for: the senders' own links or the processor limit.
+        if delivered && full {
             low = load;
-            if step == 0 {
-                break;
-            }
         } else {
             high = load;
         }

@@ -13,7 +13,7 @@ use tresse_tests::program::{output, run};
 use tresse_tests::traffic;
 
 /// Slow enough that an emulated processor is never what limits.
-const RATE: &str = "4M";
+const RATE: &str = "1M";
 /// Strategy, cluster file, channel-load bound per node.
 const STRATEGIES: [(&str, &str); 3] = [
     ("stp", "configs/torus16-stp.toml"),
