@@ -90,7 +90,9 @@ fn ping() -> Result<String, String> {
     let answer: Answer = serde_json::from_str(&json).map_err(|e| e.to_string())?;
     match answer.failed.first() {
         None => Ok(format!("{} of {} ordered pairs answer", answer.ok, answer.pairs)),
-        Some((a, b)) => Err(format!("{} pairs do not answer, {a} -> {b} first", answer.failed.len())),
+        Some((a, b)) => {
+            Err(format!("{} pairs do not answer, {a} -> {b} first", answer.failed.len()))
+        }
     }
 }
 
