@@ -1,14 +1,12 @@
 //! A blocking client: one call per method, an iterator for the stream of events.
 
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::runtime::Runtime;
-use zlink::Call;
-use zlink::tokio::unix::{Connection, connect};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Applied, ApplyRequest, Counters, Difference, Event, MonitorReply, NodeError, PathList, Status,
@@ -18,11 +16,10 @@ use crate::{
 /// How long to wait for the daemon's answer to a method that only reads.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection to one daemon. Not for use inside an asynchronous runtime.
+/// A connection to one daemon.
 #[derive(Debug)]
 pub struct Client {
-    runtime: Runtime,
-    connection: Connection,
+    stream: BufReader<UnixStream>,
     path: PathBuf,
 }
 
@@ -62,9 +59,17 @@ pub enum ClientError {
 }
 
 #[derive(Debug, Serialize)]
-struct Method<'a, P> {
-    method: &'a str,
+struct Method<P> {
+    method: &'static str,
     parameters: P,
+    more: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Answer {
+    error: Option<String>,
+    parameters: Option<serde_json::Value>,
+    continues: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +90,7 @@ struct Forced {
     force: Option<bool>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Empty {}
 
 impl Client {
@@ -95,18 +100,10 @@ impl Client {
     /// [`ClientError::Unreachable`] where nobody listens.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref().to_path_buf();
-        let unreachable = |source| ClientError::Unreachable { path: path.clone(), source };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(unreachable)?;
-        let connection = runtime.block_on(connect(&path)).map_err(|error| {
-            unreachable(match error {
-                zlink::Error::Io(source) => source,
-                other => io::Error::other(other.to_string()),
-            })
-        })?;
-        Ok(Self { runtime, connection, path })
+        match UnixStream::connect(&path) {
+            Ok(stream) => Ok(Self { stream: BufReader::new(stream), path }),
+            Err(source) => Err(ClientError::Unreachable { path, source }),
+        }
     }
 
     /// What the node holds and does.
@@ -194,65 +191,90 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn monitor(mut self) -> Result<Events, ClientError> {
-        let call = Call::new(Method { method: "org.tresse.Node.Monitor", parameters: Nothing {} })
-            .set_more(true);
-        let sent = self.runtime.block_on(self.connection.send_call(&call, vec![]));
-        sent.map_err(|error| self.protocol(&error))?;
+        let patient = self.stream.get_ref().set_read_timeout(None);
+        patient.map_err(|error| self.lost(&error.to_string()))?;
+        self.send("org.tresse.Node.Monitor", Nothing {}, true)?;
         Ok(Events { client: self, ended: false })
     }
 
-    fn done<P: Serialize + std::fmt::Debug>(
+    fn done<P: Serialize>(
         &mut self,
         method: &'static str,
         parameters: P,
     ) -> Result<(), ClientError> {
-        self.call::<P, Option<Empty>>(method, parameters, None).map(|_| ())
+        self.call::<P, Empty>(method, parameters, None).map(drop)
     }
 
-    fn call<P, R>(
+    fn call<P: Serialize, R: DeserializeOwned>(
         &mut self,
         method: &'static str,
         parameters: P,
         timeout: Option<Duration>,
-    ) -> Result<R, ClientError>
-    where
-        P: Serialize + std::fmt::Debug,
-        R: DeserializeOwned + std::fmt::Debug,
-    {
-        let call = Call::new(Method { method, parameters });
-        let connection = &mut self.connection;
-        let exchange = async {
-            connection.send_call(&call, vec![]).await?;
-            let (reply, _) = connection.receive_reply::<R, NodeError>().await?;
-            Ok::<_, zlink::Error>(reply.map(zlink::Reply::into_parameters))
-        };
-        let answer = self.runtime.block_on(async {
-            match timeout {
-                Some(limit) => tokio::time::timeout(limit, exchange).await.map_err(|_| limit),
-                None => Ok(exchange.await),
-            }
-        });
-        match answer {
-            Err(limit) => Err(ClientError::TimedOut {
+    ) -> Result<R, ClientError> {
+        let limited = self.stream.get_ref().set_read_timeout(timeout);
+        limited.map_err(|error| self.lost(&error.to_string()))?;
+        self.send(method, parameters, false)?;
+        match self.receive::<R>() {
+            Ok((reply, _)) => reply.map_err(ClientError::Node),
+            Err(Lost::TimedOut) => Err(ClientError::TimedOut {
                 path: self.path.clone(),
                 method,
-                seconds: limit.as_secs(),
+                seconds: timeout.unwrap_or_default().as_secs(),
             }),
-            Ok(Err(error)) => Err(self.protocol(&error)),
-            Ok(Ok(Err(error))) => Err(ClientError::Node(error)),
-            Ok(Ok(Ok(Some(reply)))) => Ok(reply),
-            Ok(Ok(Ok(None))) => serde_json::from_value(serde_json::Value::Null)
-                .map_err(|_| self.lost("an answer without parameters")),
+            Err(Lost::Broken(message)) => Err(self.lost(&message)),
         }
     }
 
-    fn protocol(&self, error: &zlink::Error) -> ClientError {
-        self.lost(&error.to_string())
+    fn send<P: Serialize>(
+        &mut self,
+        method: &'static str,
+        parameters: P,
+        more: bool,
+    ) -> Result<(), ClientError> {
+        let sent = serde_json::to_vec(&Method { method, parameters, more })
+            .map_err(io::Error::from)
+            .and_then(|mut bytes| {
+                bytes.push(0);
+                self.stream.get_mut().write_all(&bytes)
+            });
+        sent.map_err(|error| self.lost(&error.to_string()))
+    }
+
+    /// The next answer, and whether more of them follow.
+    fn receive<R: DeserializeOwned>(&mut self) -> Result<(Result<R, NodeError>, bool), Lost> {
+        let mut bytes = Vec::new();
+        match self.stream.read_until(0, &mut bytes) {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
+                return Err(Lost::TimedOut);
+            }
+            Err(error) => return Err(Lost::Broken(error.to_string())),
+            Ok(_) => {}
+        }
+        if bytes.pop() != Some(0) {
+            return Err(Lost::Broken("the daemon closed the connection".into()));
+        }
+        let broken = |error: serde_json::Error| Lost::Broken(format!("not understood: {error}"));
+        let answer: Answer = serde_json::from_slice(&bytes).map_err(broken)?;
+        if let Some(error) = answer.error {
+            let known = serde_json::from_slice::<NodeError>(&bytes);
+            let node = known.unwrap_or(NodeError::Internal { message: error });
+            return Ok((Err(node), false));
+        }
+        let parameters = answer.parameters.unwrap_or_else(|| serde_json::json!({}));
+        let parameters = serde_json::from_value(parameters).map_err(broken)?;
+        Ok((Ok(parameters), answer.continues == Some(true)))
     }
 
     fn lost(&self, message: &str) -> ClientError {
         ClientError::Protocol { path: self.path.clone(), message: message.into() }
     }
+}
+
+enum Lost {
+    TimedOut,
+    Broken(String),
 }
 
 /// The stream of events; ends when the daemon does, after one error.
@@ -269,22 +291,12 @@ impl Iterator for Events {
         if self.ended {
             return None;
         }
-        let Client { runtime, connection, .. } = &mut self.client;
-        let received = runtime.block_on(connection.receive_reply::<MonitorReply, NodeError>());
-        let item = match received {
-            Ok((Ok(reply), _)) => {
-                self.ended = reply.continues() != Some(true);
-                let parameters = reply.into_parameters();
-                return Some(
-                    parameters
-                        .map(|p| p.event)
-                        .ok_or_else(|| self.client.lost("an event without parameters")),
-                );
-            }
-            Ok((Err(error), _)) => ClientError::Node(error),
-            Err(error) => self.client.protocol(&error),
-        };
-        self.ended = true;
-        Some(Err(item))
+        let received = self.client.receive::<MonitorReply>();
+        self.ended = !matches!(received, Ok((Ok(_), true)));
+        Some(match received {
+            Ok((reply, _)) => reply.map(|r| r.event).map_err(ClientError::Node),
+            Err(Lost::Broken(message)) => Err(self.client.lost(&message)),
+            Err(Lost::TimedOut) => Err(self.client.lost("no answer")),
+        })
     }
 }

@@ -43,7 +43,7 @@ pub enum NodeError {
     /// An operation failed and everything done before it was undone.
     Failed {
         /// The operation that failed.
-        failed: OperationLine,
+        failed: Box<OperationLine>,
         /// The kernel's words.
         message: String,
         /// How many operations were undone.
@@ -52,7 +52,7 @@ pub enum NodeError {
     /// An operation failed and undoing failed too: the daemon goes on trying.
     PartlyInstalled {
         /// The operation that failed.
-        failed: OperationLine,
+        failed: Box<OperationLine>,
         /// The kernel's words.
         message: String,
         /// What could not be undone.
