@@ -1,4 +1,9 @@
 //! The per-node daemon as a library, so that tests and benches reach its parts.
 
+pub mod config;
+pub mod control;
+pub mod engine;
 pub mod kernel;
+pub mod runtime;
+pub mod state;
 pub mod sys;

@@ -1,3 +1,72 @@
-//! Placeholder while the workspace is laid out.
+//! `tressed`: makes the kernel of one node equal to its slice of the plan.
 
-fn main() {}
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tressed::config::{Config, DEFAULT_PATH};
+use tressed::runtime::{Daemon, RunError, chain};
+
+/// Makes the kernel of this node equal to its slice of the fabric's plan.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// The configuration; default /etc/tresse/tressed.toml, where it exists.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Apply the stored or configured plan once and exit.
+    #[arg(long)]
+    once: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    log();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{}", chain(&error));
+            ExitCode::from(match error {
+                RunError::Config(_) | RunError::Plan(_) | RunError::State(_) => 3,
+                RunError::Bind(_) | RunError::System { .. } => 1,
+            })
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), RunError> {
+    let config = match &arguments.config {
+        Some(path) => Config::load(path)?,
+        None if Path::new(DEFAULT_PATH).exists() => Config::load(Path::new(DEFAULT_PATH))?,
+        None => Config::default(),
+    };
+    let daemon = Daemon::new(config)?;
+    if arguments.once {
+        return daemon.once();
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| RunError::System { action: "start the runtime", source })?;
+    tokio::task::LocalSet::new().block_on(&runtime, daemon.run())
+}
+
+/// To the journal where systemd started us, else to standard error; `RUST_LOG` filters.
+fn log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,zlink=off"));
+    let registry = tracing_subscriber::registry().with(filter);
+    let journal = std::env::var_os("JOURNAL_STREAM").and_then(|_| tracing_journald::layer().ok());
+    match journal {
+        Some(journal) => registry.with(journal).init(),
+        None => {
+            let stderr = tracing_subscriber::fmt::layer()
+                .with_ansi(std::io::stderr().is_terminal())
+                .with_writer(std::io::stderr);
+            registry.with(stderr).init();
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `tressed.toml`: where things are and what to be careful with. Never the fabric itself.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// Where the configuration is looked for unless told otherwise.
+pub const DEFAULT_PATH: &str = "/etc/tresse/tressed.toml";
+
+/// The content of `tressed.toml`; every key may be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// The cluster file, used where the state holds no plan and at Reload.
+    pub cluster: Option<PathBuf>,
+    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    pub lock: Option<PathBuf>,
+    /// This node's name; default: found by the MACs of the host's NICs (K21).
+    pub node: Option<String>,
+    /// The control socket.
+    pub socket: PathBuf,
+    /// Where the state file lives.
+    pub state_dir: PathBuf,
+    /// Addresses that must stay reachable the way they are (K19).
+    pub management: Vec<IpAddr>,
+    /// Refuse what cannot be guarded rather than warn.
+    pub strict: bool,
+    /// Announce this often; default: a third of the switches' ageing time.
+    pub announce_seconds: Option<u32>,
+    /// Prove each VLAN before it carries traffic (K5); false only for fabrics under test.
+    pub canary: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cluster: None,
+            lock: None,
+            node: None,
+            socket: tresse_control::DEFAULT_SOCKET.into(),
+            state_dir: "/var/lib/tresse".into(),
+            management: Vec::new(),
+            strict: false,
+            announce_seconds: None,
+            canary: true,
+        }
+    }
+}
+
+/// Why the configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is not TOML, or a value has the wrong type.
+    #[error("{}: {message}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        message: String,
+    },
+    /// Keys that do not exist; all of them.
+    #[error("{}: {}", path.display(), keys.join("; "))]
+    UnknownKeys {
+        /// The file.
+        path: PathBuf,
+        /// One sentence per key.
+        keys: Vec<String>,
+    },
+}
+
+const KEYS: [&str; 9] = [
+    "cluster",
+    "lock",
+    "node",
+    "socket",
+    "state_dir",
+    "management",
+    "strict",
+    "announce_seconds",
+    "canary",
+];
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+        Self::parse(&text, path)
+    }
+
+    /// Parses a configuration; `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let syntax = |error: toml::de::Error| ConfigError::Syntax {
+            path: path.to_path_buf(),
+            message: error.to_string(),
+        };
+        let table: toml::Table = text.parse().map_err(syntax)?;
+        let unknown: Vec<String> = table
+            .keys()
+            .filter(|key| !KEYS.contains(&key.as_str()))
+            .map(|key| format!("unknown key `{key}`, did you mean `{}`?", nearest(key)))
+            .collect();
+        if !unknown.is_empty() {
+            return Err(ConfigError::UnknownKeys { path: path.to_path_buf(), keys: unknown });
+        }
+        toml::from_str(text).map_err(syntax)
+    }
+
+    /// The lock to use with the configured cluster file.
+    #[must_use]
+    pub fn lock_path(&self) -> Option<PathBuf> {
+        let beside = || Some(self.cluster.as_ref()?.with_file_name("tresse.lock"));
+        self.lock.clone().or_else(beside)
+    }
+}
+
+/// The key with the least edit distance (Levenshtein).
+fn nearest(key: &str) -> &'static str {
+    let distance = |other: &str| {
+        let other: Vec<char> = other.chars().collect();
+        let mut row: Vec<usize> = (0..=other.len()).collect();
+        for (i, a) in key.chars().enumerate() {
+            let mut diagonal = row[0];
+            row[0] = i + 1;
+            for (j, b) in other.iter().enumerate() {
+                let change = diagonal + usize::from(a != *b);
+                diagonal = row[j + 1];
+                row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+            }
+        }
+        row[other.len()]
+    };
+    KEYS.into_iter().min_by_key(|known| distance(known)).unwrap_or("cluster")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_an_empty_file_is_fine() {
+        let text = r#"
+            cluster = "/etc/tresse/cluster.toml"
+            lock = "/etc/tresse/tresse.lock"
+            node = "n00"
+            socket = "/run/x"
+            state_dir = "/var/lib/x"
+            management = ["192.0.2.1", "2001:db8::1"]
+            strict = true
+            announce_seconds = 30
+            canary = false
+        "#;
+        let config = Config::parse(text, Path::new("x")).unwrap();
+        assert_eq!(config.management.len(), 2);
+        assert!(!config.canary && config.strict);
+        assert_eq!(Config::parse("", Path::new("x")).unwrap(), Config::default());
+        let written: toml::Table = text.parse().unwrap();
+        assert!(KEYS.iter().all(|key| written.contains_key(*key)));
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_with_the_nearest_one() {
+        let text = "clusters = 1\nstatedir = 2\nnode = \"n0\"";
+        let error = Config::parse(text, Path::new("tressed.toml")).unwrap_err().to_string();
+        assert!(error.contains("`clusters`, did you mean `cluster`?"), "{error}");
+        assert!(error.contains("`statedir`, did you mean `state_dir`?"), "{error}");
+        let error = Config::parse("strict = 1", Path::new("t")).unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains("boolean"), "{error}");
+    }
+}

@@ -1,0 +1,46 @@
+//! A token bucket (generic cell rate algorithm, ITU-T I.371) in whole milliseconds.
+
+/// Lets `burst` through at once, then one every `interval_ms`.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    tolerance_ms: u64,
+    interval_ms: u64,
+    /// Theoretical arrival time of the next one.
+    next: u64,
+}
+
+impl Bucket {
+    /// A full bucket; `burst` is at least 1.
+    #[must_use]
+    pub const fn new(burst: u64, interval_ms: u64) -> Self {
+        Self { tolerance_ms: (burst - 1) * interval_ms, interval_ms, next: 0 }
+    }
+
+    /// Takes a token.
+    ///
+    /// # Errors
+    /// The time at which there will be one.
+    pub fn take(&mut self, now: u64) -> Result<(), u64> {
+        let next = self.next.max(now);
+        if next - now > self.tolerance_ms {
+            return Err(next - self.tolerance_ms);
+        }
+        self.next = next + self.interval_ms;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_then_one_per_interval() {
+        let mut bucket = Bucket::new(3, 100);
+        assert_eq!((0..10).filter(|_| bucket.take(10_000).is_ok()).count(), 3);
+        let next = bucket.take(10_000).unwrap_err();
+        assert_eq!(next, 10_100);
+        assert!(bucket.take(next).is_ok());
+        assert!(bucket.take(next).is_err());
+    }
+}

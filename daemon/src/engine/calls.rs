@@ -1,0 +1,172 @@
+//! Control calls: which may start a transaction, which wait, which are refused.
+
+use tresse_control::NodeError;
+
+use super::transaction::{Job, Purpose};
+use super::{Effect, Engine, Input, Reply, WAITING_CALLS};
+use crate::state::Intent;
+
+impl Engine {
+    /// Queues a call, or refuses it while an operator's change is under way.
+    pub(super) fn call(&mut self, input: Input, out: &mut Vec<Effect>) {
+        let busy = self.job.as_ref().and_then(|job| job.purpose.doing());
+        let reads = matches!(input, Input::Diff { .. });
+        let full = self.waiting.len() >= WAITING_CALLS;
+        match (caller(&input), busy) {
+            (Some(call), Some(doing)) if !reads => busy_reply(out, call, doing),
+            (Some(call), _) if full => busy_reply(out, call, "answering others"),
+            _ => self.waiting.push_back(input),
+        }
+    }
+
+    /// Starts what is due, if nothing is under way.
+    pub(super) fn next_job(&mut self, now: u64, out: &mut Vec<Effect>) {
+        while self.job.is_none() {
+            if self.confirm_at.is_some_and(|at| at <= now) {
+                self.rollback(None, out);
+            } else if let Some(input) = self.waiting.pop_front() {
+                self.begin(now, input, out);
+            } else if self.converge_at.is_some_and(|at| at <= now) {
+                if let Err(at) = self.looks.take(now)
+                    && !std::mem::take(&mut self.urgent)
+                {
+                    self.converge_at = Some(at);
+                    return;
+                }
+                self.converge_at = None;
+                let job = match self.stored.intent {
+                    Some(Intent::Withdraw) => {
+                        let mut job = Job::new(Purpose::Withdraw { call: None }, None);
+                        job.options.force = self.stored.force;
+                        job
+                    }
+                    _ => Job::new(Purpose::Converge, self.stored.current.clone()),
+                };
+                self.observe(job, out);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, now: u64, input: Input, out: &mut Vec<Effect>) {
+        match input {
+            Input::Apply { call, prepared, options } => {
+                let refusal = self.refuses_apply(&prepared.node, options.dry_run);
+                match (call, refusal) {
+                    (Some(call), Some(error)) => out.push(Effect::Reply(call, Err(error))),
+                    (None, Some(error)) => {
+                        super::tell(
+                            out,
+                            tresse_control::Alert::Warning,
+                            "failed",
+                            "",
+                            &error.to_string(),
+                        );
+                    }
+                    (call, None) => {
+                        let mut job = Job::new(Purpose::Apply { call }, Some((*prepared).into()));
+                        job.options = options;
+                        self.observe(job, out);
+                    }
+                }
+            }
+            Input::Diff { call } => {
+                let target = self.stored.current.clone();
+                self.observe(Job::new(Purpose::Diff { call }, target), out);
+            }
+            Input::Confirm { call } => {
+                if self.stored.unconfirmed.take().is_none() {
+                    out.push(Effect::Reply(call, Err(NodeError::NothingToConfirm)));
+                } else {
+                    self.confirm_at = None;
+                    self.note(call, out);
+                }
+            }
+            Input::Unfuse { call, vid } => {
+                if self.stored.fused.remove(&vid).is_none() {
+                    out.push(Effect::Reply(call, Err(NodeError::NotFused { vid })));
+                } else {
+                    self.stored.proven.remove(&vid);
+                    self.canaries.remove(&vid);
+                    self.sync_vlans();
+                    self.converge_at = Some(now);
+                    super::tell(
+                        out,
+                        tresse_control::Alert::Info,
+                        "unfused",
+                        &vid.to_string(),
+                        "taken into use again after a new canary",
+                    );
+                    self.note(call, out);
+                }
+            }
+            Input::Rollback { call } => {
+                if self.stored.previous.is_none() && self.stored.unconfirmed.is_none() {
+                    out.push(Effect::Reply(call, Err(NodeError::NothingToRollBack)));
+                } else {
+                    self.rollback(Some(call), out);
+                }
+            }
+            Input::Withdraw { call, force } => {
+                if self.stored.current.is_none() && self.stored.intent.is_none() {
+                    out.push(Effect::Reply(call, Err(NodeError::NoPlan)));
+                } else {
+                    let mut job = Job::new(Purpose::Withdraw { call: Some(call) }, None);
+                    self.stored.force |= force;
+                    job.options.force = self.stored.force;
+                    self.observe(job, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn refuses_apply(&self, node: &str, dry_run: bool) -> Option<NodeError> {
+        if self.stored.unconfirmed.is_some() && !dry_run {
+            return Some(NodeError::Busy { doing: "waiting for the last apply's confirm".into() });
+        }
+        let current = self.stored.current.as_ref().filter(|c| c.node != node)?;
+        Some(NodeError::WrongNode {
+            message: format!(
+                "this host is node {}, the slice is for node {node}: withdraw first if it moved",
+                current.node
+            ),
+        })
+    }
+
+    /// Makes the previous plan the current one; from then on convergence only goes forward.
+    fn rollback(&mut self, call: Option<super::CallId>, out: &mut Vec<Effect>) {
+        let old = self.stored.current.take();
+        self.stored.current = self.stored.previous.take();
+        self.stored.previous = if self.stored.unconfirmed.take().is_some() { None } else { old };
+        self.stored.bridging = false;
+        self.stored.intent = Some(Intent::Converge);
+        self.confirm_at = None;
+        self.dirty = true;
+        self.sync_vlans();
+        let target = self.stored.current.clone();
+        self.observe(Job::new(Purpose::Rollback { call }, target), out);
+    }
+
+    fn note(&mut self, call: super::CallId, out: &mut Vec<Effect>) {
+        self.dirty = true;
+        self.commit(Job::new(Purpose::Note { call, reply: Reply::Done }, None), out);
+    }
+}
+
+fn busy_reply(out: &mut Vec<Effect>, call: super::CallId, doing: &str) {
+    out.push(Effect::Reply(call, Err(NodeError::Busy { doing: doing.into() })));
+}
+
+const fn caller(input: &Input) -> Option<super::CallId> {
+    match input {
+        Input::Apply { call, .. } => *call,
+        Input::Confirm { call }
+        | Input::Rollback { call }
+        | Input::Withdraw { call, .. }
+        | Input::Unfuse { call, .. }
+        | Input::Diff { call } => Some(*call),
+        _ => None,
+    }
+}

@@ -1,0 +1,228 @@
+//! Proof of one VLAN by one numbered announcement, and the fuse (K5, K17). One machine per VID.
+//!
+//! ```text
+//! waiting --rank x 3 s--> sent --200 ms--> proven
+//!    \------one copy----> seen --200 ms--> proven        any state --second copy--> fused
+//! ```
+//!
+//! Knows no socket and no clock. Announcements of either kind are numbered by their sender, so each
+//! of them proves as much as a canary does.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How long after the first copy a second one would arrive on a loop.
+pub const QUIET_MS: u64 = 200;
+/// How long each place in the queue of senders waits for the one before it.
+pub const TURN_MS: u64 = 3000;
+/// Sequence numbers remembered per sender and interface.
+const REMEMBERED: usize = 4;
+
+/// Where the proof of one VLAN stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Proof {
+    /// Nothing sent or seen; since when the VLAN could be heard, if it can.
+    Waiting {
+        /// Start of the wait.
+        since: Option<u64>,
+    },
+    /// Our canary is out, or one copy of another's was seen.
+    Proving {
+        /// When.
+        at: u64,
+    },
+    /// Carries traffic.
+    Proven,
+    /// Out of use until a person re-arms it.
+    Fused {
+        /// What was seen.
+        why: String,
+    },
+}
+
+/// What the machine asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send one canary.
+    Send,
+    /// The VLAN may carry traffic now.
+    Proven,
+    /// The VLAN must not be used.
+    Fuse(String),
+}
+
+/// A received announcement, as far as it matters here.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard<'a> {
+    /// The interface it arrived on.
+    pub interface: &'a str,
+    /// Index of the sender.
+    pub node: u32,
+    /// Its number.
+    pub sequence: u64,
+    /// Does it bear the MAC of the very NIC it arrived on?
+    pub own_mac: bool,
+}
+
+/// The machine of one VID.
+#[derive(Debug, Clone)]
+pub struct Canary {
+    rank: u32,
+    proof: Proof,
+    heard: BTreeMap<(String, u32), [u64; REMEMBERED]>,
+}
+
+impl Canary {
+    /// A machine in a known state.
+    #[must_use]
+    pub const fn new(rank: u32, proof: Proof) -> Self {
+        Self { rank, proof, heard: BTreeMap::new() }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn proof(&self) -> &Proof {
+        &self.proof
+    }
+
+    /// An interface of the VLAN has (or no longer has) carrier.
+    pub fn usable(&mut self, now: u64, usable: bool) {
+        match (&mut self.proof, usable) {
+            (Proof::Waiting { since: since @ None }, true) => *since = Some(now),
+            (Proof::Waiting { since }, false) => *since = None,
+            (Proof::Proving { .. }, false) => self.proof = Proof::Waiting { since: None },
+            _ => {}
+        }
+    }
+
+    /// Time passed.
+    pub fn tick(&mut self, now: u64) -> Option<Action> {
+        if self.deadline()? > now {
+            return None;
+        }
+        match self.proof {
+            Proof::Waiting { .. } => {
+                self.proof = Proof::Proving { at: now };
+                Some(Action::Send)
+            }
+            Proof::Proving { .. } => {
+                self.proof = Proof::Proven;
+                Some(Action::Proven)
+            }
+            _ => None,
+        }
+    }
+
+    /// An announcement arrived.
+    pub fn hear(&mut self, now: u64, heard: Heard<'_>) -> Option<Action> {
+        if matches!(self.proof, Proof::Fused { .. }) {
+            return None;
+        }
+        let Heard { interface, node, sequence, own_mac } = heard;
+        if own_mac {
+            return Some(self.fuse(format!(
+                "announcement {sequence} of this NIC came back on {interface}: the VLAN has a loop"
+            )));
+        }
+        let last = self.heard.entry((interface.into(), node)).or_insert([0; REMEMBERED]);
+        if last.contains(&sequence) {
+            return Some(self.fuse(format!(
+                "announcement {sequence} of node {node} arrived twice on {interface}: the VLAN \
+                 has a loop"
+            )));
+        }
+        last.rotate_right(1);
+        last[0] = sequence;
+        if matches!(self.proof, Proof::Waiting { .. }) {
+            self.proof = Proof::Proving { at: now };
+        }
+        None
+    }
+
+    /// When [`Canary::tick`] has something to do.
+    #[must_use]
+    pub fn deadline(&self) -> Option<u64> {
+        match self.proof {
+            Proof::Waiting { since } => Some(since? + TURN_MS * u64::from(self.rank)),
+            Proof::Proving { at } => Some(at + QUIET_MS),
+            Proof::Proven | Proof::Fused { .. } => None,
+        }
+    }
+
+    fn fuse(&mut self, why: String) -> Action {
+        self.proof = Proof::Fused { why: why.clone() };
+        self.heard.clear();
+        Action::Fuse(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(node: u32, sequence: u64) -> Heard<'static> {
+        Heard { interface: "eth0.100", node, sequence, own_mac: false }
+    }
+
+    fn waiting(rank: u32) -> Canary {
+        let mut canary = Canary::new(rank, Proof::Waiting { since: None });
+        canary.usable(1000, true);
+        canary
+    }
+
+    #[test]
+    fn the_lowest_node_sends_at_once_and_is_done_after_the_quiet_time() {
+        let mut canary = waiting(0);
+        assert_eq!(canary.tick(1000), Some(Action::Send));
+        assert_eq!(canary.tick(1199), None);
+        assert_eq!(canary.tick(1200), Some(Action::Proven));
+        assert_eq!(canary.deadline(), None);
+    }
+
+    #[test]
+    fn others_wait_and_take_over_after_their_turn() {
+        let mut canary = waiting(2);
+        assert_eq!(canary.tick(6999), None);
+        assert_eq!(canary.tick(7000), Some(Action::Send));
+    }
+
+    #[test]
+    fn one_copy_proves_and_a_second_fuses_at_any_time() {
+        let mut canary = waiting(2);
+        assert_eq!(canary.hear(1500, heard(0, 7)), None);
+        assert_eq!(canary.tick(1700), Some(Action::Proven));
+        assert_eq!(canary.hear(9000, heard(0, 8)), None);
+        assert!(matches!(canary.hear(9001, heard(0, 8)), Some(Action::Fuse(_))));
+        assert!(matches!(canary.proof(), Proof::Fused { .. }));
+        assert_eq!(canary.hear(9002, heard(0, 8)), None, "a fuse blows once");
+        assert_eq!(canary.deadline(), None);
+    }
+
+    #[test]
+    fn our_own_frame_coming_back_fuses() {
+        let mut canary = waiting(0);
+        canary.tick(1000);
+        let back = Heard { own_mac: true, ..heard(3, 1) };
+        assert!(matches!(canary.hear(1050, back), Some(Action::Fuse(_))));
+        assert_eq!(canary.tick(1200), None);
+    }
+
+    #[test]
+    fn the_same_number_on_two_interfaces_of_one_vlan_is_no_duplicate() {
+        let mut canary = waiting(1);
+        assert_eq!(canary.hear(1500, heard(0, 7)), None);
+        assert_eq!(canary.hear(1500, Heard { interface: "eth1.100", ..heard(0, 7) }), None);
+    }
+
+    #[test]
+    fn without_carrier_nothing_is_sent_and_the_wait_starts_anew() {
+        let mut canary = waiting(0);
+        canary.usable(1000, false);
+        assert_eq!(canary.tick(99_000), None);
+        canary.usable(100_000, true);
+        assert_eq!(canary.tick(100_000), Some(Action::Send));
+        canary.usable(100_100, false);
+        assert_eq!(canary.tick(100_300), None, "a carrier lost while proving proves nothing");
+    }
+}

@@ -1,0 +1,113 @@
+//! What of a slice may be installed now: VLANs that are not proven carry no routes, fused ones are
+//! down (K5).
+
+use std::collections::BTreeMap;
+
+use tresse_control::PendingLine;
+use tresse_fabric::reconcile::{Object, Wanted, WantedRoute};
+
+use super::prepared::Prepared;
+
+/// How far a VLAN may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// In full.
+    Open,
+    /// Interface, addresses and neighbours, but no routes.
+    Unproven,
+    /// Nothing; the interface stays, down.
+    Fused,
+}
+
+/// A plan and the gates of its VLANs.
+#[derive(Debug, Clone, Copy)]
+pub struct Gated<'a> {
+    /// The plan.
+    pub prepared: &'a Prepared,
+    /// By VID; open where absent.
+    pub gates: &'a BTreeMap<u16, Gate>,
+}
+
+impl Gated<'_> {
+    fn closed(&self, interface: &str) -> Option<(u16, Gate)> {
+        let vid = self.prepared.interfaces.get(interface)?.vid;
+        self.gates.get(&vid).filter(|g| **g != Gate::Open).map(|g| (vid, *g))
+    }
+
+    /// The part of a route that may be used, or the VLAN that closes it.
+    fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (u16, Gate)> {
+        let mut closed = None;
+        let mut open = route.clone();
+        open.legs.retain(|leg| {
+            let gate = self.closed(&leg.interface);
+            closed = closed.or(gate);
+            gate.is_none()
+        });
+        match closed {
+            Some(closed) if open.legs.is_empty() => Err(closed),
+            _ => Ok(open),
+        }
+    }
+}
+
+/// The part of `new` that its gates let through, and what waits for them.
+///
+/// `old` is the plan before, kept while VLANs of `new` are unproven: a destination whose new route
+/// waits keeps its old one, with all that this needs, so that changing plans loses no frame.
+pub fn effective(new: Gated<'_>, old: Option<Gated<'_>>) -> (Wanted, Vec<PendingLine>) {
+    let mut wanted = new.prepared.wanted.clone();
+    let mut pending = Vec::new();
+    if new.gates.values().all(|g| *g == Gate::Open) {
+        return (wanted, pending);
+    }
+    let mut routes = BTreeMap::new();
+    for (key, route) in &new.prepared.wanted.routes {
+        match new.route(route) {
+            Ok(open) => {
+                routes.insert(*key, open);
+            }
+            Err((vid, gate)) => {
+                let object = Object::Route(key.0, key.1);
+                pending.push(PendingLine {
+                    kind: object.kind().into(),
+                    object: object.to_string(),
+                    why: match gate {
+                        Gate::Fused => {
+                            format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired")
+                        }
+                        _ => format!("VLAN {vid} is not proven yet"),
+                    },
+                });
+                let kept = old.and_then(|old| {
+                    let route = old.prepared.wanted.routes.get(key)?;
+                    old.route(route).ok().filter(|_| gate == Gate::Unproven)
+                });
+                if let Some(route) = kept {
+                    routes.insert(*key, route);
+                }
+            }
+        }
+    }
+    if let Some(old) = old.map(|old| &old.prepared.wanted) {
+        for (name, link) in &old.links {
+            wanted.links.entry(name.clone()).or_insert_with(|| link.clone());
+        }
+        wanted.addresses.extend(old.addresses.iter().cloned());
+        for (key, neighbour) in &old.neighbours {
+            wanted.neighbours.entry(key.clone()).or_insert_with(|| neighbour.clone());
+        }
+        for (key, value) in &old.sysctls {
+            wanted.sysctls.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        for (name, nic) in &old.nics {
+            wanted.nics.entry(name.clone()).or_insert(*nic);
+        }
+    }
+    let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
+    for (name, link) in &mut wanted.links {
+        link.up &= !fused(name);
+    }
+    wanted.neighbours.retain(|(interface, _), _| !fused(interface));
+    wanted.routes = routes;
+    (wanted, pending)
+}

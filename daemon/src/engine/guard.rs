@@ -1,0 +1,124 @@
+//! The management guard (K19): what may be done to an interface that someone may be logged in
+//! over, and whether the way to each management peer is still the same.
+
+use std::collections::BTreeMap;
+
+use tresse_control::NodeError;
+use tresse_fabric::reconcile::{Operation, sysctl_interface};
+
+/// Refuses operations that change (rather than add to) a guarded interface, and routes that would
+/// take over a management peer.
+///
+/// # Errors
+/// [`NodeError::WouldLockOut`] naming the first.
+pub fn permits<'a>(
+    operations: impl IntoIterator<Item = &'a Operation>,
+    guarded: &BTreeMap<String, String>,
+    management: &BTreeMap<String, String>,
+) -> Result<(), NodeError> {
+    for operation in operations {
+        let touched = match operation {
+            Operation::ChangeLink { name, .. }
+            | Operation::SetLinkState { name, .. }
+            | Operation::DeleteLink { name } => Some(name.as_str()),
+            Operation::AddAddress { interface, .. }
+            | Operation::DeleteAddress { interface, .. } => Some(interface.as_str()),
+            Operation::WriteSysctl { key, .. } => {
+                if key.split('/').any(|part| part == "all") {
+                    return Err(lockout("all", operation, "it acts on every interface"));
+                }
+                sysctl_interface(key)
+            }
+            Operation::AddRoute { dst, .. } => {
+                let taken = management
+                    .keys()
+                    .find(|peer| peer.parse().is_ok_and(|address| dst.contains(address)));
+                if let Some(peer) = taken {
+                    let why = format!("management peer {peer} would be reached through the fabric");
+                    return Err(lockout(peer, operation, &why));
+                }
+                None
+            }
+            _ => None,
+        };
+        if let Some((interface, why)) = touched.and_then(|t| guarded.get_key_value(t)) {
+            return Err(lockout(interface, operation, why));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the way to each management peer before and after. A peer that was not reachable
+/// before, or that is no longer listed, proves nothing.
+///
+/// # Errors
+/// [`NodeError::WouldLockOut`] naming the first difference.
+pub fn unchanged(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Result<(), NodeError> {
+    for (peer, was) in before {
+        if let Some(is) = after.get(peer).filter(|is| *is != was) {
+            return Err(NodeError::WouldLockOut {
+                interface: peer.clone(),
+                message: format!("the way to this management peer was `{was}` and became `{is}`"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn lockout(interface: &str, operation: &Operation, why: &str) -> NodeError {
+    NodeError::WouldLockOut {
+        interface: interface.into(),
+        message: format!(
+            "refused to {}: {why}; --force does it all the same",
+            operation.describe()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_additive_acts_pass_on_a_guarded_interface() {
+        let guarded = BTreeMap::from([("eth0".to_owned(), "the default route".to_owned())]);
+        let management = BTreeMap::from([("192.0.2.9".to_owned(), "dev eth0".to_owned())]);
+        let permits = |operation: &Operation| permits([operation], &guarded, &management);
+        let address = "10.78.0.1".parse().unwrap();
+        let sysctl = |key: &str| Operation::WriteSysctl {
+            key: key.into(),
+            value: "1".into(),
+            before: Some("0".into()),
+        };
+        for refused in [
+            Operation::SetLinkState { name: "eth0".into(), up: true },
+            Operation::ChangeLink { name: "eth0".into(), mtu: 9000, alias: String::new() },
+            Operation::DeleteLink { name: "eth0".into() },
+            Operation::AddAddress { interface: "eth0".into(), address },
+            Operation::DeleteAddress { interface: "eth0".into(), address },
+            sysctl("net/ipv4/conf/eth0/rp_filter"),
+            sysctl("net/ipv4/conf/all/forwarding"),
+        ] {
+            assert!(permits(&refused).is_err(), "{refused:?}");
+        }
+        for allowed in [
+            Operation::SetLinkState { name: "eth0.100".into(), up: true },
+            Operation::AddAddress { interface: "eth0.100".into(), address },
+            sysctl("net/ipv4/conf/eth0.100/rp_filter"),
+            sysctl("net/ipv4/fib_multipath_hash_policy"),
+        ] {
+            assert_eq!(permits(&allowed), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_changed_way_to_a_peer_is_found() {
+        let way = |text: &str| BTreeMap::from([("192.0.2.9".to_owned(), text.to_owned())]);
+        assert_eq!(unchanged(&way("dev eth0"), &way("dev eth0")), Ok(()));
+        assert_eq!(unchanged(&way("dev eth0"), &BTreeMap::new()), Ok(()));
+        assert!(unchanged(&way("dev eth0"), &way("dev eth0.100")).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! What goes into the engine and what comes out. All of it is plain data, so that a recording of
+//! inputs can be replayed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tresse_control::{Alert, Applied, Difference, NodeError, Withdrawn};
+use tresse_fabric::reconcile::{Observed, Operation};
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::announce::Announcement;
+
+use super::prepared::Prepared;
+use crate::state::Stored;
+
+/// Names one control call until it is answered.
+pub type CallId = u64;
+
+/// One input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Input {
+    /// The daemon has started; sent once, first.
+    Start {
+        /// The configured plan, used where the state holds none.
+        configured: Option<Box<Prepared>>,
+    },
+    /// Install a plan.
+    Apply {
+        /// Who waits for the answer; `None` for a reload by signal.
+        call: Option<CallId>,
+        /// The plan's slice.
+        prepared: Box<Prepared>,
+        /// How.
+        options: ApplyOptions,
+    },
+    /// Keep what the last apply installed.
+    Confirm {
+        /// Who waits.
+        call: CallId,
+    },
+    /// Return to the previous plan.
+    Rollback {
+        /// Who waits.
+        call: CallId,
+    },
+    /// Leave the kernel as it was found.
+    Withdraw {
+        /// Who waits.
+        call: CallId,
+        /// Leave the management guard out.
+        force: bool,
+    },
+    /// Re-arm a fused VLAN.
+    Unfuse {
+        /// Who waits.
+        call: CallId,
+        /// The VLAN.
+        vid: u16,
+    },
+    /// Compare only.
+    Diff {
+        /// Who waits.
+        call: CallId,
+    },
+    /// Answer to [`Effect::Observe`].
+    Observed(Result<Box<View>, String>),
+    /// Answer to [`Effect::Persist`].
+    Persisted(Result<(), String>),
+    /// Answer to [`Effect::Execute`].
+    Executed(Execution),
+    /// The kernel's tables changed; `overrun`: events were lost.
+    Changed {
+        /// Were events lost?
+        overrun: bool,
+    },
+    /// An announcement arrived.
+    Frame {
+        /// On this interface.
+        interface: String,
+        /// From this MAC.
+        source: Mac,
+        /// Its content.
+        announcement: Announcement,
+    },
+    /// [`super::Engine::deadline`] has passed.
+    Tick,
+}
+
+/// How to apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplyOptions {
+    /// Compare only.
+    pub dry_run: bool,
+    /// Arm the rollback timer.
+    pub confirm_seconds: Option<u32>,
+    /// Leave the management guard out (K19).
+    pub force: bool,
+    /// Use these interfaces although they have a master (K20).
+    pub force_interfaces: BTreeSet<String>,
+}
+
+/// One look at the kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Everything that concerns us.
+    pub observed: Observed,
+    /// Interfaces that carry management traffic, and why (K19).
+    pub guarded: BTreeMap<String, String>,
+    /// `ip route get` of each management peer.
+    pub management: BTreeMap<String, String>,
+}
+
+/// What became of the operations of one [`Effect::Execute`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Indices of the operations that took effect, ascending.
+    pub done: Vec<usize>,
+    /// (index, the kernel's words), ascending.
+    pub errors: Vec<(usize, String)>,
+}
+
+/// What the runtime shall do, in order. At most one of Observe, Persist and Execute is under way
+/// at any time; each is answered by its input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Look at the kernel, with the sysctls named.
+    Observe {
+        /// Paths below `/proc/sys`.
+        sysctls: BTreeSet<String>,
+    },
+    /// Write the state file, synced to disk.
+    Persist(Box<Stored>),
+    /// Carry out operations in this order, stopping at the first failure.
+    Execute(Vec<Operation>),
+    /// Answer a control call.
+    Reply(CallId, Result<Reply, NodeError>),
+    /// Tell watchers and the log.
+    Tell {
+        /// How urgent.
+        alert: Alert,
+        /// Kind of event.
+        kind: String,
+        /// The object concerned.
+        object: String,
+        /// In words.
+        message: String,
+    },
+    /// Hold announcement sockets on exactly these interfaces, by (name, ifindex).
+    Listen(BTreeSet<(String, u32)>),
+    /// Send an announcement.
+    Announce {
+        /// On this interface.
+        interface: String,
+        /// From this MAC.
+        source: Mac,
+        /// Its content.
+        announcement: Announcement,
+    },
+}
+
+/// A successful answer to a control call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// Of Apply and Rollback.
+    Applied(Applied),
+    /// Of Withdraw.
+    Withdrawn(Withdrawn),
+    /// Of Diff.
+    Difference(Difference),
+    /// Of Confirm and Unfuse.
+    Done,
+}

@@ -1,0 +1,126 @@
+//! Judging one look at the kernel: what differs, what stands in the way, what is drift.
+
+use tresse_control::{Alert, NodeError, OperationLine, PendingLine};
+use tresse_fabric::reconcile::{Options, Reconciliation, Refusal, Wanted, reconcile_with};
+
+use super::gate::{Gated, effective};
+use super::transaction::{Job, Purpose};
+use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
+
+impl Engine {
+    pub(super) fn compare(&self, job: &Job, view: &View) -> (Reconciliation, Vec<PendingLine>) {
+        let own = matches!(job.purpose, Purpose::Apply { .. });
+        let options = Options {
+            force_interfaces: if own {
+                job.options.force_interfaces.clone()
+            } else {
+                self.stored.force_interfaces.clone()
+            },
+        };
+        let (wanted, pending) = match &job.target {
+            None => (Wanted::default(), Vec::new()),
+            Some(target) => {
+                let gates = self.gates(target);
+                let old = if own { &self.stored.current } else { &self.stored.previous };
+                let old = old.as_ref().filter(|o| own && *o != target || self.stored.bridging);
+                let old_gates = old.map(|o| self.gates(o)).unwrap_or_default();
+                effective(
+                    Gated { prepared: target, gates: &gates },
+                    old.map(|o| Gated { prepared: o, gates: &old_gates }),
+                )
+            }
+        };
+        (reconcile_with(&wanted, &view.observed, &self.stored.saved, &options), pending)
+    }
+
+    /// Why a transaction must not begin.
+    pub(super) fn stops(
+        &self,
+        job: &Job,
+        comparison: &Reconciliation,
+        view: &View,
+    ) -> Option<NodeError> {
+        let guarded = match &job.purpose {
+            Purpose::Apply { .. } => {
+                if let Some(refusal) = comparison.refused.first() {
+                    return Some(NodeError::Refused {
+                        object: job.target.as_ref().map(|t| t.node.clone()).unwrap_or_default(),
+                        message: refusal.to_string(),
+                    });
+                }
+                !job.options.force
+            }
+            Purpose::Withdraw { .. } => !job.options.force,
+            Purpose::Rollback { .. } | Purpose::Converge => !self.stored.force,
+            Purpose::Diff { .. } | Purpose::Note { .. } => false,
+        };
+        if !guarded {
+            return None;
+        }
+        let operations = comparison.operations.iter().map(|p| &p.operation);
+        guard::permits(operations, &view.guarded, &view.management).err()
+    }
+
+    /// Drift (not a change of carrier) is repaired no faster than the bucket allows.
+    pub(super) fn delays_repair(
+        &mut self,
+        comparison: &Reconciliation,
+        view: &View,
+        out: &mut Vec<Effect>,
+    ) -> Option<u64> {
+        let before = self.view.as_ref().filter(|_| self.in_sync)?;
+        if comparison.operations.is_empty() {
+            return None;
+        }
+        let states = |v: &View| -> Vec<(String, bool)> {
+            let up = v.observed.links.iter().filter(|(_, l)| l.up && l.carrier);
+            up.map(|(name, l)| (name.clone(), l.carrier)).collect()
+        };
+        let first = &comparison.operations[0];
+        let message =
+            format!("{} and {} more", first.operation.describe(), comparison.operations.len() - 1);
+        if states(before) != states(view) {
+            tell(out, Alert::Info, "link", "", &message);
+            return None;
+        }
+        match self.repairs.take(self.now) {
+            Ok(()) => {
+                self.count("repairs_total");
+                tell(out, Alert::Warning, "drift", &first.operation.object().to_string(), &message);
+                None
+            }
+            Err(at) => {
+                self.drift = comparison.operations.iter().map(line).collect();
+                Some(at.min(self.now + REPAIR_MS))
+            }
+        }
+    }
+
+    pub(super) fn report(&mut self, comparison: &Reconciliation, job: &Job) {
+        self.pending.clone_from(&job.pending);
+        self.drift = comparison.refused.iter().chain(&comparison.drift).map(refusal_line).collect();
+        self.in_sync = comparison.operations.is_empty() && comparison.refused.is_empty();
+    }
+
+    pub(super) fn settle(&mut self, job: &Job, view: &View) {
+        let wanted = job.target.as_ref().map(|t| &t.wanted);
+        let settled = match wanted {
+            Some(wanted) if !self.stored.bridging => {
+                self.stored.saved.clone().settled(wanted, &view.observed)
+            }
+            Some(_) => return,
+            None => self.stored.saved.clone().settled(&Wanted::default(), &view.observed),
+        };
+        self.dirty |= settled != self.stored.saved;
+        self.stored.saved = settled;
+    }
+}
+
+fn refusal_line(refusal: &Refusal) -> OperationLine {
+    OperationLine {
+        op: "refused".into(),
+        kind: "foreign".into(),
+        object: String::new(),
+        why: refusal.to_string(),
+    }
+}

@@ -1,0 +1,218 @@
+//! The one owner of the daemon's state: inputs in, effects out, no I/O and no await (house style,
+//! boundary 3). Decides what to install, when, and what to do when that fails.
+//!
+//! - `transaction` runs one change of the kernel at a time: observe, journal, execute, verify,
+//!   commit; an apply that fails is undone operation by operation.
+//! - `judge` compares one look at the kernel with what is wanted.
+//! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
+//! - `guard` keeps the way to the machine open (K19).
+//! - `report` answers what can be answered at once.
+
+mod bucket;
+mod calls;
+mod canary;
+mod gate;
+mod guard;
+mod input;
+mod judge;
+mod prepared;
+mod report;
+#[cfg(test)]
+mod tests;
+mod transaction;
+mod vlans;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use tresse_control::{Alert, OperationLine, PendingLine};
+use tresse_fabric::reconcile::Planned;
+
+use self::bucket::Bucket;
+use self::canary::Canary;
+use self::transaction::Job;
+use crate::state::{Intent, Stored};
+
+pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
+pub use self::prepared::{Prepared, VlanInterface};
+
+/// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
+const LOOK_BURST: u64 = 20;
+const LOOK_MS: u64 = 200;
+/// Drift is repaired at once, up to this many times, then once per [`REPAIR_MS`].
+const REPAIR_BURST: u64 = 5;
+const REPAIR_MS: u64 = 2000;
+/// First and longest wait before a failed convergence is tried again.
+const RETRY_MS: u64 = 1000;
+const RETRY_MAX_MS: u64 = 60_000;
+/// Control calls that may wait for a running transaction.
+const WAITING_CALLS: usize = 32;
+
+/// What the engine is told once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Prove VLANs before use (K5); false for fabrics under test.
+    pub canary: bool,
+    /// Announce this often instead of by the switches' ageing time.
+    pub announce_ms: Option<u64>,
+    /// Where announcement numbers start: never used before by this node.
+    pub sequence: u64,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Settings,
+    /// The time of the present step.
+    now: u64,
+    stored: Stored,
+    /// `stored` differs from what is on the disk.
+    dirty: bool,
+    job: Option<Job>,
+    waiting: VecDeque<Input>,
+    view: Option<View>,
+    canaries: BTreeMap<u16, Canary>,
+    refresh: BTreeMap<String, u64>,
+    listening: BTreeSet<(String, u32)>,
+    pending: Vec<PendingLine>,
+    drift: Vec<OperationLine>,
+    in_sync: bool,
+    fault: Option<String>,
+    confirm_at: Option<u64>,
+    converge_at: Option<u64>,
+    /// The next look must not wait for the bucket.
+    urgent: bool,
+    looks: Bucket,
+    repairs: Bucket,
+    retry_ms: u64,
+    counters: BTreeMap<&'static str, u64>,
+}
+
+impl Engine {
+    /// An engine that knows what was stored; [`Input::Start`] sets it going.
+    #[must_use]
+    pub fn new(settings: Settings, stored: Stored) -> Self {
+        Self {
+            settings,
+            now: 0,
+            stored,
+            dirty: false,
+            job: None,
+            waiting: VecDeque::new(),
+            view: None,
+            canaries: BTreeMap::new(),
+            refresh: BTreeMap::new(),
+            listening: BTreeSet::new(),
+            pending: Vec::new(),
+            drift: Vec::new(),
+            in_sync: false,
+            fault: None,
+            confirm_at: None,
+            converge_at: None,
+            urgent: false,
+            looks: Bucket::new(LOOK_BURST, LOOK_MS),
+            repairs: Bucket::new(REPAIR_BURST, REPAIR_MS),
+            retry_ms: RETRY_MS,
+            counters: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one input at `now` (milliseconds of a clock that never goes back) and says what to do.
+    pub fn step(&mut self, now: u64, input: Input) -> Vec<Effect> {
+        self.now = now;
+        let mut effects = Vec::new();
+        let out = &mut effects;
+        match input {
+            Input::Start { configured } => self.start(now, configured, out),
+            Input::Observed(result) => self.observed(result, out),
+            Input::Persisted(result) => self.persisted(result, out),
+            Input::Executed(execution) => self.executed(execution, out),
+            Input::Changed { overrun } => self.changed(now, overrun, out),
+            Input::Frame { interface, source, announcement } => {
+                self.frame(now, &interface, source, &announcement, out);
+            }
+            Input::Tick => {}
+            call => self.call(call, out),
+        }
+        self.vlans(now, out);
+        self.next_job(now, out);
+        effects
+    }
+
+    /// When to send [`Input::Tick`]; `None`: nothing is due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<u64> {
+        let idle = self.job.is_none();
+        let jobs = [self.confirm_at, self.converge_at].into_iter().flatten().filter(|_| idle);
+        let canaries = self.canaries.values().filter_map(Canary::deadline);
+        jobs.chain(canaries).chain(self.refresh.values().copied()).min()
+    }
+
+    /// The plan in force.
+    #[must_use]
+    pub fn current(&self) -> Option<&Arc<Prepared>> {
+        self.stored.current.as_ref()
+    }
+
+    fn start(&mut self, now: u64, configured: Option<Box<Prepared>>, out: &mut Vec<Effect>) {
+        if self.stored.unconfirmed.take().is_some() {
+            self.dirty = true;
+            self.stored.current = self.stored.previous.take();
+            self.stored.bridging = false;
+            self.stored.intent = Some(Intent::Converge);
+            tell(
+                out,
+                Alert::Warning,
+                "rolled-back",
+                "",
+                "the last apply was not confirmed before the daemon stopped",
+            );
+        } else if let Some(intent) = &self.stored.intent {
+            tell(out, Alert::Warning, "resync", "", &format!("was interrupted: {intent:?}"));
+        }
+        match (&self.stored.current, &self.stored.intent, configured) {
+            (None, None | Some(Intent::Apply { .. }), Some(prepared)) => {
+                let options = ApplyOptions::default();
+                self.waiting.push_back(Input::Apply { call: None, prepared, options });
+            }
+            (None, None, None) => self.in_sync = true,
+            _ => self.converge_at = Some(now),
+        }
+        self.sync_vlans();
+    }
+
+    fn changed(&mut self, now: u64, overrun: bool, out: &mut Vec<Effect>) {
+        self.count("kernel_changes_total");
+        if overrun {
+            self.count("kernel_overruns_total");
+            tell(
+                out,
+                Alert::Warning,
+                "resync",
+                "",
+                "kernel events were lost: looking at everything",
+            );
+        }
+        if self.stored.current.is_some() || self.stored.intent.is_some() {
+            self.converge_at = Some(self.converge_at.map_or(now, |at| at.min(now)));
+        }
+    }
+
+    fn count(&mut self, name: &'static str) {
+        *self.counters.entry(name).or_default() += 1;
+    }
+}
+
+fn tell(out: &mut Vec<Effect>, alert: Alert, kind: &str, object: &str, message: &str) {
+    out.push(Effect::Tell {
+        alert,
+        kind: kind.into(),
+        object: object.into(),
+        message: message.into(),
+    });
+}
+
+fn line(planned: &Planned) -> OperationLine {
+    let line = planned.line();
+    OperationLine { op: line.op, kind: line.kind, object: line.object, why: line.why }
+}

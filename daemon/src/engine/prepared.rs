@@ -1,0 +1,116 @@
+//! A slice made ready for this node: what the engine installs and remembers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tresse_fabric::id::{LinkId, NodeId};
+use tresse_fabric::plan::Plan;
+use tresse_fabric::reconcile::Wanted;
+
+/// One node's part of one plan, with the texts that it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// This node's name.
+    pub node: String,
+    /// This node's index in the cluster.
+    pub id: NodeId,
+    /// Nodes in the cluster; announcements from others are not ours.
+    pub nodes: u32,
+    /// First 8 bytes of the digest of the fabric's name.
+    pub fabric: [u8; 8],
+    /// Digest of the plan.
+    pub generation: String,
+    /// Text of the cluster file.
+    pub cluster: String,
+    /// Text of the lock.
+    pub lock: Option<String>,
+    /// The VLAN interfaces by name.
+    pub interfaces: BTreeMap<String, VlanInterface>,
+    /// The kernel state wanted with every VLAN proven and none fused.
+    pub wanted: Wanted,
+}
+
+/// One VLAN interface of this node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlanInterface {
+    /// The NIC below.
+    pub parent: String,
+    /// The VLAN.
+    pub vid: u16,
+    /// Digest of the VLAN's tree: proofs are kept by (VID, digest).
+    pub digest: String,
+    /// Is the NIC a segment's destination here, so that it announces itself (K17)?
+    pub announces: bool,
+    /// Place in the queue of canary senders (K5).
+    pub rank: u32,
+    /// Shortest ageing time of the forwarding databases on the tree.
+    pub fdb_age_seconds: u32,
+    /// The tree's links, `s00-s01`.
+    pub links: Vec<String>,
+}
+
+impl Prepared {
+    /// The VLANs by VID, each with one of its interfaces.
+    #[must_use]
+    pub fn vlans(&self) -> BTreeMap<u16, (&str, &VlanInterface)> {
+        let mut vlans = BTreeMap::new();
+        for (name, interface) in &self.interfaces {
+            vlans.entry(interface.vid).or_insert((name.as_str(), interface));
+        }
+        vlans
+    }
+}
+
+impl Prepared {
+    /// The slice of `node`, with the texts that `plan` came from.
+    #[must_use]
+    pub fn new(plan: &Plan, node: NodeId, cluster: String, lock: Option<String>) -> Self {
+        let slice = plan.slice(node);
+        let model = plan.cluster();
+        let age = model.switches.iter().map(|s| s.fdb_age_seconds).min().unwrap_or(300);
+        let links = |vid| {
+            let tree = plan.tree_of(vid).map(|id| plan.tree(id).links(plan.graph()));
+            let name = |id: &LinkId| {
+                let link = model.link(*id);
+                let [a, b] = [link.a, link.b].map(|end| &model.switch(end.switch).name);
+                format!("{a}-{b}")
+            };
+            tree.iter().flatten().map(name).collect()
+        };
+        let interfaces = slice
+            .interfaces
+            .into_iter()
+            .map(|(name, interface)| {
+                let prepared = VlanInterface {
+                    links: links(interface.vid),
+                    parent: interface.parent,
+                    vid: interface.vid.0,
+                    digest: interface.digest,
+                    announces: interface.announces,
+                    rank: interface.rank,
+                    fdb_age_seconds: age,
+                };
+                (name, prepared)
+            })
+            .collect();
+        Self {
+            node: slice.node,
+            id: node,
+            nodes: model.nodes.len() as u32,
+            fabric: fabric_digest(&model.name),
+            generation: slice.generation,
+            cluster,
+            lock,
+            interfaces,
+            wanted: slice.wanted,
+        }
+    }
+}
+
+/// FNV-1a (64 bits) of the fabric's name: keeps two fabrics on one cable apart, no more.
+fn fabric_digest(name: &str) -> [u8; 8] {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    hash.to_be_bytes()
+}

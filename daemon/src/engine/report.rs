@@ -1,0 +1,109 @@
+//! What can be answered at once, from what was last seen.
+
+use std::net::IpAddr;
+
+use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
+use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
+use tresse_fabric::units::Prefix;
+
+use super::gate::Gate;
+use super::{Engine, Prepared};
+
+impl Engine {
+    /// The answer to GetStatus.
+    #[must_use]
+    pub fn status(&self, now: u64) -> Status {
+        let current = self.stored.current.as_ref();
+        let doing = self.job.as_ref().and_then(|job| job.purpose.doing());
+        Status {
+            format: FORMAT,
+            node: current.map(|c| c.node.clone()),
+            generation: current.map(|c| c.generation.clone()),
+            in_sync: self.in_sync && self.fault.is_none(),
+            pending: self.pending.clone(),
+            drift: self.drift.clone(),
+            fused: self.fused(),
+            backup: self.on_backup(),
+            engine: "none".into(),
+            activity: match (doing, &self.fault) {
+                (Some(doing), _) => doing.into(),
+                (None, Some(_)) => "failed".into(),
+                (None, None) => "idle".into(),
+            },
+            confirm_seconds: self
+                .confirm_at
+                .map(|at| u32::try_from(at.saturating_sub(now).div_ceil(1000)).unwrap_or(u32::MAX)),
+            previous: self.stored.previous.as_ref().map(|p| p.generation.clone()),
+            unproven: current
+                .map(|c| self.gates(c))
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|(_, gate)| *gate == Gate::Unproven)
+                .map(|(vid, _)| vid)
+                .collect(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            fault: self.fault.clone(),
+        }
+    }
+
+    /// The answer to GetCounters.
+    #[must_use]
+    pub fn counters(&self) -> Vec<CounterLine> {
+        let line = |(name, value): (&&str, &u64)| CounterLine {
+            name: (*name).into(),
+            object: String::new(),
+            value: *value,
+        };
+        self.counters.iter().map(line).collect()
+    }
+
+    /// The state of a path that leaves by `interface` for `destination`: `active`, `standby`,
+    /// `pending` or `fused`.
+    #[must_use]
+    pub fn path_state(&self, interface: &str, destination: IpAddr, rank: u32) -> &'static str {
+        let Some(current) = &self.stored.current else { return "pending" };
+        let vid = current.interfaces.get(interface).map(|i| i.vid);
+        if vid.is_some_and(|vid| self.stored.fused.contains_key(&vid)) {
+            return "fused";
+        }
+        let primary = self.holds((Prefix::host(destination), METRIC_PRIMARY));
+        let backup = self.holds((Prefix::host(destination), METRIC_BACKUP));
+        match (rank, primary, backup) {
+            (0, true, _) | (1, false, true) => "active",
+            (0, false, _) => "pending",
+            _ if vid.is_some_and(|vid| self.gates(current).get(&vid) == Some(&Gate::Unproven)) => {
+                "pending"
+            }
+            _ => "standby",
+        }
+    }
+
+    fn holds(&self, key: (Prefix, u32)) -> bool {
+        let route = self.view.as_ref().and_then(|view| view.observed.routes.get(&key));
+        route.is_some_and(|route| route.protocol == PROTOCOL)
+    }
+
+    fn fused(&self) -> Vec<FusedLine> {
+        let links = |vid: u16, current: &Prepared| {
+            current.vlans().get(&vid).map(|(_, i)| i.links.clone()).unwrap_or_default()
+        };
+        let line = |(vid, why): (&u16, &String)| FusedLine {
+            vid: *vid,
+            why: why.clone(),
+            links: self.stored.current.as_ref().map(|c| links(*vid, c)).unwrap_or_default(),
+        };
+        self.stored.fused.iter().map(line).collect()
+    }
+
+    /// Destinations whose primary route is gone while the backup is there.
+    fn on_backup(&self) -> Vec<String> {
+        let Some(current) = &self.stored.current else { return Vec::new() };
+        let primaries = current.wanted.routes.keys().filter(|(_, m)| *m == METRIC_PRIMARY);
+        primaries
+            .filter(|&&(dst, metric)| {
+                !self.holds((dst, metric)) && self.holds((dst, METRIC_BACKUP))
+            })
+            .map(|(dst, _)| dst.address.to_string())
+            .collect()
+    }
+}

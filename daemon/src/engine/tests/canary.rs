@@ -1,0 +1,111 @@
+//! K5 and K17: VLANs carry traffic once proven, and never again once fused.
+
+use tresse_control::NodeError;
+use tresse_fabric::cluster::Strategy;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::announce::{Announcement, Kind};
+
+use super::{Host, Input, Prepared, Reply, prepared};
+
+fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
+    Input::Frame {
+        interface: interface.into(),
+        source: Mac([2, 0, 0, 0, 9, 9]),
+        announcement: Announcement {
+            kind: Kind::Canary,
+            vid: plan.interfaces[interface].vid,
+            node: NodeId(node),
+            fabric: plan.fabric,
+            sequence,
+        },
+    }
+}
+
+#[test]
+fn k5_routes_wait_for_the_proof_of_their_vlan() {
+    let mut host = Host::new(true);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    host.apply(&plan);
+    assert_eq!(host.primaries(), 0);
+    let status = host.engine.status(host.now);
+    assert!(!status.unproven.is_empty());
+    assert!(status.pending.iter().any(|p| p.why.contains("not proven")), "{status:?}");
+    host.run_until(host.now + 10_000);
+    assert_eq!(host.primaries(), 8);
+    let vids: std::collections::BTreeSet<u16> = plan.interfaces.values().map(|i| i.vid).collect();
+    let canaries = host.announced.iter().filter(|(_, a)| a.kind == Kind::Canary);
+    assert_eq!(canaries.count(), vids.len(), "one canary per VLAN");
+    let sent = host.announced.len();
+    host.restart();
+    let canaries = host.announced[sent..].iter().filter(|(_, a)| a.kind == Kind::Canary).count();
+    assert_eq!((host.primaries(), canaries), (8, 0), "a restart proves nothing again");
+}
+
+#[test]
+fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
+    let mut host = Host::new(true);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    host.apply(&plan);
+    host.run_until(host.now + 10_000);
+    let (name, interface) = plan.interfaces.iter().next().unwrap();
+    host.input(frame(&plan, name, 0, 77));
+    assert!(host.kernel.observed.links[name].up);
+    host.input(frame(&plan, name, 0, 77));
+    assert!(!host.kernel.observed.links[name].up, "its interface is down at once");
+    let status = host.engine.status(host.now);
+    assert_eq!(status.fused[0].vid, interface.vid);
+    assert!(!status.fused[0].links.is_empty());
+    assert!(
+        host.told.iter().any(|(kind, m)| kind == "fused" && m.contains("s0")),
+        "{:?}",
+        host.told
+    );
+    let sent = host.announced.len();
+    host.restart();
+    host.run_until(host.now + 100_000);
+    assert!(!host.announced[sent..].iter().any(|(i, _)| i == name), "nothing is announced on it");
+    assert!(!host.kernel.observed.links[name].up);
+
+    let vid = interface.vid;
+    assert_eq!(host.call(|call| Input::Unfuse { call, vid }), Some(Ok(Reply::Done)));
+    host.run_until(host.now + 10_000);
+    assert!(host.kernel.observed.links[name].up);
+    assert_eq!(host.primaries(), 8);
+    let again = host.call(|call| Input::Unfuse { call, vid });
+    assert_eq!(again, Some(Err(NodeError::NotFused { vid })));
+}
+
+#[test]
+fn k5_a_new_plan_takes_over_route_by_route_and_loses_none() {
+    let mut host = Host::new(true);
+    host.apply(&prepared(Strategy::Dor, &[3, 3]));
+    host.run_until(host.now + 20_000);
+    assert_eq!(host.primaries(), 8);
+    host.apply(&prepared(Strategy::Stp, &[3, 3]));
+    assert_eq!(host.primaries(), 8, "old routes stay while the new VLANs are unproven");
+    for _ in 0..200 {
+        host.run_until(host.now + 50);
+        assert_eq!(host.primaries(), 8);
+    }
+    let plan = prepared(Strategy::Stp, &[3, 3]);
+    let ours = host.kernel.observed.links.keys().filter(|l| l.contains('.')).count();
+    assert_eq!(ours, plan.interfaces.len(), "what only the old plan needed is gone");
+}
+
+#[test]
+fn frames_of_others_and_of_unknown_nodes_prove_and_fuse_nothing() {
+    let mut host = Host::new(true);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    host.apply(&plan);
+    let name = plan.interfaces.keys().next().unwrap();
+    for _ in 0..2 {
+        host.input(frame(&plan, name, 4_000_000, 5));
+        let mut foreign = frame(&plan, name, 0, 5);
+        if let Input::Frame { announcement, .. } = &mut foreign {
+            announcement.fabric = [0; 8];
+        }
+        host.input(foreign);
+    }
+    assert_eq!(host.engine.status(host.now).fused, []);
+}

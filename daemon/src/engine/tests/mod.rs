@@ -1,0 +1,251 @@
+//! The engine against a fake kernel, a fake disk and a fake clock.
+
+mod canary;
+mod transactions;
+
+use std::collections::BTreeMap;
+
+use tresse_control::NodeError;
+use tresse_fabric::cluster::{Cluster, Kind, Strategy};
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_fabric::reconcile::model::Model;
+use tresse_fabric::reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
+use tresse_fabric::wire::announce::Announcement;
+
+use super::*;
+
+/// One host: kernel, disk, clock and engine.
+pub(super) struct Host {
+    pub kernel: Model,
+    pub disk: Stored,
+    pub engine: Engine,
+    pub now: u64,
+    pub canary: bool,
+    pub replies: BTreeMap<CallId, Result<Reply, NodeError>>,
+    pub told: Vec<(String, String)>,
+    pub announced: Vec<(String, Announcement)>,
+    pub guarded: BTreeMap<String, String>,
+    pub management: BTreeMap<String, String>,
+    /// The n-th kernel operation or disk write from now fails.
+    pub fail_at: Option<usize>,
+    /// The daemon dies before the n-th effect from now.
+    pub crash_at: Option<usize>,
+    /// Set once it has died.
+    pub dead: bool,
+    calls: CallId,
+    starts: u64,
+}
+
+pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
+    let cluster = Cluster::generated(Kind::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
+    let plan = Plan::build(cluster).unwrap();
+    Prepared::new(&plan, NodeId(1), format!("{strategy:?} {dims:?}"), None)
+}
+
+impl Host {
+    pub fn new(canary: bool) -> Self {
+        let mut host = Self {
+            kernel: bare(),
+            disk: Stored::default(),
+            engine: Engine::new(settings(canary, 0), Stored::default()),
+            now: 1_000_000,
+            canary,
+            replies: BTreeMap::new(),
+            told: Vec::new(),
+            announced: Vec::new(),
+            guarded: BTreeMap::new(),
+            management: BTreeMap::new(),
+            fail_at: None,
+            crash_at: None,
+            dead: false,
+            calls: 0,
+            starts: 0,
+        };
+        host.input(Input::Start { configured: None });
+        host
+    }
+
+    /// The daemon is started again from what is on the disk.
+    pub fn restart(&mut self) {
+        self.starts += 1;
+        self.dead = false;
+        self.crash_at = None;
+        self.fail_at = None;
+        self.engine = Engine::new(settings(self.canary, self.starts << 32), self.disk.clone());
+        self.input(Input::Start { configured: None });
+        self.settle();
+    }
+
+    pub fn input(&mut self, input: Input) {
+        let mut effects = VecDeque::from(self.engine.step(self.now, input));
+        while let Some(effect) = effects.pop_front() {
+            if let Some(left) = &mut self.crash_at {
+                if *left == 0 {
+                    self.dead = true;
+                    return;
+                }
+                *left -= 1;
+            }
+            if let Some(answer) = self.act(effect) {
+                effects.extend(self.engine.step(self.now, answer));
+            }
+            if self.dead {
+                return;
+            }
+        }
+    }
+
+    /// Lets time pass until nothing is due within a minute.
+    pub fn settle(&mut self) {
+        let end = self.now + 60_000;
+        self.run_until(end);
+    }
+
+    pub fn run_until(&mut self, end: u64) {
+        while let Some(at) = self.engine.deadline().filter(|at| *at <= end && !self.dead) {
+            self.now = self.now.max(at);
+            self.input(Input::Tick);
+        }
+        self.now = self.now.max(end);
+    }
+
+    pub fn call(&mut self, make: impl FnOnce(CallId) -> Input) -> Option<Result<Reply, NodeError>> {
+        self.calls += 1;
+        let call = self.calls;
+        self.input(make(call));
+        self.replies.remove(&call)
+    }
+
+    pub fn apply(&mut self, prepared: &Prepared) -> Option<Result<Reply, NodeError>> {
+        self.apply_with(prepared, ApplyOptions::default())
+    }
+
+    pub fn apply_with(
+        &mut self,
+        prepared: &Prepared,
+        options: ApplyOptions,
+    ) -> Option<Result<Reply, NodeError>> {
+        let prepared = Box::new(prepared.clone());
+        self.call(|call| Input::Apply { call: Some(call), prepared, options })
+    }
+
+    pub fn primaries(&self) -> usize {
+        self.kernel.observed.routes.keys().filter(|(_, m)| *m == METRIC_PRIMARY).count()
+    }
+
+    fn act(&mut self, effect: Effect) -> Option<Input> {
+        match effect {
+            Effect::Observe { sysctls } => {
+                let mut observed = self.kernel.observed.clone();
+                observed.sysctls.retain(|key, _| sysctls.contains(key));
+                Some(Input::Observed(Ok(Box::new(View {
+                    observed,
+                    guarded: self.guarded.clone(),
+                    management: self.management.clone(),
+                }))))
+            }
+            Effect::Persist(stored) => {
+                if self.fails() {
+                    return Some(Input::Persisted(Err("no space left on device".into())));
+                }
+                let bytes = serde_json::to_vec(&stored).unwrap();
+                self.disk = serde_json::from_slice(&bytes).unwrap();
+                Some(Input::Persisted(Ok(())))
+            }
+            Effect::Execute(operations) => {
+                let mut execution = Execution::default();
+                for (index, operation) in operations.iter().enumerate() {
+                    if let Some(left) = &mut self.crash_at {
+                        if *left == 0 {
+                            self.dead = true;
+                            return None;
+                        }
+                        *left -= 1;
+                    }
+                    let result = if self.fails() {
+                        Err("injected".to_owned())
+                    } else {
+                        self.kernel.apply(operation).map_err(|e| e.to_string())
+                    };
+                    match result {
+                        Ok(()) => execution.done.push(index),
+                        Err(message) => {
+                            execution.errors.push((index, message));
+                            break;
+                        }
+                    }
+                }
+                Some(Input::Executed(execution))
+            }
+            Effect::Reply(call, reply) => {
+                self.replies.insert(call, reply);
+                None
+            }
+            Effect::Tell { kind, message, .. } => {
+                self.told.push((kind, message));
+                None
+            }
+            Effect::Announce { interface, announcement, .. } => {
+                self.announced.push((interface, announcement));
+                None
+            }
+            Effect::Listen(_) => None,
+        }
+    }
+
+    fn fails(&mut self) -> bool {
+        let Some(left) = &mut self.fail_at else { return false };
+        if *left == 0 {
+            self.fail_at = None;
+            return true;
+        }
+        *left -= 1;
+        false
+    }
+}
+
+fn settings(canary: bool, sequence: u64) -> Settings {
+    Settings { canary, announce_ms: Some(3_600_000), sequence }
+}
+
+/// Two NICs of node 1 and a foreign default route.
+fn bare() -> Model {
+    let mut kernel = Model { ifa_proto: true, ..Model::default() };
+    let nics = prepared(Strategy::Dor, &[3, 3]).wanted.nics;
+    for (index, (name, (mac, _))) in nics.into_iter().enumerate() {
+        let link = ObservedLink {
+            index: index as u32 + 2,
+            kind: None,
+            mac: Some(mac),
+            mtu: 1500,
+            up: true,
+            carrier: true,
+            alias: None,
+            master: None,
+        };
+        kernel.observed.links.insert(name, link);
+    }
+    let foreign = ObservedRoute {
+        protocol: 4,
+        nexthop: None,
+        interface: Some("mgmt".into()),
+        src: None,
+        mtu: None,
+        advmss: None,
+    };
+    kernel.observed.routes.insert(("192.0.2.0/24".parse().unwrap(), 0), foreign);
+    for (key, value) in [
+        ("net/ipv4/conf/*/rp_filter", "0"),
+        ("net/ipv4/conf/*/arp_ignore", "0"),
+        ("net/ipv4/conf/*/arp_announce", "0"),
+        ("net/ipv4/conf/*/accept_redirects", "1"),
+        ("net/ipv4/conf/*/send_redirects", "1"),
+        ("net/ipv4/neigh/*/mcast_solicit", "3"),
+        ("net/ipv6/conf/*/disable_ipv6", "0"),
+    ] {
+        kernel.sysctls.push((key.into(), value.into()));
+    }
+    kernel.observed.sysctls.insert("net/ipv4/fib_multipath_hash_policy".into(), "0".into());
+    kernel
+}

@@ -1,0 +1,357 @@
+//! Apply, undo, confirm, rollback, withdraw, drift, restart; failures and crashes at every step.
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+use tresse_control::NodeError;
+use tresse_fabric::cluster::Strategy;
+use tresse_fabric::reconcile::Operation;
+
+use super::{ApplyOptions, Host, Input, Reply, bare, prepared};
+
+fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
+    match reply {
+        Some(Ok(Reply::Applied(applied))) => applied,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn apply_installs_and_a_second_apply_does_nothing() {
+    let mut host = Host::new(false);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    let first = applied(host.apply(&plan));
+    assert!(first.operations.len() > 20, "{first:?}");
+    assert_eq!(host.primaries(), 8);
+    let second = applied(host.apply(&plan));
+    assert_eq!(second.operations, []);
+    let status = host.engine.status(host.now);
+    assert!(status.in_sync, "{status:?}");
+    assert_eq!(status.generation.as_deref(), Some(plan.generation.as_str()));
+    assert_eq!(host.kernel.damage, [""; 0]);
+}
+
+#[test]
+fn a_dry_run_lists_the_operations_and_changes_nothing() {
+    let mut host = Host::new(false);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    let options = ApplyOptions { dry_run: true, ..ApplyOptions::default() };
+    let listed = applied(host.apply_with(&plan, options));
+    assert_eq!(host.kernel, bare());
+    assert_eq!(host.disk.current, None);
+    assert_eq!(applied(host.apply(&plan)).operations.len(), listed.operations.len());
+}
+
+#[test]
+fn withdraw_leaves_the_kernel_as_it_was_found() {
+    let mut host = Host::new(false);
+    applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+    applied(host.apply(&prepared(Strategy::Pdor, &[3, 3])));
+    let reply = host.call(|call| Input::Withdraw { call, force: false });
+    assert!(matches!(reply, Some(Ok(Reply::Withdrawn(_)))), "{reply:?}");
+    assert_eq!(host.kernel, bare());
+    assert_eq!(host.disk, super::Stored::default());
+    let again = host.call(|call| Input::Withdraw { call, force: false });
+    assert_eq!(again, Some(Err(NodeError::NoPlan)));
+}
+
+#[test]
+fn rollback_returns_to_the_plan_before() {
+    let mut host = Host::new(false);
+    applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+    let before = host.kernel.comparable();
+    applied(host.apply(&prepared(Strategy::Stp, &[3, 3])));
+    assert_ne!(host.kernel.comparable().links, before.links);
+    applied(host.call(|call| Input::Rollback { call }));
+    assert_eq!(host.kernel.comparable().routes.len(), before.routes.len());
+    assert_eq!(host.kernel.comparable().links, before.links);
+}
+
+#[test]
+fn an_apply_that_nobody_confirms_is_rolled_back() {
+    let mut host = Host::new(false);
+    let options = ApplyOptions { confirm_seconds: Some(30), ..ApplyOptions::default() };
+    applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+    let before = host.kernel.comparable().links;
+    let answer = applied(host.apply_with(&prepared(Strategy::Stp, &[3, 3]), options.clone()));
+    assert_eq!(answer.confirm_seconds, Some(30));
+    let refused = host.apply(&prepared(Strategy::Pdor, &[3, 3]));
+    assert!(matches!(refused, Some(Err(NodeError::Busy { .. }))), "{refused:?}");
+    host.run_until(host.now + 29_000);
+    assert_ne!(host.kernel.comparable().links, before);
+    host.run_until(host.now + 2_000);
+    assert_eq!(host.kernel.comparable().links, before);
+    assert_eq!(host.engine.status(host.now).confirm_seconds, None);
+
+    applied(host.apply_with(&prepared(Strategy::Stp, &[3, 3]), options));
+    assert_eq!(host.call(|call| Input::Confirm { call }), Some(Ok(Reply::Done)));
+    host.run_until(host.now + 60_000);
+    assert_ne!(host.kernel.comparable().links, before);
+    let nothing = host.call(|call| Input::Confirm { call });
+    assert_eq!(nothing, Some(Err(NodeError::NothingToConfirm)));
+}
+
+#[test]
+fn k19_an_unconfirmed_apply_found_at_start_is_rolled_back_first() {
+    let mut host = Host::new(false);
+    let options = ApplyOptions { confirm_seconds: Some(3600), ..ApplyOptions::default() };
+    applied(host.apply_with(&prepared(Strategy::Dor, &[3, 3]), options));
+    host.restart();
+    assert_eq!(host.kernel, bare());
+    assert_eq!(host.disk.current, None);
+}
+
+#[test]
+fn a_restart_is_hitless() {
+    let mut host = Host::new(false);
+    applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+    let (kernel, disk) = (host.kernel.clone(), host.disk.clone());
+    host.restart();
+    assert_eq!(host.kernel, kernel);
+    assert_eq!(host.disk, disk);
+    assert!(host.engine.status(host.now).in_sync);
+}
+
+#[test]
+fn drift_is_repaired_reported_and_rate_limited() {
+    let mut host = Host::new(false);
+    applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+    let whole = host.kernel.comparable();
+    let key = *host.kernel.observed.routes.keys().find(|(_, m)| *m >= 7800).unwrap();
+    let delete = Operation::DeleteRoute { dst: key.0, metric: key.1 };
+    host.kernel.apply(&delete).unwrap();
+    host.input(Input::Changed { overrun: false });
+    assert_eq!(host.kernel.comparable(), whole);
+    assert!(host.told.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.told);
+    let mut repaired = 0;
+    for _ in 0..20 {
+        host.kernel.apply(&delete).unwrap();
+        host.input(Input::Changed { overrun: false });
+        repaired += usize::from(host.kernel.comparable() == whole);
+        if host.kernel.comparable() != whole {
+            assert!(!host.engine.status(host.now).drift.is_empty());
+            break;
+        }
+    }
+    assert!(repaired < 10, "{repaired}");
+    host.settle();
+    assert_eq!(host.kernel.comparable(), whole);
+}
+
+#[test]
+fn k1_a_cable_out_and_in_again_ends_in_sync() {
+    let mut host = Host::new(false);
+    host.kernel.set_carrier("eth1", false);
+    let answer = applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+    assert!(!answer.pending.is_empty());
+    host.kernel.set_carrier("eth1", true);
+    host.input(Input::Changed { overrun: false });
+    host.settle();
+    let status = host.engine.status(host.now);
+    assert!(status.in_sync && status.pending.is_empty(), "{status:?}");
+    let whole = host.kernel.comparable();
+    host.kernel.set_carrier("eth0", false);
+    host.input(Input::Changed { overrun: true });
+    assert!(!host.engine.status(host.now).backup.is_empty());
+    host.kernel.set_carrier("eth0", true);
+    host.input(Input::Changed { overrun: false });
+    host.settle();
+    assert_eq!(host.kernel.comparable().routes.len(), whole.routes.len());
+    assert!(host.engine.status(host.now).in_sync);
+}
+
+#[test]
+fn k19_a_guarded_interface_is_not_changed_and_a_moved_route_rolls_back() {
+    let mut host = Host::new(false);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    host.management.insert("10.77.0.1".into(), "dev eth0".into());
+    let refused = host.apply(&plan);
+    assert!(matches!(refused, Some(Err(NodeError::WouldLockOut { .. }))), "{refused:?}");
+    assert_eq!(host.kernel, bare());
+    let forced = ApplyOptions { force: true, ..ApplyOptions::default() };
+    applied(host.apply_with(&plan, forced));
+}
+
+#[test]
+fn a_slice_for_another_node_is_refused() {
+    let mut host = Host::new(false);
+    let mut plan = prepared(Strategy::Dor, &[3, 3]);
+    applied(host.apply(&plan));
+    plan.node = "n7".into();
+    let refused = host.apply(&plan);
+    assert!(matches!(refused, Some(Err(NodeError::WrongNode { .. }))), "{refused:?}");
+}
+
+#[test]
+fn a_failure_at_any_step_is_undone_exactly() {
+    let first = prepared(Strategy::Dor, &[3, 3]);
+    let second = prepared(Strategy::Stp, &[3, 3]);
+    for step in 0.. {
+        let mut host = Host::new(false);
+        applied(host.apply(&first));
+        let (before, saved) = (host.kernel.comparable(), host.disk.clone());
+        host.fail_at = Some(step);
+        let reply = host.apply(&second);
+        if host.fail_at.is_some() {
+            assert!(step > 30, "{step}");
+            return;
+        }
+        match reply {
+            Some(Ok(_)) => assert_eq!(
+                host.disk.current.as_ref().map(|c| &c.generation),
+                Some(&second.generation),
+                "step {step} failed and nobody said so"
+            ),
+            Some(Err(NodeError::Failed { .. } | NodeError::Internal { .. })) => {
+                assert_eq!(host.kernel.comparable(), before, "step {step}");
+                assert_eq!(host.disk.current, saved.current, "step {step}");
+                assert_eq!(host.disk.saved, saved.saved, "step {step}");
+            }
+            Some(Err(error)) => panic!("step {step}: {error}"),
+            None => panic!("no answer at step {step}"),
+        }
+        host.settle();
+        assert!(host.engine.status(host.now).in_sync, "step {step}");
+        assert_eq!(host.kernel.damage, [""; 0]);
+    }
+}
+
+#[test]
+fn a_crash_at_any_step_converges_to_the_old_or_the_new_plan() {
+    let first = prepared(Strategy::Dor, &[3, 3]);
+    let second = prepared(Strategy::Stp, &[3, 3]);
+    let mut done = Host::new(false);
+    applied(done.apply(&first));
+    let old = done.kernel.comparable();
+    applied(done.apply(&second));
+    let new = done.kernel.comparable();
+    for step in 0.. {
+        let mut host = Host::new(false);
+        applied(host.apply(&first));
+        host.crash_at = Some(step);
+        host.apply(&second);
+        if !host.dead {
+            assert!(step > 30, "{step}");
+            break;
+        }
+        host.restart();
+        let now = host.kernel.comparable();
+        let same = |other: &tresse_fabric::reconcile::Observed| {
+            now.links == other.links
+                && now.addresses == other.addresses
+                && now.routes.keys().eq(other.routes.keys())
+                && now.sysctls == other.sysctls
+        };
+        assert!(same(&old) || same(&new), "step {step}");
+        assert!(host.engine.status(host.now).in_sync, "step {step}");
+        let reply = host.call(|call| Input::Withdraw { call, force: false });
+        assert!(matches!(reply, Some(Ok(_))), "step {step}: {reply:?}");
+        assert_eq!(host.kernel, bare(), "step {step}");
+    }
+}
+
+#[test]
+fn a_crash_at_any_step_of_a_withdraw_ends_withdrawn() {
+    for step in 0.. {
+        let mut host = Host::new(false);
+        applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+        host.crash_at = Some(step);
+        host.call(|call| Input::Withdraw { call, force: false });
+        if !host.dead {
+            assert_eq!(host.kernel, bare());
+            break;
+        }
+        host.restart();
+        if host.disk.current.is_some() {
+            let reply = host.call(|call| Input::Withdraw { call, force: false });
+            assert!(matches!(reply, Some(Ok(_))), "step {step}: {reply:?}");
+        }
+        assert_eq!(host.kernel, bare(), "step {step}");
+        assert_eq!(host.disk, super::Stored::default(), "step {step}");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Apply(usize, Option<u32>),
+    Confirm,
+    Rollback,
+    Withdraw,
+    Delete(usize),
+    Carrier(bool, bool),
+    Fail(usize),
+    Crash(usize),
+    Wait(u64),
+}
+
+fn act() -> impl proptest::strategy::Strategy<Value = Act> {
+    prop_oneof![
+        (0..3_usize, proptest::option::of(1..100_u32)).prop_map(|(p, c)| Act::Apply(p, c)),
+        Just(Act::Confirm),
+        Just(Act::Rollback),
+        Just(Act::Withdraw),
+        (0..50_usize).prop_map(Act::Delete),
+        (any::<bool>(), any::<bool>()).prop_map(|(nic, on)| Act::Carrier(nic, on)),
+        (0..60_usize).prop_map(Act::Fail),
+        (0..60_usize).prop_map(Act::Crash),
+        (0..100_000_u64).prop_map(Act::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_happens_it_converges_and_foreign_objects_stay(
+        acts in proptest::collection::vec(act(), 1..14),
+        canary in any::<bool>(),
+    ) {
+        let plans = [
+            prepared(Strategy::Dor, &[3, 3]),
+            prepared(Strategy::Stp, &[3, 3]),
+            prepared(Strategy::Pdor, &[3, 3]),
+        ];
+        let mut host = Host::new(canary);
+        for act in &acts {
+            match *act {
+                Act::Apply(plan, confirm_seconds) => {
+                    let options = ApplyOptions { confirm_seconds, ..ApplyOptions::default() };
+                    host.apply_with(&plans[plan], options);
+                }
+                Act::Confirm => drop(host.call(|call| Input::Confirm { call })),
+                Act::Rollback => drop(host.call(|call| Input::Rollback { call })),
+                Act::Withdraw => drop(host.call(|call| Input::Withdraw { call, force: false })),
+                Act::Delete(n) => {
+                    let ours = host.kernel.observed.routes.keys().filter(|(_, m)| *m >= 7800);
+                    let key = ours.copied().nth(n);
+                    if let Some((dst, metric)) = key {
+                        host.kernel.apply(&Operation::DeleteRoute { dst, metric }).unwrap();
+                        host.input(Input::Changed { overrun: false });
+                    }
+                }
+                Act::Carrier(nic, on) => {
+                    host.kernel.set_carrier(if nic { "eth1" } else { "eth0" }, on);
+                    host.input(Input::Changed { overrun: false });
+                }
+                Act::Fail(n) => host.fail_at = Some(n),
+                Act::Crash(n) => host.crash_at = Some(n),
+                Act::Wait(ms) => host.run_until(host.now + ms),
+            }
+            if host.dead {
+                host.restart();
+            }
+        }
+        host.fail_at = None;
+        host.crash_at = None;
+        host.kernel.set_carrier("eth0", true);
+        host.kernel.set_carrier("eth1", true);
+        host.input(Input::Changed { overrun: false });
+        host.run_until(host.now + 300_000);
+        let status = host.engine.status(host.now);
+        prop_assert!(status.in_sync && status.unproven.is_empty(), "{acts:?}: {status:?}");
+        prop_assert!(host.kernel.damage.is_empty(), "{:?}", host.kernel.damage);
+        if status.generation.is_some() {
+            let reply = host.call(|call| Input::Withdraw { call, force: false });
+            prop_assert!(matches!(reply, Some(Ok(_))), "{reply:?}");
+        }
+        prop_assert_eq!(&host.kernel.observed, &bare().observed);
+    }
+}

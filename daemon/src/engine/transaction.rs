@@ -1,0 +1,493 @@
+//! One change of the kernel at a time.
+//!
+//! ```text
+//! observe -> journal -> execute -> verify -+-> commit -> answer
+//!    ^                     |         |     |
+//!    |                     v failed  |     +-> execute (what became possible; a few rounds)
+//!    |                   undo <------+ not converged, or management moved
+//!    +--- tried again later <-- (convergence, rollback, withdraw: forward only)
+//! ```
+//!
+//! Before the first operation the journal is on the disk: what withdraw must restore, and that a
+//! transaction is under way. A daemon that starts and finds it makes the kernel equal to
+//! `current` again, which an apply changes only in its commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tresse_control::{
+    Alert, Applied, Difference, NodeError, OperationLine, PendingLine, Withdrawn,
+};
+use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
+
+use super::gate::Gate;
+use super::{
+    ApplyOptions, CallId, Effect, Engine, Execution, Prepared, RETRY_MAX_MS, RETRY_MS, Reply, View,
+    guard, line, tell,
+};
+use crate::state::{Intent, Stored, Unconfirmed};
+
+/// Rounds of execute and verify before a transaction counts as not converging.
+const ROUNDS: u32 = 4;
+
+/// What a transaction is for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Purpose {
+    Apply { call: Option<CallId> },
+    Rollback { call: Option<CallId> },
+    Withdraw { call: Option<CallId> },
+    Converge,
+    Diff { call: CallId },
+    Note { call: CallId, reply: Reply },
+}
+
+impl Purpose {
+    /// What the daemon is doing, where that keeps other changes out.
+    pub(super) const fn doing(&self) -> Option<&'static str> {
+        match self {
+            Self::Apply { .. } => Some("applying"),
+            Self::Rollback { .. } => Some("rolling-back"),
+            Self::Withdraw { .. } => Some("withdrawing"),
+            Self::Note { .. } => Some("writing its state"),
+            Self::Converge | Self::Diff { .. } => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Phase {
+    Observe,
+    Journal(Vec<Planned>),
+    Execute(Vec<Planned>),
+    Verify,
+    Undo { operations: Vec<Operation>, failure: NodeError },
+    UndoCommit { answer: NodeError },
+    Commit,
+}
+
+/// A transaction under way.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) purpose: Purpose,
+    pub(super) options: ApplyOptions,
+    pub(super) target: Option<Arc<Prepared>>,
+    phase: Phase,
+    /// Ways to management peers before the first operation.
+    management: BTreeMap<String, String>,
+    /// What takes back each operation done, in the order of doing.
+    inverses: Vec<Vec<Operation>>,
+    lines: Vec<OperationLine>,
+    pub(super) pending: Vec<PendingLine>,
+    rounds: u32,
+    /// `saved` as it was before an apply began.
+    saved: Option<Saved>,
+    /// The state as it was before an apply's commit.
+    uncommitted: Option<Box<Stored>>,
+}
+
+impl Job {
+    pub(super) fn new(purpose: Purpose, target: Option<Arc<Prepared>>) -> Self {
+        Self {
+            purpose,
+            options: ApplyOptions::default(),
+            target,
+            phase: Phase::Observe,
+            management: BTreeMap::new(),
+            inverses: Vec::new(),
+            lines: Vec::new(),
+            pending: Vec::new(),
+            rounds: 0,
+            saved: None,
+            uncommitted: None,
+        }
+    }
+
+    const fn undoes(&self) -> bool {
+        matches!(self.purpose, Purpose::Apply { .. })
+    }
+}
+
+impl Engine {
+    /// Starts a job by looking at the kernel.
+    pub(super) fn observe(&mut self, mut job: Job, out: &mut Vec<Effect>) {
+        let plans = [&job.target, &self.stored.current, &self.stored.previous];
+        let mut sysctls: BTreeSet<String> =
+            plans.into_iter().flatten().flat_map(|p| p.wanted.sysctls.keys().cloned()).collect();
+        sysctls.extend(self.stored.saved.sysctls.keys().cloned());
+        if !matches!(job.phase, Phase::Verify) {
+            job.phase = Phase::Observe;
+        }
+        self.job = Some(job);
+        out.push(Effect::Observe { sysctls });
+    }
+
+    pub(super) fn observed(&mut self, result: Result<Box<View>, String>, out: &mut Vec<Effect>) {
+        let Some(mut job) = self.job.take() else { return };
+        let view = match result {
+            Ok(view) => *view,
+            Err(message) if job.undoes() && !job.inverses.is_empty() => {
+                return self.undo(job, NodeError::Internal { message }, out);
+            }
+            Err(message) => return self.give_up(job, NodeError::Internal { message }, out),
+        };
+        let (comparison, mut pending) = self.compare(&job, &view);
+        pending.extend(comparison.pending.iter().map(|p| PendingLine {
+            kind: p.object.kind().into(),
+            object: p.object.to_string(),
+            why: p.why.to_string(),
+        }));
+        job.pending = pending;
+        let verifying = matches!(job.phase, Phase::Verify);
+        if !verifying {
+            job.management.clone_from(&view.management);
+            if let Some(error) = self.stops(&job, &comparison, &view) {
+                self.view = Some(view);
+                return self.give_up(job, error, out);
+            }
+        } else if let Err(error) = guard::unchanged(&job.management, &view.management) {
+            if job.undoes() && !job.options.force {
+                self.view = Some(view);
+                return self.undo(job, error, out);
+            }
+            tell(out, Alert::Critical, "failed", "", &error.to_string());
+        }
+        if let Purpose::Diff { call } = job.purpose {
+            self.view = Some(view);
+            let reply = Reply::Difference(Difference {
+                generation: job.target.as_ref().map(|t| t.generation.clone()),
+                operations: comparison.operations.iter().map(line).collect(),
+                pending: job.pending,
+            });
+            out.push(Effect::Reply(call, Ok(reply)));
+            return;
+        }
+        if job.options.dry_run {
+            job.lines = comparison.operations.iter().map(line).collect();
+            self.view = Some(view);
+            return self.answer(&job, out);
+        }
+        if !verifying
+            && job.purpose == Purpose::Converge
+            && let Some(at) = self.delays_repair(&comparison, &view, out)
+        {
+            self.view = Some(view);
+            self.converge_at = Some(at);
+            return;
+        }
+        self.report(&comparison, &job);
+        let operations = comparison.operations;
+        if operations.is_empty() {
+            self.settle(&job, &view);
+            self.view = Some(view);
+            return self.commit(job, out);
+        }
+        job.rounds += 1;
+        if job.rounds > ROUNDS {
+            let first = Box::new(line(&operations[0]));
+            self.view = Some(view);
+            let message = format!("does not converge: still {} after {ROUNDS} rounds", first.op);
+            let failure = NodeError::Failed { failed: first, message, undone: 0 };
+            return if job.undoes() {
+                self.undo(job, failure, out)
+            } else {
+                self.give_up(job, failure, out)
+            };
+        }
+        for planned in &operations {
+            job.inverses.push(inverse(&planned.operation, &view.observed));
+        }
+        let saved = self.stored.saved.before(&operations, &view.observed);
+        if job.saved.is_none() {
+            job.saved = Some(self.stored.saved.clone());
+        }
+        let journal = match &job.purpose {
+            Purpose::Apply { .. } => Some(Intent::Apply {
+                generation: job.target.as_ref().map(|t| t.generation.clone()).unwrap_or_default(),
+            }),
+            Purpose::Withdraw { .. } => Some(Intent::Withdraw),
+            _ => self.stored.intent.clone(),
+        };
+        self.dirty |= saved != self.stored.saved || journal != self.stored.intent;
+        self.stored.saved = saved;
+        self.stored.intent = journal;
+        self.view = Some(view);
+        if self.dirty {
+            job.phase = Phase::Journal(operations);
+            self.persist(job, out);
+        } else {
+            self.execute(job, operations, out);
+        }
+    }
+
+    pub(super) fn persisted(&mut self, result: Result<(), String>, out: &mut Vec<Effect>) {
+        let Some(mut job) = self.job.take() else { return };
+        if result.is_err() {
+            self.dirty = true;
+        }
+        let phase = std::mem::replace(&mut job.phase, Phase::Observe);
+        match (phase, result) {
+            (Phase::Journal(operations), Ok(())) => self.execute(job, operations, out),
+            (Phase::Journal(operations), Err(message)) => {
+                let kept = job.inverses.len() - operations.len();
+                job.inverses.truncate(kept);
+                let failure = NodeError::Internal { message };
+                if job.undoes() {
+                    self.undo(job, failure, out);
+                } else {
+                    self.give_up(job, failure, out);
+                }
+            }
+            (Phase::Commit, Ok(())) => self.answer(&job, out),
+            (Phase::Commit, Err(message)) => {
+                let error = NodeError::Internal { message };
+                match job.uncommitted.take() {
+                    Some(before) => {
+                        self.stored = *before;
+                        self.sync_vlans();
+                        self.undo(job, error, out);
+                    }
+                    None => self.give_up(job, error, out),
+                }
+            }
+            (Phase::UndoCommit { answer }, _) => {
+                if self.stored.current.is_some() || self.stored.intent.is_some() {
+                    self.converge_at = Some(self.now);
+                } else {
+                    self.in_sync = true;
+                    self.pending.clear();
+                    self.drift.clear();
+                }
+                self.give_up(job, answer, out);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn executed(&mut self, execution: Execution, out: &mut Vec<Effect>) {
+        let Some(mut job) = self.job.take() else { return };
+        match std::mem::replace(&mut job.phase, Phase::Observe) {
+            Phase::Execute(operations) => {
+                let from = job.inverses.len() - operations.len();
+                let round = job.inverses.split_off(from);
+                for &index in &execution.done {
+                    job.lines.push(line(&operations[index]));
+                    job.inverses.push(round[index].clone());
+                }
+                *self.counters.entry("kernel_operations_total").or_default() +=
+                    execution.done.len() as u64;
+                if let Some((index, message)) = execution.errors.into_iter().next() {
+                    self.count("kernel_failures_total");
+                    let failed = Box::new(line(&operations[index]));
+                    let failure = NodeError::Failed { failed, message, undone: 0 };
+                    if job.undoes() {
+                        self.undo(job, failure, out);
+                    } else {
+                        self.give_up(job, failure, out);
+                    }
+                } else {
+                    job.phase = Phase::Verify;
+                    self.observe(job, out);
+                }
+            }
+            Phase::Undo { operations, failure } => {
+                self.undone(job, &operations, &execution, failure, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes the state, then answers.
+    pub(super) fn commit(&mut self, mut job: Job, out: &mut Vec<Effect>) {
+        job.phase = Phase::Commit;
+        match &job.purpose {
+            Purpose::Apply { .. } => {
+                let same = self.stored.current == job.target;
+                job.uncommitted = Some(Box::new(self.stored.clone()));
+                if !same {
+                    self.stored.previous = self.stored.current.take();
+                    self.stored.current.clone_from(&job.target);
+                    let gates = job.target.as_ref().map(|t| self.gates(t)).unwrap_or_default();
+                    self.stored.bridging = self.stored.previous.is_some()
+                        && gates.values().any(|gate| *gate == Gate::Unproven);
+                }
+                self.stored.unconfirmed = job
+                    .options
+                    .confirm_seconds
+                    .filter(|_| !same)
+                    .map(|seconds| Unconfirmed { seconds });
+                self.stored.force = job.options.force;
+                self.stored.force_interfaces.clone_from(&job.options.force_interfaces);
+                self.stored.intent = None;
+                self.dirty |= !same || job.rounds > 0;
+                self.sync_vlans();
+            }
+            Purpose::Withdraw { .. } => {
+                self.stored = Stored::default();
+                self.dirty = true;
+                self.confirm_at = None;
+                self.sync_vlans();
+            }
+            Purpose::Rollback { .. } | Purpose::Converge => {
+                self.dirty |= self.stored.intent.take().is_some();
+            }
+            Purpose::Diff { .. } | Purpose::Note { .. } => {}
+        }
+        self.dirty = self.dirty || job.rounds > 0 && job.saved.as_ref() != Some(&self.stored.saved);
+        self.persist(job, out);
+    }
+
+    /// Writes the state where it changed; otherwise goes on as if it had been written.
+    fn persist(&mut self, job: Job, out: &mut Vec<Effect>) {
+        let dirty = std::mem::take(&mut self.dirty);
+        self.job = Some(job);
+        if dirty {
+            out.push(Effect::Persist(Box::new(self.stored.clone())));
+        } else {
+            self.persisted(Ok(()), out);
+        }
+    }
+
+    fn execute(&mut self, mut job: Job, operations: Vec<Planned>, out: &mut Vec<Effect>) {
+        out.push(Effect::Execute(operations.iter().map(|p| p.operation.clone()).collect()));
+        job.phase = Phase::Execute(operations);
+        self.job = Some(job);
+    }
+
+    /// Takes back what was done, last first.
+    fn undo(&mut self, mut job: Job, failure: NodeError, out: &mut Vec<Effect>) {
+        let operations: Vec<Operation> = job.inverses.drain(..).rev().flatten().collect();
+        job.phase = Phase::Undo { operations: operations.clone(), failure };
+        self.job = Some(job);
+        out.push(Effect::Execute(operations));
+    }
+
+    fn undone(
+        &mut self,
+        mut job: Job,
+        operations: &[Operation],
+        execution: &Execution,
+        failure: NodeError,
+        out: &mut Vec<Effect>,
+    ) {
+        let answer = match (failure, execution.errors.first()) {
+            (NodeError::Failed { failed, message, .. }, None) => {
+                NodeError::Failed { failed, message, undone: execution.done.len() as u32 }
+            }
+            (other, None) => other,
+            (failure, Some(_)) => {
+                let (failed, message) = match failure {
+                    NodeError::Failed { failed, message, .. } => (failed, message),
+                    other => (Box::new(line_of(&operations[0])), other.to_string()),
+                };
+                let done: BTreeSet<usize> = execution.done.iter().copied().collect();
+                let left = operations
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| !done.contains(i))
+                    .map(|(_, o)| line_of(o))
+                    .collect();
+                NodeError::PartlyInstalled { failed, message, left }
+            }
+        };
+        if matches!(answer, NodeError::PartlyInstalled { .. }) {
+            self.stored.intent = Some(Intent::Converge);
+        } else {
+            self.stored.intent = None;
+            if let Some(saved) = job.saved.take() {
+                self.stored.saved = saved;
+            }
+        }
+        self.dirty = true;
+        job.phase = Phase::UndoCommit { answer };
+        self.persist(job, out);
+    }
+
+    /// Ends a job that did not reach its end; convergence is tried again later.
+    fn give_up(&mut self, job: Job, error: NodeError, out: &mut Vec<Effect>) {
+        let answer = match (&job.purpose, error) {
+            (
+                Purpose::Rollback { .. } | Purpose::Withdraw { .. },
+                NodeError::Failed { failed, message, .. },
+            ) => NodeError::PartlyInstalled { failed, message, left: Vec::new() },
+            (_, error) => error,
+        };
+        let text = answer.to_string();
+        let partly = matches!(answer, NodeError::PartlyInstalled { .. });
+        let call = match &job.purpose {
+            Purpose::Apply { call } | Purpose::Rollback { call } | Purpose::Withdraw { call } => {
+                *call
+            }
+            Purpose::Diff { call } | Purpose::Note { call, .. } => Some(*call),
+            Purpose::Converge => None,
+        };
+        if let Some(call) = call {
+            out.push(Effect::Reply(call, Err(answer)));
+        }
+        let forward = !job.undoes() && !matches!(job.purpose, Purpose::Diff { .. });
+        if forward || partly || self.stored.intent.is_some() {
+            self.in_sync = false;
+            self.fault = Some(text.clone());
+            self.converge_at = Some(self.now + self.retry_ms);
+            self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
+        }
+        if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
+            let alert = if partly { Alert::Critical } else { Alert::Warning };
+            tell(out, alert, "failed", "", &text);
+        }
+    }
+
+    /// Answers a job that reached its end.
+    fn answer(&mut self, job: &Job, out: &mut Vec<Effect>) {
+        if !job.options.dry_run {
+            self.fault = None;
+            self.retry_ms = RETRY_MS;
+        }
+        let generation = job.target.as_ref().map(|t| t.generation.clone());
+        let applied = || {
+            Reply::Applied(Applied {
+                generation: generation.clone(),
+                operations: job.lines.clone(),
+                pending: job.pending.clone(),
+                confirm_seconds: self.stored.unconfirmed.as_ref().map(|u| u.seconds),
+            })
+        };
+        let name = generation.as_deref().unwrap_or("none");
+        let done = format!("{} operations", job.lines.len());
+        let (call, reply) = match &job.purpose {
+            Purpose::Apply { call } => (*call, applied()),
+            Purpose::Rollback { call } => (*call, applied()),
+            Purpose::Withdraw { call } => {
+                (*call, Reply::Withdrawn(Withdrawn { operations: job.lines.clone() }))
+            }
+            Purpose::Note { call, reply } => (Some(*call), reply.clone()),
+            Purpose::Converge | Purpose::Diff { .. } => (None, Reply::Done),
+        };
+        let kind = match &job.purpose {
+            _ if job.options.dry_run => None,
+            Purpose::Apply { .. } => Some("applied"),
+            Purpose::Rollback { .. } => Some("rolled-back"),
+            Purpose::Withdraw { .. } => Some("withdrawn"),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            tell(out, Alert::Info, kind, name, &done);
+        }
+        if matches!(job.purpose, Purpose::Apply { .. }) && !job.options.dry_run {
+            self.confirm_at =
+                self.stored.unconfirmed.as_ref().map(|u| self.now + u64::from(u.seconds) * 1000);
+        }
+        if let Some(call) = call {
+            out.push(Effect::Reply(call, Ok(reply)));
+        }
+    }
+}
+
+fn line_of(operation: &Operation) -> OperationLine {
+    let object = operation.object();
+    OperationLine {
+        op: operation.verb().into(),
+        kind: object.kind().into(),
+        object: object.to_string(),
+        why: "takes back an operation".into(),
+    }
+}

@@ -1,0 +1,249 @@
+//! The VLANs of the plan in force: proofs, fuses, and the announcements that keep switches'
+//! forwarding databases filled (K5, K17).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_control::Alert;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::announce::{Announcement, Kind};
+
+use super::canary::{Action, Canary, Heard, Proof};
+use super::gate::Gate;
+use super::{Effect, Engine, Prepared, tell};
+
+impl Engine {
+    /// How far each VLAN of a plan may be used.
+    pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<u16, Gate> {
+        let gate = |vid: u16, digest: &str| {
+            if self.stored.fused.contains_key(&vid) {
+                Gate::Fused
+            } else if !self.settings.canary
+                || self.stored.proven.get(&vid).is_some_and(|d| d == digest)
+            {
+                Gate::Open
+            } else {
+                Gate::Unproven
+            }
+        };
+        prepared.vlans().iter().map(|(vid, (_, i))| (*vid, gate(*vid, &i.digest))).collect()
+    }
+
+    /// Makes the canaries those of the plan in force.
+    pub(super) fn sync_vlans(&mut self) {
+        let Some(current) = self.stored.current.clone() else {
+            self.canaries.clear();
+            self.refresh.clear();
+            return;
+        };
+        let gates = self.gates(&current);
+        let vlans = current.vlans();
+        self.canaries.retain(|vid, _| vlans.contains_key(vid));
+        for (vid, (_, interface)) in vlans {
+            let proof = match gates.get(&vid) {
+                Some(Gate::Fused) => {
+                    Proof::Fused { why: self.stored.fused.get(&vid).cloned().unwrap_or_default() }
+                }
+                Some(Gate::Unproven) => Proof::Waiting { since: None },
+                _ => Proof::Proven,
+            };
+            let stale = self.canaries.get(&vid).is_none_or(|canary| {
+                (canary.proof() == &Proof::Proven) != (proof == Proof::Proven)
+            });
+            if stale {
+                self.canaries.insert(vid, Canary::new(interface.rank, proof));
+            }
+        }
+        let used = |vid: &u16| {
+            let plans = [&self.stored.current, &self.stored.previous];
+            plans.into_iter().flatten().any(|p| p.interfaces.values().any(|i| i.vid == *vid))
+        };
+        let proven: BTreeMap<_, _> = self
+            .stored
+            .proven
+            .iter()
+            .filter(|(v, _)| used(v))
+            .map(|(v, d)| (*v, d.clone()))
+            .collect();
+        self.stored.proven = proven;
+    }
+
+    /// Everything about VLANs that time or a new view may have made due.
+    pub(super) fn vlans(&mut self, now: u64, out: &mut Vec<Effect>) {
+        let Some(current) = self.stored.current.clone() else {
+            self.listen(BTreeSet::new(), out);
+            return;
+        };
+        let usable: BTreeSet<&str> = current
+            .interfaces
+            .keys()
+            .map(String::as_str)
+            .filter(|name| self.usable(name))
+            .collect();
+        let mut due = Vec::new();
+        for (vid, canary) in &mut self.canaries {
+            let mut interfaces = current.interfaces.iter().filter(|(_, i)| i.vid == *vid);
+            let interface = interfaces.find(|(name, _)| usable.contains(name.as_str()));
+            canary.usable(now, interface.is_some());
+            if let (Some(action), Some((name, _))) = (canary.tick(now), interface) {
+                due.push((*vid, name.as_str(), action));
+            }
+        }
+        for (vid, name, action) in due {
+            match action {
+                Action::Send => self.announce(&current, name, Kind::Canary, out),
+                Action::Proven => self.proven(now, &current, vid, out),
+                Action::Fuse(why) => self.fuse(now, &current, vid, why, out),
+            }
+        }
+        self.end_bridging(now, &current, &usable);
+        self.refresh(now, &current, &usable, out);
+        let present = current.interfaces.keys().filter_map(|name| {
+            let link = self.view.as_ref()?.observed.links.get(name)?;
+            (link.up && link.is_ours()).then(|| (name.clone(), link.index))
+        });
+        self.listen(present.collect(), out);
+    }
+
+    /// An announcement arrived.
+    pub(super) fn frame(
+        &mut self,
+        now: u64,
+        name: &str,
+        source: Mac,
+        announcement: &Announcement,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(current) = self.stored.current.clone() else { return };
+        let Some(interface) = current.interfaces.get(name) else { return };
+        self.count("announcements_received_total");
+        if announcement.fabric != current.fabric || announcement.node.0 >= current.nodes {
+            self.count("announcements_foreign_total");
+            return;
+        }
+        if announcement.vid != interface.vid {
+            // A switch moves frames between VLANs: counted, the VLANs' own proofs judge it.
+            self.count("announcements_wrong_vlan_total");
+            return;
+        }
+        let own_mac = mac_of(&current, name) == Some(source);
+        let heard = Heard {
+            interface: name,
+            node: announcement.node.0,
+            sequence: announcement.sequence,
+            own_mac,
+        };
+        let vid = interface.vid;
+        let action = self.canaries.get_mut(&vid).and_then(|canary| canary.hear(now, heard));
+        if let Some(Action::Fuse(why)) = action {
+            self.fuse(now, &current, vid, why, out);
+        }
+    }
+
+    /// Is the interface ours, up and with carrier, as far as was seen?
+    fn usable(&self, name: &str) -> bool {
+        let link = self.view.as_ref().and_then(|view| view.observed.links.get(name));
+        link.is_some_and(|link| link.is_ours() && link.up && link.carrier)
+    }
+
+    fn proven(&mut self, now: u64, current: &Prepared, vid: u16, out: &mut Vec<Effect>) {
+        let Some((_, interface)) = current.vlans().remove(&vid) else { return };
+        self.stored.proven.insert(vid, interface.digest.clone());
+        self.dirty = true;
+        self.converge_at = Some(now);
+        self.urgent = true;
+        tell(out, Alert::Info, "proven", &vid.to_string(), "one copy, no second: carries traffic");
+    }
+
+    fn fuse(&mut self, now: u64, current: &Prepared, vid: u16, why: String, out: &mut Vec<Effect>) {
+        let links =
+            current.vlans().remove(&vid).map(|(_, i)| i.links.join(" ")).unwrap_or_default();
+        let message = format!("VLAN {vid} is fused: {why}; look at {links}");
+        tell(out, Alert::Critical, "fused", &vid.to_string(), &message);
+        self.count("fused_total");
+        self.stored.proven.remove(&vid);
+        self.stored.fused.insert(vid, why);
+        self.dirty = true;
+        self.converge_at = Some(now);
+        self.urgent = true;
+    }
+
+    /// The plan before is let go of once nothing that could still be proven waits.
+    fn end_bridging(&mut self, now: u64, current: &Prepared, usable: &BTreeSet<&str>) {
+        if !self.stored.bridging {
+            return;
+        }
+        let gates = self.gates(current);
+        let waits = current.interfaces.iter().any(|(name, i)| {
+            gates.get(&i.vid) == Some(&Gate::Unproven) && usable.contains(name.as_str())
+        });
+        if !waits {
+            self.stored.bridging = false;
+            self.dirty = true;
+            self.converge_at = Some(now);
+            self.urgent = true;
+        }
+    }
+
+    fn refresh(
+        &mut self,
+        now: u64,
+        current: &Prepared,
+        usable: &BTreeSet<&str>,
+        out: &mut Vec<Effect>,
+    ) {
+        let gates = self.gates(current);
+        let speaks = |name: &str| {
+            current.interfaces.get(name).is_some_and(|i| {
+                i.announces && usable.contains(name) && gates.get(&i.vid) == Some(&Gate::Open)
+            })
+        };
+        self.refresh.retain(|name, _| speaks(name));
+        for (name, interface) in current.interfaces.iter().filter(|(name, _)| speaks(name)) {
+            if self.refresh.get(name).is_some_and(|at| *at > now) {
+                continue;
+            }
+            self.announce(current, name, Kind::Refresh, out);
+            let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
+            let period = self.settings.announce_ms.unwrap_or(third).max(100);
+            // Jitter: 80 to 100 % of the period, from the number just used.
+            let spread = self.settings.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            let jitter = period / 5 * spread / u64::from(u32::MAX);
+            self.refresh.insert(name.clone(), now + period - jitter);
+        }
+    }
+
+    fn announce(&mut self, current: &Prepared, name: &str, kind: Kind, out: &mut Vec<Effect>) {
+        let (Some(interface), Some(source)) = (current.interfaces.get(name), mac_of(current, name))
+        else {
+            return;
+        };
+        self.settings.sequence += 1;
+        self.count("announcements_sent_total");
+        out.push(Effect::Announce {
+            interface: name.into(),
+            source,
+            announcement: Announcement {
+                kind,
+                vid: interface.vid,
+                node: current.id,
+                fabric: current.fabric,
+                sequence: self.settings.sequence,
+            },
+        });
+    }
+
+    fn listen(&mut self, interfaces: BTreeSet<(String, u32)>, out: &mut Vec<Effect>) {
+        if self.listening != interfaces {
+            self.listening.clone_from(&interfaces);
+            // Sockets first: what is announced in the same step may come back.
+            let at =
+                out.iter().position(|e| matches!(e, Effect::Announce { .. })).unwrap_or(out.len());
+            out.insert(at, Effect::Listen(interfaces));
+        }
+    }
+}
+
+fn mac_of(current: &Prepared, name: &str) -> Option<Mac> {
+    let parent = &current.interfaces.get(name)?.parent;
+    current.wanted.nics.get(parent).map(|(mac, _)| *mac)
+}

@@ -1,0 +1,125 @@
+//! Announcement sockets, one per VLAN interface that is up, each with a task that hands frames to
+//! the main loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tresse_control::CounterLine;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::announce::Announcement;
+
+use crate::engine::Input;
+use crate::kernel::AnnounceSocket;
+
+/// Frames that may wait for the main loop; more are dropped and counted.
+pub const FRAMES: usize = 1024;
+
+/// All announcement sockets.
+#[derive(Default)]
+pub struct Announcers {
+    sockets: BTreeMap<(String, u32), Announcer>,
+    frames: Option<mpsc::Sender<Input>>,
+    dropped: Rc<std::cell::Cell<u64>>,
+    malformed: Rc<std::cell::Cell<u64>>,
+    unsent: u64,
+}
+
+struct Announcer {
+    socket: Rc<AnnounceSocket>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Announcers {
+    /// Where frames go. Without it (`--once`) no socket is opened.
+    pub fn deliver_to(&mut self, frames: mpsc::Sender<Input>) {
+        self.frames = Some(frames);
+    }
+
+    /// Holds sockets on exactly these interfaces, by (name, ifindex): an interface that was deleted
+    /// and created again gets a new socket.
+    pub fn set(&mut self, interfaces: &BTreeSet<(String, u32)>) {
+        let Some(frames) = self.frames.clone() else { return };
+        self.sockets.retain(|key, _| interfaces.contains(key));
+        for key in interfaces {
+            if self.sockets.contains_key(key) {
+                continue;
+            }
+            match AnnounceSocket::open(&key.0) {
+                Ok(socket) => {
+                    let socket = Rc::new(socket);
+                    let task = tokio::task::spawn_local(listen(
+                        socket.clone(),
+                        key.0.clone(),
+                        frames.clone(),
+                        self.dropped.clone(),
+                        self.malformed.clone(),
+                    ));
+                    self.sockets.insert(key.clone(), Announcer { socket, task });
+                }
+                Err(error) => {
+                    let error = super::chain(&error);
+                    tracing::warn!(interface = key.0, error, "cannot hear announcements");
+                }
+            }
+        }
+    }
+
+    /// Sends one announcement; what cannot be sent is counted, the next one is never far.
+    pub fn send(&mut self, interface: &str, source: Mac, announcement: &Announcement) {
+        let socket = self.sockets.iter().find(|((name, _), _)| name == interface);
+        let sent = socket.is_some_and(|(_, a)| {
+            let sent = a.socket.send(source, announcement);
+            if let Err(error) = &sent {
+                tracing::debug!(interface, %error, "an announcement was not sent");
+            }
+            sent.is_ok()
+        });
+        self.unsent += u64::from(!sent);
+    }
+
+    /// What was dropped, by reason.
+    pub fn counters(&self) -> Vec<CounterLine> {
+        [
+            ("announcements_dropped_total", self.dropped.get()),
+            ("announcements_malformed_total", self.malformed.get()),
+            ("announcements_unsent_total", self.unsent),
+        ]
+        .map(|(name, value)| CounterLine { name: name.into(), object: String::new(), value })
+        .into()
+    }
+}
+
+async fn listen(
+    socket: Rc<AnnounceSocket>,
+    interface: String,
+    frames: mpsc::Sender<Input>,
+    dropped: Rc<std::cell::Cell<u64>>,
+    malformed: Rc<std::cell::Cell<u64>>,
+) {
+    loop {
+        match socket.recv().await {
+            Ok(Ok((source, announcement))) => {
+                let frame = Input::Frame { interface: interface.clone(), source, announcement };
+                if frames.try_send(frame).is_err() {
+                    dropped.set(dropped.get() + 1);
+                }
+            }
+            Ok(Err(_)) => malformed.set(malformed.get() + 1),
+            Err(error) => {
+                // ENETDOWN comes once when the interface goes down; the engine closes the socket
+                // when the interface is gone.
+                tracing::debug!(interface, %error, "announcement socket");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Who may be managing this host, and the way to each of them (K19). Reads only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use tresse_fabric::reconcile::{Observed, PROTOCOL};
+
+/// The port whose established peers count as managing this host.
+const SSH_PORT: u16 = 22;
+/// TCP_ESTABLISHED in `/proc/net/tcp`.
+const ESTABLISHED: &str = "01";
+/// Peers looked at; a host with more sessions is guarded by the first ones.
+const MOST_PEERS: usize = 64;
+
+/// Guarded interfaces with the reason, and `ip route get` of each peer.
+#[must_use]
+pub fn look(
+    observed: &Observed,
+    configured: &[IpAddr],
+) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let mut guarded = BTreeMap::new();
+    for ((dst, _), route) in &observed.routes {
+        if let (0, Some(interface)) = (dst.len, &route.interface)
+            && route.protocol != PROTOCOL
+        {
+            guarded.insert(interface.clone(), "it carries the default route".to_owned());
+        }
+    }
+    let mut peers: BTreeSet<IpAddr> = configured.iter().copied().collect();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        if let Ok(text) = fs::read_to_string(table) {
+            peers.extend(ssh_peers(&text).take(MOST_PEERS));
+        }
+    }
+    let mut ways = BTreeMap::new();
+    for peer in peers.into_iter().filter(|p| !p.is_loopback()) {
+        match route_get(peer) {
+            Ok((interface, way)) => {
+                guarded
+                    .entry(interface)
+                    .or_insert_with(|| format!("it leads to management peer {peer}"));
+                ways.insert(peer.to_string(), way);
+            }
+            Err(error) => {
+                ways.insert(peer.to_string(), format!("unreachable ({error})"));
+            }
+        }
+    }
+    guarded.remove("lo");
+    (guarded, ways)
+}
+
+/// Remote addresses of established connections to the local ssh port.
+fn ssh_peers(table: &str) -> impl Iterator<Item = IpAddr> {
+    table.lines().skip(1).filter_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (local, remote, state) = (fields.next()?, fields.next()?, fields.next()?);
+        let port = u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()?;
+        if port != SSH_PORT || state != ESTABLISHED {
+            return None;
+        }
+        address(remote.rsplit_once(':')?.0)
+    })
+}
+
+/// An address as `/proc/net/tcp` prints it: words of 32 bits in host byte order.
+fn address(text: &str) -> Option<IpAddr> {
+    let word = |part: &str| u32::from_str_radix(part, 16).ok().map(u32::to_ne_bytes);
+    match text.len() {
+        8 => Some(IpAddr::V4(Ipv4Addr::from(word(text)?))),
+        32 => {
+            let mut octets = [0; 16];
+            for (i, octets) in octets.chunks_mut(4).enumerate() {
+                octets.copy_from_slice(&word(text.get(i * 8..i * 8 + 8)?)?);
+            }
+            let address = Ipv6Addr::from(octets);
+            Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4))
+        }
+        _ => None,
+    }
+}
+
+/// RTM_GETROUTE: the interface and the whole way, in the words of `ip route get`.
+fn route_get(peer: IpAddr) -> io::Result<(String, String)> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut route = RouteMessage::default();
+    let (family, len, target) = match peer {
+        IpAddr::V4(a) => (AddressFamily::Inet, 32, RouteAddress::Inet(a)),
+        IpAddr::V6(a) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(a)),
+    };
+    route.header.address_family = family;
+    route.header.destination_prefix_length = len;
+    route.attributes.push(RouteAttribute::Destination(target));
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST;
+    let mut request =
+        NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetRoute(route)));
+    request.finalize();
+    let mut buffer = vec![0; request.buffer_len()];
+    request.serialize(&mut buffer);
+    socket.send(&buffer, 0)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
+        .map_err(|e| io::Error::other(e.to_string()))?;
+    match answer.payload {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => way(&route),
+        NetlinkPayload::Error(error) => Err(error.to_io()),
+        other => Err(io::Error::other(format!("unexpected answer {other:?}"))),
+    }
+}
+
+fn way(route: &RouteMessage) -> io::Result<(String, String)> {
+    let (mut interface, mut words) = (String::new(), Vec::new());
+    for attribute in &route.attributes {
+        match attribute {
+            RouteAttribute::Oif(index) => {
+                interface = nix::net::if_::if_indextoname(*index)
+                    .map_err(io::Error::from)?
+                    .to_string_lossy()
+                    .into_owned();
+                words.push(format!("dev {interface}"));
+            }
+            RouteAttribute::Gateway(gateway) => words.push(format!("via {}", text(gateway))),
+            RouteAttribute::PrefSource(source) => words.push(format!("src {}", text(source))),
+            _ => {}
+        }
+    }
+    words.sort();
+    Ok((interface, words.join(" ")))
+}
+
+fn text(address: &RouteAddress) -> String {
+    match address {
+        RouteAddress::Inet(a) => a.to_string(),
+        RouteAddress::Inet6(a) => a.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_of_ssh_are_found_in_both_tables() {
+        let v4 = "  sl  local_address rem_address   st\n\
+                  0: 0100007F:0016 0100007F:C350 0A 0 0\n\
+                  1: 0A02000A:0016 0902000A:C350 01 0 0\n\
+                  2: 0A02000A:01BB 0302000A:C350 01 0 0\n";
+        let found: Vec<IpAddr> = ssh_peers(v4).collect();
+        assert_eq!(found, ["10.0.2.9".parse::<IpAddr>().unwrap()]);
+        let v6 = "sl local\n\
+                  0: B80D0120000000000000000001000000:0016 B80D0120000000000000000002000000:C350 01\n\
+                  1: 0000000000000000FFFF00000A02000A:0016 0000000000000000FFFF00000902000A:C351 01\n";
+        let found: Vec<String> = ssh_peers(v6).map(|a| a.to_string()).collect();
+        assert_eq!(found, ["2001:db8::2", "10.0.2.9"]);
+    }
+
+    #[test]
+    fn the_way_to_ourselves_is_lo() {
+        let (interface, way) = route_get(Ipv4Addr::LOCALHOST.into()).unwrap();
+        assert_eq!(interface, "lo");
+        assert!(way.contains("dev lo"), "{way}");
+    }
+}

@@ -1,0 +1,377 @@
+//! The main loop: turns sockets, signals and timers into the engine's inputs and carries out its
+//! effects. Decides nothing. One thread: tokio's current-thread runtime with a `LocalSet`.
+
+mod announce;
+mod management;
+mod notify;
+mod prepare;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError};
+
+use self::announce::Announcers;
+pub use self::prepare::{Identity, prepare};
+use crate::config::{Config, ConfigError};
+use crate::control::{BindError, Change, Request, Server, unix_ms};
+use crate::engine::{
+    ApplyOptions, CallId, Effect, Engine, Execution, Input, Prepared, Reply, Settings, View,
+};
+use crate::kernel;
+use crate::state::{StateError, StateFile};
+
+/// Requests that may wait for the main loop.
+const REQUESTS: usize = 64;
+/// Events that a slow watcher may fall behind.
+const EVENTS: usize = 1024;
+
+/// Why the daemon stopped or did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The state file is wrong.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The control socket cannot be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The configured plan is wrong.
+    #[error("{0}")]
+    Plan(NodeError),
+    /// The operating system refused something that the daemon cannot do without.
+    #[error("{action}: {source} (CAP_NET_ADMIN and CAP_NET_RAW are needed)")]
+    System {
+        /// What was being done.
+        action: &'static str,
+        /// The error.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// The daemon.
+pub struct Daemon {
+    config: Config,
+    state: StateFile,
+    engine: Engine,
+    epoch: Instant,
+    calls: BTreeMap<CallId, oneshot::Sender<Result<Reply, NodeError>>>,
+    next_call: CallId,
+    events: broadcast::Sender<Event>,
+    event_seq: u64,
+    announcers: Announcers,
+    /// The failure of an apply that nobody waited for.
+    failure: Option<String>,
+}
+
+impl Daemon {
+    /// Loads the state.
+    ///
+    /// # Errors
+    /// [`RunError::State`].
+    pub fn new(config: Config) -> Result<Self, RunError> {
+        let state = StateFile::new(&config.state_dir);
+        let stored = state.load()?;
+        let settings = Settings {
+            canary: config.canary,
+            announce_ms: config.announce_seconds.map(|s| u64::from(s) * 1000),
+            // Nanoseconds: no two starts of one node share a number.
+            sequence: unix_ms() * 1_000_000,
+        };
+        Ok(Self {
+            engine: Engine::new(settings, stored),
+            state,
+            config,
+            epoch: Instant::now(),
+            calls: BTreeMap::new(),
+            next_call: 0,
+            events: broadcast::Sender::new(EVENTS),
+            event_seq: 0,
+            announcers: Announcers::default(),
+            failure: None,
+        })
+    }
+
+    /// Applies what is configured or stored, and returns.
+    ///
+    /// # Errors
+    /// [`RunError`]; what the engine could not install is an error too.
+    pub fn once(mut self) -> Result<(), RunError> {
+        let configured = self.configured()?.map(Box::new);
+        self.step(Input::Start { configured });
+        match self.failure.take().or_else(|| self.engine.status(self.now()).fault) {
+            Some(message) => Err(RunError::Plan(NodeError::Internal { message })),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs until SIGTERM or SIGINT; the kernel's state stays then.
+    ///
+    /// # Errors
+    /// [`RunError`] where the daemon cannot start, or the kernel's events end.
+    pub async fn run(mut self) -> Result<(), RunError> {
+        let system = |action| move |source| RunError::System { action, source };
+        let mut changes = kernel::Events::subscribe().map_err(system("subscribe to the kernel"))?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(system("handle SIGHUP"))?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(system("handle SIGTERM"))?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(system("handle SIGINT"))?;
+        let server = Server::bind(&self.config.socket)?;
+        let (requests, mut asked) = mpsc::channel(REQUESTS);
+        let server = tokio::task::spawn_local(server.run(requests, self.events.clone()));
+        let (frames, mut heard) = mpsc::channel(announce::FRAMES);
+        self.announcers.deliver_to(frames);
+
+        let configured = match self.configured() {
+            Ok(configured) => configured.map(Box::new),
+            Err(error) if self.engine.current().is_some() => {
+                tracing::warn!(%error, "the configured plan is not used: the stored one is");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        self.step(Input::Start { configured });
+        notify::ready();
+        let watchdog = notify::watchdog_interval();
+        let mut pet = watchdog.map(|every| Instant::now() + every);
+        loop {
+            let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
+            let wake = [due, pet].into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                events = changes.next() => {
+                    let events = events.map_err(system("read kernel events"))?;
+                    let overrun = events.contains(&kernel::Event::Overrun);
+                    self.step(Input::Changed { overrun });
+                }
+                Some(frame) = heard.recv() => self.step(frame),
+                Some(request) = asked.recv() => self.answer(request),
+                _ = hangup.recv() => {
+                    notify::reloading();
+                    self.reload(None);
+                    notify::ready();
+                }
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                    if due.is_some_and(|at| at <= Instant::now()) {
+                        self.step(Input::Tick);
+                    }
+                }
+            }
+            if let (Some(every), Some(at)) = (watchdog, pet)
+                && at <= Instant::now()
+            {
+                notify::watchdog();
+                pet = Some(Instant::now() + every);
+            }
+        }
+        notify::stopping();
+        server.abort();
+        let _ = server.await;
+        tracing::info!("stopped; the kernel keeps what was installed");
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Feeds one input and carries out all effects that follow from it.
+    fn step(&mut self, input: Input) {
+        let mut effects = VecDeque::from(self.engine.step(self.now(), input));
+        while let Some(effect) = effects.pop_front() {
+            if let Some(answer) = self.act(effect) {
+                effects.extend(self.engine.step(self.now(), answer));
+            }
+        }
+    }
+
+    fn act(&mut self, effect: Effect) -> Option<Input> {
+        match effect {
+            Effect::Observe { sysctls } => Some(Input::Observed(self.look(&sysctls))),
+            Effect::Persist(stored) => {
+                let saved = self.state.save(&stored).map_err(|error| chain(&error));
+                Some(Input::Persisted(saved))
+            }
+            Effect::Execute(operations) => {
+                let outcome = kernel::execute(&operations);
+                Some(Input::Executed(Execution {
+                    done: outcome.done().collect(),
+                    errors: outcome.errors.iter().map(|(i, e)| (*i, e.to_string())).collect(),
+                }))
+            }
+            Effect::Reply(call, reply) => {
+                if let Some(waiting) = self.calls.remove(&call) {
+                    let _ = waiting.send(reply);
+                }
+                None
+            }
+            Effect::Tell { alert, kind, object, message } => {
+                self.tell(alert, kind, object, message);
+                None
+            }
+            Effect::Listen(interfaces) => {
+                self.announcers.set(&interfaces);
+                None
+            }
+            Effect::Announce { interface, source, announcement } => {
+                self.announcers.send(&interface, source, &announcement);
+                None
+            }
+        }
+    }
+
+    fn look(&self, sysctls: &BTreeSet<String>) -> Result<Box<View>, String> {
+        let observed =
+            kernel::observe(sysctls.iter().map(String::as_str)).map_err(|e| chain(&e))?;
+        let (guarded, management) = management::look(&observed, &self.config.management);
+        Ok(Box::new(View { observed, guarded, management }))
+    }
+
+    fn answer(&mut self, request: Request) {
+        match request {
+            Request::Status(answer) => {
+                let _ = answer.send(self.engine.status(self.now()));
+            }
+            Request::Paths(to, answer) => {
+                let _ = answer.send(prepare::paths(&self.engine, to.as_deref()));
+            }
+            Request::Counters(answer) => {
+                let mut counters = self.engine.counters();
+                counters.extend(self.announcers.counters());
+                let _ = answer.send(Counters { counters });
+            }
+            Request::Change(change, answer) => self.change(change, answer),
+        }
+    }
+
+    fn change(&mut self, change: Change, answer: oneshot::Sender<Result<Reply, NodeError>>) {
+        if change == Change::Reload {
+            return self.reload(Some(answer));
+        }
+        let prepared = match &change {
+            Change::Apply(request) => match self.prepared(request) {
+                Ok(prepared) => Some(Box::new(prepared)),
+                Err(error) => {
+                    let _ = answer.send(Err(error));
+                    return;
+                }
+            },
+            _ => None,
+        };
+        self.next_call += 1;
+        let call = self.next_call;
+        self.calls.insert(call, answer);
+        self.step(match (change, prepared) {
+            (Change::Apply(request), Some(prepared)) => {
+                Input::Apply { call: Some(call), prepared, options: options(&request) }
+            }
+            (Change::Confirm, _) => Input::Confirm { call },
+            (Change::Rollback, _) => Input::Rollback { call },
+            (Change::Withdraw { force }, _) => Input::Withdraw { call, force },
+            (Change::Unfuse { vid }, _) => Input::Unfuse { call, vid },
+            (Change::Diff | Change::Reload | Change::Apply(_), _) => Input::Diff { call },
+        });
+    }
+
+    /// Applies the configured files; a bad file leaves the plan as it is.
+    fn reload(&mut self, answer: Option<oneshot::Sender<Result<Reply, NodeError>>>) {
+        let prepared = self.configured().map_err(|error| match error {
+            RunError::Plan(error) => error,
+            other => NodeError::Internal { message: chain(&other) },
+        });
+        let prepared = prepared.and_then(|p| {
+            p.ok_or_else(|| NodeError::Internal {
+                message: "tressed.toml names no cluster file: set `cluster`".into(),
+            })
+        });
+        match (prepared, answer) {
+            (Ok(prepared), answer) => {
+                let call = answer.map(|answer| {
+                    self.next_call += 1;
+                    self.calls.insert(self.next_call, answer);
+                    self.next_call
+                });
+                let options = ApplyOptions::default();
+                self.step(Input::Apply { call, prepared: Box::new(prepared), options });
+            }
+            (Err(error), Some(answer)) => {
+                let _ = answer.send(Err(error));
+            }
+            (Err(error), None) => tracing::error!(%error, "reload failed: the old plan is kept"),
+        }
+    }
+
+    fn prepared(&self, request: &ApplyRequest) -> Result<Prepared, NodeError> {
+        prepare(&request.cluster, request.lock.as_deref(), &self.identity()?)
+    }
+
+    /// The configured plan, where the configuration names one.
+    fn configured(&self) -> Result<Option<Prepared>, RunError> {
+        let Some(path) = &self.config.cluster else { return Ok(None) };
+        let read = |path: &Path| {
+            std::fs::read_to_string(path)
+                .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })
+        };
+        let cluster = read(path)?;
+        let lock = match self.config.lock_path() {
+            Some(path) if self.config.lock.is_some() || path.exists() => Some(read(&path)?),
+            _ => None,
+        };
+        let identity = self.identity().map_err(RunError::Plan)?;
+        prepare(&cluster, lock.as_deref(), &identity).map(Some).map_err(RunError::Plan)
+    }
+
+    fn identity(&self) -> Result<Identity, NodeError> {
+        if let Some(name) = &self.config.node {
+            return Ok(Identity::Named(name.clone()));
+        }
+        let observed =
+            kernel::observe([]).map_err(|error| NodeError::Internal { message: chain(&error) })?;
+        let physical = observed.links.values().filter(|link| !link.is_ours());
+        Ok(Identity::Macs(physical.filter_map(|link| link.mac).collect()))
+    }
+
+    fn tell(&mut self, alert: Alert, kind: String, object: String, message: String) {
+        match alert {
+            Alert::Info => tracing::info!(kind, object, "{message}"),
+            Alert::Warning => tracing::warn!(kind, object, "{message}"),
+            Alert::Critical => tracing::error!(kind, object, "{message}"),
+        }
+        if kind == "failed" {
+            self.failure = Some(message.clone());
+        }
+        self.event_seq += 1;
+        let event = Event { seq: self.event_seq, time_ms: unix_ms(), kind, object, message, alert };
+        let _ = self.events.send(event);
+        let status = self.engine.status(self.now());
+        notify::status(&status);
+    }
+}
+
+fn options(request: &ApplyRequest) -> ApplyOptions {
+    ApplyOptions {
+        dry_run: request.dry_run == Some(true),
+        confirm_seconds: request.confirm_seconds,
+        force: request.force == Some(true),
+        force_interfaces: request.force_interfaces.iter().flatten().cloned().collect(),
+    }
+}
+
+/// An error with all its causes.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

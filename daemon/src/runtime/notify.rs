@@ -1,0 +1,58 @@
+//! What systemd is told (sd_notify). Silent where there is no systemd.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tresse_control::Status;
+
+/// Start-up, or a reload, is complete.
+pub fn ready() {
+    send(&[NotifyState::Ready]);
+}
+
+/// A reload begins; `Type=notify-reload` wants the time with it.
+pub fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(time) => send(&[NotifyState::Reloading, time]),
+        Err(error) => tracing::debug!(%error, "no monotonic time"),
+    }
+}
+
+/// The daemon stops.
+pub fn stopping() {
+    send(&[NotifyState::Stopping]);
+}
+
+/// The main loop is alive.
+pub fn watchdog() {
+    send(&[NotifyState::Watchdog]);
+}
+
+/// One line for `systemctl status`.
+pub fn status(status: &Status) {
+    let text = match (&status.node, &status.generation) {
+        (Some(node), Some(generation)) => format!(
+            "{node}, generation {generation}, {}{}{}",
+            if status.in_sync { "in sync" } else { "not in sync" },
+            count(status.pending.len(), "pending"),
+            count(status.fused.len(), "fused"),
+        ),
+        _ => "no plan".to_owned(),
+    };
+    send(&[NotifyState::Status(&text)]);
+}
+
+/// Half of the interval that the service manager wants, where it wants one.
+pub fn watchdog_interval() -> Option<Duration> {
+    sd_notify::watchdog_enabled().map(|interval| interval / 2)
+}
+
+fn count(number: usize, word: &str) -> String {
+    if number == 0 { String::new() } else { format!(", {number} {word}") }
+}
+
+fn send(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "the service manager does not listen");
+    }
+}

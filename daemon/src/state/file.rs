@@ -1,0 +1,178 @@
+//! Reading and writing the state file.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::stored::{FORMAT, Stored};
+
+/// `state.json` in the state directory, with `state.json.bak` beside it.
+#[derive(Debug, Clone)]
+pub struct StateFile {
+    path: PathBuf,
+}
+
+/// Why the state could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The file system refused.
+    #[error("{action} {}: check state_dir and its owner", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not one of ours, or is damaged.
+    #[error(
+        "{}: {reason}; `{}` holds the state before: copy it over, or remove both after `tresse \
+         withdraw` on a working version",
+        path.display(), backup.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The last good one.
+        backup: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another version of the daemon wrote it.
+    #[error("{} has format {found}, this version reads format {FORMAT}: {advice}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl StateFile {
+    /// The state file in `directory`, which need not exist yet.
+    #[must_use]
+    pub fn new(directory: &Path) -> Self {
+        Self { path: directory.join("state.json") }
+    }
+
+    /// The stored state; the default where there is no file.
+    ///
+    /// # Errors
+    /// [`StateError`]; a damaged file is left as it is.
+    pub fn load(&self) -> Result<Stored, StateError> {
+        let bytes = match fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stored::default()),
+            Err(source) => return Err(self.io("read", &self.path, source)),
+        };
+        let damaged = |reason: String| StateError::Damaged {
+            path: self.path.clone(),
+            backup: self.backup(),
+            reason,
+        };
+        #[derive(serde::Deserialize)]
+        struct Head {
+            format: u64,
+        }
+        let head: Head = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+        if head.format != u64::from(FORMAT) {
+            let advice = if head.format > u64::from(FORMAT) {
+                "start the newer version again, or withdraw with it first"
+            } else {
+                "withdraw with the older version first"
+            };
+            return Err(StateError::Format { path: self.path.clone(), found: head.format, advice });
+        }
+        serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))
+    }
+
+    /// Replaces the stored state; on return it is on the disk.
+    ///
+    /// # Errors
+    /// [`StateError::Io`]; the file before is untouched then.
+    pub fn save(&self, stored: &Stored) -> Result<(), StateError> {
+        let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
+        let fresh = self.path.with_extension("json.new");
+        fs::create_dir_all(directory).map_err(|e| self.io("create", directory, e))?;
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&fresh)?;
+            let mut buffer = io::BufWriter::new(&mut file);
+            serde_json::to_writer(&mut buffer, stored)?;
+            buffer.flush()?;
+            drop(buffer);
+            file.sync_all()
+        };
+        write().map_err(|e| self.io("write", &fresh, e))?;
+        let backup = self.backup();
+        let _ = fs::remove_file(&backup);
+        match fs::hard_link(&self.path, &backup) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(self.io("keep the last state as", &backup, e));
+            }
+            _ => {}
+        }
+        fs::rename(&fresh, &self.path).map_err(|e| self.io("replace", &self.path, e))?;
+        File::open(directory).and_then(|d| d.sync_all()).map_err(|e| self.io("sync", directory, e))
+    }
+
+    fn backup(&self) -> PathBuf {
+        self.path.with_extension("json.bak")
+    }
+
+    fn io(&self, action: &'static str, path: &Path, source: io::Error) -> StateError {
+        StateError::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("tressed-state-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded_and_the_one_before_is_kept() {
+        let directory = scratch("roundtrip");
+        let file = StateFile::new(&directory);
+        assert_eq!(file.load().unwrap(), Stored::default());
+        let mut stored = Stored::default();
+        stored.proven.insert(100, "aa".into());
+        file.save(&stored).unwrap();
+        stored.fused.insert(101, "seen twice".into());
+        file.save(&stored).unwrap();
+        assert_eq!(file.load().unwrap(), stored);
+        let backup = fs::read_to_string(directory.join("state.json.bak")).unwrap();
+        assert!(backup.contains("\"fused\":{}"), "{backup}");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn damaged_and_foreign_formats_are_refused_and_left_alone() {
+        let directory = scratch("damaged");
+        let file = StateFile::new(&directory);
+        file.save(&Stored::default()).unwrap();
+        let path = directory.join("state.json");
+        for (content, word) in [
+            ("", "state before"),
+            ("{\"format\":1,\"current\":", "state before"),
+            ("{\"format\":1}", "missing field"),
+            ("{\"format\":2}", "newer version"),
+            ("{\"format\":0}", "older version"),
+        ] {
+            fs::write(&path, content).unwrap();
+            let error = file.load().unwrap_err().to_string();
+            assert!(error.contains(word), "{content}: {error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,10 @@
+//! What the daemon remembers across restarts, and the one file that holds it.
+//!
+//! Never interprets what it keeps. Written to a temporary file, synced, renamed; the file before
+//! is kept as `.bak`.
+
+mod file;
+mod stored;
+
+pub use file::{StateError, StateFile};
+pub use stored::{FORMAT, Intent, Stored, Unconfirmed};

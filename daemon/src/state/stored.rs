@@ -1,0 +1,79 @@
+//! The content of the state file, format 1.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tresse_fabric::reconcile::Saved;
+
+use crate::engine::Prepared;
+
+/// The format that this version reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// Everything that outlives the daemon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stored {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The plan in force.
+    pub current: Option<Arc<Prepared>>,
+    /// The plan before it.
+    pub previous: Option<Arc<Prepared>>,
+    /// Set while an apply waits for confirmation: found at start, it is rolled back (K19).
+    pub unconfirmed: Option<Unconfirmed>,
+    /// Set before the first kernel operation of a transaction and cleared after its last.
+    pub intent: Option<Intent>,
+    /// The apply in force left the management guard out (K19).
+    pub force: bool,
+    /// Interfaces it may use although they have a master (K20).
+    pub force_interfaces: BTreeSet<String>,
+    /// Routes of `previous` are kept until the VLANs of `current` are proven.
+    pub bridging: bool,
+    /// What withdraw restores.
+    pub saved: Saved,
+    /// VLANs proven: VID to digest of its tree (K5).
+    pub proven: BTreeMap<u16, String>,
+    /// VLANs fused: VID to what was seen.
+    pub fused: BTreeMap<u16, String>,
+}
+
+/// An apply that waits for confirmation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unconfirmed {
+    /// How long it was given.
+    pub seconds: u32,
+}
+
+/// A transaction under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "intent")]
+pub enum Intent {
+    /// The kernel may hold parts of this generation; `current` is what to return to.
+    Apply {
+        /// Its generation.
+        generation: String,
+    },
+    /// The kernel is being made equal to `current`.
+    Converge,
+    /// Our objects are being removed.
+    Withdraw,
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            current: None,
+            previous: None,
+            unconfirmed: None,
+            intent: None,
+            force: false,
+            force_interfaces: BTreeSet::new(),
+            bridging: false,
+            saved: Saved::default(),
+            proven: BTreeMap::new(),
+            fused: BTreeMap::new(),
+        }
+    }
+}
