@@ -1,13 +1,60 @@
-# `make demo` and `make test` are all a newcomer needs; the rest is listed in README.md.
-.PHONY: build test check
+# `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
 
-build:
-	cargo build --release
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check bench soak fuzz papers deps install uninstall
 
-test:
-	cargo test --workspace
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
+		|| grep -h '^[a-z]*:.*##' $(MAKEFILE_LIST)
 
-check:
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+build: ## tresse and tressed, optimised, in target/release
+	$(CARGO) build --release --locked --package tresse --package tressed
+
+demo: ## a 4x4 torus on this machine, measured beside its bounds
+	@tests/deps.sh demo
+	$(MAKE) build
+	@$(call script,tests/demo.sh)
+
+test: ## every test: here, and in the virtual machine
+	@tests/deps.sh test
+	$(CARGO) test --workspace --locked
+	systemd/check.sh
+	@$(call script,tests/vm.sh)
+
+check: ## format, lints, docs; licences and advisories where cargo-deny is installed
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
+	else echo "licences and advisories NOT checked: tests/deps.sh check installs cargo-deny"; fi
+
+bench: ## the benchmarks of docs/benchmarks.md, each beside its peer
+	@tests/deps.sh bench
+	@$(call script,tests/bench.sh)
+
+soak: ## a lab under load and random failures, for a long time
+	@tests/deps.sh test
+	@$(call script,tests/soak.sh)
+
+fuzz: ## parsers fed with mutated input
+	@$(call script,tests/fuzz.sh)
+
+papers: ## the published results that Tresse stands on, computed again
+	@$(call script,tests/papers.sh)
+
+deps: ## the programs that building and testing need, by apt
+	@tests/deps.sh test
+
+install: ## binaries, units, drop-ins, configuration, man pages (DESTDIR=, PREFIX=)
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' systemd/install.sh install
+
+uninstall: ## remove exactly what install put there
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' systemd/install.sh uninstall
+
+# Runs a script of tests/, and says so where a checkout has none of that name.
+define script
+if [ -x $(1) ]; then $(1); else echo "$(1) is not part of this version" >&2; exit 1; fi
+endef

@@ -1,0 +1,131 @@
+#!/bin/sh
+# Puts binaries, units, drop-ins, configuration and documents in place, or removes exactly these.
+# Starts nothing, enables nothing, touches no interface.
+#
+#   DESTDIR= PREFIX=/usr/local systemd/install.sh install|uninstall
+set -eu
+cd "$(dirname "$0")/.."
+: "${DESTDIR:=}" "${PREFIX:=/usr/local}" "${TARGET:=target/release}"
+
+# mode  source  destination. NetworkManager and iproute2 look below /etc and /usr only, so theirs
+# are in /etc whatever the prefix.
+manifest() {
+    cat <<LIST
+0755 $TARGET/tresse $PREFIX/bin/tresse
+0755 $TARGET/tressed $PREFIX/bin/tressed
+0644 systemd/tressed.service $PREFIX/lib/systemd/system/tressed.service
+0644 systemd/sysusers.conf $PREFIX/lib/sysusers.d/tresse.conf
+0644 systemd/tmpfiles.conf $PREFIX/lib/tmpfiles.d/tresse.conf
+0644 systemd/modules-load.conf $PREFIX/lib/modules-load.d/tresse.conf
+0644 systemd/udev.rules $PREFIX/lib/udev/rules.d/75-tresse.rules
+0644 systemd/tresse.network $PREFIX/lib/systemd/network/05-tresse.network
+0644 systemd/tresse0.network $PREFIX/lib/systemd/network/05-tresse0.network
+0644 systemd/networkd.conf $PREFIX/lib/systemd/networkd.conf.d/50-tresse.conf
+0644 systemd/networkmanager.conf /etc/NetworkManager/conf.d/50-tresse.conf
+0644 configs/rt_protos.d/tresse.conf /etc/iproute2/rt_protos.d/tresse.conf
+0644 docs/man/tressed.8 $PREFIX/share/man/man8/tressed.8
+0644 README.md $PREFIX/share/doc/tresse/README.md
+0644 CHANGELOG.md $PREFIX/share/doc/tresse/CHANGELOG.md
+0644 LICENSE-MIT $PREFIX/share/doc/tresse/LICENSE-MIT
+0644 LICENSE-APACHE $PREFIX/share/doc/tresse/LICENSE-APACHE
+0644 docs/operator-guide.md $PREFIX/share/doc/tresse/operator-guide.md
+0644 docs/threat-model.md $PREFIX/share/doc/tresse/threat-model.md
+0644 configs/cluster.schema.json $PREFIX/share/doc/tresse/cluster.schema.json
+LIST
+    for example in configs/*.toml; do
+        [ "$example" = configs/tressed.toml ] ||
+            echo "0644 $example $PREFIX/share/doc/tresse/examples/${example#configs/}"
+    done
+}
+
+# Belongs to the operator once it is there.
+config=/etc/tresse/tressed.toml
+# Every path that install wrote, one per line, this list first: what uninstall removes.
+list=$PREFIX/share/doc/tresse/installed
+
+put() {
+    install -D -m "$1" "$2" "$DESTDIR$3"
+    echo "$3" >>"$DESTDIR$list"
+}
+
+do_install() {
+    for binary in tresse tressed; do
+        [ -x "$TARGET/$binary" ] || {
+            echo "$TARGET/$binary is missing: run 'make build' first" >&2
+            exit 1
+        }
+    done
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT INT TERM
+    mkdir -p "$DESTDIR${list%/*}"
+    echo "$list" >"$DESTDIR$list"
+    manifest | while read -r mode source destination; do
+        case $source in
+        *.service)
+            sed "s,/usr/bin/tressed,$PREFIX/bin/tressed," "$source" >"$work/unit"
+            put "$mode" "$work/unit" "$destination"
+            ;;
+        *) put "$mode" "$source" "$destination" ;;
+        esac
+    done
+    for completion in bash:bash-completion/completions/tresse zsh:zsh/site-functions/_tresse \
+        fish:fish/vendor_completions.d/tresse.fish; do
+        "$TARGET/tresse" completion "${completion%%:*}" >"$work/completion"
+        put 0644 "$work/completion" "$PREFIX/share/${completion#*:}"
+    done
+    mkdir "$work/man"
+    "$TARGET/tresse" man "$work/man" >/dev/null
+    for page in "$work"/man/*.1; do
+        [ -e "$page" ] || continue
+        put 0644 "$page" "$PREFIX/share/man/man1/${page##*/}"
+    done
+    if [ -e "$DESTDIR$config" ]; then
+        echo "$config is kept as it is; configs/tressed.toml has every key"
+    else
+        install -D -m 0644 configs/tressed.toml "$DESTDIR$config"
+    fi
+    [ -n "$DESTDIR" ] || cat <<'NEXT'
+Installed; nothing was started. Once, as root:
+  systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload
+  systemctl restart systemd-modules-load && udevadm control --reload
+  networkctl reload    # or: nmcli general reload; whichever manages this host
+Then put the cluster file in /etc/tresse/cluster.toml and: systemctl enable --now tressed
+NEXT
+}
+
+do_uninstall() {
+    if [ -z "$DESTDIR" ] && ip -o link 2>/dev/null | grep -q 'alias tresse:'; then
+        echo "tressed's objects are still in the kernel: run 'tresse withdraw' first" >&2
+        exit 1
+    fi
+    [ -f "$DESTDIR$list" ] || {
+        echo "$DESTDIR$list is missing: nothing was installed with this PREFIX and DESTDIR" >&2
+        exit 1
+    }
+    while read -r path; do
+        rm -f "$DESTDIR$path"
+    done <<EOT
+$(cat "$DESTDIR$list")
+EOT
+    if cmp -s configs/tressed.toml "$DESTDIR$config"; then
+        rm -f "$DESTDIR$config"
+    elif [ -e "$DESTDIR$config" ]; then
+        echo "$config was changed and is kept"
+    fi
+    for directory in "$PREFIX/share/doc/tresse/examples" "$PREFIX/share/doc/tresse" /etc/tresse; do
+        rmdir "$DESTDIR$directory" 2>/dev/null || true
+    done
+    [ -n "$DESTDIR" ] || cat <<'NEXT'
+Removed. Kept, as they hold what is yours: /etc/tresse, /var/lib/tresse, the user and group tresse.
+  rm -r /etc/tresse /var/lib/tresse; userdel tresse; systemctl daemon-reload
+NEXT
+}
+
+case ${1:-} in
+install) do_install ;;
+uninstall) do_uninstall ;;
+*)
+    echo "usage: [DESTDIR=] [PREFIX=/usr/local] $0 install|uninstall" >&2
+    exit 2
+    ;;
+esac
