@@ -18,10 +18,12 @@ use tresse_fabric::units::Mac;
 
 use rig::{Probe, Rig};
 
+type Body = fn() -> Result<(), Failed>;
+
 fn main() {
     let missing = rig::missing();
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    let tests: [(&str, fn() -> Result<(), Failed>); 3] = [
+    let tests: [(&str, Body); 3] = [
         ("flooded_frames_cross_exactly_the_tree", flooded_frames_cross_exactly_the_tree),
         ("static_entries_keep_frames_on_the_path", static_entries_keep_frames_on_the_path),
         ("base_vlan_floods_its_tree_and_no_more", base_vlan_floods_its_tree_and_no_more),
