@@ -24,6 +24,8 @@ pub(super) struct Host {
     pub canary: bool,
     pub replies: BTreeMap<CallId, Result<Reply, NodeError>>,
     pub told: Vec<(String, String)>,
+    /// Every input as JSON with its time, and the effects it had.
+    pub recording: Vec<(u64, String, Vec<Effect>)>,
     pub announced: Vec<(String, Announcement)>,
     pub guarded: BTreeMap<String, String>,
     pub management: BTreeMap<String, String>,
@@ -53,6 +55,7 @@ impl Host {
             canary,
             replies: BTreeMap::new(),
             told: Vec::new(),
+            recording: Vec::new(),
             announced: Vec::new(),
             guarded: BTreeMap::new(),
             management: BTreeMap::new(),
@@ -78,7 +81,7 @@ impl Host {
     }
 
     pub fn input(&mut self, input: Input) {
-        let mut effects = VecDeque::from(self.engine.step(self.now, input));
+        let mut effects = VecDeque::from(self.feed(input));
         while let Some(effect) = effects.pop_front() {
             if let Some(left) = &mut self.crash_at {
                 if *left == 0 {
@@ -88,12 +91,19 @@ impl Host {
                 *left -= 1;
             }
             if let Some(answer) = self.act(effect) {
-                effects.extend(self.engine.step(self.now, answer));
+                effects.extend(self.feed(answer));
             }
             if self.dead {
                 return;
             }
         }
+    }
+
+    fn feed(&mut self, input: Input) -> Vec<Effect> {
+        let json = serde_json::to_string(&input).unwrap();
+        let effects = self.engine.step(self.now, input);
+        self.recording.push((self.now, json, effects.clone()));
+        effects
     }
 
     /// Lets time pass until nothing is due within a minute.

@@ -182,6 +182,24 @@ fn a_slice_for_another_node_is_refused() {
 }
 
 #[test]
+fn a_recording_replays_with_the_same_effects() {
+    let mut host = Host::new(true);
+    host.apply(&prepared(Strategy::Dor, &[3, 3]));
+    host.settle();
+    host.kernel.set_carrier("eth0", false);
+    host.input(Input::Changed { overrun: false });
+    host.apply(&prepared(Strategy::Stp, &[3, 3]));
+    host.settle();
+    let settings = super::settings(true, 0);
+    let mut engine = super::Engine::new(settings, super::Stored::default());
+    assert!(host.recording.len() > 20);
+    for (now, input, effects) in &host.recording {
+        let input = serde_json::from_str(input).unwrap();
+        assert_eq!(&engine.step(*now, input), effects);
+    }
+}
+
+#[test]
 fn a_failure_at_any_step_is_undone_exactly() {
     let first = prepared(Strategy::Dor, &[3, 3]);
     let second = prepared(Strategy::Stp, &[3, 3]);
