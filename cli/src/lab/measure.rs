@@ -179,7 +179,8 @@ impl Load {
         let mut show = |trial: &Trial| {
             if terminal {
                 let percent = 100.0 * trial.loss;
-                eprintln!("offered {:.3}, {percent:.1} % lost", trial.offered);
+                let slow = if trial.starved { ", this machine is too slow" } else { "" };
+                eprintln!("offered {:.3}, {percent:.1} % lost{slow}", trial.offered);
             }
         };
         let mut report = LoadReport {

@@ -273,3 +273,48 @@ fn forwarding(
 }
 
 const FIRST_IFINDEX: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use tresse_fabric::cluster::{Cluster, Kind, Strategy};
+
+    use super::*;
+
+    fn torus() -> Blueprint {
+        let kind = Kind::Torus { dims: vec![4, 4] };
+        let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 1)).unwrap();
+        Blueprint::of(&plan, true).unwrap()
+    }
+
+    #[test]
+    fn every_vlan_is_tagged_at_both_ends_of_its_fifteen_links() {
+        let blueprint = torus();
+        let trunks: Vec<_> = blueprint.cables.iter().filter(|c| c.a.switch).collect();
+        assert!(trunks.iter().all(|c| c.a.tagged == c.b.tagged));
+        for vid in 2..10 {
+            assert_eq!(trunks.iter().filter(|c| c.a.tagged.contains(&vid)).count(), 15);
+        }
+        assert!(blueprint.cables.iter().all(|c| c.a.untagged.is_none() && c.b.untagged.is_none()));
+    }
+
+    #[test]
+    fn k23_ifindexes_differ_in_the_whole_lab() {
+        let blueprint = torus();
+        let all: BTreeSet<u32> =
+            blueprint.cables.iter().flat_map(|c| [c.a.ifindex, c.b.ifindex]).collect();
+        assert_eq!(all.len(), 2 * 48);
+    }
+
+    #[test]
+    fn static_entries_lead_to_ports_that_carry_the_vlan() {
+        let blueprint = torus();
+        for switch in &blueprint.switches {
+            assert!(!switch.fdb.is_empty());
+            for (_, vid, port) in &switch.fdb {
+                let (end, _) =
+                    blueprint.ends(&switch.name).find(|(e, _)| e.interface == *port).unwrap();
+                assert!(end.tagged.contains(vid), "{} {port} VLAN {vid}", switch.name);
+            }
+        }
+    }
+}

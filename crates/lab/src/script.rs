@@ -116,14 +116,15 @@ pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: 
     text
 }
 
-/// Burst and queue of a tbf in octets: the burst holds 2 ms or two frames, the queue 100 ms or 64
-/// frames, like the shallow buffers of a cheap switch at a gigabit scaled to slow links.
+/// Burst and queue of a tbf in octets. The burst holds 40 ms or two frames, at most 256 KiB: a
+/// machine that wakes the shaper late must not make the link slower than it says. The queue holds
+/// 20 ms or 24 frames, at most 4 MiB.
 #[must_use]
 pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
     let frame = u64::from(mtu) + 22;
     let per_second = rate.0 / 8;
-    let burst = (per_second / 500).max(2 * frame);
-    (burst, burst + (per_second / 10).clamp(64 * frame, 4 << 20))
+    let burst = (per_second / 25).clamp(2 * frame, (2 * frame).max(256 << 10));
+    (burst, burst + (per_second / 50).clamp(24 * frame, (24 * frame).max(4 << 20)))
 }
 
 /// One flower filter per VID on the way out of every port, and on the way in where a node is the
@@ -176,10 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_bucket_holds_whole_frames() {
-        let (burst, limit) = bucket(Rate(1_000_000), 1500);
+    fn a_bucket_holds_whole_frames_and_stays_small() {
+        let (burst, limit) = bucket(Rate(500_000), 1500);
         assert_eq!(burst, 3044);
-        assert!(limit >= burst + 64 * 1522);
-        assert_eq!(bucket(Rate::GIGABIT, 1500).0, 250_000);
+        assert!(limit >= burst + 24 * 1522);
+        assert_eq!(bucket(Rate(5_000_000), 1500).0, 25_000);
+        assert_eq!(bucket(Rate::GIGABIT, 1500).0, 256 << 10);
+        assert_eq!(bucket(Rate::GIGABIT, 1500).1, (256 << 10) + 2_500_000);
     }
 }
