@@ -311,6 +311,8 @@ fn summary(tallies: &[Tally], options: &LoadOptions, load: f64) -> Trial {
             }
         }
     }
+    // What a hiccup before the window had queued and arrives in it was not offered in it.
+    let received = received.min(sent);
     let offered = sent as f64 * per_node;
     let loss = if sent == 0 { 1.0 } else { 1.0 - received as f64 / sent as f64 };
     Trial {
