@@ -1,5 +1,6 @@
 //! How verbs end: exit codes (DESIGN section 8) and the words on standard error.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 /// The exit codes that scripts may rely on.
@@ -15,10 +16,8 @@ pub enum Code {
     /// The cluster or a configuration file is wrong.
     BadFile = 3,
     /// No daemon answers.
-    #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
     Unreachable = 4,
     /// Only a part was installed.
-    #[expect(dead_code, reason = "the verbs that speak to the daemon follow")]
     Partly = 5,
     /// The caller may not do this.
     NotPermitted = 6,
@@ -57,10 +56,15 @@ pub fn finish(result: Result<Code, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             if !failure.message.is_empty() {
-                eprintln!("tresse: {}", failure.message);
+                say(&format!("tresse: {}", failure.message));
             }
             failure.code
         }
     };
     ExitCode::from(code as u8)
+}
+
+/// One line on standard error. There is nowhere left to tell that it is closed.
+pub fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
 }

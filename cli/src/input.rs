@@ -1,5 +1,7 @@
 //! Reading cluster files and locks; problems are shown with the line they are in.
 
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -35,13 +37,18 @@ impl ClusterArgs {
 
     /// The lock, empty where there is none.
     pub fn read_lock(&self) -> Result<Lock, Failure> {
+        let Some(text) = self.lock_text()? else { return Ok(Lock::default()) };
+        Lock::parse(&text).map_err(|e| {
+            Failure::new(Code::BadFile, format!("{}: {e}", self.lock_path().display()))
+        })
+    }
+
+    /// The text of the lock; only a lock that was asked for must exist.
+    pub fn lock_text(&self) -> Result<Option<String>, Failure> {
         let path = self.lock_path();
         match std::fs::read_to_string(&path) {
-            Ok(text) => Lock::parse(&text)
-                .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display()))),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && self.lock.is_none() => {
-                Ok(Lock::default())
-            }
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == ErrorKind::NotFound && self.lock.is_none() => Ok(None),
             Err(e) => Err(Failure::new(
                 Code::BadFile,
                 format!("cannot read the lock {}: {e}", path.display()),
@@ -61,19 +68,43 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     let text = read_text(path)?;
     let name = path.display().to_string();
     cluster::parse(&text, &name).map_err(|problems| {
-        for problem in &problems.problems {
-            let mut diagnostic = MietteDiagnostic::new(problem.to_string())
-                .with_label(LabeledSpan::new_with_span(Some("here".into()), problem.span.clone()));
-            if let Some(help) = &problem.help {
-                diagnostic = diagnostic.with_help(help);
-            }
-            let source = NamedSource::new(&name, text.clone()).with_language("TOML");
-            eprint!("{:?}", Report::new(diagnostic).with_source_code(source));
+        for p in &problems.problems {
+            show(&name, &text, &p.to_string(), p.span.clone(), p.help.as_deref());
         }
         let n = problems.problems.len();
         let s = if n == 1 { "" } else { "s" };
         Failure::new(Code::BadFile, format!("{name} has {n} problem{s}"))
     })
+}
+
+/// Shows one problem of a file on standard error: on a terminal with a picture of the line, else
+/// as `file:line:column: message`, which other programs know how to read.
+pub fn show(name: &str, text: &str, message: &str, span: Range<usize>, help: Option<&str>) {
+    let mut err = io::stderr().lock();
+    // There is nowhere left to tell that standard error is closed.
+    let _ = if err.is_terminal() {
+        let mut diagnostic = MietteDiagnostic::new(message)
+            .with_label(LabeledSpan::new_with_span(Some("here".into()), span));
+        diagnostic.help = help.map(Into::into);
+        let source = NamedSource::new(name, text.to_owned()).with_language("TOML");
+        write!(err, "{:?}", Report::new(diagnostic).with_source_code(source))
+    } else {
+        let help = help.map_or_else(String::new, |help| format!("\n  help: {help}"));
+        writeln!(err, "{message}{help}")
+    };
+}
+
+/// The bytes of the word at a line and column, both from 1, the column in characters; empty where
+/// there is no such place.
+pub fn span_at(text: &str, line: usize, column: usize) -> Range<usize> {
+    let start_of_line: usize =
+        text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = &text[start_of_line..];
+    let rest = rest.lines().next().unwrap_or_default();
+    let offset = rest.char_indices().nth(column.saturating_sub(1)).map_or(rest.len(), |(at, _)| at);
+    let word = rest[offset..].split([' ', ',', ']', '}']).next().unwrap_or_default();
+    let start = start_of_line + offset;
+    start..start + word.len()
 }
 
 /// Plans a cluster; what is wrong is a matter of the file.
@@ -84,7 +115,7 @@ pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure
 
 /// Writes a file as a whole: a reader sees the old or the new text, never a part.
 pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let failure = |e: std::io::Error| {
+    let failure = |e: io::Error| {
         Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()))
     };
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -95,4 +126,17 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&new);
         failure(e)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_becomes_the_word_there() {
+        let text = "a = 1\nö = [x1, y]\n";
+        let at = |line, column| &text[span_at(text, line, column)];
+        assert_eq!((at(1, 1), at(2, 1), at(2, 6)), ("a", "ö", "x1"));
+        assert_eq!((at(2, 99), at(9, 1), at(0, 0)), ("", "", "a"));
+    }
 }

@@ -3,14 +3,19 @@
 //! Standard output is data, standard error is words (DESIGN section 8).
 
 mod check;
+mod completion;
+mod export;
 mod fail;
 mod fmt;
 mod input;
 mod lab;
+mod macs;
+mod node;
 mod output;
 mod paths;
 mod plan;
 mod schema;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -35,12 +40,43 @@ enum Verb {
     Paths(paths::Paths),
     /// Prove what the plan promises, or name what breaks it.
     Check(check::Check),
+    /// Follow the paths of one pair through every switch and port, and say why they are so.
+    Trace(trace::Trace),
+    /// Write switch configurations, node scripts and other programs' files.
+    Export(export::Export),
     /// Print the JSON Schema of the cluster file.
     Schema(schema::Schema),
     /// Rewrite a cluster file in the usual order and spacing.
     Fmt(fmt::Fmt),
     /// Build and use a cluster on one machine.
     Lab(lab::Lab),
+    /// Show what this node holds and does.
+    Status(node::Status),
+    /// Show what separates the kernel from this node's part of the plan.
+    Diff(node::Diff),
+    /// Install this node's part of a cluster file.
+    Apply(node::Apply),
+    /// Keep what the last apply installed.
+    Confirm(node::Confirm),
+    /// Return to the previous plan.
+    Rollback(node::Rollback),
+    /// Leave the kernel as it was found and forget the plan.
+    Withdraw(node::Withdraw),
+    /// Have the daemon read its configured cluster file again and apply it.
+    Reload(node::Reload),
+    /// Take a fused VLAN into use again, after a new canary.
+    Unfuse(node::Unfuse),
+    /// Print events as they happen.
+    Monitor(node::Monitor),
+    /// Print what the daemon has counted.
+    Counters(node::Counters),
+    /// Print this host's NICs as a block for the cluster file.
+    Macs(macs::Macs),
+    /// Print a completion script.
+    Completion(completion::Completion),
+    /// Write manual pages.
+    #[command(hide = true)]
+    Man(completion::Man),
 }
 
 fn main() -> ExitCode {
@@ -50,9 +86,24 @@ fn main() -> ExitCode {
         Verb::Plan(verb) => verb.run(json),
         Verb::Paths(verb) => verb.run(json),
         Verb::Check(verb) => verb.run(json),
+        Verb::Trace(verb) => verb.run(json),
+        Verb::Export(verb) => verb.run(json),
         Verb::Schema(verb) => verb.run(),
         Verb::Fmt(verb) => verb.run(),
         Verb::Lab(verb) => verb.run(json),
+        Verb::Status(verb) => verb.run(json),
+        Verb::Diff(verb) => verb.run(json),
+        Verb::Apply(verb) => verb.run(json),
+        Verb::Confirm(verb) => verb.run(json),
+        Verb::Rollback(verb) => verb.run(json),
+        Verb::Withdraw(verb) => verb.run(json),
+        Verb::Reload(verb) => verb.run(json),
+        Verb::Unfuse(verb) => verb.run(json),
+        Verb::Monitor(verb) => verb.run(json),
+        Verb::Counters(verb) => verb.run(json),
+        Verb::Macs(verb) => verb.run(json),
+        Verb::Completion(verb) => verb.run::<Cli>(),
+        Verb::Man(verb) => verb.run::<Cli>(),
     };
     fail::finish(result)
 }

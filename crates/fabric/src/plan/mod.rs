@@ -7,9 +7,12 @@ mod against;
 mod backup;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod view;
+mod why;
 
 pub use against::Comparison;
+pub use trace::{Trace, TracedPath, TracedSegment, TracedSwitch};
 pub use view::{NicView, NodeView, PathView, PlanView, SegmentView, SwitchView, VlanView};
 
 use std::sync::OnceLock;

@@ -1,0 +1,49 @@
+//! `tresse completion` and `tresse man`: what shells and `man` need, from the verbs' definitions.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse completion`.
+#[derive(Debug, Args)]
+pub struct Completion {
+    /// The shell to complete in.
+    shell: Shell,
+}
+
+impl Completion {
+    /// Prints the script.
+    pub fn run<C: CommandFactory>(&self) -> Result<Code, Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut C::command(), "tresse", &mut script);
+        let mut out = output::stdout();
+        out.write_all(&script)?;
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+/// Arguments of `tresse man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Where to write `tresse.1` and a page for every verb.
+    directory: PathBuf,
+}
+
+impl Man {
+    /// Writes the pages.
+    pub fn run<C: CommandFactory>(&self) -> Result<Code, Failure> {
+        std::fs::create_dir_all(&self.directory)
+            .and_then(|()| clap_mangen::generate_to(C::command(), &self.directory))
+            .map_err(|e| {
+                let message = format!("cannot write pages to {}: {e}", self.directory.display());
+                Failure::new(Code::Fault, message)
+            })?;
+        Ok(Code::Fine)
+    }
+}

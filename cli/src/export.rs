@@ -1,0 +1,111 @@
+//! `tresse export`: switch configurations, node scripts and other programs' files.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use tresse_fabric::export::{self, ExportFile, Format, Options};
+use tresse_fabric::verify::Survey;
+
+use crate::fail::{Code, Failure};
+use crate::input::{self, ClusterArgs};
+use crate::output;
+
+/// Arguments of `tresse export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[arg(help = formats(), value_parser = str::parse::<Format>)]
+    format: Format,
+    /// Only for this switch, node or VLAN.
+    object: Option<String>,
+    /// Write one file per object into this directory and print their paths.
+    #[arg(long, short = 'o', value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Leave static forwarding entries out.
+    #[arg(long)]
+    no_fdb: bool,
+}
+
+/// What `--json` prints without a directory.
+#[derive(Debug, Serialize)]
+struct Files<'a> {
+    format: u32,
+    files: Vec<Text<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Text<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+/// What `--json` prints with a directory.
+#[derive(Debug, Serialize)]
+struct Written {
+    format: u32,
+    written: Vec<PathBuf>,
+}
+
+impl Export {
+    /// Plans and writes.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let plan = self.cluster.plan()?;
+        let cyclic = Survey::of(&plan).dependencies.cycle(plan.graph()).is_some();
+        let options = Options { cyclic, static_fdb: !self.no_fdb };
+        let files = export::render(&plan, self.format, self.object.as_deref(), options)
+            .map_err(|e| Failure::new(Code::Usage, e))?;
+        let mut out = output::stdout();
+        if let Some(directory) = &self.output {
+            let written = write_all(directory, &files)?;
+            if json {
+                output::json_line(&mut out, &Written { format: 1, written })?;
+            } else {
+                for path in written {
+                    writeln!(out, "{}", path.display())?;
+                }
+            }
+        } else if json {
+            let files = files.iter().map(|f| Text { name: &f.name, text: &f.text }).collect();
+            output::json_line(&mut out, &Files { format: 1, files })?;
+        } else {
+            print(&mut out, &files)?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+/// One file as it is; several each below its name, as `head` prints them.
+fn print(out: &mut impl Write, files: &[ExportFile]) -> std::io::Result<()> {
+    for (k, file) in files.iter().enumerate() {
+        if files.len() > 1 {
+            let blank = if k == 0 { "" } else { "\n" };
+            writeln!(out, "{blank}==> {} <==", file.name)?;
+        }
+        out.write_all(file.text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn write_all(directory: &Path, files: &[ExportFile]) -> Result<Vec<PathBuf>, Failure> {
+    let mut written = Vec::with_capacity(files.len());
+    for file in files {
+        let path = directory.join(&file.name);
+        let parent = path.parent().unwrap_or(directory);
+        fs::create_dir_all(parent).map_err(|e| {
+            Failure::new(Code::Fault, format!("cannot create {}: {e}", parent.display()))
+        })?;
+        input::replace(&path, &file.text)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+fn formats() -> String {
+    let names: Vec<_> = Format::all().map(Format::name).collect();
+    format!("What to write: {}", names.join(", "))
+}

@@ -1,0 +1,127 @@
+//! `tresse apply`: hands cluster file and lock to the daemon, which installs its slice.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::Args;
+use tresse_control::{Applied, ApplyRequest, ClientError, NodeError};
+
+use super::change;
+use super::{Formatted, NodeArgs, count, write_operations, write_pending};
+use crate::fail::{self, Code, Failure};
+use crate::input::{self, ClusterArgs};
+use crate::output;
+
+/// Arguments of `tresse apply`.
+#[derive(Debug, Args)]
+pub struct Apply {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Print the operations and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Roll back unless `tresse confirm` comes within this time: 60s, 5m.
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "dry_run")]
+    confirm: Option<Duration>,
+    /// Leave out the guard that keeps the way to this host open.
+    #[arg(long)]
+    force: bool,
+    /// Use this NIC although it has a master (a bond or a bridge); may be repeated.
+    #[arg(long, value_name = "NAME")]
+    force_interface: Vec<String>,
+}
+
+impl Apply {
+    /// Sends, waits and prints; exits with 5 where something waits for a carrier or a proof.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let text = input::read_text(&self.cluster.file)?;
+        let lock = self.cluster.lock_text()?;
+        let request = ApplyRequest {
+            cluster: text,
+            lock,
+            dry_run: Some(self.dry_run),
+            confirm_seconds: self.confirm.map(|c| c.as_secs() as u32),
+            force: Some(self.force),
+            force_interfaces: Some(self.force_interface.clone()),
+        };
+        let applied = match self.node.connect()?.apply(&request) {
+            Err(ClientError::Node(NodeError::BadCluster { problems })) => {
+                return Err(self.refused(&request.cluster, &problems));
+            }
+            answer => answer?,
+        };
+        if self.dry_run {
+            return dry_run(&applied, json);
+        }
+        change::report(&applied, "installed", json)
+    }
+
+    /// The daemon's problems, shown as the offline verbs show theirs.
+    fn refused(&self, text: &str, problems: &[tresse_control::Problem]) -> Failure {
+        // The file's own problems read best as this program finds them: with spans and advice.
+        if let Err(failure) = input::read_cluster(&self.cluster.file) {
+            return failure;
+        }
+        let name = self.cluster.file.display().to_string();
+        for p in problems {
+            let message = match p.line {
+                0 => format!("{name}: {}", p.message),
+                _ => format!("{name}:{}:{}: {}", p.line, p.column, p.message),
+            };
+            let span = input::span_at(text, p.line as usize, p.column as usize);
+            input::show(&name, text, &message, span, None);
+        }
+        Failure::new(
+            Code::BadFile,
+            format!("the daemon refuses {name}: {}", count(problems.len(), "problem")),
+        )
+    }
+}
+
+fn dry_run(applied: &Applied, json: bool) -> Result<Code, Failure> {
+    let mut out = output::stdout();
+    if json {
+        output::json_line(&mut out, &Formatted::new(applied))?;
+    } else {
+        write_operations(&mut out, &applied.operations)?;
+        write_pending(&mut out, &applied.pending)?;
+    }
+    out.flush()?;
+    fail::say(&format!("{} to do; nothing was done", count(applied.operations.len(), "operation")));
+    Ok(Code::Fine)
+}
+
+/// `60s`, `5m`, `1h`, or seconds alone; whole seconds, at least 1, at most a day.
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("`{text}` is not a time from 1s to 24h such as 60s or 5m");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(expected()),
+    };
+    let number: u64 = digits.parse().map_err(|_| expected())?;
+    match number.checked_mul(unit) {
+        Some(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(expected()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_whole_seconds_within_a_day() {
+        for (text, seconds) in [("60s", 60), ("90", 90), ("5m", 300), ("24h", 86_400)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "s", "0", "-1s", "1.5m", "25h", "60 s", "1d", "99999999999999999999h", "é"]
+        {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

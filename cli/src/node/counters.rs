@@ -1,0 +1,35 @@
+//! `tresse counters`: what the daemon has counted since it started.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::{Formatted, NodeArgs};
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse counters`.
+#[derive(Debug, Args)]
+pub struct Counters {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+impl Counters {
+    /// Asks and prints.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let counters = self.node.connect()?.counters()?;
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &Formatted::new(&counters))?;
+        } else {
+            let mut table = output::table(["COUNTER", "OBJECT", "VALUE"]);
+            for line in &counters.counters {
+                table.add_row([line.name.clone(), line.object.clone(), line.value.to_string()]);
+            }
+            writeln!(out, "{table}")?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}

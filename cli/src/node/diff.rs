@@ -1,0 +1,44 @@
+//! `tresse diff`: what separates the kernel from this node's slice.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::{NodeArgs, code_of, write_operations, write_pending};
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+impl Diff {
+    /// Asks and prints; exits with 1 where there is a difference, 5 where something waits.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let difference = self.node.connect()?.diff()?;
+        let mut out = output::stdout();
+        if json {
+            for line in &difference.operations {
+                output::json_line(&mut out, line)?;
+            }
+        } else {
+            write_operations(&mut out, &difference.operations)?;
+            write_pending(&mut out, &difference.pending)?;
+            if difference.operations.is_empty() {
+                match &difference.generation {
+                    Some(generation) => writeln!(out, "in sync with generation {generation}")?,
+                    None => writeln!(out, "no plan, and nothing of ours in the kernel")?,
+                }
+            }
+        }
+        out.flush()?;
+        Ok(if difference.operations.is_empty() {
+            code_of(&difference.pending)
+        } else {
+            Code::Fault
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! `tresse monitor`: events as they happen, until interrupted.
+
+use std::io::Write;
+
+use clap::Args;
+use tresse_control::{Alert, Event};
+
+use super::NodeArgs;
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse monitor`.
+#[derive(Debug, Args)]
+pub struct Monitor {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+impl Monitor {
+    /// Prints every event at once; ends with the daemon.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let mut out = output::stdout();
+        for event in self.node.connect()?.monitor()? {
+            let event = event?;
+            if json {
+                output::json_line(&mut out, &event)?;
+            } else {
+                writeln!(out, "{}", line(&event))?;
+            }
+            out.flush()?;
+        }
+        Ok(Code::Fine)
+    }
+}
+
+/// `12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
+fn line(event: &Event) -> String {
+    let ms = event.time_ms % 86_400_000;
+    let (hours, minutes) = (ms / 3_600_000, ms / 60_000 % 60);
+    let (seconds, millis) = (ms / 1000 % 60, ms % 1000);
+    let alert = match event.alert {
+        Alert::Info => "",
+        Alert::Warning => "WARNING ",
+        Alert::Critical => "CRITICAL ",
+    };
+    let object = if event.object.is_empty() { String::new() } else { format!(" {}", event.object) };
+    format!(
+        "{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z {alert}{}{object}: {}",
+        event.kind, event.message
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_time_of_day() {
+        let mut event = Event {
+            seq: 1,
+            time_ms: 86_400_000 * 20_000 + 45_296_789,
+            kind: "link".into(),
+            object: "eth0".into(),
+            message: "no carrier".into(),
+            alert: Alert::Warning,
+        };
+        assert_eq!(line(&event), "12:34:56.789Z WARNING link eth0: no carrier");
+        event.object.clear();
+        event.alert = Alert::Info;
+        assert_eq!(line(&event), "12:34:56.789Z link: no carrier");
+    }
+}

@@ -1,0 +1,77 @@
+//! `tresse status`: what this node holds and does.
+
+use std::io::Write;
+
+use clap::Args;
+use tresse_control::Status as Answer;
+
+use super::{NodeArgs, code_of, write_operations, write_pending};
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+impl Status {
+    /// Asks and prints; exits with 1 on drift or a fault, 5 where something waits.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let status = self.node.connect()?.status()?;
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &status)?;
+        } else {
+            text(&mut out, &status)?;
+        }
+        out.flush()?;
+        let sound = status.in_sync
+            && status.drift.is_empty()
+            && status.fused.is_empty()
+            && status.fault.is_none();
+        Ok(if sound { code_of(&status.pending) } else { Code::Fault })
+    }
+}
+
+fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
+    match (&status.node, &status.generation) {
+        (Some(node), Some(generation)) => {
+            let sync = if status.in_sync { "in sync" } else { "NOT in sync" };
+            writeln!(out, "node {node}, generation {generation}, {sync}")?;
+        }
+        _ => writeln!(out, "no plan: tresse apply FILE installs one")?,
+    }
+    writeln!(
+        out,
+        "tressed {}, {}, forwarding engine {}",
+        status.version, status.activity, status.engine
+    )?;
+    if let Some(seconds) = status.confirm_seconds {
+        writeln!(out, "rolls back in {seconds} s unless `tresse confirm` comes")?;
+    }
+    if let Some(previous) = &status.previous {
+        writeln!(out, "previous generation {previous} (tresse rollback)")?;
+    }
+    if let Some(fault) = &status.fault {
+        writeln!(out, "FAULT: {fault}")?;
+    }
+    for fused in &status.fused {
+        let links = fused.links.join(" ");
+        writeln!(out, "FUSED VLAN {}: {}; look at {links}", fused.vid, fused.why)?;
+    }
+    if !status.drift.is_empty() {
+        writeln!(out, "drift:")?;
+        write_operations(out, &status.drift)?;
+    }
+    write_pending(out, &status.pending)?;
+    if !status.unproven.is_empty() {
+        let vids: Vec<_> = status.unproven.iter().map(ToString::to_string).collect();
+        writeln!(out, "VLANs not proven yet: {}", vids.join(" "))?;
+    }
+    if !status.backup.is_empty() {
+        writeln!(out, "on their backup path: {}", status.backup.join(" "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! `tresse unfuse`: takes a fused VLAN into use again, after a new canary.
+
+use clap::Args;
+
+use super::{NodeArgs, change};
+use crate::fail::{Code, Failure};
+
+/// Arguments of `tresse unfuse`.
+#[derive(Debug, Args)]
+pub struct Unfuse {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// The VLAN.
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=4094))]
+    vid: u16,
+}
+
+impl Unfuse {
+    /// Asks for the new canary.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        self.node.connect()?.unfuse(self.vid)?;
+        let words = format!("VLAN {} carries traffic again once its canary is back", self.vid);
+        change::done("unfused", &words, json)
+    }
+}

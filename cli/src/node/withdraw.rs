@@ -1,0 +1,34 @@
+//! `tresse withdraw`: leaves the kernel as it was found.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::{Formatted, NodeArgs, count};
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Arguments of `tresse withdraw`.
+#[derive(Debug, Args)]
+pub struct Withdraw {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Leave out the guard that keeps the way to this host open.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Withdraw {
+    /// Removes everything of ours and forgets the plan.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let withdrawn = self.node.connect()?.withdraw(self.force)?;
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &Formatted::new(&withdrawn))?;
+        } else {
+            writeln!(out, "withdrawn: {}", count(withdrawn.operations.len(), "operation"))?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}

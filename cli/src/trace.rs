@@ -1,0 +1,104 @@
+//! `tresse trace`: the paths of one pair, switch by switch and port by port, and why they are so.
+
+use std::io::Write;
+
+use clap::Args;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::{Trace as Traced, TracedPath, TracedSegment};
+
+use crate::fail::{Code, Failure};
+use crate::input::ClusterArgs;
+use crate::output;
+
+/// Arguments of `tresse trace`.
+#[derive(Debug, Args)]
+pub struct Trace {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// The node that sends.
+    from: String,
+    /// The node that receives.
+    to: String,
+}
+
+impl Trace {
+    /// Plans and prints.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let plan = self.cluster.plan()?;
+        let named = |name: &str| -> Result<NodeId, Failure> {
+            plan.cluster().node_named(name).ok_or_else(|| {
+                Failure::new(Code::Usage, format!("the cluster has no node `{name}`"))
+            })
+        };
+        let (from, to) = (named(&self.from)?, named(&self.to)?);
+        if from == to {
+            let message = format!("`{}` needs no path to itself: name two nodes", self.from);
+            return Err(Failure::new(Code::Usage, message));
+        }
+        let trace = plan.trace(from, to);
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &trace)?;
+        } else {
+            text(&mut out, &trace)?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+fn text(out: &mut impl Write, trace: &Traced) -> std::io::Result<()> {
+    let joined =
+        |a: &[std::net::IpAddr]| a.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    writeln!(
+        out,
+        "{} ({}) -> {} ({}), mtu {}, generation {}",
+        trace.src,
+        joined(&trace.src_addresses),
+        trace.dst,
+        joined(&trace.dst_addresses),
+        trace.mtu,
+        trace.generation
+    )?;
+    for path in &trace.paths {
+        path_text(out, path)?;
+    }
+    writeln!(out, "\nwhy the primary is this one")?;
+    trace.why.iter().try_for_each(|why| writeln!(out, "  {why}"))
+}
+
+fn path_text(out: &mut impl Write, path: &TracedPath) -> std::io::Result<()> {
+    let rank = match path.rank {
+        0 => "primary".into(),
+        rank => format!("backup {rank}"),
+    };
+    let minimal = if path.minimal { "minimal" } else { "not minimal" };
+    writeln!(out, "\n{rank}: {} hops, {minimal}, mtu {}", path.hops, path.mtu)?;
+    for segment in &path.segments {
+        segment_text(out, segment)?;
+    }
+    match path.disjoint {
+        None => Ok(()),
+        Some(true) => writeln!(out, "  disjoint from the primary"),
+        Some(false) => writeln!(out, "  shares with the primary: {}", path.shared.join(", ")),
+    }
+}
+
+fn segment_text(out: &mut impl Write, segment: &TracedSegment) -> std::io::Result<()> {
+    match segment.vlan {
+        Some(vid) => {
+            let role = format!("{:?}", segment.role).to_lowercase();
+            writeln!(out, "  VLAN {vid}, tree {} ({role})", segment.tree)?;
+        }
+        None => writeln!(out, "  untagged")?,
+    }
+    writeln!(
+        out,
+        "  {} {} {} (interface {})",
+        segment.from, segment.nic, segment.mac, segment.interface
+    )?;
+    for switch in &segment.switches {
+        writeln!(out, "    {} port {} -> {}", switch.name, switch.in_port, switch.out_port)?;
+    }
+    writeln!(out, "  {} {} {}", segment.to, segment.to_nic, segment.to_mac)
+}
