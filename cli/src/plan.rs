@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Comparison;
 
 use crate::fail::{Code, Failure};
@@ -30,7 +31,8 @@ impl Plan {
     /// Plans and prints.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.cluster.file)?;
-        let mut lock = self.cluster.read_lock()?;
+        let fresh = self.write_lock && !self.cluster.lock_path().exists();
+        let mut lock = if fresh { Lock::default() } else { self.cluster.read_lock()? };
         let mut old = None;
         if let Some(path) = &self.against {
             let before = input::build(input::read_cluster(path)?, &lock, path)?;

@@ -1,0 +1,40 @@
+//! Text as it is shown, kept in `tests/golden`; `TRESSE_BLESS=1` rewrites it.
+
+use std::path::Path;
+
+use crate::run::tresse;
+
+const FILE: &str = "configs/torus16.toml";
+
+#[track_caller]
+fn golden(name: &str, args: &[&str]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let told = tresse(args).exits(0).stdout;
+    if std::env::var_os("TRESSE_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &told).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(told, expected, "{}: read it, then TRESSE_BLESS=1", path.display());
+}
+
+#[test]
+fn check_torus16() {
+    golden("check-torus16.txt", &["check", FILE]);
+}
+
+#[test]
+fn paths_torus16() {
+    golden("paths-torus16.txt", &["paths", FILE, "--from", "n00", "--to", "n11"]);
+}
+
+#[test]
+fn trace_torus16() {
+    golden("trace-torus16.txt", &["trace", FILE, "n00", "n11"]);
+}
+
+/// A backup on the second NIC.
+#[test]
+fn trace_torus16_2nic() {
+    golden("trace-torus16-2nic.txt", &["trace", "configs/torus16-2nic.toml", "n00", "n11"]);
+}

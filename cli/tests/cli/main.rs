@@ -1,0 +1,10 @@
+//! The built `tresse` as its users run it: exit codes, JSON contracts, golden text (DESIGN
+//! section 8).
+
+mod broken;
+mod daemon;
+mod edges;
+mod golden;
+mod node;
+mod offline;
+mod run;

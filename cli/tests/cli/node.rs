@@ -1,0 +1,206 @@
+//! The verbs of a node against a stand-in daemon: calls, exit codes, JSON contracts.
+
+use serde_json::{Value, json};
+
+use crate::daemon::Daemon;
+use crate::run::{Ran, has, tresse};
+
+const FILE: &str = "configs/torus16.toml";
+
+fn ask(args: &[&str], parameters: Value) -> (Ran, Value) {
+    Daemon::answering(vec![json!({ "parameters": parameters })]).run(args)
+}
+
+fn refused(args: &[&str], error: &str, parameters: Value) -> Ran {
+    let error = format!("org.tresse.Node.{error}");
+    Daemon::answering(vec![json!({ "error": error, "parameters": parameters })]).run(args).0
+}
+
+fn operation() -> Value {
+    json!({ "op": "add", "kind": "route", "object": "10.77.0.3/32", "why": "missing" })
+}
+
+fn pending() -> Value {
+    json!({ "kind": "route", "object": "10.77.0.3/32", "why": "eth0 has no carrier" })
+}
+
+fn status(changes: &[(&str, Value)]) -> Value {
+    let mut status = json!({
+        "format": 1, "node": "n00", "generation": "0123456789abcdef", "in_sync": true,
+        "pending": [], "drift": [], "fused": [], "backup": [], "engine": "none",
+        "activity": "idle", "confirm_seconds": null, "previous": null, "unproven": [],
+        "version": "0.1.0", "fault": null,
+    });
+    for (key, value) in changes {
+        status[*key] = value.clone();
+    }
+    status
+}
+
+fn applied(pending: Value, confirm: Value) -> Value {
+    json!({
+        "generation": "0123456789abcdef", "operations": [operation()], "pending": pending,
+        "confirm_seconds": confirm,
+    })
+}
+
+#[test]
+fn without_a_daemon_every_verb_exits_with_4_and_names_socket_and_unit() {
+    for args in [
+        &["status"][..],
+        &["diff"],
+        &["apply", FILE],
+        &["confirm"],
+        &["rollback"],
+        &["withdraw"],
+        &["reload"],
+        &["unfuse", "100"],
+        &["monitor"],
+        &["counters"],
+    ] {
+        let ran = tresse(args.iter().copied().chain(["--socket", "/nonexistent/control"])).exits(4);
+        assert!(ran.stderr.contains("/nonexistent/control"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("systemctl status tressed"), "{}", ran.stderr);
+        assert!(ran.stdout.is_empty());
+    }
+}
+
+#[test]
+fn status_exits_by_what_it_shows() {
+    let fused = json!([{ "vid": 100, "why": "seen twice", "links": ["s00-s01"] }]);
+    let vids = json!([100]);
+    for (code, changes, word) in [
+        (0, vec![], "in sync"),
+        (0, vec![("unproven", vids)], "not proven yet: 100"),
+        (1, vec![("in_sync", json!(false)), ("drift", json!([operation()]))], "add route"),
+        (1, vec![("fused", fused)], "FUSED VLAN 100"),
+        (1, vec![("fault", json!("disk full"))], "FAULT: disk full"),
+        (5, vec![("pending", json!([pending()]))], "no carrier"),
+        (0, vec![("confirm_seconds", json!(42))], "rolls back in 42 s"),
+        (0, vec![("node", Value::Null), ("generation", Value::Null)], "no plan"),
+    ] {
+        let (ran, call) = ask(&["status"], status(&changes));
+        let ran = ran.exits(code);
+        assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
+        assert_eq!(call["method"], "org.tresse.Node.GetStatus");
+        let object = ask(&["status", "--json"], status(&changes)).0.exits(code).object();
+        has(&object, "node generation in_sync pending drift fused backup engine");
+    }
+}
+
+#[test]
+fn diff_is_one_object_per_operation() {
+    let answer = |operations: Value, pending: Value| json!({ "generation": "0123456789abcdef", "operations": operations, "pending": pending });
+    let two = answer(json!([operation(), operation()]), json!([]));
+    let ran = ask(&["diff", "--json"], two.clone()).0.exits(1);
+    assert_eq!(ran.lines(), [operation(), operation()]);
+    let text = ask(&["diff"], two).0.exits(1).stdout;
+    assert_eq!(text.lines().next(), Some("add route 10.77.0.3/32: missing"));
+    let none = ask(&["diff", "--json"], answer(json!([]), json!([]))).0.exits(0);
+    assert_eq!(none.stdout, "");
+    ask(&["diff"], answer(json!([]), json!([pending()]))).0.exits(5);
+}
+
+#[test]
+fn apply_sends_both_files_and_every_option() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = directory.path().join("x.lock");
+    std::fs::write(&lock, "the lock's text").unwrap();
+    let options = ["--confirm", "2m", "--force", "--force-interface", "eth0"];
+    let args: Vec<_> =
+        ["apply", FILE, "--lock", lock.to_str().unwrap()].into_iter().chain(options).collect();
+    let (ran, call) = ask(&args, applied(json!([]), json!(120)));
+    let ran = ran.exits(0);
+    assert_eq!(ran.stdout, "installed generation 0123456789abcdef: 1 operation\n");
+    assert!(ran.stderr.contains("rolls back in 120 s unless you run `tresse confirm`"));
+    assert_eq!(call["method"], "org.tresse.Node.Apply");
+    let file = std::fs::read_to_string(crate::run::root().join(FILE)).unwrap();
+    let expected = json!({
+        "cluster": file, "lock": "the lock's text", "dry_run": false, "confirm_seconds": 120,
+        "force": true, "force_interfaces": ["eth0"],
+    });
+    assert_eq!(call["parameters"], expected);
+}
+
+#[test]
+fn apply_shows_what_it_would_do_and_what_waits() {
+    let dry = ask(&["apply", FILE, "--dry-run"], applied(json!([]), Value::Null));
+    assert_eq!(dry.0.exits(0).stdout, "add route 10.77.0.3/32: missing\n");
+    assert_eq!(dry.1["parameters"]["dry_run"], true);
+    let ran = ask(&["apply", FILE, "--json"], applied(json!([pending()]), Value::Null)).0.exits(5);
+    has(&ran.object(), "generation operations pending confirm_seconds");
+}
+
+#[test]
+fn refusals_exit_as_agreed() {
+    let problem = json!({ "line": 3, "column": 8, "message": "no such NIC" });
+    let bad = refused(&["apply", FILE], "BadCluster", json!({ "problems": [problem] })).exits(3);
+    assert!(bad.stderr.contains("configs/torus16.toml:3:8: no such NIC"), "{}", bad.stderr);
+    let broken = "tests/broken/unknown-key.toml";
+    let bad = refused(&["apply", broken], "BadCluster", json!({ "problems": [problem] })).exits(3);
+    assert!(bad.stderr.contains(&format!("{broken}:2:1: unknown key `nam`")), "{}", bad.stderr);
+
+    let message = "no NIC of the plan is here";
+    refused(&["apply", FILE], "WrongNode", json!({ "message": message })).exits(3);
+    let ran = refused(&["withdraw"], "NotPermitted", json!({ "uid": 1000 })).exits(6);
+    assert!(ran.stderr.contains("user 1000"), "{}", ran.stderr);
+    let partly =
+        json!({ "failed": operation(), "message": "no buffer space", "left": [operation()] });
+    let ran = refused(&["apply", FILE], "PartlyInstalled", partly).exits(5);
+    assert!(ran.stderr.contains("left: add route"), "{}", ran.stderr);
+    let failed = json!({ "failed": operation(), "message": "exists", "undone": 3 });
+    refused(&["apply", FILE], "Failed", failed).exits(1);
+    let way = json!({ "interface": "eth0", "message": "carries this session" });
+    let ran = refused(&["apply", FILE], "WouldLockOut", way).exits(1);
+    assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
+    refused(&["confirm"], "NothingToConfirm", json!({})).exits(1);
+    refused(&["unfuse", "100"], "NotFused", json!({ "vid": 100 })).exits(1);
+}
+
+#[test]
+fn methods_without_an_answer_are_told_as_done() {
+    for (args, method) in [(&["confirm"][..], "Confirm"), (&["unfuse", "100"], "Unfuse")] {
+        let (ran, call) = Daemon::answering(vec![json!({})]).run(args);
+        assert!(!ran.exits(0).stdout.is_empty());
+        assert_eq!(call["method"], format!("org.tresse.Node.{method}"));
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        let (ran, _) = Daemon::answering(vec![json!({ "parameters": {} })]).run(&args);
+        has(&ran.exits(0).object(), "done");
+    }
+}
+
+#[test]
+fn the_other_changes_tell_what_they_did() {
+    for verb in ["rollback", "reload"] {
+        let (ran, _) = ask(&[verb], applied(json!([]), Value::Null));
+        assert!(ran.exits(0).stdout.contains("generation 0123456789abcdef: 1 operation"));
+    }
+    let operations = json!({ "operations": [operation()] });
+    let (ran, call) = ask(&["withdraw", "--force", "--json"], operations);
+    has(&ran.exits(0).object(), "operations");
+    assert_eq!(call["parameters"]["force"], true);
+    let counters = json!({ "counters": [{ "name": "x_total", "object": "eth0.100", "value": 7 }] });
+    let text = ask(&["counters"], counters.clone()).0.exits(0).stdout;
+    assert!(text.contains("eth0.100") && text.contains('7'), "{text}");
+    has(&ask(&["counters", "--json"], counters).0.exits(0).object(), "counters");
+}
+
+#[test]
+fn monitor_prints_every_event_and_ends_with_the_daemon() {
+    let event = |seq: u64, more: bool| {
+        json!({
+            "continues": more,
+            "parameters": { "event": {
+                "seq": seq, "time_ms": 1000, "kind": "link", "object": "eth0",
+                "message": "no carrier", "alert": "warning",
+            }},
+        })
+    };
+    let (ran, call) = Daemon::answering(vec![event(1, true), event(2, true)]).run(&["monitor"]);
+    let ran = ran.exits(4);
+    let line = "00:00:01.000Z WARNING link eth0: no carrier\n";
+    assert_eq!(ran.stdout, line.repeat(2));
+    assert_eq!((&call["method"], &call["more"]), (&json!("org.tresse.Node.Monitor"), &json!(true)));
+    let (ran, _) = Daemon::answering(vec![event(1, true), event(2, false)]).run(&["monitor", "-j"]);
+    assert_eq!(ran.exits(0).lines()[1]["seq"], 2);
+}
