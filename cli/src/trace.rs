@@ -73,7 +73,8 @@ fn path_text(out: &mut impl Write, path: &TracedPath) -> std::io::Result<()> {
         rank => format!("backup {rank}"),
     };
     let minimal = if path.minimal { "minimal" } else { "not minimal" };
-    writeln!(out, "\n{rank}: {} hops, {minimal}, mtu {}", path.hops, path.mtu)?;
+    let s = if path.hops == 1 { "" } else { "s" };
+    writeln!(out, "\n{rank}: {} hop{s}, {minimal}, mtu {}", path.hops, path.mtu)?;
     for segment in &path.segments {
         segment_text(out, segment)?;
     }

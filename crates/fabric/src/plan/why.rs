@@ -40,11 +40,11 @@ impl Plan {
             _ => {
                 let (hops, fewest) = (self.hops(segment), self.distance(segment.from, segment.to));
                 let mut text = format!(
-                    "stp: {tree} is the one tree of all pairs, with the fewest hops on average"
+                    "stp: all pairs use {tree}, the tree with the fewest hops on average"
                 );
                 if hops > fewest {
                     text.push_str(&format!(
-                        "; this pair pays {} hops more than its shortest way has",
+                        "; this pair's way is {} longer than its shortest",
                         hops - fewest
                     ));
                 }
@@ -67,9 +67,16 @@ fn cut(grid: &Grid, s: SwitchId, d: SwitchId) -> Option<String> {
     let centre = lines::centers(grid)[ab];
     let (here, there) = (grid.plus(from, to, 0), grid.minus(from, to, 0));
     let (lower, way) = (if from < n / 2 { "lower" } else { "upper" }, if plus { "+" } else { "-" });
+    let step = if from == to {
+        format!("no step in dimension 0, a ring of {n}, which counts as {way}")
+    } else {
+        format!(
+            "dimension 0, a ring of {n}, from {from} to {to}: + takes {here}, - takes {there}, so \
+             {way} (ties go to +)"
+        )
+    };
     Some(format!(
-        "dimension 0, a ring of {n}, from {from} to {to}: + takes {here}, - takes {there}, so {way} \
-         (ties go to +); {from} is in the {lower} half, so the lines are those centred at {} = \
+        "{step}; {from} is in the {lower} half, so the lines are those centred at {} = \
          {centre}, {} the link {}-0",
         if ab == 0 { "a" } else { "b" },
         if ab == 0 { "without" } else { "with" },
