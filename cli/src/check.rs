@@ -52,7 +52,8 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
     for (name, worst) in
         [("link", &r.failures.link), ("switch", &r.failures.switch), ("node", &r.failures.node)]
     {
-        write!(out, "one {name} fails   {} of {} harmless", worst.harmless, worst.objects)?;
+        let title = format!("one {name} fails");
+        write!(out, "{title:<16}  {} of {} harmless", worst.harmless, worst.objects)?;
         match &worst.worst {
             Some(object) => writeln!(out, "; worst {object}: {} pairs lost", worst.most_lost)?,
             None => writeln!(out)?,
