@@ -115,9 +115,8 @@ pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure
 
 /// Writes a file as a whole: a reader sees the old or the new text, never a part.
 pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let failure = |e: io::Error| {
-        Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()))
-    };
+    let failure =
+        |e: io::Error| Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()));
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);

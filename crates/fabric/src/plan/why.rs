@@ -39,9 +39,8 @@ impl Plan {
             }
             _ => {
                 let (hops, fewest) = (self.hops(segment), self.distance(segment.from, segment.to));
-                let mut text = format!(
-                    "stp: all pairs use {tree}, the tree with the fewest hops on average"
-                );
+                let mut text =
+                    format!("stp: all pairs use {tree}, the tree with the fewest hops on average");
                 if hops > fewest {
                     text.push_str(&format!(
                         "; this pair's way is {} longer than its shortest",
