@@ -109,7 +109,7 @@ pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: 
                 );
             }
         }
-        if announcements && cable.b.place == place || announcements && cable.a.place == place {
+        if announcements && (cable.a.place == place || cable.b.place == place) {
             count_announcements(&mut text, cable, place);
         }
     }
