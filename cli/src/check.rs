@@ -40,7 +40,7 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
     writeln!(out, "deadlock-free     {}", yes(r.deadlock_free))?;
     if let Some(cycle) = &r.cycle {
         let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
-        writeln!(out, "  cycle           {} {}", way.join(" -> "), "-> ...")?;
+        writeln!(out, "  cycle           {} -> ...", way.join(" -> "))?;
     }
     writeln!(
         out,

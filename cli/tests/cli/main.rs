@@ -1,5 +1,6 @@
 //! The built `tresse` as its users run it: exit codes, JSON contracts, golden text (DESIGN
 //! section 8).
+#![expect(clippy::unwrap_used, reason = "a test's failure is a panic")]
 
 mod broken;
 mod daemon;
