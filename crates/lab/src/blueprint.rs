@@ -1,18 +1,18 @@
 //! What a lab is made of: every namespace, cable, interface and VLAN membership, as plain data.
 //!
 //! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that no later verb plans
-//! again. Rules: kernel-traps K3 (no default VLAN), K9 (MTU), K14 (a used VID is sent or received
-//! on), K23 (distinct ifindexes).
+//! again. What switches hold is what [`tresse_fabric::export`] tells operators, so that the lab
+//! tests it. Rules: kernel-traps K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use tresse_fabric::cluster::Port;
-use tresse_fabric::id::{NodeId, SwitchId, TreeId, Vid};
+use tresse_fabric::export::{Options, PortConfig, SwitchConfig, switch_configs};
+use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::units::{Mac, Rate};
-use tresse_fabric::vlan::Role;
 
 /// A whole lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,8 +104,6 @@ impl Blueprint {
         if let Some(node) = clash {
             return Err(BlueprintError::SameName { name: node.name.clone() });
         }
-        let uses: Vec<BTreeMap<(usize, TreeId), bool>> =
-            (0..cluster.nodes.len()).map(|n| plan.uses(NodeId::from(n))).collect();
         let nodes = cluster
             .nodes
             .iter()
@@ -113,24 +111,23 @@ impl Blueprint {
             .map(|(k, node)| LabNode {
                 name: node.name.clone(),
                 addresses: plan.addresses().node[k].clone(),
-                announces: uses[k].values().filter(|announces| **announces).count(),
+                announces: plan.uses(NodeId::from(k)).values().filter(|a| **a).count(),
             })
             .collect();
-        let mut switches: Vec<LabSwitch> = cluster
-            .switches
+        let configs = switch_configs(plan, Options { cyclic: false, static_fdb });
+        let switches = configs
             .iter()
-            .map(|s| LabSwitch {
-                name: s.name.clone(),
-                fdb_age_seconds: s.fdb_age_seconds,
-                fdb: Vec::new(),
+            .map(|config| LabSwitch {
+                name: config.name.clone(),
+                fdb_age_seconds: config.fdb_age_seconds,
+                fdb: config
+                    .fdb
+                    .iter()
+                    .map(|entry| (entry.mac, entry.vid.0, port_name(entry.port)))
+                    .collect(),
             })
             .collect();
-        if static_fdb {
-            for (switch, fdb) in switches.iter_mut().zip(forwarding(plan, &uses)) {
-                switch.fdb = fdb;
-            }
-        }
-        let cables = cables(plan, &uses);
+        let cables = cables(plan, &configs);
         Ok(Self { generation: plan.generation().into(), nodes, switches, cables })
     }
 
@@ -165,42 +162,24 @@ pub fn port_name(port: u32) -> String {
     format!("p{port}")
 }
 
-/// (tagged VIDs, untagged VID) of every switch port.
+/// (tagged VIDs, untagged VID) of every switch port, as operators get them.
 type Memberships = BTreeMap<Port, (BTreeSet<u16>, Option<u16>)>;
 
-fn memberships(plan: &Plan, uses: &[BTreeMap<(usize, TreeId), bool>]) -> Memberships {
-    let cluster = plan.cluster();
-    let mut of_port = Memberships::new();
-    for (k, spec) in plan.specs().iter().enumerate() {
-        let tree = TreeId::from(k);
-        let Vid(vid) = plan.vid(tree);
-        for link in plan.tree(tree).links(plan.graph()) {
-            let link = cluster.link(link);
-            for port in [link.a, link.b] {
-                let entry = of_port.entry(port).or_default();
-                if spec.role == Role::Base {
-                    entry.1 = Some(vid);
-                } else {
-                    entry.0.insert(vid);
-                }
-            }
-        }
-    }
-    let base = plan.specs().iter().position(|s| s.role == Role::Base);
-    for (node, uses) in cluster.nodes.iter().zip(uses) {
-        for (index, nic) in node.nics.iter().enumerate() {
-            let entry = of_port.entry(Port { switch: nic.switch, port: nic.port }).or_default();
-            let trees = uses.keys().filter(|(n, _)| *n == index).map(|(_, tree)| *tree);
-            entry.0.extend(trees.map(|tree| plan.vid(tree).0));
-            entry.1 = base.map(|tree| plan.vid(TreeId::from(tree)).0);
-        }
-    }
-    of_port
+fn memberships(configs: &[SwitchConfig]) -> Memberships {
+    let of_switch = |config: &SwitchConfig| {
+        let switch = config.switch;
+        let of_port = move |port: &PortConfig| {
+            let tagged = port.tagged.iter().map(|vid| vid.0).collect();
+            (Port { switch, port: port.port }, (tagged, port.untagged.map(|vid| vid.0)))
+        };
+        config.ports.iter().map(of_port).collect::<Vec<_>>()
+    };
+    configs.iter().flat_map(of_switch).collect()
 }
 
-fn cables(plan: &Plan, uses: &[BTreeMap<(usize, TreeId), bool>]) -> Vec<Cable> {
+fn cables(plan: &Plan, configs: &[SwitchConfig]) -> Vec<Cable> {
     let cluster = plan.cluster();
-    let mut of_port = memberships(plan, uses);
+    let mut of_port = memberships(configs);
     let mut ifindex = FIRST_IFINDEX;
     let mut next = move || {
         ifindex += 1;
@@ -242,34 +221,6 @@ fn cables(plan: &Plan, uses: &[BTreeMap<(usize, TreeId), bool>]) -> Vec<Cable> {
         }
     }
     cables
-}
-
-/// Static forwarding entries per switch: for each NIC and VID it receives on, the port towards it.
-fn forwarding(
-    plan: &Plan,
-    uses: &[BTreeMap<(usize, TreeId), bool>],
-) -> Vec<Vec<(Mac, u16, String)>> {
-    let cluster = plan.cluster();
-    let mut entries = vec![Vec::new(); cluster.switches.len()];
-    let mut channels = Vec::new();
-    for (node, uses) in cluster.nodes.iter().zip(uses) {
-        for (&(index, tree), _) in uses.iter().filter(|(_, receives)| **receives) {
-            let nic = &node.nics[index];
-            let vid = plan.vid(tree).0;
-            entries[nic.switch.index()].push((nic.mac, vid, port_name(nic.port)));
-            for switch in (0..cluster.switches.len()).map(SwitchId::from) {
-                if switch == nic.switch {
-                    continue;
-                }
-                channels.clear();
-                plan.tree(tree).walk(plan.graph(), switch, nic.switch, &mut channels);
-                let link = cluster.link(plan.graph().link(channels[0]));
-                let port = if link.a.switch == switch { link.a } else { link.b };
-                entries[switch.index()].push((nic.mac, vid, port_name(port.port)));
-            }
-        }
-    }
-    entries
 }
 
 const FIRST_IFINDEX: u32 = 1000;
