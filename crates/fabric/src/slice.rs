@@ -30,6 +30,10 @@ pub struct Slice {
     pub interfaces: BTreeMap<String, SliceInterface>,
     /// The kernel state wanted with every VID proven and nothing fused.
     pub wanted: Wanted,
+    /// Where a destination is still reached when the VLAN of its primary is fused (K5): the first
+    /// legs of its other paths, by rank.
+    #[serde(skip)]
+    pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
 /// One VLAN interface of a slice.
@@ -68,7 +72,8 @@ impl Plan {
     /// The slice of one node.
     #[must_use]
     pub fn slice(&self, node: NodeId) -> Slice {
-        let mut builder = Builder { plan: self, node, wanted: Wanted::default() };
+        let (wanted, alternatives) = (Wanted::default(), BTreeMap::new());
+        let mut builder = Builder { plan: self, node, wanted, alternatives };
         builder.peers();
         builder.finish()
     }
@@ -97,6 +102,7 @@ struct Builder<'a> {
     plan: &'a Plan,
     node: NodeId,
     wanted: Wanted,
+    alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
 impl Builder<'_> {
@@ -129,6 +135,10 @@ impl Builder<'_> {
                     (Prefix::host(dst), metric),
                     WantedRoute { src, mtu, advmss: mtu - headers, legs: vec![leg] },
                 );
+            }
+            let others: Vec<Leg> = segments[1..].iter().filter_map(|s| self.leg(s, ipv4)).collect();
+            if !others.is_empty() {
+                self.alternatives.insert(Prefix::host(dst), others);
             }
             for segment in segments {
                 if let Some(leg) = self.leg(segment, ipv4) {
@@ -222,6 +232,7 @@ impl Builder<'_> {
             generation: plan.generation().into(),
             interfaces,
             wanted: self.wanted,
+            alternatives: self.alternatives,
         }
     }
 }

@@ -91,6 +91,7 @@ impl Engine {
                     self.canaries.remove(&vid);
                     self.sync_vlans();
                     self.converge_at = Some(now);
+                    self.moving = true;
                     super::tell(
                         out,
                         tresse_control::Alert::Info,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use tresse_control::PendingLine;
 use tresse_fabric::reconcile::{Object, Wanted, WantedRoute};
+use tresse_fabric::units::Prefix;
 
+use super::bridge::Heard;
 use super::prepared::Prepared;
 
 /// How far a VLAN may be used.
@@ -34,6 +36,13 @@ impl Gated<'_> {
         self.gates.get(&vid).filter(|g| **g != Gate::Open).map(|g| (vid, *g))
     }
 
+    /// The same route over the first other path whose VLAN is open.
+    fn alternative(&self, destination: Prefix, route: &WantedRoute) -> Option<WantedRoute> {
+        let mut legs = self.prepared.alternatives.get(&destination)?.iter();
+        let leg = legs.find(|leg| self.closed(&leg.interface).is_none())?;
+        Some(WantedRoute { legs: vec![leg.clone()], ..route.clone() })
+    }
+
     /// The part of a route that may be used, or the VLAN that closes it.
     fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (u16, Gate)> {
         let mut closed = None;
@@ -52,40 +61,49 @@ impl Gated<'_> {
 
 /// The part of `new` that its gates let through, and what waits for them.
 ///
-/// `old` is the plan before, kept while VLANs of `new` are unproven: a destination whose new route
-/// waits keeps its old one, with all that this needs, so that changing plans loses no frame.
-pub fn effective(new: Gated<'_>, old: Option<Gated<'_>>) -> (Wanted, Vec<PendingLine>) {
+/// `old` is the plan before, kept while the change is under way: a destination whose new route
+/// waits keeps its old one, with all that this needs, so that changing plans loses no frame. A
+/// changed route also waits until its peer is among `heard`, where that is given.
+pub fn effective(
+    new: Gated<'_>,
+    old: Option<Gated<'_>>,
+    heard: Option<&Heard>,
+) -> (Wanted, Vec<PendingLine>) {
     let mut wanted = new.prepared.wanted.clone();
     let mut pending = Vec::new();
-    if new.gates.values().all(|g| *g == Gate::Open) {
+    let crosses = old.is_some() && heard.is_some();
+    if !crosses && new.gates.values().all(|g| *g == Gate::Open) {
         return (wanted, pending);
     }
     let mut routes = BTreeMap::new();
     for (key, route) in &new.prepared.wanted.routes {
-        match new.route(route) {
+        let kept = || {
+            let old = old?;
+            old.route(old.prepared.wanted.routes.get(key)?).ok()
+        };
+        let (why, route) = match new.route(route) {
             Ok(open) => {
-                routes.insert(*key, open);
-            }
-            Err((vid, gate)) => {
-                let object = Object::Route(key.0, key.1);
-                pending.push(PendingLine {
-                    kind: object.kind().into(),
-                    object: object.to_string(),
-                    why: match gate {
-                        Gate::Fused => {
-                            format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired")
-                        }
-                        _ => format!("VLAN {vid} is not proven yet"),
-                    },
-                });
-                let kept = old.and_then(|old| {
-                    let route = old.prepared.wanted.routes.get(key)?;
-                    old.route(route).ok().filter(|_| gate == Gate::Unproven)
-                });
-                if let Some(route) = kept {
-                    routes.insert(*key, route);
+                let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
+                match (silent, kept()) {
+                    (Some(vid), Some(kept)) if kept != open => {
+                        (format!("the peer was not heard on VLAN {vid} yet"), Some(kept))
+                    }
+                    _ => {
+                        routes.insert(*key, open);
+                        continue;
+                    }
                 }
             }
+            Err((vid, Gate::Fused)) => {
+                let way = new.alternative(key.0, route).or_else(kept);
+                (format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"), way)
+            }
+            Err((vid, _)) => (format!("VLAN {vid} is not proven yet"), kept()),
+        };
+        let object = Object::Route(key.0, key.1);
+        pending.push(PendingLine { kind: object.kind().into(), object: object.to_string(), why });
+        if let Some(route) = route {
+            routes.insert(*key, route);
         }
     }
     if let Some(old) = old.map(|old| &old.prepared.wanted) {

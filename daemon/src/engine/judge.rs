@@ -3,6 +3,7 @@
 use tresse_control::{Alert, NodeError, OperationLine, PendingLine};
 use tresse_fabric::reconcile::{Options, Reconciliation, Refusal, Wanted, reconcile_with};
 
+use super::bridge::Heard;
 use super::gate::{Gated, effective};
 use super::transaction::{Job, Purpose};
 use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
@@ -21,12 +22,19 @@ impl Engine {
             None => (Wanted::default(), Vec::new()),
             Some(target) => {
                 let gates = self.gates(target);
-                let old = if own { &self.stored.current } else { &self.stored.previous };
-                let old = old.as_ref().filter(|o| own && *o != target || self.stored.bridging);
+                let replaces = own && self.stored.current.as_ref().is_some_and(|c| c != target);
+                let old = match (replaces, self.stored.bridging) {
+                    (true, _) => self.stored.current.as_ref(),
+                    (false, true) => self.stored.previous.as_ref(),
+                    (false, false) => None,
+                };
                 let old_gates = old.map(|o| self.gates(o)).unwrap_or_default();
+                let nobody = Heard::new();
+                let heard = if replaces { &nobody } else { self.bridge.heard() };
                 effective(
                     Gated { prepared: target, gates: &gates },
                     old.map(|o| Gated { prepared: o, gates: &old_gates }),
+                    self.settings.canary.then_some(heard),
                 )
             }
         };
@@ -68,8 +76,9 @@ impl Engine {
         view: &View,
         out: &mut Vec<Effect>,
     ) -> Option<u64> {
+        let moving = std::mem::take(&mut self.moving);
         let before = self.view.as_ref().filter(|_| self.in_sync)?;
-        if comparison.operations.is_empty() {
+        if comparison.operations.is_empty() || moving {
             return None;
         }
         let states = |v: &View| -> Vec<(String, bool)> {

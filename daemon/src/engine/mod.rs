@@ -5,9 +5,11 @@
 //!   commit; an apply that fails is undone operation by operation.
 //! - `judge` compares one look at the kernel with what is wanted.
 //! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
+//! - `bridge` holds on to the plan before until every peer has moved.
 //! - `guard` keeps the way to the machine open (K19).
 //! - `report` answers what can be answered at once.
 
+mod bridge;
 mod bucket;
 mod calls;
 mod canary;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use tresse_control::{Alert, OperationLine, PendingLine};
 use tresse_fabric::reconcile::Planned;
 
+use self::bridge::Bridge;
 use self::bucket::Bucket;
 use self::canary::Canary;
 use self::transaction::Job;
@@ -73,6 +76,7 @@ pub struct Engine {
     view: Option<View>,
     canaries: BTreeMap<u16, Canary>,
     refresh: BTreeMap<String, u64>,
+    bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
     pending: Vec<PendingLine>,
     drift: Vec<OperationLine>,
@@ -82,6 +86,8 @@ pub struct Engine {
     converge_at: Option<u64>,
     /// The next look must not wait for the bucket.
     urgent: bool,
+    /// What is wanted has changed since the last look: a difference is no drift.
+    moving: bool,
     looks: Bucket,
     repairs: Bucket,
     retry_ms: u64,
@@ -102,6 +108,7 @@ impl Engine {
             view: None,
             canaries: BTreeMap::new(),
             refresh: BTreeMap::new(),
+            bridge: Bridge::default(),
             listening: BTreeSet::new(),
             pending: Vec::new(),
             drift: Vec::new(),
@@ -110,6 +117,7 @@ impl Engine {
             confirm_at: None,
             converge_at: None,
             urgent: false,
+            moving: false,
             looks: Bucket::new(LOOK_BURST, LOOK_MS),
             repairs: Bucket::new(REPAIR_BURST, REPAIR_MS),
             retry_ms: RETRY_MS,
@@ -145,7 +153,8 @@ impl Engine {
         let idle = self.job.is_none();
         let jobs = [self.confirm_at, self.converge_at].into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
-        jobs.chain(canaries).chain(self.refresh.values().copied()).min()
+        let bridge = self.bridge.deadline().filter(|_| self.stored.bridging);
+        jobs.chain(canaries).chain(bridge).chain(self.refresh.values().copied()).min()
     }
 
     /// The plan in force.

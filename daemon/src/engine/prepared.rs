@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tresse_fabric::id::{LinkId, NodeId};
 use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::Wanted;
+use tresse_fabric::reconcile::{Leg, Wanted};
+use tresse_fabric::units::Prefix;
 
 /// One node's part of one plan, with the texts that it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Prepared {
     pub interfaces: BTreeMap<String, VlanInterface>,
     /// The kernel state wanted with every VLAN proven and none fused.
     pub wanted: Wanted,
+    /// By destination: the first legs of its other paths, by rank, for when a VLAN is fused.
+    #[serde(default)]
+    pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
 /// One VLAN interface of this node.
@@ -103,6 +107,7 @@ impl Prepared {
             lock,
             interfaces,
             wanted: slice.wanted,
+            alternatives: slice.alternatives,
         }
     }
 }

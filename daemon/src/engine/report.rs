@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
-use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
+use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
 use tresse_fabric::units::Prefix;
 
 use super::gate::Gate;
@@ -95,15 +95,21 @@ impl Engine {
         self.stored.fused.iter().map(line).collect()
     }
 
-    /// Destinations whose primary route is gone while the backup is there.
+    /// Destinations whose primary route is gone while the backup is there, or whose VLAN is fused
+    /// while another path serves.
     fn on_backup(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
-        let primaries = current.wanted.routes.keys().filter(|(_, m)| *m == METRIC_PRIMARY);
+        let fused = |leg: &Leg| {
+            let interface = current.interfaces.get(&leg.interface);
+            interface.is_some_and(|i| self.stored.fused.contains_key(&i.vid))
+        };
+        let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
         primaries
-            .filter(|&&(dst, metric)| {
-                !self.holds((dst, metric)) && self.holds((dst, METRIC_BACKUP))
+            .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
+                true => route.legs.iter().all(fused),
+                false => self.holds((dst, METRIC_BACKUP)),
             })
-            .map(|(dst, _)| dst.address.to_string())
+            .map(|((dst, _), _)| dst.address.to_string())
             .collect()
     }
 }

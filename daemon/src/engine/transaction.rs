@@ -20,7 +20,7 @@ use tresse_control::{
 };
 use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
 
-use super::gate::Gate;
+use super::bridge::Bridge;
 use super::{
     ApplyOptions, CallId, Effect, Engine, Execution, Prepared, RETRY_MAX_MS, RETRY_MS, Reply, View,
     guard, line, tell,
@@ -306,9 +306,8 @@ impl Engine {
                 if !same {
                     self.stored.previous = self.stored.current.take();
                     self.stored.current.clone_from(&job.target);
-                    let gates = job.target.as_ref().map(|t| self.gates(t)).unwrap_or_default();
-                    self.stored.bridging = self.stored.previous.is_some()
-                        && gates.values().any(|gate| *gate == Gate::Unproven);
+                    self.stored.bridging = self.stored.previous.is_some() && self.settings.canary;
+                    self.bridge = Bridge::default();
                 }
                 self.stored.unconfirmed = job
                     .options

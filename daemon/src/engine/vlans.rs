@@ -95,7 +95,7 @@ impl Engine {
                 Action::Fuse(why) => self.fuse(now, &current, vid, why, out),
             }
         }
-        self.end_bridging(now, &current, &usable);
+        self.cross_bridge(now, &current, &usable, out);
         self.refresh(now, &current, &usable, out);
         let present = current.interfaces.keys().filter_map(|name| {
             let link = self.view.as_ref()?.observed.links.get(name)?;
@@ -133,6 +133,12 @@ impl Engine {
             own_mac,
         };
         let vid = interface.vid;
+        if self.stored.bridging && !own_mac {
+            self.heard_peer(now, vid, source);
+        }
+        if announcement.kind == Kind::Canary && interface.announces {
+            self.answer_canary(now, name, vid);
+        }
         let action = self.canaries.get_mut(&vid).and_then(|canary| canary.hear(now, heard));
         if let Some(Action::Fuse(why)) = action {
             self.fuse(now, &current, vid, why, out);
@@ -151,6 +157,7 @@ impl Engine {
         self.dirty = true;
         self.converge_at = Some(now);
         self.urgent = true;
+        self.moving = true;
         tell(out, Alert::Info, "proven", &vid.to_string(), "one copy, no second: carries traffic");
     }
 
@@ -165,23 +172,7 @@ impl Engine {
         self.dirty = true;
         self.converge_at = Some(now);
         self.urgent = true;
-    }
-
-    /// The plan before is let go of once nothing that could still be proven waits.
-    fn end_bridging(&mut self, now: u64, current: &Prepared, usable: &BTreeSet<&str>) {
-        if !self.stored.bridging {
-            return;
-        }
-        let gates = self.gates(current);
-        let waits = current.interfaces.iter().any(|(name, i)| {
-            gates.get(&i.vid) == Some(&Gate::Unproven) && usable.contains(name.as_str())
-        });
-        if !waits {
-            self.stored.bridging = false;
-            self.dirty = true;
-            self.converge_at = Some(now);
-            self.urgent = true;
-        }
+        self.moving = true;
     }
 
     fn refresh(
@@ -212,7 +203,13 @@ impl Engine {
         }
     }
 
-    fn announce(&mut self, current: &Prepared, name: &str, kind: Kind, out: &mut Vec<Effect>) {
+    pub(super) fn announce(
+        &mut self,
+        current: &Prepared,
+        name: &str,
+        kind: Kind,
+        out: &mut Vec<Effect>,
+    ) {
         let (Some(interface), Some(source)) = (current.interfaces.get(name), mac_of(current, name))
         else {
             return;

@@ -3,6 +3,7 @@
 use tresse_control::NodeError;
 use tresse_fabric::cluster::Strategy;
 use tresse_fabric::id::NodeId;
+use tresse_fabric::reconcile::METRIC_PRIMARY;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::{Announcement, Kind};
 
@@ -76,21 +77,93 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
     assert_eq!(again, Some(Err(NodeError::NotFused { vid })));
 }
 
+/// Lets every peer of a plan announce itself on the interface that its route leaves by.
+fn hear_all(host: &mut Host, plan: &Prepared) {
+    let legs = plan.wanted.routes.values().flat_map(|r| &r.legs);
+    for (leg, sequence) in legs.zip(1000..) {
+        let mac = plan.wanted.neighbours[&(leg.interface.clone(), leg.via)].mac;
+        let mut heard = frame(plan, &leg.interface, 0, sequence);
+        if let Input::Frame { source, announcement, .. } = &mut heard {
+            *source = mac;
+            announcement.kind = Kind::Refresh;
+        }
+        host.input(heard);
+    }
+}
+
+fn vlan_interfaces(host: &Host) -> usize {
+    host.kernel.observed.links.keys().filter(|l| l.contains('.')).count()
+}
+
+/// The primary routes as (destination, interface).
+fn ways(plan: &Prepared) -> Vec<String> {
+    let primaries = plan.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
+    primaries.map(|((dst, _), r)| format!("{dst} {}", r.legs[0].interface)).collect()
+}
+
 #[test]
 fn k5_a_new_plan_takes_over_route_by_route_and_loses_none() {
     let mut host = Host::new(true);
-    host.apply(&prepared(Strategy::Dor, &[3, 3]));
+    let old = prepared(Strategy::Dor, &[3, 3]);
+    host.apply(&old);
     host.run_until(host.now + 20_000);
     assert_eq!(host.primaries(), 8);
-    host.apply(&prepared(Strategy::Stp, &[3, 3]));
+    let new = prepared(Strategy::Stp, &[3, 3]);
+    assert_ne!(ways(&old), ways(&new));
+    host.apply(&new);
     assert_eq!(host.primaries(), 8, "old routes stay while the new VLANs are unproven");
-    for _ in 0..200 {
+    for _ in 0..100 {
         host.run_until(host.now + 50);
         assert_eq!(host.primaries(), 8);
     }
+    assert!(host.engine.status(host.now).unproven.is_empty());
+    assert!(vlan_interfaces(&host) > new.interfaces.len(), "no peer was heard yet");
+    hear_all(&mut host, &new);
+    for _ in 0..100 {
+        host.run_until(host.now + 100);
+        assert_eq!(host.primaries(), 8);
+        assert!(vlan_interfaces(&host) > new.interfaces.len(), "peers may still send on old VLANs");
+    }
+    assert_eq!(host.engine.status(host.now).pending, []);
+    host.run_until(host.now + 10_000);
+    assert_eq!(host.primaries(), 8);
+    assert_eq!(vlan_interfaces(&host), new.interfaces.len(), "what only the old plan needed goes");
+}
+
+#[test]
+fn a_silent_peer_holds_the_plan_before_for_a_limited_time() {
+    let mut host = Host::new(true);
+    host.apply(&prepared(Strategy::Dor, &[3, 3]));
+    host.run_until(host.now + 20_000);
+    let new = prepared(Strategy::Stp, &[3, 3]);
+    host.apply(&new);
+    let sent = host.announced.len();
+    host.run_until(host.now + 30_000);
+    assert!(vlan_interfaces(&host) > new.interfaces.len());
+    let asked = host.announced[sent..].iter().filter(|(_, a)| a.kind == Kind::Canary).count();
+    assert!(asked > 10, "it asks for the peer: {asked}");
+    host.run_until(host.now + 30_000);
+    assert_eq!(vlan_interfaces(&host), new.interfaces.len());
+    assert_eq!(host.primaries(), 8);
+    assert_eq!(host.engine.status(host.now).pending, []);
+    let sent = host.announced.len();
+    host.run_until(host.now + 30_000);
+    assert_eq!(host.announced.len(), sent, "and then it is quiet");
+}
+
+#[test]
+fn a_canary_on_a_proven_vlan_is_answered_at_once() {
+    let mut host = Host::new(true);
     let plan = prepared(Strategy::Stp, &[3, 3]);
-    let ours = host.kernel.observed.links.keys().filter(|l| l.contains('.')).count();
-    assert_eq!(ours, plan.interfaces.len(), "what only the old plan needed is gone");
+    host.apply(&plan);
+    host.run_until(host.now + 20_000);
+    let (name, _) = plan.interfaces.iter().find(|(_, i)| i.announces).unwrap();
+    let sent = host.announced.len();
+    host.input(frame(&plan, name, 0, 12));
+    host.run_until(host.now + 400);
+    let answers = &host.announced[sent..];
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!((&answers[0].0, answers[0].1.kind), (name, Kind::Refresh));
 }
 
 #[test]
