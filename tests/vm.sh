@@ -12,4 +12,11 @@ suite() {
 
 suite cargo test --locked --package tresse-lab --test vm -- --ignored
 
+# Test programs that run inside: cargo hands them to `in-vm`.
+suite cargo build --locked --package tresse --package tressed --bin tresse --bin tressed
+suite cargo build --locked --package tresse-tests --bin in-vm
+host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
+export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
+suite cargo test --locked --package tresse-tests --test fabric
+
 exit "$failed"

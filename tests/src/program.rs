@@ -4,18 +4,36 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+/// Names the `tresse` to run.
+pub const TRESSE: &str = "TRESSE_BIN";
+/// Names the `tressed` to run.
+pub const TRESSED: &str = "TRESSED_BIN";
+
 /// The built `tresse`: `TRESSE_BIN`, or the one in the directory of this program or above it.
 ///
 /// # Panics
 /// Where none is found.
 #[must_use]
 pub fn tresse() -> PathBuf {
-    if let Some(path) = std::env::var_os("TRESSE_BIN") {
+    built(TRESSE, "tresse")
+}
+
+/// The built `tressed`: `TRESSED_BIN`, or the one in the directory of this program or above it.
+///
+/// # Panics
+/// Where none is found.
+#[must_use]
+pub fn tressed() -> PathBuf {
+    built(TRESSED, "tressed")
+}
+
+fn built(variable: &str, name: &str) -> PathBuf {
+    if let Some(path) = std::env::var_os(variable) {
         return path.into();
     }
     let own = std::env::current_exe().expect("a running program has a path");
-    let mut places = own.ancestors().skip(1).take(2).map(|d| d.join("tresse"));
-    places.find(|p| p.is_file()).expect("tresse is not built: run `cargo build` first")
+    let mut places = own.ancestors().skip(1).take(2).map(|d| d.join(name));
+    places.find(|p| p.is_file()).unwrap_or_else(|| panic!("{name} is not built: run `cargo build`"))
 }
 
 /// Runs `tresse` with its words on our standard error.

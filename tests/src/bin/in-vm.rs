@@ -1,0 +1,39 @@
+//! `in-vm PROGRAM ARGS...`: runs a program of this machine in the virtual machine, with `tresse` and
+//! `tressed` beside it and `CI=true`, so that a missing kernel feature is a failure. Made to be
+//! cargo's runner: `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use tresse_lab::vm::{ExecRequest, Options, RequestError, Vm};
+use tresse_tests::program;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Err(words) => {
+            eprintln!("in-vm: {words}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<i32, String> {
+    let mut args = std::env::args().skip(1);
+    let test = args.next().ok_or("expected a program")?;
+    let options = Options { init: Some(program::tresse()), ..Options::default() };
+    let vm = Vm::start(&options, &mut |step| eprintln!("{step}")).map_err(|e| e.to_string())?;
+    let words = |e: RequestError| e.to_string();
+    let mut argv = vec![vm.install(Path::new(&test)).map_err(words)?];
+    argv.extend(args);
+    let mut env = vec![("CI".to_owned(), "true".to_owned())];
+    for (variable, path) in
+        [(program::TRESSE, program::tresse()), (program::TRESSED, program::tressed())]
+    {
+        env.push((variable.into(), vm.install(&path).map_err(words)?));
+    }
+    let cwd = Some("/tmp".into());
+    let request = ExecRequest { argv, env, cwd, forward_signals: true, ..ExecRequest::default() };
+    vm.exec(&request, &mut io::stdout(), &mut io::stderr()).map_err(words)
+}

@@ -1,0 +1,128 @@
+//! Changing plans and switch configurations while frames flow.
+
+use std::collections::BTreeSet;
+
+use tresse_fabric::id::NodeId;
+use tresse_fabric::lock::Lock;
+use tresse_fabric::plan::Plan;
+
+use super::datagrams::Traffic;
+use super::lab::{Lab, Planned, Random, eventually, file};
+use super::probe::Probe;
+use super::switches::configs;
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("strategy_change_under_traffic_loses_nothing", strategy_change_under_traffic_loses_nothing),
+    ("k4_switches_changed_one_by_one_never_duplicate", one_by_one_never_duplicates),
+    ("k4_fabric_grown_one_switch_at_a_time_never_duplicates", growing_never_duplicates),
+];
+
+/// The way of a pair: its primary's VID.
+fn vid(plan: &Plan, (a, b): (NodeId, NodeId)) -> u16 {
+    plan.vid(plan.primary(a, b).tree).0
+}
+
+fn strategy_change_under_traffic_loses_nothing() {
+    let mut random = Random(20);
+    let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 1, ""), &[]);
+    let pairs: Vec<_> = lab.now.plan.pairs().collect();
+    for strategy in ["pdor", "stp", "dor"] {
+        let next = lab.now.next(strategy);
+        let (kept, moved): (Vec<_>, Vec<_>) =
+            pairs.iter().partition(|p| vid(&lab.now.plan, **p) == vid(&next.plan, **p));
+        assert!(!moved.is_empty(), "{strategy} moves no pair");
+        let mut chosen = random.some(&moved, 5);
+        chosen.extend(random.some(&kept, 3));
+        let traffic = Traffic::start(&lab, &chosen);
+        change(&mut lab, next, &mut random);
+        for flow in traffic.finish() {
+            let what = format!("to {strategy}: {flow:?}");
+            assert!(flow.sent > 50, "{what}");
+            assert!(flow.lost.is_empty() && flow.duplicated.is_empty(), "{what}");
+            assert!(moved.contains(&flow.pair) || flow.reordered.is_empty(), "{what}");
+        }
+        eprintln!("to {strategy}: {} pairs moved, {} kept", moved.len(), kept.len());
+    }
+    assert_eq!(lab.ping(&pairs), []);
+}
+
+/// As an operator does it: the switches get the new VLANs, then the nodes the plan one after the
+/// other, and the switches lose the old VLANs once no node has them.
+fn change(lab: &mut Lab, next: Planned, random: &mut Random) {
+    lab.add_vlans(&next.plan);
+    let mut nodes: Vec<_> = lab.now.nodes().collect();
+    random.shuffle(&mut nodes);
+    for node in nodes {
+        lab.apply(node, &next);
+    }
+    let old = std::mem::replace(&mut lab.now, next);
+    for node in lab.now.nodes() {
+        let planned = lab.planned_interfaces(node);
+        eventually(
+            "only the new plan's VLAN interfaces are left, and the node is in sync",
+            90,
+            || {
+                let (found, status) = (lab.vlan_interfaces(node), lab.status(node)?);
+                let ready = found == planned && status.in_sync && status.pending.is_empty();
+                if ready { Ok(()) } else { Err(format!("{found:?} {status:?}")) }
+            },
+        );
+    }
+    lab.remove_vlans(&old.plan, &lab.now.plan);
+}
+
+/// Every VLAN of either plan from every node, after every single switch.
+fn roll(lab: &Lab, old: &Plan, new: &Plan, random: &mut Random) {
+    let mut probe = Probe::new(lab);
+    let vids = |plan: &Plan| -> BTreeSet<u16> {
+        configs(plan).iter().flat_map(|c| &c.vlans).map(|v| v.vid.0).collect()
+    };
+    let vids: BTreeSet<u16> = vids(old).union(&vids(new)).copied().collect();
+    let frames: Vec<_> =
+        lab.now.nodes().flat_map(|n| vids.iter().map(move |vid| (n, *vid))).collect();
+    let (before, after) = (configs(old), configs(new));
+    let mut order: Vec<usize> = (0..after.len()).collect();
+    random.shuffle(&mut order);
+    let mut round = |what: &str| {
+        let copies = probe.round(&frames, 0.5);
+        let wrong: Vec<_> =
+            copies.iter().filter(|((from, _, to), n)| from == to || **n > 1).take(5).collect();
+        assert!(wrong.is_empty(), "{what}, order {order:?}: {wrong:?}");
+        copies.len()
+    };
+    assert!(round("before") > 0);
+    for &k in &order {
+        lab.reconfigure(before.get(k), &after[k]);
+        round(&format!("after {}", after[k].name));
+    }
+    assert!(round("after all") > 0);
+}
+
+fn one_by_one_never_duplicates() {
+    let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 1, ""), &["--no-daemon"]);
+    let mut random = Random(7);
+    for strategy in ["stp", "pdor", "dor", "stp"] {
+        let next = lab.now.next(strategy);
+        roll(&lab, &lab.now.plan, &next.plan, &mut random);
+        lab.now = next;
+    }
+}
+
+fn growing_never_duplicates() {
+    for (seed, strategy) in [(1, "dor"), (2, "pdor"), (3, "stp")] {
+        let small = file("kind = \"mesh\", dims = [3, 2]", strategy, 1, "");
+        let small = Planned::new(&small, &Lock::default());
+        let large = file("kind = \"mesh\", dims = [3, 3]", strategy, 1, "");
+        let mut lab = Lab::up(&large, &["--no-daemon"]);
+        // The cables of the large fabric with the VLANs of the small one.
+        let large = Planned::new(&large, &small.lock);
+        let (fresh, before) = (configs(&lab.now.plan), configs(&small.plan));
+        for (k, config) in fresh.iter().enumerate() {
+            let mut empty = config.clone();
+            empty.ports.clear();
+            lab.reconfigure(Some(config), before.get(k).unwrap_or(&empty));
+        }
+        lab.now = large;
+        roll(&lab, &small.plan, &lab.now.plan, &mut Random(seed));
+    }
+}

@@ -1,0 +1,35 @@
+//! Frames are where the plan has them, on every link and VLAN, and nowhere else.
+
+use super::lab::{Lab, Random, file};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("counters_match_the_plan_on_a_torus", torus),
+    ("counters_match_the_plan_on_a_mesh", mesh),
+    ("counters_match_the_plan_with_two_nics", two_nics),
+];
+
+fn matches(topology: &str, strategy: &str, seed: u64) {
+    let lab = Lab::up(&file(topology, strategy, 1, ""), &[]);
+    let pairs: Vec<_> = lab.now.plan.pairs().collect();
+    let mut random = Random(seed);
+    let some = random.some(&pairs, pairs.len() / 3);
+    lab.reset_counters();
+    assert_eq!(lab.ping(&some), [], "{topology} {strategy}");
+    lab.expect_counted(&some);
+}
+
+fn torus() {
+    for (seed, strategy) in [(1, "dor"), (2, "pdor"), (3, "stp")] {
+        matches("kind = \"torus\", dims = [4, 3]", strategy, seed);
+    }
+}
+
+fn mesh() {
+    for (seed, strategy) in [(4, "dor"), (5, "pdor")] {
+        matches("kind = \"mesh\", dims = [3, 3]", strategy, seed);
+    }
+}
+
+fn two_nics() {
+    matches("kind = \"torus\", dims = [2, 2], nics_per_node = 2", "dor", 6);
+}

@@ -1,0 +1,251 @@
+//! One lab per test, made and removed by `tresse lab`, and looking into its namespaces.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::net::IpAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tresse_control::{ApplyRequest, Client, Status};
+use tresse_fabric::cluster;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::lock::Lock;
+use tresse_fabric::plan::Plan;
+use tresse_lab::{netns, run, state::Directory};
+use tresse_tests::program;
+use tresse_tests::traffic::{self, Frames};
+
+/// A plan with the texts that make it.
+pub struct Planned {
+    pub text: String,
+    pub plan: Plan,
+    /// The lock to keep after it.
+    pub lock: Lock,
+}
+
+impl Planned {
+    /// Plans a cluster file, as `tresse plan` does beside a lock.
+    pub fn new(text: &str, lock: &Lock) -> Self {
+        let cluster = cluster::parse(text, "cluster.toml").unwrap_or_else(|e| panic!("{e}"));
+        let plan = Plan::build_with(cluster, lock).unwrap();
+        let lock = plan.lock(lock);
+        Self { text: text.into(), plan, lock }
+    }
+
+    /// The same file with another strategy, as the next plan.
+    pub fn next(&self, strategy: &str) -> Self {
+        let line = |l: &str| match l.starts_with("strategy") {
+            true => format!("strategy = \"{strategy}\""),
+            false => l.to_owned(),
+        };
+        let lines: Vec<String> = self.text.lines().map(line).collect();
+        Self::new(&lines.join("\n"), &self.lock)
+    }
+
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.plan.cluster().nodes.len()).map(NodeId::from)
+    }
+
+    pub fn node(&self, node: NodeId) -> &str {
+        &self.plan.cluster().node(node).name
+    }
+}
+
+/// A small cluster file.
+pub fn file(topology: &str, strategy: &str, paths: u32, vlans: &str) -> String {
+    format!(
+        "[fabric]\nname = \"t\"\ntopology = {{ {topology} }}\n\
+         [routing]\nstrategy = \"{strategy}\"\npaths = {paths}\n\
+         [vlans]\nrange = \"100-199\"\n{vlans}\n\
+         [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n"
+    )
+}
+
+/// A running lab; removed when dropped.
+pub struct Lab {
+    pub now: Planned,
+    pub directory: Directory,
+    _files: TempDir,
+}
+
+const NAME: &str = "fabric-test";
+
+impl Lab {
+    /// Builds the lab of a cluster file, with more options for `tresse lab up`.
+    pub fn up(text: &str, options: &[&str]) -> Self {
+        let files = tempfile::tempdir().unwrap();
+        let path = files.path().join("cluster.toml");
+        std::fs::write(&path, text).unwrap();
+        let (path, tressed) = (path.display().to_string(), program::tressed());
+        let tressed = tressed.display().to_string();
+        let now = Planned::new(text, &Lock::default());
+        let mut args = vec!["lab", "up", &path, "--name", NAME];
+        if !options.contains(&"--no-daemon") {
+            args.extend(["--tressed", &tressed]);
+        }
+        args.extend(options);
+        program::output(&args).unwrap();
+        Self { now, directory: Directory::of(NAME).unwrap(), _files: files }
+    }
+
+    /// `tresse lab VERB ARGS`; its standard output and whether its exit code was 0.
+    pub fn verb(&self, args: &[&str]) -> (String, bool) {
+        let mut all = vec!["lab"];
+        all.extend(args);
+        all.extend(["--name", NAME]);
+        let output = program::run(&all);
+        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
+    }
+
+    /// Runs `work` in the namespace of a node or switch.
+    pub fn inside<T: Send>(&self, place: &str, work: impl FnOnce() -> T + Send) -> T {
+        netns::inside(&self.directory.netns(place), work).unwrap()
+    }
+
+    /// Runs a program there, words split at spaces; its standard output.
+    pub fn run(&self, place: &str, words: &str) -> String {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let output = run::read(&self.directory.netns(place), words[0], &words[1..], "").unwrap();
+        String::from_utf8(output).unwrap()
+    }
+
+    /// A program's JSON there: a list of objects.
+    pub fn json(&self, place: &str, words: &str) -> Vec<serde_json::Value> {
+        serde_json::from_str(&self.run(place, words)).unwrap()
+    }
+
+    pub fn address(&self, node: NodeId) -> IpAddr {
+        self.now.plan.addresses().node[node.index()][0]
+    }
+
+    /// One `ping` per pair; the pairs without an answer.
+    pub fn ping(&self, pairs: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
+        let answers = run::parallel(pairs, 4, |&(from, to)| {
+            let to = self.address(to).to_string();
+            self.inside(self.now.node(from), || {
+                let ping = Command::new("ping").args(["-n", "-q", "-c1", "-W2", &to]).output();
+                ping.unwrap().status.success()
+            })
+        });
+        let silent = pairs.iter().zip(answers).filter(|(_, answered)| !answered);
+        silent.map(|(pair, _)| *pair).collect()
+    }
+
+    pub fn client(&self, node: NodeId) -> Client {
+        Client::connect(self.directory.socket(self.now.node(node))).unwrap()
+    }
+
+    /// A node's status, or in words why there is none.
+    pub fn status(&self, node: NodeId) -> Result<Status, String> {
+        self.client(node).status().map_err(|e| e.to_string())
+    }
+
+    /// Is every node in sync, with nothing fused, unproven or pending?
+    pub fn in_sync(&self) -> Result<(), String> {
+        for node in self.now.nodes() {
+            let status = self.status(node)?;
+            let open = status.pending.is_empty() && status.unproven.is_empty();
+            if !(status.in_sync && open && status.fused.is_empty()) {
+                return Err(format!("{status:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a plan to one node.
+    pub fn apply(&self, node: NodeId, planned: &Planned) {
+        let (cluster, lock) = (planned.text.clone(), Some(planned.lock.emit()));
+        let request = ApplyRequest { cluster, lock, ..ApplyRequest::default() };
+        let applied = self.client(node).apply(&request).unwrap();
+        assert_eq!(applied.generation.as_deref(), Some(planned.plan.generation()));
+    }
+
+    /// The VLAN interfaces of a node, by `ip`.
+    pub fn vlan_interfaces(&self, node: NodeId) -> BTreeSet<String> {
+        let links = self.json(self.now.node(node), "ip -j -d link show type vlan");
+        let names = links.iter().filter_map(|l| Some(l.get("ifname")?.as_str()?.to_owned()));
+        names.collect()
+    }
+
+    /// The VLAN interfaces that the plan in force has on a node.
+    pub fn planned_interfaces(&self, node: NodeId) -> BTreeSet<String> {
+        self.now.plan.slice(node).interfaces.into_keys().collect()
+    }
+
+    pub fn reset_counters(&self) {
+        assert!(self.verb(&["counters", "--reset"]).1);
+    }
+
+    /// Frames other than announcements since the last reset.
+    pub fn counted(&self) -> Frames {
+        let (json, fine) = self.verb(&["counters", "--json"]);
+        assert!(fine);
+        traffic::counted(&json).unwrap()
+    }
+
+    /// The counters are what the plan says of these pings, and nothing else.
+    pub fn expect_counted(&self, pings: &[(NodeId, NodeId)]) {
+        let differences = self.differences(pings);
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+    }
+
+    /// Where the counters differ from what the plan says of these pings.
+    pub fn differences(&self, pings: &[(NodeId, NodeId)]) -> Vec<String> {
+        let planned = traffic::predicted(&self.now.plan, pings.iter().copied());
+        assert!(!planned.is_empty());
+        traffic::differences(&planned, &self.counted())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for node in &self.now.plan.cluster().nodes {
+                let log = std::fs::read_to_string(self.directory.node(&node.name).join("log"));
+                let log = log.unwrap_or_default();
+                let tail: Vec<&str> = log.lines().rev().take(15).collect();
+                eprintln!("-- log of {}", node.name);
+                tail.iter().rev().for_each(|line| eprintln!("{line}"));
+            }
+        }
+        self.verb(&["down"]);
+    }
+}
+
+/// Waits until `look` says yes, and panics with the last thing seen after `seconds`.
+pub fn eventually<T: Debug>(what: &str, seconds: u64, mut look: impl FnMut() -> Result<(), T>) {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    while let Err(seen) = look() {
+        assert!(Instant::now() < deadline, "not within {seconds} s: {what}; last seen: {seen:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Numbers that look random and repeat with their seed (splitmix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit as u64) as usize
+    }
+
+    /// Fisher and Yates.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+
+    /// Some of them, in random order.
+    pub fn some<T: Clone>(&mut self, items: &[T], count: usize) -> Vec<T> {
+        let mut items = items.to_vec();
+        self.shuffle(&mut items);
+        items.truncate(count);
+        items
+    }
+}

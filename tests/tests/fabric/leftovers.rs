@@ -1,0 +1,84 @@
+//! Nothing of a lab stays behind, whenever it is interrupted.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tresse_tests::program;
+
+use super::lab::{Random, eventually, file};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("interrupted_up_leaves_nothing", interrupted_up_leaves_nothing),
+    ("down_removes_what_a_killed_up_left", killed_up_is_removed_by_down),
+];
+
+const NAME: &str = "cut-short";
+
+/// `lab up` of a ring, ended by a signal after a while; `None` where it was faster.
+fn cut(signal: &str, after: Duration) -> bool {
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("cluster.toml");
+    std::fs::write(&path, file("kind = \"torus\", dims = [4]", "dor", 1, "")).unwrap();
+    let mut up = Command::new(program::tresse())
+        .args(["lab", "up", &path.display().to_string(), "--name", NAME])
+        .args(["--tressed", &program::tressed().display().to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + after;
+    while Instant::now() < end && up.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let finished = up.try_wait().unwrap().is_some();
+    if !finished {
+        let pid = up.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+    up.wait().unwrap();
+    !finished
+}
+
+fn rest() -> Vec<String> {
+    let names = |directory: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let names = entries.filter_map(|e| e.file_name().into_string().ok());
+        names.filter(|n| n.contains(NAME)).collect()
+    };
+    let mut rest = names("/run/netns");
+    rest.extend(names("/run/tresse-lab"));
+    let daemons = Command::new("pgrep").args(["-f", NAME]).output().unwrap();
+    rest.extend(String::from_utf8_lossy(&daemons.stdout).lines().map(|pid| format!("pid {pid}")));
+    rest
+}
+
+fn down() -> bool {
+    program::run(["lab", "down", "--name", NAME]).status.success()
+}
+
+fn interrupted_up_leaves_nothing() {
+    let mut random = Random(5);
+    let mut interrupted = 0;
+    for _ in 0..6 {
+        if cut("-INT", Duration::from_millis(random.below(5000) as u64)) {
+            interrupted += 1;
+        } else {
+            assert!(down());
+        }
+        eventually("nothing is left", 10, || if rest().is_empty() { Ok(()) } else { Err(rest()) });
+    }
+    assert!(interrupted > 0);
+}
+
+fn killed_up_is_removed_by_down() {
+    let mut random = Random(6);
+    for _ in 0..4 {
+        cut("-KILL", Duration::from_millis(200 + random.below(4000) as u64));
+        // Killed before it made anything there is no lab.
+        let known = std::path::Path::new("/run/tresse-lab").join(NAME).join("state.json").exists();
+        assert_eq!(down(), known);
+        let left: Vec<_> = rest().into_iter().filter(|_| known).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Whole fabrics on the real kernel: `tresse lab`, a `tressed` per node, VLAN-filtering bridges.
+//! Judged by `ping`, `ip -j`, `bridge -j` and raw sockets.
+//!
+//! Without root or a kernel feature the tests are reported as ignored with the reason, and fail
+//! where `CI=true`; `tests/vm.sh` runs them in the virtual machine.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
+
+mod announcements;
+mod base;
+mod canary;
+mod change;
+mod counters;
+mod datagrams;
+mod faults;
+mod lab;
+mod leftovers;
+mod probe;
+mod switches;
+
+use libtest_mimic::{Arguments, Trial};
+use tresse_lab::probe as features;
+use tresse_lab::state::Shape;
+
+/// Name and body of every test, by module.
+const TESTS: &[&[(&str, fn())]] = &[
+    change::TESTS,
+    canary::TESTS,
+    base::TESTS,
+    announcements::TESTS,
+    counters::TESTS,
+    faults::TESTS,
+    leftovers::TESTS,
+];
+
+fn main() {
+    let missing = features::probe(true, Shape::Rate(1_000_000)).err().map(|e| e.to_string());
+    let ci = std::env::var("CI").is_ok_and(|v| v == "true");
+    let trials = TESTS
+        .iter()
+        .copied()
+        .flatten()
+        .map(|&(name, body)| match missing.clone() {
+            None => Trial::test(name, move || {
+                body();
+                Ok(())
+            }),
+            Some(reason) => Trial::test(format!("{name} [{reason}]"), move || Err(reason.into()))
+                .with_ignored_flag(!ci),
+        })
+        .collect();
+    // Labs share the machine's processors: one at a time, so that deadlines mean something.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, trials).exit();
+}
