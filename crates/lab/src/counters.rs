@@ -36,6 +36,12 @@ pub enum CounterError {
     /// iproute2.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Announcements never paused for as long as one reading takes.
+    #[error("announcements on {place} never paused while it was read: try again")]
+    Restless {
+        /// The switch.
+        place: String,
+    },
     /// The lab's directory.
     #[error(transparent)]
     State(#[from] StateError),
@@ -77,17 +83,28 @@ pub fn reset(directory: &Directory, record: &Record) -> Result<(), CounterError>
 
 fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
     let blueprint = &record.blueprint;
-    let read = run::parallel(&blueprint.switches, run::workers(), |switch| {
-        let netns = directory.netns(&switch.name);
-        let vlans = run::read(&netns, "bridge", &["-j", "-s", "vlan", "show"], "")?;
-        let vlans: Vec<PortVlans> = parse("bridge", &netns, &vlans)?;
-        let announced = if record.daemons {
-            announcements(record, &netns, &switch.name)?
-        } else {
-            BTreeMap::new()
-        };
-        Ok::<_, CounterError>((vlans, announced))
-    });
+    let read =
+        run::parallel(&blueprint.switches, run::workers(), |switch| -> Result<_, CounterError> {
+            let netns = directory.netns(&switch.name);
+            let vlans = || -> Result<Vec<PortVlans>, CounterError> {
+                let text = run::read(&netns, "bridge", &["-j", "-s", "vlan", "show"], "")?;
+                parse("bridge", &netns, &text)
+            };
+            if !record.daemons {
+                return Ok((vlans()?, Announced::new()));
+            }
+            // An announcement between the two readings would be missing from one of them.
+            let mut announced = announcements(record, &netns, &switch.name)?;
+            for _ in 0..ATTEMPTS {
+                let found = vlans()?;
+                let after = announcements(record, &netns, &switch.name)?;
+                if announced == after {
+                    return Ok((found, announced));
+                }
+                announced = after;
+            }
+            Err(CounterError::Restless { place: switch.name.clone() })
+        });
     let mut all = Vec::new();
     for (switch, result) in blueprint.switches.iter().zip(read) {
         let (ports, announced) = result?;
@@ -124,6 +141,9 @@ fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterEr
     all.sort_by_key(key);
     Ok(all)
 }
+
+/// Readings of one switch that are tried.
+const ATTEMPTS: usize = 20;
 
 /// (port, ingress, VID) to (frames, octets without Ethernet header) of announcements.
 type Announced = BTreeMap<(String, bool, u16), (u64, u64)>;

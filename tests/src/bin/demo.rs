@@ -9,12 +9,14 @@ use serde::Deserialize;
 use tresse_fabric::cluster;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::verify;
-use tresse_tests::program::{output, run};
+use tresse_tests::program::output;
 use tresse_tests::traffic;
 
 /// Slow enough that an emulated processor is never what limits.
 const RATE: &str = "1M";
-/// Strategy, cluster file, channel-load bound per node.
+/// The lab's name.
+const NAME: &str = "demo";
+/// Strategy and cluster file.
 const STRATEGIES: [(&str, &str); 3] = [
     ("stp", "configs/torus16-stp.toml"),
     ("pdor", "configs/torus16-pdor.toml"),
@@ -24,9 +26,8 @@ const STRATEGIES: [(&str, &str); 3] = [
 fn main() -> ExitCode {
     let result = demo();
     // Whatever happened, nothing of the lab stays behind.
-    run(["lab", "down", "--all"]);
-    run(["lab", "down", "--all", "--vm"]);
-    match result {
+    let down = output(&["lab", "down", "--name", NAME, "--vm"]);
+    match result.and(down.map(drop)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(words) => {
             eprintln!("demo: {words}");
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
 fn demo() -> Result<(), String> {
     let mut rows = Vec::new();
     for (strategy, file) in STRATEGIES {
+        if !rows.is_empty() {
+            output(&["lab", "down", "--name", NAME, "--vm"])?;
+        }
         let plan = plan(file)?;
         let report = verify::check(&plan);
         println!(
@@ -52,7 +56,6 @@ fn demo() -> Result<(), String> {
         let accepted = load()?;
         println!("   uniform all-to-all: {accepted:.3} of the link rate per node");
         rows.push((strategy, report.vlans, report.ideal_throughput, accepted));
-        output(&["lab", "down", "--vm"])?;
     }
     println!("\nuniform all-to-all traffic, share of the link rate that every node receives");
     println!("{:<10}{:>6}{:>10}{:>10}{:>10}", "strategy", "VLANs", "bound", "measured", "to stp");
@@ -75,7 +78,7 @@ fn plan(file: &str) -> Result<Plan, String> {
 }
 
 fn up(file: &str) -> Result<(), String> {
-    print!("   {}", output(&["lab", "up", file, "--rate", RATE, "--vm"])?);
+    print!("   {}", output(&["lab", "up", file, "--name", NAME, "--rate", RATE, "--vm"])?);
     Ok(())
 }
 
@@ -86,7 +89,7 @@ fn ping() -> Result<String, String> {
         ok: usize,
         failed: Vec<(String, String)>,
     }
-    let json = output(&["lab", "ping", "--json", "--vm"])?;
+    let json = output(&["lab", "ping", "--json", "--name", NAME, "--vm"])?;
     let answer: Answer = serde_json::from_str(&json).map_err(|e| e.to_string())?;
     match answer.failed.first() {
         None => Ok(format!("{} of {} ordered pairs answer", answer.ok, answer.pairs)),
@@ -98,9 +101,9 @@ fn ping() -> Result<String, String> {
 
 /// One more ping of every pair, and every switch has counted just what the plan says.
 fn counters(plan: &Plan) -> Result<String, String> {
-    output(&["lab", "counters", "--reset", "--vm"])?;
+    output(&["lab", "counters", "--reset", "--name", NAME, "--vm"])?;
     ping()?;
-    let json = output(&["lab", "counters", "--json", "--vm"])?;
+    let json = output(&["lab", "counters", "--json", "--name", NAME, "--vm"])?;
     let counted = traffic::counted(&json).map_err(|e| e.to_string())?;
     let planned = traffic::predicted(plan, plan.pairs());
     let differences = traffic::differences(&planned, &counted);
@@ -122,7 +125,7 @@ fn load() -> Result<f64, String> {
     struct Load {
         fair: Option<Trial>,
     }
-    let json = output(&["lab", "load", "--json", "--mode", "fair", "--vm"])?;
+    let json = output(&["lab", "load", "--json", "--mode", "fair", "--name", NAME, "--vm"])?;
     let load: Load = serde_json::from_str(&json).map_err(|e| e.to_string())?;
     load.fair.map(|t| t.accepted).ok_or_else(|| "no load arrived without loss".into())
 }
