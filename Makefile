@@ -18,9 +18,9 @@ demo: ## a 4x4 torus on this machine, measured beside its bounds
 	$(MAKE) build
 	@$(call script,tests/demo.sh)
 
-test: ## every test: here, and in the virtual machine
+test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) in the virtual machine
 	@tests/deps.sh test
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked -- --skip vm_
 	systemd/check.sh
 	@$(call script,tests/vm.sh)
 
