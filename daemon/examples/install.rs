@@ -1,5 +1,6 @@
 //! Installs many routes and neighbours into an empty network namespace of its own and says how
-//! fast that went; then the same objects with `ip -batch`. Needs root.
+//! fast that went; then the same objects with `ip -batch`, and as many routes with BIRD where that
+//! is installed. Needs root.
 //!
 //! `cargo run --release -p tressed --example install -- [ROUTES] [NEIGHBOURS]`, by default 100000
 //! and 10000. Prints one JSON object: seconds and operations per second of each phase. All routes
@@ -14,7 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::json;
-use tresse_fabric::reconcile::{LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
+use tresse_fabric::reconcile::{
+    Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, Saved, Wanted, WantedLink,
+    WantedNeighbour, WantedRoute, reconcile,
+};
 use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{execute, observe};
 
@@ -52,6 +56,13 @@ fn main() -> anyhow::Result<()> {
         Ok(())
     })?;
     ensure!(found == adds.len(), "{found} of {} routes observed", adds.len());
+    let wanted = wanted(source, &peers, &destinations)?;
+    let mut left = 0;
+    let seconds_nothing = timed(|| {
+        left = reconcile(&wanted, &observe([])?, &Saved::default()).operations.len();
+        Ok(())
+    })?;
+    ensure!(left == 0, "{left} operations where nothing is to do");
     let deletes: Vec<_> = destinations
         .iter()
         .map(|dst| Operation::DeleteRoute { dst: Prefix::host(*dst), metric: METRIC_PRIMARY })
@@ -78,6 +89,9 @@ fn main() -> anyhow::Result<()> {
     }
     let seconds_ip_routes = timed(|| ip_batch(&batch))?;
 
+    namespace(source)?;
+    let seconds_bird = bird(&destinations)?;
+
     let phase = |n: u32, spent: &Spent| {
         let seconds = spent.wall.as_secs_f64();
         json!({
@@ -94,6 +108,7 @@ fn main() -> anyhow::Result<()> {
         "tresse": {
             "neighbours": phase(neighbours, &seconds_neighbours),
             "routes": phase(routes, &seconds_routes),
+            "nothing_to_do": phase(routes + neighbours, &seconds_nothing),
             "observe": phase(routes, &seconds_observe),
             "delete_routes": phase(routes, &seconds_delete),
         },
@@ -101,10 +116,88 @@ fn main() -> anyhow::Result<()> {
             "neighbours": phase(neighbours, &seconds_ip_neighbours),
             "routes": phase(routes, &seconds_ip_routes),
         },
-        "routes_times_ip_batch": seconds_ip_routes.wall.as_secs_f64() / seconds_routes.wall.as_secs_f64(),
+        "bird_from_start": seconds_bird.as_ref().map(|spent| phase(routes, spent)),
+        "times_ip_batch": {
+            "routes": ratio(&seconds_ip_routes, &seconds_routes),
+            "neighbours": ratio(&seconds_ip_neighbours, &seconds_neighbours),
+        },
+        "routes_times_bird": seconds_bird.as_ref().map(|spent| ratio(spent, &seconds_routes)),
+        "nothing_to_do_of_install": ratio(&seconds_nothing, &seconds_routes),
     });
     println!("{report:#}");
     Ok(())
+}
+
+/// Wall clock of one phase over that of another.
+fn ratio(above: &Spent, below: &Spent) -> f64 {
+    above.wall.as_secs_f64() / below.wall.as_secs_f64()
+}
+
+/// What the phases before installed, as a slice would want it.
+fn wanted(source: IpAddr, peers: &[IpAddr], to: &[IpAddr]) -> anyhow::Result<Wanted> {
+    let mut wanted = Wanted::default();
+    let node =
+        WantedLink { kind: LinkKind::Dummy, mtu: 1500, alias: "tresse:node".into(), up: true };
+    wanted.links.insert("tresse0".into(), node);
+    wanted.addresses.insert(("tresse0".into(), source));
+    for peer in peers {
+        let neighbour = WantedNeighbour { mac: mac(peer) };
+        wanted.neighbours.insert(("eth0".into(), *peer), neighbour);
+    }
+    let via = "10.64.0.2".parse()?;
+    let leg = Leg { interface: "eth0".into(), via, labels: Vec::new(), weight: 1 };
+    for dst in to {
+        let legs = vec![leg.clone()];
+        let route = WantedRoute { src: source, mtu: 1500, advmss: 1460, legs };
+        wanted.routes.insert((Prefix::host(*dst), METRIC_PRIMARY), route);
+    }
+    Ok(wanted)
+}
+
+/// BIRD with as many static device routes, from its start to the last route in the kernel. `None`
+/// where it is not installed.
+fn bird(destinations: &[IpAddr]) -> anyhow::Result<Option<Spent>> {
+    let directory = std::env::temp_dir().join(format!("tresse-bird-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let mut config = String::from(
+        "router id 10.77.0.1;\nprotocol device {}\nprotocol kernel { ipv4 { export all; }; }\n\
+         protocol static { ipv4;\n",
+    );
+    for dst in destinations {
+        writeln!(config, "route {dst}/32 via \"eth0\";")?;
+    }
+    config.push_str("}\n");
+    std::fs::write(directory.join("bird.conf"), config)?;
+    let started = Command::new("bird")
+        .current_dir(&directory)
+        .args(["-f", "-c", "bird.conf", "-s", "bird.ctl"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = started else {
+        std::fs::remove_dir_all(&directory)?;
+        return Ok(None);
+    };
+    let spent = timed(|| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while leaves()? < destinations.len() {
+            ensure!(Instant::now() < deadline, "bird does not install the routes");
+            ensure!(child.try_wait()?.is_none(), "bird ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    });
+    child.kill()?;
+    child.wait()?;
+    std::fs::remove_dir_all(&directory)?;
+    spent.map(Some)
+}
+
+/// Routes in the main table of this thread's namespace: `Leaves` of proc(5) `net/fib_triestat`.
+fn leaves() -> anyhow::Result<usize> {
+    let text = std::fs::read_to_string("/proc/thread-self/net/fib_triestat")?;
+    let counts = text.lines().filter_map(|l| l.trim().strip_prefix("Leaves:"));
+    Ok(counts.filter_map(|n| n.trim().parse().ok()).max().unwrap_or(0))
 }
 
 /// Enters a fresh namespace with one cable, the node address, a nexthop and its group.

@@ -12,12 +12,15 @@ fn report(dims: &[u32], torus: bool, strategy: Strategy) -> super::Report {
     check(&Plan::build(cluster(dims, torus, strategy)).unwrap())
 }
 
-/// facts/peers D1: (dims, torus, strategy, VLANs, mean hops, L, ideal, deadlock-free), where
+/// (dims, torus, strategy, VLANs, mean hops, L, ideal, deadlock-free).
+type Row<'a> = (&'a [u32], bool, Strategy, usize, f64, f64, f64, bool);
+
+/// Computed by an independent analyser over uniform traffic, self excluded, one node per switch;
 /// L = max_link_load / (nodes - 1).
 #[test]
 fn channel_loads_are_the_known_ones() {
     use Strategy::{Dor, Pdor, Stp};
-    let rows: &[(&[u32], bool, Strategy, usize, f64, f64, f64, bool)] = &[
+    let rows: &[Row<'_>] = &[
         (&[4, 4], false, Dor, 4, 2.667, 1.067, 0.938, true),
         (&[4, 4], false, Pdor, 3, 2.667, 2.400, 0.417, false),
         (&[4, 4], false, Stp, 1, 3.267, 4.267, 0.234, true),
