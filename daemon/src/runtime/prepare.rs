@@ -6,10 +6,11 @@ use tresse_control::{NodeError, PathLine, PathList, Problem, SegmentLine};
 use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::id::{NodeId, SwitchId};
 use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Plan;
+use tresse_fabric::plan::{PathView, Plan, SegmentView};
 use tresse_fabric::slice::interface_name;
 use tresse_fabric::topology::Channel;
 use tresse_fabric::units::Mac;
+use tresse_fabric::verify::Survey;
 
 use crate::engine::{Engine, Prepared};
 
@@ -32,6 +33,7 @@ pub fn prepare(
     identity: &Identity,
 ) -> Result<Prepared, NodeError> {
     let plan = plan(cluster, lock)?;
+    refuse_deadlock(&plan)?;
     let node = which(plan.cluster(), identity)?;
     Ok(Prepared::new(&plan, node, cluster.into(), lock.map(Into::into)))
 }
@@ -43,76 +45,62 @@ pub fn prepare(
 pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
     let current = engine.current().ok_or(NodeError::NoPlan)?;
     let plan = plan(&current.cluster, current.lock.as_deref())?;
-    let model = plan.cluster();
-    let name = |node: NodeId| model.node(node).name.clone();
     let src = current.id;
+    let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != src);
     let mut lines = Vec::new();
-    let shortest = shortest(&plan, src);
-    let peers = (0..model.nodes.len()).map(NodeId::from).filter(|n| *n != src);
-    for dst in peers.filter(|n| to.is_none_or(|to| model.node(*n).name == to)) {
-        let paths = plan.paths(src, dst);
-        let hops = |p: &tresse_fabric::path::Path| -> u32 {
-            p.segments.iter().map(|s| plan.hops(s)).sum()
-        };
-        for path in &paths {
+    for dst in peers.filter(|n| to.is_none_or(|to| plan.cluster().node(*n).name == to)) {
+        for path in plan.paths(src, dst) {
             let first = &path.segments[0];
-            let vid = plan.vid(first.tree);
-            let interface = interface_name(plan.sender(first), first.nic, vid);
+            let interface = interface_name(plan.sender(first), first.nic, plan.vid(first.tree));
             let address = plan.addresses().of_node(dst, true);
             let address = address.or_else(|| plan.addresses().of_node(dst, false));
-            let segments = path.segments.iter().map(|s| {
-                let mut channels = Vec::new();
-                plan.walk(s, &mut channels);
-                let sender = plan.sender(s);
-                SegmentLine {
-                    from: name(s.from),
-                    nic: sender.name.clone(),
-                    vlan: (!channels.is_empty()).then(|| plan.vid(s.tree).0),
-                    switches: switches(&plan, sender.switch, &channels),
-                    to: name(s.to),
-                    to_nic: plan.receiver(s).name.clone(),
-                }
-            });
-            lines.push(PathLine {
-                src: name(src),
-                dst: name(dst),
-                rank: path.rank,
-                weight: path.weight,
-                minimal: hops(path) == shortest(dst),
-                hops: hops(path),
-                segments: segments.collect(),
-                state: address
-                    .map_or("pending", |a| engine.path_state(&interface, a, path.rank))
-                    .into(),
-            });
+            let state = address.map_or("pending", |a| engine.path_state(&interface, a, path.rank));
+            lines.push(line(plan.path_view(&path), state));
         }
     }
     Ok(PathList { paths: lines })
 }
 
-/// The fewest links between any NIC of `src` and any NIC of another node.
-fn shortest(plan: &Plan, src: NodeId) -> impl Fn(NodeId) -> u32 + '_ {
-    let nics = &plan.cluster().node(src).nics;
-    let from: Vec<Vec<u32>> = nics
-        .iter()
-        .map(|nic| {
-            let (mut distance, mut queue) = (Vec::new(), Vec::new());
-            plan.graph().distances(nic.switch.0, &mut distance, &mut queue);
-            distance
-        })
-        .collect();
-    move |dst| {
-        let to = &plan.cluster().node(dst).nics;
-        let all = to.iter().flat_map(|nic| from.iter().map(|d| d[nic.switch.index()]));
-        all.min().unwrap_or(0)
+fn line(view: PathView, state: &str) -> PathLine {
+    let segment = |s: SegmentView| SegmentLine {
+        from: s.from,
+        nic: s.nic,
+        vlan: s.vlan.map(|vid| vid.0),
+        switches: s.switches,
+        to: s.to,
+        to_nic: s.to_nic,
+    };
+    PathLine {
+        src: view.src,
+        dst: view.dst,
+        rank: view.rank,
+        weight: view.weight,
+        minimal: view.minimal,
+        hops: view.hops,
+        segments: view.segments.into_iter().map(segment).collect(),
+        state: state.into(),
     }
 }
 
-/// The switches that a segment crosses, in order.
-fn switches(plan: &Plan, first: SwitchId, channels: &[Channel]) -> Vec<String> {
-    let rest = channels.iter().map(|channel| plan.graph().head(*channel));
-    let name = |switch: u32| plan.cluster().switch(SwitchId(switch)).name.clone();
-    std::iter::once(first.0).chain(rest).map(name).collect()
+/// A plan that asks for no loss and can deadlock is refused, with the cycle.
+fn refuse_deadlock(plan: &Plan) -> Result<(), NodeError> {
+    if !plan.cluster().routing.lossless {
+        return Ok(());
+    }
+    let Some(cycle) = Survey::of(plan).dependencies.cycle(plan.graph()) else { return Ok(()) };
+    let name = |channel: &Channel| {
+        plan.cluster().switch(SwitchId(plan.graph().tail(*channel))).name.clone()
+    };
+    let way: Vec<String> = cycle.iter().map(name).collect();
+    Err(whole(format!(
+        "lossless = true, and the channel dependency graph has the cycle {}: use dor on a mesh, or \
+         stp",
+        way.join(" -> ")
+    )))
+}
+
+fn whole(message: String) -> NodeError {
+    NodeError::BadCluster { problems: vec![Problem { line: 0, column: 0, message }] }
 }
 
 fn plan(cluster: &str, lock: Option<&str>) -> Result<Plan, NodeError> {
@@ -127,9 +115,6 @@ fn plan(cluster: &str, lock: Option<&str>) -> Result<Plan, NodeError> {
         };
         NodeError::BadCluster { problems: found.problems.iter().map(problem).collect() }
     })?;
-    let whole = |message: String| NodeError::BadCluster {
-        problems: vec![Problem { line: 0, column: 0, message }],
-    };
     let lock = match lock {
         Some(text) => Lock::parse(text).map_err(|e| whole(format!("tresse.lock: {e}")))?,
         None => Lock::default(),

@@ -8,6 +8,7 @@ use crate::id::{LinkId, SwitchId, TreeId};
 use crate::path::{Path, Segment};
 use crate::routing::lines;
 use crate::topology::{Channel, Grid};
+use crate::verify::{Dependencies, Survey};
 use crate::vlan::{Role, Shape, TreeSpec};
 
 /// Trees tried for one pair: all of them in fabrics of up to so many trees, else the likely ones.
@@ -36,6 +37,7 @@ impl Plan {
             switches.push(self.sender(segment).switch.0);
             switches.push(self.receiver(segment).switch.0);
         }
+        let turns = self.cluster.routing.lossless.then(|| self.primary_turns());
         let mut best: Option<(Penalty, Segment)> = None;
         for (nic, from) in a.iter().enumerate() {
             for (to_nic, to) in b.iter().enumerate() {
@@ -48,6 +50,12 @@ impl Plan {
                     self.walk(&segment, &mut channels);
                     // The same way under another VID protects nothing but the VID itself.
                     if taken.contains(&segment) {
+                        continue;
+                    }
+                    let allowed = turns.is_none_or(|t| {
+                        channels.windows(2).all(|pair| t.contains(pair[0], pair[1]))
+                    });
+                    if !allowed {
                         continue;
                     }
                     let shared_links =
@@ -76,6 +84,12 @@ impl Plan {
             }
         }
         best.map(|(_, segment)| segment)
+    }
+
+    /// The turns that primaries make. A lossless plan's backups make no others, so that its channel
+    /// dependency graph is as acyclic with them as without.
+    fn primary_turns(&self) -> &Dependencies {
+        self.turns.get_or_init(|| Survey::of_primaries(self).dependencies)
     }
 
     /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares

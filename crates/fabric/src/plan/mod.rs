@@ -26,6 +26,7 @@ use crate::lock::{self, Lock, VidsExhausted};
 use crate::path::{Path, Segment};
 use crate::routing::{self, Assignment, RoutingError};
 use crate::topology::{Channel, Graph, Grid};
+use crate::verify::Dependencies;
 use crate::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
 
 /// Raised whenever the same input plans differently than before.
@@ -42,6 +43,7 @@ pub struct Plan {
     vids: Vec<Vid>,
     addresses: Addresses,
     built: Vec<OnceLock<Tree>>,
+    turns: OnceLock<Dependencies>,
     generation: String,
     /// Do all switches take frames of one size? Then no path has to be walked for its MTU.
     uniform_frames: bool,
@@ -80,6 +82,7 @@ impl Plan {
         let mut plan = Self {
             grid: routing::grid_of(&cluster.kind),
             built: Vec::new(),
+            turns: OnceLock::new(),
             vids: Vec::new(),
             addresses: address::assign(&cluster, lock)?,
             generation: String::new(),

@@ -35,6 +35,14 @@ impl Dependencies {
         self.bits[(self.base[from as usize] + bit / 64) as usize] |= 1 << (bit % 64);
     }
 
+    /// Does some path use `to` right after `from`?
+    #[must_use]
+    pub fn contains(&self, from: Channel, to: Channel) -> bool {
+        let bit = to - self.origin[from as usize];
+        let word = self.bits[(self.base[from as usize] + bit / 64) as usize];
+        word >> (bit % 64) & 1 == 1
+    }
+
     /// The union.
     pub fn merge(&mut self, other: &Self) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);

@@ -40,9 +40,19 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Surveys `plan`, whose trees all span.
+    /// Surveys `plan`, whose trees all span: paths of every rank.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
+        Self::walk(plan, plan.cluster().routing.paths > 1)
+    }
+
+    /// Surveys the primaries alone.
+    #[must_use]
+    pub fn of_primaries(plan: &Plan) -> Self {
+        Self::walk(plan, false)
+    }
+
+    fn walk(plan: &Plan, backups: bool) -> Self {
         let nodes = plan.cluster().nodes.len();
         // Built here once: built lazily by several threads at once, some would wait.
         (0..plan.specs().len()).into_par_iter().for_each(|t| {
@@ -55,7 +65,7 @@ impl Survey {
             .fold(
                 || (Self::empty(plan), Scratch::default()),
                 |(mut survey, mut scratch), s| {
-                    survey.add_source(plan, s.into(), &mut scratch);
+                    survey.add_source(plan, s.into(), backups, &mut scratch);
                     (survey, scratch)
                 },
             )
@@ -102,7 +112,7 @@ impl Survey {
         self
     }
 
-    fn add_source(&mut self, plan: &Plan, s: NodeId, scratch: &mut Scratch) {
+    fn add_source(&mut self, plan: &Plan, s: NodeId, backups: bool, scratch: &mut Scratch) {
         let cluster = plan.cluster();
         let trees = plan.specs().len();
         scratch.begin(cluster.node(s).nics.len() * trees);
@@ -121,7 +131,7 @@ impl Survey {
             self.add_group(plan, s, tree, group, scratch);
         }
         scratch.groups = groups;
-        if cluster.routing.paths > 1 {
+        if backups {
             self.add_backups(plan, s, &mut scratch.channels);
         }
     }

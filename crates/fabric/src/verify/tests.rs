@@ -164,3 +164,17 @@ fn k3_the_base_vlan_is_verified_too() {
     let base = plan.view().vlans.pop().unwrap();
     assert_eq!((base.id.0, base.role, base.links.len()), (1, crate::vlan::Role::Base, 15));
 }
+
+/// A lossless plan chooses its backups so that the whole stays acyclic.
+#[test]
+fn lossless_backups_keep_the_graph_acyclic() {
+    let mut lossless = cluster(&[4, 4], false, Strategy::Dor);
+    lossless.routing.paths = 2;
+    let free = check(&Plan::build(lossless.clone()).unwrap());
+    assert!(!free.deadlock_free);
+    lossless.routing.lossless = true;
+    let kept = check(&Plan::build(lossless).unwrap());
+    assert!(kept.deadlock_free, "{kept:?}");
+    assert_eq!(kept.violations, []);
+    assert!(kept.notes.iter().any(|n| n.kind == "no-disjoint-backup"));
+}
