@@ -2,6 +2,8 @@
 //! effects. Decides nothing. One thread: tokio's current-thread runtime with a `LocalSet`.
 
 mod announce;
+#[cfg(debug_assertions)]
+mod crash;
 mod management;
 mod notify;
 mod prepare;
@@ -198,10 +200,15 @@ impl Daemon {
             Effect::Observe { sysctls } => Some(Input::Observed(self.look(&sysctls))),
             Effect::Persist(stored) => {
                 let saved = self.state.save(&stored).map_err(|error| chain(&error));
+                #[cfg(debug_assertions)]
+                crash::step();
                 Some(Input::Persisted(saved))
             }
             Effect::Execute(operations) => {
+                #[cfg(not(debug_assertions))]
                 let outcome = kernel::execute(&operations);
+                #[cfg(debug_assertions)]
+                let outcome = crash::execute(&operations);
                 Some(Input::Executed(Execution {
                     done: outcome.done().collect(),
                     errors: outcome.errors.iter().map(|(i, e)| (*i, e.to_string())).collect(),

@@ -1,0 +1,43 @@
+//! Dying at a chosen step, for the crash tests. Not part of release builds.
+//!
+//! With `TRESSED_DIE_AT=N` in its environment the daemon carries out its kernel operations one by
+//! one and sends itself SIGKILL once N of them (at least one) are done; a step is one kernel operation or
+//! one write of the state file.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::sys::signal::{Signal, raise};
+use tresse_fabric::reconcile::Operation;
+
+use crate::kernel::{self, Outcome, Status};
+
+static DIE_AT: LazyLock<Option<u64>> =
+    LazyLock::new(|| std::env::var("TRESSED_DIE_AT").ok()?.parse().ok());
+static STEPS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts one step that was done; dies where the next one must not be.
+pub(super) fn step() {
+    let done = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
+    if DIE_AT.is_some_and(|at| at <= done) {
+        let _ = raise(Signal::SIGKILL);
+    }
+}
+
+/// [`kernel::execute`]; one operation at a time where a death is asked for.
+pub(super) fn execute(operations: &[Operation]) -> Outcome {
+    if DIE_AT.is_none() {
+        return kernel::execute(operations);
+    }
+    let mut whole = Outcome { status: vec![Status::NotSent; operations.len()], errors: Vec::new() };
+    for (index, operation) in operations.iter().enumerate() {
+        let one = kernel::execute(std::slice::from_ref(operation));
+        whole.status[index] = one.status[0];
+        whole.errors.extend(one.errors.into_iter().map(|(_, error)| (index, error)));
+        if !whole.errors.is_empty() {
+            break;
+        }
+        step();
+    }
+    whole
+}
