@@ -1,0 +1,46 @@
+//! One node's life on the real kernel: install, restart, drift, carrier loss, crashes, rollback,
+//! withdraw. Each test builds a small fabric of namespaces and VLAN-filtering bridges of its own,
+//! runs one `tressed` per node and lets `ip -j`, `ping` and `tcpdump` judge.
+//!
+//! Needs 802.1Q: `tests/vm.sh` runs it in the virtual machine. Names begin with the K rule that
+//! they prove, where there is one.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
+
+mod carrier;
+mod confirm;
+mod crash;
+mod daemon;
+mod drift;
+mod foreign;
+mod guard;
+mod judge;
+mod life;
+mod rig;
+mod rules;
+mod trial;
+mod withdraw;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // Pings and deadlines of tests side by side would judge the machine, not the daemon.
+    arguments.test_threads.get_or_insert(1);
+    let missing = trial::missing();
+    let trials = [
+        life::trials(),
+        withdraw::trials(),
+        crash::trials(),
+        foreign::trials(),
+        carrier::trials(),
+        drift::trials(),
+        rules::trials(),
+        guard::trials(),
+        confirm::trials(),
+    ];
+    let trials = trials.into_iter().flatten().map(|(name, body)| trial::new(name, body, &missing));
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}

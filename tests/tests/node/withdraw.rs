@@ -1,0 +1,56 @@
+//! After `withdraw` the namespace is what it was before.
+
+use crate::daemon::{Daemon, Setup, request};
+use crate::judge::{answers, same, sh, snapshot};
+use crate::rig::{Rig, TWO_NICS, dual_stack, ipv6_only};
+use crate::trial::Test;
+
+pub fn trials() -> Vec<Test> {
+    vec![
+        ("withdraw_leaves_the_namespace_as_it_was", || leaves_as_it_was(TWO_NICS, "10.77.0.2")),
+        ("withdraw_leaves_a_dual_stack_namespace_as_it_was", || {
+            leaves_as_it_was(&dual_stack(), "fd77::2");
+        }),
+        ("withdraw_leaves_an_ipv6_namespace_as_it_was", || {
+            leaves_as_it_was(&ipv6_only(), "fd77::2");
+        }),
+    ]
+}
+
+fn leaves_as_it_was(cluster: &str, peer: &str) {
+    let rig = Rig::new(cluster);
+    // What was there before is not what a fresh namespace has.
+    sh(
+        &rig.node(0),
+        "echo 3 >/proc/sys/net/ipv4/fib_multipath_hash_policy
+         echo 2 >/proc/sys/net/ipv6/fib_multipath_hash_policy
+         echo 1 >/proc/sys/net/ipv4/conf/eth0/rp_filter
+         ip addr add 192.0.2.2/24 dev eth0
+         ip neigh add 192.0.2.9 lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+         ip nexthop add id 77 via 192.0.2.1 dev eth0
+         ip route add 198.51.100.0/24 nhid 77
+         tc qdisc add dev eth1 root handle 5: tbf rate 1gbit burst 100k latency 10ms",
+    );
+    let before = snapshot(&rig.node(0));
+    let mut other = Daemon::start(&rig, 1, &Setup::default());
+    let mut daemon = Daemon::start(&rig, 0, &Setup::idle());
+    daemon.client().apply(&request(cluster)).unwrap();
+    daemon.in_sync();
+    other.in_sync();
+    answers(&rig.node(0), peer);
+    let installed = snapshot(&rig.node(0));
+    assert!(installed.len() > before.len() + 50, "{} objects", installed.len());
+    let withdrawn = daemon.client().withdraw(false).unwrap();
+    assert!(withdrawn.operations.len() > 10);
+    same("withdraw", &before, &snapshot(&rig.node(0)));
+    let status = daemon.client().status().unwrap();
+    assert_eq!((status.node, status.generation, status.in_sync), (None, None, true));
+    // And once more, over a restart.
+    daemon.client().apply(&request(cluster)).unwrap();
+    daemon.in_sync();
+    daemon.kill();
+    let mut daemon = Daemon::start(&rig, 0, &Setup::idle());
+    daemon.in_sync();
+    daemon.client().withdraw(false).unwrap();
+    same("withdraw after a restart", &before, &snapshot(&rig.node(0)));
+}
