@@ -1,5 +1,5 @@
 //! Drives the virtual machine by hand: `vm start`, `vm exec CMD...`, `vm run PROGRAM ARGS...`,
-//! `vm install PROGRAM` (prints where it is there), `vm put FROM TO`, `vm get PATH`, `vm stop`.
+//! `vm put FROM TO`, `vm get PATH`, `vm stop`.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -35,10 +35,6 @@ fn main() -> anyhow::Result<ExitCode> {
             vm.exec(&request, &mut io::stdout(), &mut io::stderr())?
         }
         ["run", program, ..] => vm.run_here(Path::new(program), &args[2..], &[])?,
-        ["install", program] => {
-            println!("{}", vm.install(Path::new(program))?);
-            0
-        }
         ["put", from, to] => {
             vm.put(to, 0o755, &std::fs::read(from)?)?;
             0
@@ -47,7 +43,7 @@ fn main() -> anyhow::Result<ExitCode> {
             io::stdout().write_all(&vm.get(path)?)?;
             0
         }
-        _ => anyhow::bail!("expected start, stop, exec, run, install, put or get"),
+        _ => anyhow::bail!("expected start, stop, exec, run, put or get"),
     };
     eprintln!("{:?}", began.elapsed());
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))

@@ -177,6 +177,11 @@ impl Engine {
         self.report(&comparison, &job);
         let operations = comparison.operations;
         if operations.is_empty() {
+            if matches!(job.purpose, Purpose::Withdraw { .. }) {
+                for refusal in &comparison.refused {
+                    tell(out, Alert::Warning, "withdrawn", "", &refusal.to_string());
+                }
+            }
             self.settle(&job, &view);
             self.view = Some(view);
             return self.commit(job, out);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tresse_control::{ApplyRequest, Client, Status};
+use tresse_tests::program;
 
 use crate::judge::{eventually, inside};
 use crate::rig::Rig;
@@ -60,7 +61,7 @@ impl Daemon {
         // The socket of one that was killed answers nobody.
         let _ = std::fs::remove_file(&socket);
         let mut command = inside(&rig.node(node));
-        command.arg(program()).arg("--config").arg(home.join("tressed.toml"));
+        command.arg(program::tressed()).arg("--config").arg(home.join("tressed.toml"));
         if let Some(steps) = setup.die_at {
             command.env("TRESSED_DIE_AT", steps.to_string());
         }
@@ -135,15 +136,6 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The built daemon: `TRESSED_BIN`, or the one above this program's directory.
-fn program() -> PathBuf {
-    if let Some(path) = std::env::var_os("TRESSED_BIN") {
-        return path.into();
-    }
-    let own = std::env::current_exe().unwrap();
-    own.ancestors().nth(2).unwrap().join("tressed")
 }
 
 /// Parameters of an apply of this cluster file.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// The longest wait for anything; the virtual machine is slow.
-const LIMIT: Duration = Duration::from_secs(40);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// Runs a command line in a namespace; success and output, or success and complaint.
 pub fn try_sh(netns: &str, script: &str) -> (bool, String) {

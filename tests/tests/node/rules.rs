@@ -157,6 +157,5 @@ fn no_arp() {
     };
     let neighbour = first("10.78.0.4 dev eth1.2 lladdr");
     let route = text.lines().position(|l| l.contains("10.77.0.2") && l.contains("metric 7800"));
-    eprintln!("neighbour {neighbour:?}, route {route:?}");
     assert!(neighbour.is_some() && neighbour < route, "{text}");
 }
