@@ -1,7 +1,9 @@
 //! Judging one look at the kernel: what differs, what stands in the way, what is drift.
 
 use tresse_control::{Alert, NodeError, OperationLine, PendingLine};
-use tresse_fabric::reconcile::{Options, Reconciliation, Refusal, Wanted, reconcile_with};
+use tresse_fabric::reconcile::{
+    Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
+};
 
 use super::bridge::Heard;
 use super::gate::{Gated, effective};
@@ -48,9 +50,18 @@ impl Engine {
         comparison: &Reconciliation,
         view: &View,
     ) -> Option<NodeError> {
+        // What the plan asks for once its VLANs are proven must not wait for the proof to be judged.
+        let whole = job.target.as_ref().filter(|_| job.undoes()).map(|target| {
+            let options = Options { force_interfaces: job.options.force_interfaces.clone() };
+            reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
+        });
         let guarded = match &job.purpose {
             Purpose::Apply { .. } => {
-                if let Some(refusal) = comparison.refused.first() {
+                let of_routes = |r: &&Refusal| {
+                    matches!(r, Refusal::Overlap { .. } | Refusal::ForeignRoute { .. })
+                };
+                let later = whole.iter().flat_map(|w| &w.refused).find(of_routes);
+                if let Some(refusal) = comparison.refused.first().or(later) {
                     return Some(NodeError::Refused {
                         object: job.target.as_ref().map(|t| t.node.clone()).unwrap_or_default(),
                         message: refusal.to_string(),
@@ -65,7 +76,10 @@ impl Engine {
         if !guarded {
             return None;
         }
+        let is_route = |o: &&Operation| matches!(o, Operation::AddRoute { .. });
+        let later = whole.iter().flat_map(|w| &w.operations).map(|p| &p.operation);
         let operations = comparison.operations.iter().map(|p| &p.operation);
+        let operations = operations.chain(later.filter(is_route));
         guard::permits(operations, &view.guarded, &view.management).err()
     }
 

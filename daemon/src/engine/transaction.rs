@@ -102,7 +102,7 @@ impl Job {
         }
     }
 
-    const fn undoes(&self) -> bool {
+    pub(super) const fn undoes(&self) -> bool {
         matches!(self.purpose, Purpose::Apply { .. })
     }
 }
