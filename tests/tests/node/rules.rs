@@ -116,7 +116,7 @@ impl Capture {
         let pid = self.child.id();
         sh_here(&format!("kill -INT {pid}"));
         self.child.wait().unwrap();
-        std::fs::read_to_string(&self.path).unwrap()
+        std::fs::read_to_string(&self.path).unwrap().trim().to_owned()
     }
 }
 
