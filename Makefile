@@ -20,7 +20,8 @@ demo: ## a 4x4 torus on this machine, measured beside its bounds
 
 test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) in the virtual machine
 	@tests/deps.sh test
-	$(CARGO) test --workspace --locked -- --skip vm_
+	$(CARGO) test --workspace --exclude tresse-tests --locked -- --skip vm_
+	$(CARGO) test --package tresse-tests --locked --lib --bins --test openvswitch
 	systemd/check.sh
 	@$(call script,tests/vm.sh)
 
