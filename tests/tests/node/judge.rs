@@ -128,8 +128,11 @@ pub fn ours(netns: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for link in json(netns, "ip -j -d link") {
         if link["ifalias"].as_str().is_some_and(|a| a.starts_with("tresse:")) {
-            let keys = ["ifname", "link", "mtu", "ifalias", "operstate"];
-            all.insert(format!("link {}", pick(&link, &keys)));
+            let keys = ["ifname", "link", "mtu", "ifalias"];
+            // The operational state settles up to a second after IFF_UP, which is what we set.
+            let flags = link["flags"].as_array();
+            let up = flags.is_some_and(|flags| flags.iter().any(|flag| flag == "UP"));
+            all.insert(format!("link {} up={up}", pick(&link, &keys)));
         }
     }
     for link in json(netns, "ip -j -d addr") {
