@@ -36,12 +36,6 @@ pub enum CounterError {
     /// iproute2.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Announcements never paused for as long as one reading takes.
-    #[error("announcements on {place} never paused while it was read: try again")]
-    Restless {
-        /// The switch.
-        place: String,
-    },
     /// The lab's directory.
     #[error(transparent)]
     State(#[from] StateError),
@@ -83,36 +77,55 @@ pub fn reset(directory: &Directory, record: &Record) -> Result<(), CounterError>
 
 fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
     let blueprint = &record.blueprint;
-    let read =
-        run::parallel(&blueprint.switches, run::workers(), |switch| -> Result<_, CounterError> {
-            let netns = directory.netns(&switch.name);
-            let vlans = || -> Result<Vec<PortVlans>, CounterError> {
-                let text = run::read(&netns, "bridge", &["-j", "-s", "vlan", "show"], "")?;
-                parse("bridge", &netns, &text)
-            };
-            if !record.daemons {
-                return Ok((vlans()?, Announced::new()));
-            }
-            // An announcement between the two readings would be missing from one of them.
-            let mut announced = announcements(record, &netns, &switch.name)?;
-            for _ in 0..ATTEMPTS {
-                let found = vlans()?;
-                let after = announcements(record, &netns, &switch.name)?;
-                if announced == after {
-                    return Ok((found, announced));
+    type Read = Result<(Vec<PortVlans>, Announced), CounterError>;
+    let read = run::parallel(&blueprint.switches, run::workers(), |switch| -> Read {
+        let netns = directory.netns(&switch.name);
+        let read = || {
+            let output = run::read(&netns, "bridge", &["-j", "-s", "vlan", "show"], "")?;
+            parse::<Vec<PortVlans>>("bridge", &netns, &output)
+        };
+        if !record.daemons {
+            return Ok((read()?, Announced::new()));
+        }
+        // The two statistics of a port and VLAN belong together if no announcement passed there
+        // between them: the first such reading counts.
+        let mut found: BTreeMap<(String, u16), PortVlan> = BTreeMap::new();
+        let mut announced = Announced::new();
+        let mut before = announcements(record, &netns, &switch.name)?;
+        for attempt in 1..=ATTEMPTS {
+            let ports = read()?;
+            let after = announcements(record, &netns, &switch.name)?;
+            let mut waits = false;
+            for (port, vlan) in ports.into_iter().flat_map(PortVlans::each) {
+                let keys = [true, false].map(|ingress| (port.clone(), ingress, vlan.vlan));
+                let still = keys.iter().all(|key| before.get(key) == after.get(key));
+                let key = (port, vlan.vlan);
+                if found.contains_key(&key) {
+                    continue;
                 }
-                announced = after;
+                if !still && attempt < ATTEMPTS {
+                    waits = true;
+                    continue;
+                }
+                announced
+                    .extend(keys.into_iter().filter_map(|k| Some((k.clone(), *after.get(&k)?))));
+                found.insert(key, vlan);
             }
-            Err(CounterError::Restless { place: switch.name.clone() })
-        });
+            if !waits {
+                break;
+            }
+            before = after;
+        }
+        let ports =
+            found.into_iter().map(|((ifname, _), vlan)| PortVlans { ifname, vlans: vec![vlan] });
+        Ok((ports.collect(), announced))
+    });
     let mut all = Vec::new();
     for (switch, result) in blueprint.switches.iter().zip(read) {
         let (ports, announced) = result?;
-        let ports: BTreeMap<&str, &PortVlans> =
-            ports.iter().map(|p| (p.ifname.as_str(), p)).collect();
         for (port, far) in blueprint.ends(&switch.name) {
-            let Some(found) = ports.get(port.interface.as_str()) else { continue };
-            for vlan in &found.vlans {
+            let here = ports.iter().filter(|p| p.ifname == port.interface);
+            for vlan in here.flat_map(|p| &p.vlans) {
                 let control = |ingress: bool| {
                     announced.get(&(port.interface.clone(), ingress, vlan.vlan)).copied()
                 };
@@ -142,8 +155,8 @@ fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterEr
     Ok(all)
 }
 
-/// Readings of one switch that are tried.
-const ATTEMPTS: usize = 20;
+/// Readings of a switch's counters before announcements are taken to pass all the time.
+const ATTEMPTS: u32 = 20;
 
 /// (port, ingress, VID) to (frames, octets without Ethernet header) of announcements.
 type Announced = BTreeMap<(String, bool, u16), (u64, u64)>;
@@ -203,6 +216,14 @@ struct PortVlans {
     ifname: String,
     #[serde(default)]
     vlans: Vec<PortVlan>,
+}
+
+impl PortVlans {
+    /// Every VLAN with the port's name.
+    fn each(self) -> impl Iterator<Item = (String, PortVlan)> {
+        let Self { ifname, vlans } = self;
+        vlans.into_iter().map(move |vlan| (ifname.clone(), vlan))
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -98,7 +98,10 @@ pub fn effective(
                 let way = new.alternative(key.0, route).or_else(kept);
                 (format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"), way)
             }
-            Err((vid, _)) => (format!("VLAN {vid} is not proven yet"), kept()),
+            Err((vid, _)) => {
+                let way = kept().or_else(|| new.alternative(key.0, route));
+                (format!("VLAN {vid} is not proven yet"), way)
+            }
         };
         let object = Object::Route(key.0, key.1);
         pending.push(PendingLine { kind: object.kind().into(), object: object.to_string(), why });
