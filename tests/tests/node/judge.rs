@@ -237,6 +237,10 @@ fn forget(object: &mut Value) {
     ];
     match object {
         Value::Object(map) => {
+            // The operational state settles up to a second after the flags UP and LOWER_UP.
+            if map.get("operstate").is_some_and(|state| state == "UNKNOWN") {
+                map.insert("operstate".into(), "UP".into());
+            }
             map.retain(|key, _| !VOLATILE.contains(&key.as_str()));
             map.values_mut().for_each(forget);
         }
