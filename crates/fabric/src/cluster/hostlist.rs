@@ -19,7 +19,7 @@ pub const MOST_NAMES: usize = 1 << 17;
 ///
 /// # Errors
 /// Unbalanced or empty brackets, things that are not numbers, ranges that run backwards, and lists of
-/// more than [`MOST_NAMES`] names.
+/// more than 131,072 names.
 pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     let mut names = vec![String::new()];
     let mut rest = text;
