@@ -23,6 +23,7 @@ test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) i
 	$(CARGO) test --workspace --exclude tresse-tests --locked -- --skip vm_
 	$(CARGO) test --package tresse-tests --locked --lib --bins --test openvswitch
 	systemd/check.sh
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/fuzz.sh
 	@$(call script,tests/vm.sh)
 
 check: ## format, lints, docs, licences; advisories where their database can be fetched
@@ -40,7 +41,8 @@ soak: ## a lab under load and random failures, for a long time
 	@tests/deps.sh test
 	@$(call script,tests/soak.sh)
 
-fuzz: ## parsers fed with mutated input
+fuzz: ## all that outsiders can send, mutated: FUZZ_SECONDS of it, default an hour a target
+	@tests/deps.sh fuzz
 	@$(call script,tests/fuzz.sh)
 
 papers: ## the published results that Tresse stands on, computed again

@@ -2,7 +2,7 @@
 # Installs, by apt, the programs that building and testing need and this machine lacks. Touches
 # nothing when all are there. Without apt it says which are missing and what each is for.
 #
-#   tests/deps.sh demo|test|check|bench      one set
+#   tests/deps.sh demo|test|check|bench|fuzz      one set
 #   tests/deps.sh --list test                say what is missing, install nothing
 set -eu
 
@@ -10,9 +10,9 @@ list=no
 [ "${1:-}" = --list ] && { list=yes; shift; }
 set_wanted=${1:-test}
 case $set_wanted in
-demo | test | check | bench) ;;
+demo | test | check | bench | fuzz) ;;
 *)
-    echo "usage: tests/deps.sh [--list] demo|test|check|bench" >&2
+    echo "usage: tests/deps.sh [--list] demo|test|check|bench|fuzz" >&2
     exit 2
     ;;
 esac
@@ -22,7 +22,8 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # program | package | sets | what for
 table() {
     cat <<'TABLE'
-cc|gcc libc6-dev|demo test check bench|linking what Rust compiles
+cc|gcc libc6-dev|demo test check bench fuzz|linking what Rust compiles
+c++|g++|test fuzz|libFuzzer
 ip|iproute2|demo test bench|labs, and judging what was installed
 ping|iputils-ping|demo test|judging whether nodes reach each other
 jq|jq|demo test bench|reading answers in scripts

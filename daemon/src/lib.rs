@@ -3,6 +3,8 @@
 pub mod config;
 pub mod control;
 pub mod engine;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod kernel;
 pub mod runtime;
 pub mod state;

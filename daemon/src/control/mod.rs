@@ -5,6 +5,8 @@
 //! the fabric: requests go to the main loop through a bounded channel.
 
 mod exchange;
+#[doc(hidden)]
+pub mod fuzz;
 mod listener;
 mod permission;
 mod request;

@@ -59,6 +59,63 @@ pub(super) enum DumpError {
     Io(#[from] io::Error),
 }
 
+/// How far one dump has come.
+pub(super) struct Dump {
+    pub sequence: u32,
+    pub interrupted: bool,
+}
+
+impl Dump {
+    /// Reads one datagram; true once the dump is complete.
+    pub fn take(
+        &mut self,
+        datagram: &[u8],
+        each: &mut impl FnMut(&Message<'_>) -> Result<(), DumpError>,
+    ) -> Result<bool, DumpError> {
+        for message in Messages(datagram) {
+            let message = message?;
+            if message.sequence != self.sequence {
+                continue;
+            }
+            self.interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
+            if message.kind != NLMSG_DONE && message.kind != NLMSG_ERROR {
+                each(&message)?;
+                continue;
+            }
+            let reply = reply(&message)?;
+            return match reply.errno {
+                0 if self.interrupted => Err(DumpError::Interrupted),
+                0 => Ok(true),
+                libc::EINTR | libc::EAGAIN => Err(DumpError::Interrupted),
+                errno => Err(DumpError::Kernel(io::Error::from_raw_os_error(errno), reply.text)),
+            };
+        }
+        Ok(false)
+    }
+}
+
+/// Where dumps come from: the kernel, or a recording.
+pub(super) trait Tables {
+    /// As [`Channel::dump`].
+    fn dump(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        each: impl FnMut(&Message<'_>) -> Result<(), DumpError>,
+    ) -> Result<(), DumpError>;
+}
+
+impl Tables for Channel {
+    fn dump(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        each: impl FnMut(&Message<'_>) -> Result<(), DumpError>,
+    ) -> Result<(), DumpError> {
+        Self::dump(self, kind, body, each)
+    }
+}
+
 impl Channel {
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
@@ -90,7 +147,7 @@ impl Channel {
             b.extend_from_slice(body);
         });
         self.send(&request)?;
-        let mut interrupted = false;
+        let mut progress = Dump { sequence, interrupted: false };
         loop {
             let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Ok(length) => length,
@@ -98,25 +155,8 @@ impl Channel {
                 Err(Errno::ENOBUFS) => return Err(DumpError::Interrupted),
                 Err(errno) => return Err(io::Error::from(errno).into()),
             };
-            for message in Messages(&self.buffer[..length]) {
-                let message = message?;
-                if message.sequence != sequence {
-                    continue;
-                }
-                interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
-                if message.kind != NLMSG_DONE && message.kind != NLMSG_ERROR {
-                    each(&message)?;
-                    continue;
-                }
-                let reply = reply(&message)?;
-                return match reply.errno {
-                    0 if interrupted => Err(DumpError::Interrupted),
-                    0 => Ok(()),
-                    libc::EINTR | libc::EAGAIN => Err(DumpError::Interrupted),
-                    errno => {
-                        Err(DumpError::Kernel(io::Error::from_raw_os_error(errno), reply.text))
-                    }
-                };
+            if progress.take(&self.buffer[..length], &mut each)? {
+                return Ok(());
             }
         }
     }

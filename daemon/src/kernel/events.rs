@@ -140,7 +140,7 @@ impl Events {
 }
 
 /// The event that one message amounts to, if it concerns us.
-fn event(message: &Message<'_>) -> Option<Event> {
+pub(super) fn event(message: &Message<'_>) -> Option<Event> {
     match message.kind {
         libc::RTM_NEWLINK | libc::RTM_DELLINK => Some(Event::LinkChanged),
         libc::RTM_NEWADDR | libc::RTM_DELADDR => Some(Event::AddressChanged),

@@ -17,6 +17,8 @@ mod encode;
 mod error;
 mod events;
 mod execute;
+#[doc(hidden)]
+pub mod fuzz;
 mod message;
 mod nexthop;
 mod observe;

@@ -16,7 +16,7 @@ use tresse_fabric::reconcile::{
 };
 use tresse_fabric::units::{Mac, Prefix};
 
-use super::channel::{Channel, DumpError};
+use super::channel::{Channel, DumpError, Tables};
 use super::message::{Attribute, Attributes, Malformed, Message, half, word, write_attribute};
 use super::nexthop::{self, Nexthop};
 use super::sysctl;
@@ -84,7 +84,7 @@ pub fn observe<'a>(
 ) -> Result<Observed, ObserveError> {
     let mut attempt = 1;
     let mut observed = loop {
-        match tables() {
+        match look() {
             Err((table, DumpError::Interrupted)) if attempt == ATTEMPTS => {
                 return Err(ObserveError::Unstable { table });
             }
@@ -115,6 +115,10 @@ pub fn observe<'a>(
 
 type TableError = (&'static str, DumpError);
 
+fn look() -> Result<Observed, TableError> {
+    tables(&mut Channel::open().map_err(|e| ("links", e.into()))?)
+}
+
 /// Interface names by ifindex.
 struct Names(HashMap<u32, String>);
 
@@ -125,15 +129,15 @@ impl Names {
     }
 }
 
-fn tables() -> Result<Observed, TableError> {
-    let mut channel = Channel::open().map_err(|e| ("links", e.into()))?;
-    let (links, names) = links(&mut channel).map_err(|e| ("links", e))?;
+/// All tables as one source dumps them, without the sysctls.
+pub(super) fn tables(source: &mut impl Tables) -> Result<Observed, TableError> {
+    let (links, names) = links(source).map_err(|e| ("links", e))?;
     Ok(Observed {
         links,
-        addresses: addresses(&mut channel, &names).map_err(|e| ("addresses", e))?,
-        neighbours: neighbours(&mut channel, &names).map_err(|e| ("neighbours", e))?,
-        nexthops: nexthops(&mut channel, &names).map_err(|e| ("nexthops", e))?,
-        routes: routes(&mut channel, &names).map_err(|e| ("routes", e))?,
+        addresses: addresses(source, &names).map_err(|e| ("addresses", e))?,
+        neighbours: neighbours(source, &names).map_err(|e| ("neighbours", e))?,
+        nexthops: nexthops(source, &names).map_err(|e| ("nexthops", e))?,
+        routes: routes(source, &names).map_err(|e| ("routes", e))?,
         sysctls: BTreeMap::new(),
     })
 }
@@ -155,7 +159,7 @@ struct RawLink {
     foreign_parent: bool,
 }
 
-fn links(channel: &mut Channel) -> Result<(BTreeMap<String, ObservedLink>, Names), DumpError> {
+fn links(channel: &mut impl Tables) -> Result<(BTreeMap<String, ObservedLink>, Names), DumpError> {
     const IFINFOMSG: usize = 16;
     const IFLA_EXT_MASK: u16 = 29;
     const RTEXT_FILTER_SKIP_STATS: u32 = 8;
@@ -266,7 +270,7 @@ fn link_attribute(link: &mut RawLink, attribute: &Attribute<'_>) -> Result<(), M
 }
 
 fn addresses(
-    channel: &mut Channel,
+    channel: &mut impl Tables,
     names: &Names,
 ) -> Result<BTreeMap<(String, IpAddr), ObservedAddress>, DumpError> {
     const IFADDRMSG: usize = 8;
@@ -298,7 +302,7 @@ fn addresses(
 }
 
 fn neighbours(
-    channel: &mut Channel,
+    channel: &mut impl Tables,
     names: &Names,
 ) -> Result<BTreeMap<(String, IpAddr), ObservedNeighbour>, DumpError> {
     let mut neighbours = BTreeMap::new();
@@ -358,7 +362,7 @@ pub(super) fn neighbour(message: &Message<'_>) -> Result<RawNeighbour, Malformed
 }
 
 fn nexthops(
-    channel: &mut Channel,
+    channel: &mut impl Tables,
     names: &Names,
 ) -> Result<BTreeMap<u32, ObservedNexthop>, DumpError> {
     let mut nexthops = BTreeMap::new();
@@ -385,7 +389,7 @@ type Keyed = ((Prefix, u32), ObservedRoute);
 const RTMSG: usize = 12;
 
 fn routes(
-    channel: &mut Channel,
+    channel: &mut impl Tables,
     names: &Names,
 ) -> Result<BTreeMap<(Prefix, u32), ObservedRoute>, DumpError> {
     let mut routes = Vec::new();

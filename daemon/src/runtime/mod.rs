@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError};
 
 use self::announce::Announcers;
+pub(crate) use self::prepare::paths;
 pub use self::prepare::{Identity, prepare};
 use crate::config::{Config, ConfigError};
 use crate::control::{BindError, Change, Request, Server, unix_ms};
@@ -248,7 +249,7 @@ impl Daemon {
                 let _ = answer.send(self.engine.status(self.now()));
             }
             Request::Paths(to, answer) => {
-                let _ = answer.send(prepare::paths(&self.engine, to.as_deref()));
+                let _ = answer.send(paths(&self.engine, to.as_deref()));
             }
             Request::Counters(answer) => {
                 let mut counters = self.engine.counters();

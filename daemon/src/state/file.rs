@@ -69,6 +69,11 @@ impl StateFile {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stored::default()),
             Err(source) => return Err(self.io("read", &self.path, source)),
         };
+        self.parse(&bytes)
+    }
+
+    /// Reads the content of the file.
+    pub(crate) fn parse(&self, bytes: &[u8]) -> Result<Stored, StateError> {
         let damaged = |reason: String| StateError::Damaged {
             path: self.path.clone(),
             backup: self.backup(),
@@ -78,7 +83,7 @@ impl StateFile {
         struct Head {
             format: u64,
         }
-        let head: Head = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let head: Head = serde_json::from_slice(bytes).map_err(|e| damaged(e.to_string()))?;
         if head.format != u64::from(FORMAT) {
             let advice = if head.format > u64::from(FORMAT) {
                 "start the newer version again, or withdraw with it first"
@@ -87,7 +92,7 @@ impl StateFile {
             };
             return Err(StateError::Format { path: self.path.clone(), found: head.format, advice });
         }
-        serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))
+        serde_json::from_slice(bytes).map_err(|e| damaged(e.to_string()))
     }
 
     /// Replaces the stored state; on return it is on the disk.

@@ -1,0 +1,78 @@
+//! What an outsider can hand to the daemon, as functions of bytes: `fuzz/` mutates them, the tests
+//! here repeat its seeds and what it once found. Part of no interface.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use tresse_control::NodeError;
+
+pub use crate::control::fuzz::control;
+pub use crate::kernel::fuzz::netlink;
+
+use crate::config::Config;
+use crate::engine::{Effect, Engine, Execution, Input, Reply, Settings, View};
+use crate::runtime::paths;
+use crate::state::{StateFile, Stored};
+
+/// A state file: read or refused; what is read is written back the same, and an engine starts from
+/// it and answers.
+///
+/// # Panics
+/// Where state or engine have a fault.
+pub fn state(bytes: &[u8]) {
+    let file = StateFile::new(Path::new("/nonexistent"));
+    let Ok(stored) = file.parse(bytes) else { return };
+    let written = serde_json::to_vec(&stored).expect("what was read can be written");
+    assert_eq!(file.parse(&written).ok().as_ref(), Some(&stored));
+    let mut engine = engine(stored);
+    drive(&mut engine, Input::Start { configured: None });
+    let _ = engine.status(0);
+    let _ = paths(&engine, None);
+    drive(&mut engine, Input::Tick);
+}
+
+/// A `tressed.toml`: read or refused with words that name the file.
+///
+/// # Panics
+/// Where the parser has a fault.
+pub fn config(text: &str) {
+    match Config::parse(text, Path::new("tressed.toml")) {
+        Ok(config) => drop(config.lock_path()),
+        Err(error) => assert!(error.to_string().starts_with("tressed.toml: ")),
+    }
+}
+
+/// An engine as the daemon makes it.
+pub(crate) fn engine(stored: Stored) -> Engine {
+    Engine::new(Settings { canary: true, announce_ms: None, sequence: 0 }, stored)
+}
+
+/// Feeds one input and the answers of a kernel that is empty, takes everything and shows nothing;
+/// the replies to calls.
+pub(crate) fn drive(engine: &mut Engine, input: Input) -> Vec<Result<Reply, NodeError>> {
+    /// Turns of the loop; the engine may try again for ever.
+    const TURNS: usize = 256;
+    let mut replies = Vec::new();
+    let mut effects = VecDeque::from(engine.step(0, input));
+    for _ in 0..TURNS {
+        let Some(effect) = effects.pop_front() else { break };
+        let answer = match effect {
+            Effect::Observe { .. } => Input::Observed(Ok(Box::new(View::default()))),
+            Effect::Persist(_) => Input::Persisted(Ok(())),
+            Effect::Execute(operations) => Input::Executed(Execution {
+                done: (0..operations.len()).collect(),
+                errors: Vec::new(),
+            }),
+            Effect::Reply(_, reply) => {
+                replies.push(reply);
+                continue;
+            }
+            _ => continue,
+        };
+        effects.extend(engine.step(0, answer));
+    }
+    replies
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Netlink bytes from anywhere through every decoder, for `fuzz/` and for what it found. Opens no
+//! socket.
+
+use super::channel::{Dump, DumpError, Tables};
+use super::events::event;
+use super::message::{Message, Messages};
+use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
+use super::observe::tables;
+
+/// Reads `bytes` as one datagram: as the replies to all dumps, as events, and as nexthop objects,
+/// which are written back the same.
+///
+/// # Panics
+/// Where a decoder has a fault.
+pub fn netlink(bytes: &[u8]) {
+    let _ = tables(&mut Recording(bytes));
+    for message in Messages(bytes).flatten() {
+        let _ = event(&message);
+        if message.kind == RTM_NEWNEXTHOP
+            && let Ok(nexthop) = Nexthop::parse(message.payload)
+        {
+            let mut written = Vec::new();
+            nexthop.emit(&mut written);
+            assert_eq!(Nexthop::parse(&written), Ok(nexthop));
+        }
+    }
+}
+
+/// Answers each dump with those messages that belong to it; their sequence number is 1.
+struct Recording<'a>(&'a [u8]);
+
+impl Tables for Recording<'_> {
+    fn dump(
+        &mut self,
+        kind: u16,
+        _body: &[u8],
+        mut each: impl FnMut(&Message<'_>) -> Result<(), DumpError>,
+    ) -> Result<(), DumpError> {
+        /// NEW, DEL, GET and SET of one object are four numbers in a row.
+        const VERBS: u16 = 3;
+        let mut of_this = |message: &Message<'_>| match message.kind & !VERBS == kind & !VERBS {
+            true => each(message),
+            false => Ok(()),
+        };
+        Dump { sequence: 1, interrupted: false }.take(self.0, &mut of_this).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tresse_fabric::reconcile::PROTOCOL;
+
+    use super::*;
+
+    /// Dumped from a namespace of a real kernel, with a VLAN interface and a label nexthop added.
+    #[test]
+    fn seed_is_read_whole() {
+        let seed = include_bytes!("../../../fuzz/seeds/netlink/namespace");
+        let observed = tables(&mut Recording(seed)).map_err(|(table, e)| format!("{table}: {e}"));
+        let observed = observed.unwrap();
+        assert!(observed.links["eth0.100"].is_ours() && observed.links["eth0.100"].kind.is_some());
+        let group = &observed.nexthops[&0x5400_0003];
+        assert_eq!(group.group, [(0x5400_0001, 3), (0x5400_0002, 1)]);
+        assert_eq!(observed.nexthops[&0x5400_0009].labels.len(), 2);
+        let ours = observed.routes.values().filter(|r| r.protocol == PROTOCOL);
+        assert_eq!(ours.count(), 2, "{:?}", observed.routes);
+        assert!(observed.neighbours.values().any(|n| n.protocol == PROTOCOL));
+    }
+}
