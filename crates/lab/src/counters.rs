@@ -1,8 +1,9 @@
-//! Frames per directed link and VLAN, from the bridges' per-port per-VLAN statistics.
+//! Frames per directed link and VLAN.
 //!
 //! A direction is counted where it leaves a switch, and for a node's own frames where they enter
-//! one. Announcements (EtherType 0x88B5) are counted apart by flower filters on the same ports, and
-//! taken out of `frames` and `bytes`.
+//! one. Where daemons announce themselves (EtherType 0x88B5), flower filters on the ports count
+//! announcements and all other frames apart; elsewhere the bridges' per-port per-VLAN statistics
+//! are the counters.
 
 use std::collections::BTreeMap;
 
@@ -77,75 +78,43 @@ pub fn reset(directory: &Directory, record: &Record) -> Result<(), CounterError>
 
 fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
     let blueprint = &record.blueprint;
-    type Read = Result<(Vec<PortVlans>, Announced), CounterError>;
+    type Read = Result<(Vec<PortVlans>, Filtered), CounterError>;
     let read = run::parallel(&blueprint.switches, run::workers(), |switch| -> Read {
         let netns = directory.netns(&switch.name);
-        let read = || {
-            let output = run::read(&netns, "bridge", &["-j", "-s", "vlan", "show"], "")?;
-            parse::<Vec<PortVlans>>("bridge", &netns, &output)
-        };
-        if !record.daemons {
-            return Ok((read()?, Announced::new()));
-        }
-        // The two statistics of a port and VLAN belong together if no announcement passed there
-        // between them: the first such reading counts.
-        let mut found: BTreeMap<(String, u16), PortVlan> = BTreeMap::new();
-        let mut announced = Announced::new();
-        let mut before = announcements(record, &netns, &switch.name)?;
-        for attempt in 1..=ATTEMPTS {
-            let ports = read()?;
-            let after = announcements(record, &netns, &switch.name)?;
-            let mut waits = false;
-            for (port, vlan) in ports.into_iter().flat_map(PortVlans::each) {
-                let keys = [true, false].map(|ingress| (port.clone(), ingress, vlan.vlan));
-                let still = keys.iter().all(|key| before.get(key) == after.get(key));
-                let key = (port, vlan.vlan);
-                if found.contains_key(&key) {
-                    continue;
-                }
-                if !still && attempt < ATTEMPTS {
-                    waits = true;
-                    continue;
-                }
-                announced
-                    .extend(keys.into_iter().filter_map(|k| Some((k.clone(), *after.get(&k)?))));
-                found.insert(key, vlan);
-            }
-            if !waits {
-                break;
-            }
-            before = after;
-        }
-        let ports =
-            found.into_iter().map(|((ifname, _), vlan)| PortVlans { ifname, vlans: vec![vlan] });
-        Ok((ports.collect(), announced))
+        let output = run::read(&netns, "bridge", &["-j", "-s", "vlan", "show"], "")?;
+        let ports: Vec<PortVlans> = parse("bridge", &netns, &output)?;
+        let filtered =
+            if record.daemons { filtered(record, &netns, &switch.name)? } else { Filtered::new() };
+        Ok((ports, filtered))
     });
     let mut all = Vec::new();
     for (switch, result) in blueprint.switches.iter().zip(read) {
-        let (ports, announced) = result?;
+        let (ports, filtered) = result?;
         for (port, far) in blueprint.ends(&switch.name) {
             let here = ports.iter().filter(|p| p.ifname == port.interface);
             for vlan in here.flat_map(|p| &p.vlans) {
-                let control = |ingress: bool| {
-                    announced.get(&(port.interface.clone(), ingress, vlan.vlan)).copied()
-                };
-                let mut push = |from: &str, to: &str, interface: &str, ingress, frames, bytes| {
-                    let (control_frames, octets) = control(ingress).unwrap_or_default();
+                let mut push = |from: &str, to: &str, interface: &str, ingress, bridged| {
+                    let of = |kind| {
+                        let key = (port.interface.clone(), ingress, vlan.vlan, kind);
+                        filtered.get(&key).copied()
+                    };
+                    let (control_frames, _) = of(Kind::Announcement).unwrap_or_default();
+                    let (frames, bytes) = of(Kind::Other).unwrap_or(bridged);
                     all.push(Counter {
                         from: from.into(),
                         to: to.into(),
                         vlan: vlan.vlan,
-                        frames: u64::saturating_sub(frames, control_frames),
-                        bytes: u64::saturating_sub(bytes, octets),
+                        frames,
+                        bytes,
                         control_frames,
                         interface: interface.into(),
                     });
                 };
                 let (sent, received) =
                     ((vlan.tx_packets, vlan.tx_bytes), (vlan.rx_packets, vlan.rx_bytes));
-                push(&port.place, &far.place, &port.interface, false, sent.0, sent.1);
+                push(&port.place, &far.place, &port.interface, false, sent);
                 if !far.switch {
-                    push(&far.place, &port.place, &far.interface, true, received.0, received.1);
+                    push(&far.place, &port.place, &far.interface, true, received);
                 }
             }
         }
@@ -155,13 +124,17 @@ fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterEr
     Ok(all)
 }
 
-/// Readings of a switch's counters before announcements are taken to pass all the time.
-const ATTEMPTS: u32 = 20;
+/// What a filter counts, by its preference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Announcement,
+    Other,
+}
 
-/// (port, ingress, VID) to (frames, octets without Ethernet header) of announcements.
-type Announced = BTreeMap<(String, bool, u16), (u64, u64)>;
+/// (port, ingress, VID, kind) to (frames, octets without Ethernet header).
+type Filtered = BTreeMap<(String, bool, u16, Kind), (u64, u64)>;
 
-fn announcements(record: &Record, netns: &str, switch: &str) -> Result<Announced, CounterError> {
+fn filtered(record: &Record, netns: &str, switch: &str) -> Result<Filtered, CounterError> {
     let mut lines = String::new();
     let mut asked = Vec::new();
     for (port, far) in record.blueprint.ends(switch) {
@@ -174,10 +147,10 @@ fn announcements(record: &Record, netns: &str, switch: &str) -> Result<Announced
     let output = match run::read(netns, "tc", &["-s", "-j", "-batch", "-"], &lines) {
         Ok(output) => output,
         // A kernel without clsact: nothing was installed to count with.
-        Err(RunError::Failed { .. }) => return Ok(Announced::new()),
+        Err(RunError::Failed { .. }) => return Ok(Filtered::new()),
         Err(other) => return Err(other.into()),
     };
-    let mut announced = Announced::new();
+    let mut filtered = Filtered::new();
     let answers = serde_json::Deserializer::from_slice(&output).into_iter::<Vec<Filter>>();
     for ((port, ingress), filters) in asked.into_iter().zip(answers) {
         let place = || netns.to_owned();
@@ -186,16 +159,18 @@ fn announcements(record: &Record, netns: &str, switch: &str) -> Result<Announced
             place: place(),
             source,
         })?;
-        for options in filters.into_iter().filter_map(|f| f.options) {
+        for filter in filters {
+            let (Some(options), Some(pref)) = (filter.options, filter.pref) else { continue };
+            let kind = if pref == 1 { Kind::Announcement } else { Kind::Other };
             let Some(vid) = options.keys.and_then(|k| k.vlan_id) else { continue };
             let Some(action) = options.actions.into_iter().next() else { continue };
             let Stats { packets, bytes } = action.stats;
             // The bridge counts without the Ethernet header, tc with it.
             let octets = bytes.saturating_sub(14 * packets);
-            announced.insert((port.clone(), ingress, vid), (packets, octets));
+            filtered.insert((port.clone(), ingress, vid, kind), (packets, octets));
         }
     }
-    Ok(announced)
+    Ok(filtered)
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(
@@ -218,14 +193,6 @@ struct PortVlans {
     vlans: Vec<PortVlan>,
 }
 
-impl PortVlans {
-    /// Every VLAN with the port's name.
-    fn each(self) -> impl Iterator<Item = (String, PortVlan)> {
-        let Self { ifname, vlans } = self;
-        vlans.into_iter().map(move |vlan| (ifname.clone(), vlan))
-    }
-}
-
 #[derive(Debug, Deserialize)]
 struct PortVlan {
     #[serde(alias = "vid")]
@@ -243,6 +210,7 @@ struct PortVlan {
 /// One filter in `tc -j -s filter show`.
 #[derive(Debug, Deserialize)]
 struct Filter {
+    pref: Option<u32>,
     options: Option<FilterOptions>,
 }
 

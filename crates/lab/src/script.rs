@@ -127,8 +127,9 @@ pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
     (burst, burst + (per_second / 50).clamp(24 * frame, (24 * frame).max(4 << 20)))
 }
 
-/// One flower filter per VID on the way out of every port, and on the way in where a node is the
-/// other end. They only count: `action ok` ends the search and passes the frame on.
+/// Two flower filters per VID on the way out of every port, and on the way in where a node is the
+/// other end: announcements, then all the rest. They only count: `action ok` ends the search and
+/// passes the frame on.
 fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place: &str) {
     let ends = [(&cable.a, &cable.b), (&cable.b, &cable.a)];
     for (port, far) in ends.into_iter().filter(|(e, _)| e.place == place && e.switch) {
@@ -139,7 +140,9 @@ fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place
                 let _ = writeln!(
                     text,
                     "filter add dev {dev} {direction} protocol 802.1q pref 1 handle {vid} flower \
-                     vlan_id {vid} vlan_ethtype {ANNOUNCEMENT:#06x} action ok"
+                     vlan_id {vid} vlan_ethtype {ANNOUNCEMENT:#06x} action ok\n\
+                     filter add dev {dev} {direction} protocol 802.1q pref 2 handle {vid} flower \
+                     vlan_id {vid} action ok"
                 );
             };
             filter("egress");

@@ -2,9 +2,10 @@
 //!
 //! A node that changes plans receives on the VLANs of both. It sends to a peer on a VLAN of the new
 //! plan once the peer's announcement was heard there, for only then does the peer receive there.
-//! It lets the old plan go when every peer was heard and had the time to do the same, or when some
-//! peer was silent for too long. Who misses a peer asks with a canary, which a node that has proven
-//! the VLAN answers by announcing itself.
+//! When it sends everything by the new plan it has moved, and its announcements say so. It lets
+//! the old plan go when every peer that is in both plans has moved. A peer that still sends by
+//! another plan holds it for as long as it is heard, a silent one for a limited time. Who misses a
+//! peer asks with a canary, which a node that uses the VLAN answers by announcing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +13,19 @@ use tresse_fabric::reconcile::WantedRoute;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Kind;
 
-use super::canary::{Proof, TURN_MS};
 use super::gate::Gate;
 use super::{Effect, Engine, Prepared};
 
 /// Who announced itself on which VLAN.
 pub type Heard = BTreeSet<(u16, Mac)>;
 
-/// How often a missing peer is asked for.
+/// How often a missing peer is asked for, first and later.
 const ASK_MS: u64 = 1000;
-/// How long after the last peer was heard the old plan is still received on: the longest that a
-/// peer may still wait for its turn to prove a VLAN, and one turn more.
-const LINGER_MS: u64 = 5 * TURN_MS;
-/// How long a silent peer holds the old plan, once all VLANs are proven.
+const ASK_LATER_MS: u64 = 10_000;
+/// How long a peer that is not heard holds the plan before, once all VLANs are proven.
 const PATIENCE_MS: u64 = 40_000;
+/// How long frames of the plan before may be under way after the last peer has moved.
+const LINGER_MS: u64 = 1000;
 /// Peers heard in one moment move in one transaction.
 const GATHER_MS: u64 = 100;
 /// Longest wait before a canary is answered.
@@ -35,12 +35,18 @@ const ANSWER_MS: u64 = 300;
 #[derive(Debug, Default)]
 pub struct Bridge {
     heard: Heard,
+    /// By peer: the plan it sends by, and when it last said so.
+    peers: BTreeMap<Mac, ([u8; 8], u64)>,
     /// Interfaces on which a peer is missing, and when to ask for it.
     asks: BTreeMap<String, u64>,
     /// Since when every VLAN is proven.
     proven_at: Option<u64>,
-    /// Since when every peer was heard.
-    heard_at: Option<u64>,
+    /// Since when the peers know that this node has moved.
+    told_at: Option<u64>,
+    /// When the last peer moved or was given up.
+    all_at: Option<u64>,
+    /// When the next of the silent peers is given up.
+    silent_at: Option<u64>,
 }
 
 impl Bridge {
@@ -49,14 +55,21 @@ impl Bridge {
         &self.heard
     }
 
-    /// When the next question is due or the old plan may go.
+    /// When the next question is due, a peer is given up or the old plan may go.
     pub fn deadline(&self) -> Option<u64> {
-        self.asks.values().copied().chain(self.end()).min()
+        let end = self.all_at.map(|at| at + LINGER_MS);
+        self.asks.values().copied().chain(self.silent_at).chain(end).min()
     }
 
-    fn end(&self) -> Option<u64> {
-        let patience = self.proven_at? + PATIENCE_MS;
-        Some(self.heard_at.map_or(patience, |at| patience.min(at + LINGER_MS)))
+    /// Does a peer say that it sends by this plan?
+    fn moved(&self, peer: Mac, plan: [u8; 8]) -> bool {
+        self.peers.get(&peer).is_some_and(|(by, _)| *by == plan)
+    }
+
+    /// Until when a peer holds the change; `None` while that has not begun.
+    fn patience(&self, peer: Mac) -> Option<u64> {
+        let last = self.peers.get(&peer).map_or(0, |(_, at)| *at);
+        Some(self.proven_at?.max(last) + PATIENCE_MS)
     }
 }
 
@@ -67,81 +80,146 @@ impl Prepared {
         heard: &'a Heard,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = u16> + 'a {
+        let ways = self.ways(route);
+        ways.filter_map(|(vid, _, mac)| (!heard.contains(&(vid, mac))).then_some(vid))
+    }
+
+    /// VID, interface and peer of each leg of a route.
+    fn ways<'a>(
+        &'a self,
+        route: &'a WantedRoute,
+    ) -> impl Iterator<Item = (u16, &'a str, Mac)> + 'a {
         route.legs.iter().filter_map(move |leg| {
             let vid = self.interfaces.get(&leg.interface)?.vid;
             let peer = self.wanted.neighbours.get(&(leg.interface.clone(), leg.via))?.mac;
-            (!heard.contains(&(vid, peer))).then_some(vid)
+            Some((vid, leg.interface.as_str(), peer))
         })
+    }
+
+    /// The MACs that frames are sent to.
+    fn peers(&self) -> BTreeSet<Mac> {
+        self.wanted.neighbours.values().map(|n| n.mac).collect()
     }
 }
 
 impl Engine {
+    /// No plan before is held from now on.
+    pub(super) fn end_bridge(&mut self) {
+        self.stored.bridging = false;
+        self.stored.moved = false;
+        self.bridge = Bridge::default();
+    }
+
+    /// The digest of the plan that this node sends by, for its announcements.
+    pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
+        match &self.stored.previous {
+            Some(old) if self.stored.bridging && self.bridge.told_at.is_none() => old.digest(),
+            _ => current.digest(),
+        }
+    }
+
     /// A peer announced itself while plans change.
-    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac) {
-        if self.bridge.heard.insert((vid, peer)) {
+    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac, plan: [u8; 8]) {
+        self.bridge.peers.insert(peer, (plan, now));
+        if self.bridge.heard.insert((vid, peer)) && !self.stored.moved {
             self.moving = true;
             let at = now + GATHER_MS;
             self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
         }
     }
 
-    /// Someone asks who is there.
-    pub(super) fn answer_canary(&mut self, now: u64, name: &str, vid: u16) {
-        let proven = self.canaries.get(&vid).is_some_and(|c| *c.proof() == Proof::Proven);
-        if let Some(due) = self.refresh.get_mut(name).filter(|_| proven) {
+    /// Someone asks who is there. An interface with a refresh due is one that may be used.
+    pub(super) fn answer_canary(&mut self, now: u64, name: &str) {
+        if let Some(due) = self.refresh.get_mut(name) {
             let spread = self.settings.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             *due = (*due).min(now + ANSWER_MS * spread / u64::from(u32::MAX));
         }
     }
 
-    /// Asks for peers that are missing, and lets the plan before go once nothing holds it.
+    /// Asks for peers that are missing, tells them when this node has moved, and lets the plan
+    /// before go once nothing holds it.
     pub(super) fn cross_bridge(
         &mut self,
         now: u64,
         current: &Prepared,
-        usable: &BTreeSet<&str>,
+        usable: &BTreeSet<String>,
         out: &mut Vec<Effect>,
     ) {
-        if !self.stored.bridging {
+        let Some(old) = self.stored.previous.clone().filter(|_| self.stored.bridging) else {
             return;
-        }
+        };
         let gates = self.gates(current);
-        let mut waits = false;
-        let mut open = BTreeSet::new();
-        for (name, interface) in &current.interfaces {
-            let gate = gates.get(&interface.vid).copied().unwrap_or(Gate::Open);
-            let usable = usable.contains(name.as_str());
-            waits |= usable && gate == Gate::Unproven;
-            if usable && gate == Gate::Open {
-                open.insert(name.as_str());
-            }
+        let gate = |vid: u16| gates.get(&vid).copied().unwrap_or(Gate::Open);
+        let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));
+        if live.any(|(_, i)| gate(i.vid) == Gate::Unproven) {
+            self.bridge.proven_at = None;
+        } else {
+            self.bridge.proven_at.get_or_insert(now);
         }
-        let missing: BTreeSet<&str> = current
-            .wanted
-            .routes
-            .values()
-            .filter(|route| current.unheard(&self.bridge.heard, route).next().is_some())
-            .flat_map(|route| route.legs.iter().map(|leg| leg.interface.as_str()))
-            .filter(|name| open.contains(name))
+        let open = |vid: u16, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
+        let routes = current.wanted.routes.values();
+        let ways = routes.flat_map(|route| current.ways(route));
+        let missing: BTreeSet<(&str, Mac)> = ways
+            .filter(|(vid, name, mac)| {
+                open(*vid, name) && !self.bridge.heard.contains(&(*vid, *mac))
+            })
+            .map(|(_, name, mac)| (name, mac))
             .collect();
-        self.bridge.asks.retain(|name, _| missing.contains(name.as_str()));
-        for name in &missing {
-            let due = self.bridge.asks.entry((*name).into()).or_insert(now + ASK_MS);
+        let digest = current.digest();
+        let both: BTreeSet<Mac> = old.peers().intersection(&current.peers()).copied().collect();
+        let holders: BTreeSet<Mac> =
+            both.into_iter().filter(|peer| !self.bridge.moved(*peer, digest)).collect();
+
+        // Whoever is missing or holds the old plan is asked, on the ways to it by both plans.
+        let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
+        let asked: BTreeSet<&str> = missing
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(old_ways.filter(|(_, _, mac)| holders.contains(mac)).map(|(_, name, _)| name))
+            .filter(|name| usable.contains(*name))
+            .collect();
+        self.bridge.asks.retain(|name, _| asked.contains(name.as_str()));
+        let proven_at = self.bridge.proven_at.unwrap_or(now);
+        let every = if now < proven_at + PATIENCE_MS { ASK_MS } else { ASK_LATER_MS };
+        for name in asked {
+            let due = self.bridge.asks.entry(name.into()).or_insert(now + every);
             if *due <= now {
-                *due = now + ASK_MS;
+                *due = now + every;
                 self.announce(current, name, Kind::Canary, out);
             }
         }
-        let since = |kept: Option<u64>, holds: bool| holds.then(|| kept.unwrap_or(now));
-        self.bridge.proven_at = since(self.bridge.proven_at, !waits);
-        self.bridge.heard_at = since(self.bridge.heard_at, !waits && missing.is_empty());
-        if self.bridge.end().is_some_and(|at| at <= now) {
-            self.bridge = Bridge::default();
-            self.stored.bridging = false;
-            self.dirty = true;
-            self.converge_at = Some(now);
-            self.urgent = true;
-            self.moving = true;
+
+        let patience: Vec<Option<u64>> = if self.stored.moved {
+            holders.iter().map(|peer| self.bridge.patience(*peer)).collect()
+        } else {
+            missing.iter().map(|(_, peer)| self.bridge.patience(*peer)).collect()
+        };
+        let waits = patience.iter().any(|until| until.is_none_or(|until| until > now));
+        self.bridge.silent_at = patience.into_iter().flatten().filter(|until| *until > now).min();
+        let still = self.job.is_none() && self.converge_at.is_none() && !self.dirty;
+        if !self.stored.moved {
+            if self.bridge.proven_at.is_some() && !waits && still {
+                // Written down first: after a crash it is still so.
+                self.stored.moved = true;
+                self.look_again(now);
+            }
+        } else if self.bridge.told_at.is_none() {
+            if still {
+                self.bridge.told_at = Some(now);
+                self.refresh.values_mut().for_each(|due| *due = now);
+            }
+        } else if waits {
+            self.bridge.all_at = None;
+        } else if *self.bridge.all_at.get_or_insert(now) + LINGER_MS <= now {
+            self.end_bridge();
+            self.look_again(now);
         }
+    }
+
+    fn look_again(&mut self, now: u64) {
+        self.dirty = true;
+        self.converge_at = Some(now);
+        self.urgent = true;
+        self.moving = true;
     }
 }

@@ -71,8 +71,7 @@ pub fn effective(
 ) -> (Wanted, Vec<PendingLine>) {
     let mut wanted = new.prepared.wanted.clone();
     let mut pending = Vec::new();
-    let crosses = old.is_some() && heard.is_some();
-    if !crosses && new.gates.values().all(|g| *g == Gate::Open) {
+    if old.is_none() && new.gates.values().all(|g| *g == Gate::Open) {
         return (wanted, pending);
     }
     let mut routes = BTreeMap::new();

@@ -30,13 +30,18 @@ impl Engine {
                     (false, true) => self.stored.previous.as_ref(),
                     (false, false) => None,
                 };
+                let old = old.filter(|_| self.settings.canary);
                 let old_gates = old.map(|o| self.gates(o)).unwrap_or_default();
                 let nobody = Heard::new();
-                let heard = if replaces { &nobody } else { self.bridge.heard() };
+                let heard = match (replaces, self.stored.moved) {
+                    (true, _) => Some(&nobody),
+                    (false, true) => None,
+                    (false, false) => Some(self.bridge.heard()),
+                };
                 effective(
                     Gated { prepared: target, gates: &gates },
                     old.map(|o| Gated { prepared: o, gates: &old_gates }),
-                    self.settings.canary.then_some(heard),
+                    heard,
                 )
             }
         };

@@ -167,7 +167,7 @@ impl Engine {
         if self.stored.unconfirmed.take().is_some() {
             self.dirty = true;
             self.stored.current = self.stored.previous.take();
-            self.stored.bridging = false;
+            self.end_bridge();
             self.stored.intent = Some(Intent::Converge);
             tell(
                 out,

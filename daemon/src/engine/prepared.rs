@@ -63,6 +63,12 @@ impl Prepared {
         }
         vlans
     }
+
+    /// What announcements call this plan.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 8] {
+        digest(&self.generation)
+    }
 }
 
 impl Prepared {
@@ -101,7 +107,7 @@ impl Prepared {
             node: slice.node,
             id: node,
             nodes: model.nodes.len() as u32,
-            fabric: fabric_digest(&model.name),
+            fabric: digest(&model.name),
             generation: slice.generation,
             cluster,
             lock,
@@ -112,9 +118,9 @@ impl Prepared {
     }
 }
 
-/// FNV-1a (64 bits) of the fabric's name: keeps two fabrics on one cable apart, no more.
-fn fabric_digest(name: &str) -> [u8; 8] {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// FNV-1a (64 bits): tells fabrics on one cable and plans of one fabric apart, no more.
+fn digest(text: &str) -> [u8; 8] {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     hash.to_be_bytes()

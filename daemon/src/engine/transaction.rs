@@ -20,7 +20,6 @@ use tresse_control::{
 };
 use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
 
-use super::bridge::Bridge;
 use super::{
     ApplyOptions, CallId, Effect, Engine, Execution, Prepared, RETRY_MAX_MS, RETRY_MS, Reply, View,
     guard, line, tell,
@@ -311,8 +310,8 @@ impl Engine {
                 if !same {
                     self.stored.previous = self.stored.current.take();
                     self.stored.current.clone_from(&job.target);
+                    self.end_bridge();
                     self.stored.bridging = self.stored.previous.is_some() && self.settings.canary;
-                    self.bridge = Bridge::default();
                 }
                 self.stored.unconfirmed = job
                     .options

@@ -9,7 +9,7 @@ use tresse_fabric::wire::announce::{Announcement, Kind};
 
 use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;
-use super::{Effect, Engine, Prepared, tell};
+use super::{Effect, Engine, Prepared, VlanInterface, tell};
 
 impl Engine {
     /// How far each VLAN of a plan may be used.
@@ -73,16 +73,14 @@ impl Engine {
             self.listen(BTreeSet::new(), out);
             return;
         };
-        let usable: BTreeSet<&str> = current
-            .interfaces
-            .keys()
-            .map(String::as_str)
-            .filter(|name| self.usable(name))
-            .collect();
+        let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
+        let all = spoken(&current, old.as_deref());
+        let usable: BTreeSet<String> =
+            all.map(|(name, _)| name.clone()).filter(|name| self.usable(name)).collect();
         let mut due = Vec::new();
         for (vid, canary) in &mut self.canaries {
             let mut interfaces = current.interfaces.iter().filter(|(_, i)| i.vid == *vid);
-            let interface = interfaces.find(|(name, _)| usable.contains(name.as_str()));
+            let interface = interfaces.find(|(name, _)| usable.contains(*name));
             canary.usable(now, interface.is_some());
             if let (Some(action), Some((name, _))) = (canary.tick(now), interface) {
                 due.push((*vid, name.as_str(), action));
@@ -96,8 +94,8 @@ impl Engine {
             }
         }
         self.cross_bridge(now, &current, &usable, out);
-        self.refresh(now, &current, &usable, out);
-        let present = current.interfaces.keys().filter_map(|name| {
+        self.refresh(now, &current, old.as_deref(), &usable, out);
+        let present = spoken(&current, old.as_deref()).filter_map(|(name, _)| {
             let link = self.view.as_ref()?.observed.links.get(name)?;
             (link.up && link.is_ours()).then(|| (name.clone(), link.index))
         });
@@ -114,7 +112,13 @@ impl Engine {
         out: &mut Vec<Effect>,
     ) {
         let Some(current) = self.stored.current.clone() else { return };
-        let Some(interface) = current.interfaces.get(name) else { return };
+        let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
+        let mut plans = [Some(&current), old.as_ref()].into_iter().flatten();
+        let Some((plan, interface)) =
+            plans.find_map(|plan| Some((plan, plan.interfaces.get(name)?)))
+        else {
+            return;
+        };
         self.count("announcements_received_total");
         if announcement.fabric != current.fabric || announcement.node.0 >= current.nodes {
             self.count("announcements_foreign_total");
@@ -125,7 +129,7 @@ impl Engine {
             self.count("announcements_wrong_vlan_total");
             return;
         }
-        let own_mac = mac_of(&current, name) == Some(source);
+        let own_mac = mac_of(plan, name) == Some(source);
         let heard = Heard {
             interface: name,
             node: announcement.node.0,
@@ -134,10 +138,10 @@ impl Engine {
         };
         let vid = interface.vid;
         if self.stored.bridging && !own_mac {
-            self.heard_peer(now, vid, source);
+            self.heard_peer(now, vid, source, announcement.plan);
         }
-        if announcement.kind == Kind::Canary && interface.announces {
-            self.answer_canary(now, name, vid);
+        if announcement.kind == Kind::Canary && interface.announces && !own_mac {
+            self.answer_canary(now, name);
         }
         let action = self.canaries.get_mut(&vid).and_then(|canary| canary.hear(now, heard));
         if let Some(Action::Fuse(why)) = action {
@@ -179,17 +183,19 @@ impl Engine {
         &mut self,
         now: u64,
         current: &Prepared,
-        usable: &BTreeSet<&str>,
+        old: Option<&Prepared>,
+        usable: &BTreeSet<String>,
         out: &mut Vec<Effect>,
     ) {
-        let gates = self.gates(current);
-        let speaks = |name: &str| {
-            current.interfaces.get(name).is_some_and(|i| {
-                i.announces && usable.contains(name) && gates.get(&i.vid) == Some(&Gate::Open)
+        let mut gates = old.map(|old| self.gates(old)).unwrap_or_default();
+        gates.append(&mut self.gates(current));
+        let speaks: BTreeMap<&String, &VlanInterface> = spoken(current, old)
+            .filter(|(name, i)| {
+                i.announces && usable.contains(*name) && gates.get(&i.vid) == Some(&Gate::Open)
             })
-        };
-        self.refresh.retain(|name, _| speaks(name));
-        for (name, interface) in current.interfaces.iter().filter(|(name, _)| speaks(name)) {
+            .collect();
+        self.refresh.retain(|name, _| speaks.contains_key(name));
+        for (name, interface) in speaks {
             if self.refresh.get(name).is_some_and(|at| *at > now) {
                 continue;
             }
@@ -210,7 +216,10 @@ impl Engine {
         kind: Kind,
         out: &mut Vec<Effect>,
     ) {
-        let (Some(interface), Some(source)) = (current.interfaces.get(name), mac_of(current, name))
+        let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
+        let mut plans = [Some(current), old.as_deref()].into_iter().flatten();
+        let Some((vid, source)) = plans
+            .find_map(|plan| Some((plan.interfaces.get(name)?.vid, mac_of(plan, name)?)))
         else {
             return;
         };
@@ -221,10 +230,11 @@ impl Engine {
             source,
             announcement: Announcement {
                 kind,
-                vid: interface.vid,
+                vid,
                 node: current.id,
                 fabric: current.fabric,
                 sequence: self.settings.sequence,
+                plan: self.sends_by(current),
             },
         });
     }
@@ -240,7 +250,17 @@ impl Engine {
     }
 }
 
-fn mac_of(current: &Prepared, name: &str) -> Option<Mac> {
-    let parent = &current.interfaces.get(name)?.parent;
-    current.wanted.nics.get(parent).map(|(mac, _)| *mac)
+/// The VLAN interfaces of the plan in force, and of the one before that no longer are.
+fn spoken<'a>(
+    current: &'a Prepared,
+    old: Option<&'a Prepared>,
+) -> impl Iterator<Item = (&'a String, &'a VlanInterface)> {
+    let old = old.into_iter().flat_map(|old| &old.interfaces);
+    let gone = old.filter(|(name, _)| !current.interfaces.contains_key(*name));
+    current.interfaces.iter().chain(gone)
+}
+
+fn mac_of(plan: &Prepared, name: &str) -> Option<Mac> {
+    let parent = &plan.interfaces.get(name)?.parent;
+    plan.wanted.nics.get(parent).map(|(mac, _)| *mac)
 }

@@ -28,8 +28,11 @@ pub struct Stored {
     pub force: bool,
     /// Interfaces it may use although they have a master (K20).
     pub force_interfaces: BTreeSet<String>,
-    /// Routes of `previous` are kept until the VLANs of `current` are proven.
+    /// `previous` is still received on, and sent by where `current` cannot be used yet.
     pub bridging: bool,
+    /// While bridging: everything is sent by `current`, and peers may have been told so.
+    #[serde(default)]
+    pub moved: bool,
     /// What withdraw restores.
     pub saved: Saved,
     /// VLANs proven: VID to digest of its tree (K5).
@@ -71,6 +74,7 @@ impl Default for Stored {
             force: false,
             force_interfaces: BTreeSet::new(),
             bridging: false,
+            moved: false,
             saved: Saved::default(),
             proven: BTreeMap::new(),
             fused: BTreeMap::new(),

@@ -37,6 +37,7 @@ async fn cross(from: &str, to: &str) {
             node: NodeId(5),
             fabric: [1; 8],
             sequence,
+            plan: [2; 8],
         };
         sender.send(SOURCE, &announcement).unwrap();
         assert_eq!(receive(&receiver).await, Some(Ok((SOURCE, announcement))));

@@ -33,7 +33,7 @@ fn first_pings_and_ageing() {
 }
 
 fn receive_only() {
-    let lab = Lab::up(&file("kind = \"mesh\", dims = [3, 2]", "pdor", 1, ""), &[]);
+    let lab = Lab::up(&file("kind = \"mesh\", dims = [3, 2]", "dor", 1, ""), &[]);
     let plan = &lab.now.plan;
     let mut receive_only = 0;
     for node in lab.now.nodes() {

@@ -20,7 +20,8 @@
 //! | 22 | 4 | index of the sending node in the cluster |
 //! | 26 | 8 | first 8 bytes of the digest of the fabric |
 //! | 34 | 8 | sequence number, never reused by a sender |
-//! | 42 | 18 | zero, up to the least Ethernet frame (60 without FCS) |
+//! | 42 | 8 | digest of the plan that the sender sends by |
+//! | 50 | 10 | zero, up to the least Ethernet frame (60 without FCS) |
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ pub const FRAME_LEN: usize = 60;
 
 const MAGIC: [u8; 4] = *b"TRSE";
 const VERSION: u8 = 1;
-const CONTENT_END: usize = 42;
+const CONTENT_END: usize = 50;
 const MAX_VID: u16 = 4094;
 
 /// What an announcement is for.
@@ -62,6 +63,8 @@ pub struct Announcement {
     pub fabric: [u8; 8],
     /// Never reused by a sender: a second copy means a loop.
     pub sequence: u64,
+    /// Digest of the plan that the sender sends by; while it changes plans, of the one before.
+    pub plan: [u8; 8],
 }
 
 /// Why a frame is not an announcement of ours.
@@ -144,6 +147,7 @@ impl Announcement {
         frame[22..26].copy_from_slice(&self.node.0.to_be_bytes());
         frame[26..34].copy_from_slice(&self.fabric);
         frame[34..42].copy_from_slice(&self.sequence.to_be_bytes());
+        frame[42..50].copy_from_slice(&self.plan);
         frame
     }
 
@@ -196,6 +200,7 @@ impl Announcement {
             node: NodeId(u32::from_be_bytes(array(content, 22))),
             fabric: array(content, 26),
             sequence: u64::from_be_bytes(array(content, 34)),
+            plan: array(content, 42),
         };
         Ok((source, announcement))
     }
@@ -221,6 +226,7 @@ mod tests {
             node: NodeId(0x0102_0304),
             fabric: [9; 8],
             sequence: 0x1122_3344_5566_7788,
+            plan: [8; 8],
         }
     }
 
@@ -232,6 +238,7 @@ mod tests {
             0x03, 0x54, 0x52, 0x53, 0x45, 0x01, 2, 0, 0, 0, 0, 7, 0x88, 0xb5,
             b'T', b'R', b'S', b'E', 1, 1, 0, 100, 1, 2, 3, 4,
             9, 9, 9, 9, 9, 9, 9, 9, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+            8, 8, 8, 8, 8, 8, 8, 8,
         ];
         assert_eq!(frame[..CONTENT_END], fields);
         assert_eq!(frame[CONTENT_END..], [0; FRAME_LEN - CONTENT_END]);
@@ -247,7 +254,7 @@ mod tests {
             frame[at] = byte;
             Announcement::parse(&frame).unwrap_err()
         };
-        assert_eq!(Announcement::parse(&frame[..41]), Err(WireError::Short { found: 41 }));
+        assert_eq!(Announcement::parse(&frame[..49]), Err(WireError::Short { found: 49 }));
         assert_eq!(Announcement::parse(&[0; 61]), Err(WireError::Long { found: 61 }));
         assert!(matches!(with(0, 1), WireError::Destination { .. }));
         assert!(matches!(with(6, 3), WireError::Source { .. }));
@@ -270,11 +277,13 @@ mod tests {
         fn announcements_round_trip(
             canary in any::<bool>(), vid in 0..=MAX_VID, node in any::<u32>(),
             fabric in any::<[u8; 8]>(), sequence in any::<u64>(), source in any::<[u8; 6]>(),
+            plan in any::<[u8; 8]>(),
         ) {
             let mut source = Mac(source);
             source.0[0] &= 0xfe;
             let kind = if canary { Kind::Canary } else { Kind::Refresh };
-            let announcement = Announcement { kind, vid, node: NodeId(node), fabric, sequence };
+            let node = NodeId(node);
+            let announcement = Announcement { kind, vid, node, fabric, sequence, plan };
             let frame = announcement.emit(source);
             prop_assert_eq!(Announcement::parse(&frame), Ok((source, announcement)));
         }

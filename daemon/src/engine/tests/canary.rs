@@ -19,6 +19,7 @@ fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
             node: NodeId(node),
             fabric: plan.fabric,
             sequence,
+            plan: plan.digest(),
         },
     }
 }
@@ -77,15 +78,17 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
     assert_eq!(again, Some(Err(NodeError::NotFused { vid })));
 }
 
-/// Lets every peer of a plan announce itself on the interface that its route leaves by.
-fn hear_all(host: &mut Host, plan: &Prepared) {
+/// Lets every peer of a plan announce itself on the interface that its route leaves by, and say by
+/// which plan it sends.
+fn hear_all(host: &mut Host, plan: &Prepared, sends_by: &Prepared) {
     let legs = plan.wanted.routes.values().flat_map(|r| &r.legs);
-    for (leg, sequence) in legs.zip(1000..) {
+    for (leg, sequence) in legs.zip(host.now..) {
         let mac = plan.wanted.neighbours[&(leg.interface.clone(), leg.via)].mac;
         let mut heard = frame(plan, &leg.interface, 0, sequence);
         if let Input::Frame { source, announcement, .. } = &mut heard {
             *source = mac;
             announcement.kind = Kind::Refresh;
+            announcement.plan = sends_by.digest();
         }
         host.input(heard);
     }
@@ -118,14 +121,19 @@ fn k5_a_new_plan_takes_over_route_by_route_and_loses_none() {
     }
     assert!(host.engine.status(host.now).unproven.is_empty());
     assert!(vlan_interfaces(&host) > new.interfaces.len(), "no peer was heard yet");
-    hear_all(&mut host, &new);
+    assert!(host.announced.iter().all(|(_, a)| a.plan == old.digest()), "it has not moved");
     for _ in 0..100 {
-        host.run_until(host.now + 100);
+        hear_all(&mut host, &new, &old);
+        host.run_until(host.now + 1000);
         assert_eq!(host.primaries(), 8);
-        assert!(vlan_interfaces(&host) > new.interfaces.len(), "peers may still send on old VLANs");
+        assert!(vlan_interfaces(&host) > new.interfaces.len(), "peers still send on old VLANs");
     }
     assert_eq!(host.engine.status(host.now).pending, []);
-    host.run_until(host.now + 10_000);
+    assert_eq!(host.announced.last().unwrap().1.plan, new.digest(), "it tells that it has moved");
+    hear_all(&mut host, &new, &new);
+    host.run_until(host.now + 500);
+    assert!(vlan_interfaces(&host) > new.interfaces.len(), "frames may be under way");
+    host.run_until(host.now + 2000);
     assert_eq!(host.primaries(), 8);
     assert_eq!(vlan_interfaces(&host), new.interfaces.len(), "what only the old plan needed goes");
 }
