@@ -19,11 +19,15 @@ use super::{Effect, Engine, Prepared};
 /// Who announced itself on which VLAN.
 pub type Heard = BTreeSet<(u16, Mac)>;
 
-/// How often a missing peer is asked for, first and later.
+/// How often a missing peer is asked for on a VLAN, by whichever node is first.
 const ASK_MS: u64 = 1000;
-const ASK_LATER_MS: u64 = 10_000;
-/// How long a peer that is not heard holds the plan before, once all VLANs are proven.
-const PATIENCE_MS: u64 = 40_000;
+/// A question makes every node on the VLAN announce itself to every other: at most one such frame
+/// per node and millisecond.
+const ANSWERS_PER_MS: u64 = 1;
+/// How much less often a peer is asked that is known not to have moved yet.
+const SELDOM: u64 = 10;
+/// Questions without an answer until a silent peer no longer holds the plan before.
+const PATIENCE: u64 = 40;
 /// How long frames of the plan before may be under way after the last peer has moved.
 const LINGER_MS: u64 = 1000;
 /// Peers heard in one moment move in one transaction.
@@ -47,6 +51,8 @@ pub struct Bridge {
     all_at: Option<u64>,
     /// When the next of the silent peers is given up.
     silent_at: Option<u64>,
+    /// Milliseconds between questions on a VLAN of this fabric.
+    every: u64,
 }
 
 impl Bridge {
@@ -69,7 +75,7 @@ impl Bridge {
     /// Until when a peer holds the change; `None` while that has not begun.
     fn patience(&self, peer: Mac) -> Option<u64> {
         let last = self.peers.get(&peer).map_or(0, |(_, at)| *at);
-        Some(self.proven_at?.max(last) + PATIENCE_MS)
+        Some(self.proven_at?.max(last) + PATIENCE * self.every)
     }
 }
 
@@ -118,21 +124,27 @@ impl Engine {
         }
     }
 
-    /// A peer announced itself while plans change.
-    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac, plan: [u8; 8]) {
-        self.bridge.peers.insert(peer, (plan, now));
-        if self.bridge.heard.insert((vid, peer)) && !self.stored.moved {
+    /// A peer announced itself while plans change. Did it say something new?
+    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac, plan: [u8; 8]) -> bool {
+        let before = self.bridge.peers.insert(peer, (plan, now));
+        let first = self.bridge.heard.insert((vid, peer));
+        if first && !self.stored.moved {
             self.moving = true;
             let at = now + GATHER_MS;
             self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
         }
+        first || before.is_none_or(|(by, _)| by != plan)
     }
 
-    /// Someone asks who is there. An interface with a refresh due is one that may be used.
-    pub(super) fn answer_canary(&mut self, now: u64, name: &str) {
-        if let Some(due) = self.refresh.get_mut(name) {
-            let spread = self.settings.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            *due = (*due).min(now + ANSWER_MS * spread / u64::from(u32::MAX));
+    /// Someone asks who is there: answered unless that was just said, and the answers to it are
+    /// answers to our own question. An interface with a refresh due is one that may be used.
+    pub(super) fn answer_canary(&mut self, now: u64, name: &str, answers: bool) {
+        if let Some(due) = self.bridge.asks.get_mut(name) {
+            *due = (*due).max(now + self.bridge.every);
+        }
+        let wait = self.spread(ANSWER_MS);
+        if let Some(refresh) = self.refresh.get_mut(name).filter(|_| answers) {
+            refresh.due = refresh.due.min((now + wait).max(refresh.last + ASK_MS));
         }
     }
 
@@ -170,21 +182,22 @@ impl Engine {
         let holders: BTreeSet<Mac> =
             both.into_iter().filter(|peer| !self.bridge.moved(*peer, digest)).collect();
 
-        // Whoever is missing or holds the old plan is asked, on the ways to it by both plans.
+        // Whoever is missing is asked, and once all else is done whoever holds the old plan.
+        let answers = u64::from(current.nodes) * gates.len() as u64;
+        self.bridge.every = ASK_MS.max(answers / ANSWERS_PER_MS);
         let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
-        let asked: BTreeSet<&str> = missing
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(old_ways.filter(|(_, _, mac)| holders.contains(mac)).map(|(_, name, _)| name))
-            .filter(|name| usable.contains(*name))
-            .collect();
-        self.bridge.asks.retain(|name, _| asked.contains(name.as_str()));
-        let proven_at = self.bridge.proven_at.unwrap_or(now);
-        let every = if now < proven_at + PATIENCE_MS { ASK_MS } else { ASK_LATER_MS };
-        for name in asked {
-            let due = self.bridge.asks.entry(name.into()).or_insert(now + every);
+        let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));
+        let asked: BTreeMap<&str, u64> = if self.bridge.told_at.is_some() {
+            holding.map(|(_, name, _)| (name, SELDOM * self.bridge.every)).collect()
+        } else {
+            missing.iter().map(|(name, _)| (*name, self.bridge.every)).collect()
+        };
+        self.bridge.asks.retain(|name, _| asked.contains_key(name.as_str()));
+        for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {
+            let next = now + every + self.spread(every / 2);
+            let due = self.bridge.asks.entry(name.into()).or_insert(next);
             if *due <= now {
-                *due = now + every;
+                *due = next;
                 self.announce(current, name, Kind::Canary, out);
             }
         }
@@ -206,7 +219,7 @@ impl Engine {
         } else if self.bridge.told_at.is_none() {
             if still {
                 self.bridge.told_at = Some(now);
-                self.refresh.values_mut().for_each(|due| *due = now);
+                self.refresh.values_mut().for_each(|refresh| refresh.due = now);
             }
         } else if waits {
             self.bridge.all_at = None;

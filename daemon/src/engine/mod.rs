@@ -34,6 +34,7 @@ use self::bridge::Bridge;
 use self::bucket::Bucket;
 use self::canary::Canary;
 use self::transaction::Job;
+use self::vlans::Refresh;
 use crate::state::{Intent, Stored};
 
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
@@ -75,7 +76,7 @@ pub struct Engine {
     waiting: VecDeque<Input>,
     view: Option<View>,
     canaries: BTreeMap<u16, Canary>,
-    refresh: BTreeMap<String, u64>,
+    refresh: BTreeMap<String, Refresh>,
     bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
     pending: Vec<PendingLine>,
@@ -137,7 +138,10 @@ impl Engine {
             Input::Executed(execution) => self.executed(execution, out),
             Input::Changed { overrun } => self.changed(now, overrun, out),
             Input::Frame { interface, source, announcement } => {
-                self.frame(now, &interface, source, &announcement, out);
+                let news = self.frame(now, &interface, source, &announcement, out);
+                if !news && self.deadline().is_none_or(|at| at > now) {
+                    return effects;
+                }
             }
             Input::Tick => {}
             call => self.call(call, out),
@@ -154,7 +158,7 @@ impl Engine {
         let jobs = [self.confirm_at, self.converge_at].into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
         let bridge = self.bridge.deadline().filter(|_| self.stored.bridging);
-        jobs.chain(canaries).chain(bridge).chain(self.refresh.values().copied()).min()
+        jobs.chain(canaries).chain(bridge).chain(self.refresh.values().map(|r| r.due)).min()
     }
 
     /// The plan in force.

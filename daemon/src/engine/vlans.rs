@@ -11,6 +11,15 @@ use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;
 use super::{Effect, Engine, Prepared, VlanInterface, tell};
 
+/// The announcements of one interface.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refresh {
+    /// When the last was sent.
+    pub(super) last: u64,
+    /// When the next is due.
+    pub(super) due: u64,
+}
+
 impl Engine {
     /// How far each VLAN of a plan may be used.
     pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<u16, Gate> {
@@ -102,7 +111,7 @@ impl Engine {
         self.listen(present.collect(), out);
     }
 
-    /// An announcement arrived.
+    /// An announcement arrived. Is there more to do than to wait for the next deadline?
     pub(super) fn frame(
         &mut self,
         now: u64,
@@ -110,24 +119,24 @@ impl Engine {
         source: Mac,
         announcement: &Announcement,
         out: &mut Vec<Effect>,
-    ) {
-        let Some(current) = self.stored.current.clone() else { return };
+    ) -> bool {
+        let Some(current) = self.stored.current.clone() else { return false };
         let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
         let mut plans = [Some(&current), old.as_ref()].into_iter().flatten();
         let Some((plan, interface)) =
             plans.find_map(|plan| Some((plan, plan.interfaces.get(name)?)))
         else {
-            return;
+            return false;
         };
         self.count("announcements_received_total");
         if announcement.fabric != current.fabric || announcement.node.0 >= current.nodes {
             self.count("announcements_foreign_total");
-            return;
+            return false;
         }
         if announcement.vid != interface.vid {
             // A switch moves frames between VLANs: counted, the VLANs' own proofs judge it.
             self.count("announcements_wrong_vlan_total");
-            return;
+            return false;
         }
         let own_mac = mac_of(plan, name) == Some(source);
         let heard = Heard {
@@ -137,16 +146,18 @@ impl Engine {
             own_mac,
         };
         let vid = interface.vid;
-        if self.stored.bridging && !own_mac {
-            self.heard_peer(now, vid, source, announcement.plan);
-        }
-        if announcement.kind == Kind::Canary && interface.announces && !own_mac {
-            self.answer_canary(now, name);
+        let news = self.stored.bridging
+            && !own_mac
+            && self.heard_peer(now, vid, source, announcement.plan);
+        if announcement.kind == Kind::Canary && !own_mac {
+            self.answer_canary(now, name, interface.announces);
         }
         let action = self.canaries.get_mut(&vid).and_then(|canary| canary.hear(now, heard));
         if let Some(Action::Fuse(why)) = action {
             self.fuse(now, &current, vid, why, out);
+            return true;
         }
+        news
     }
 
     /// Is the interface ours, up and with carrier, as far as was seen?
@@ -196,17 +207,21 @@ impl Engine {
             .collect();
         self.refresh.retain(|name, _| speaks.contains_key(name));
         for (name, interface) in speaks {
-            if self.refresh.get(name).is_some_and(|at| *at > now) {
+            if self.refresh.get(name).is_some_and(|refresh| refresh.due > now) {
                 continue;
             }
             self.announce(current, name, Kind::Refresh, out);
             let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
             let period = self.settings.announce_ms.unwrap_or(third).max(100);
-            // Jitter: 80 to 100 % of the period, from the number just used.
-            let spread = self.settings.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            let jitter = period / 5 * spread / u64::from(u32::MAX);
-            self.refresh.insert(name.clone(), now + period - jitter);
+            let due = now + period - self.spread(period / 5);
+            self.refresh.insert(name.clone(), Refresh { last: now, due });
         }
+    }
+
+    /// A number below `limit` that differs between nodes and from one announcement to the next.
+    pub(super) fn spread(&self, limit: u64) -> u64 {
+        let hash = self.settings.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        limit * hash / u64::from(u32::MAX)
     }
 
     pub(super) fn announce(
@@ -218,8 +233,8 @@ impl Engine {
     ) {
         let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
         let mut plans = [Some(current), old.as_deref()].into_iter().flatten();
-        let Some((vid, source)) = plans
-            .find_map(|plan| Some((plan.interfaces.get(name)?.vid, mac_of(plan, name)?)))
+        let Some((vid, source)) =
+            plans.find_map(|plan| Some((plan.interfaces.get(name)?.vid, mac_of(plan, name)?)))
         else {
             return;
         };

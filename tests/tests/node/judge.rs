@@ -193,6 +193,12 @@ pub fn answers(netns: &str, address: &str) {
     });
 }
 
+/// The interface that the kernel would send by.
+pub fn way(netns: &str, address: &str) -> String {
+    let route = json(netns, &format!("ip -j route get {address}")).remove(0);
+    route["dev"].as_str().unwrap().to_owned()
+}
+
 /// Echo requests in the background.
 pub struct Ping(Child);
 
