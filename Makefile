@@ -25,6 +25,7 @@ test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) i
 	systemd/check.sh
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/fuzz.sh
 	@$(call script,tests/vm.sh)
+	SOAK_SECONDS=$${SOAK_SECONDS:-120} tests/soak.sh
 
 check: ## format, lints, docs, licences; advisories where their database can be fetched
 	@tests/deps.sh check
@@ -37,7 +38,7 @@ bench: ## the benchmarks of docs/benchmarks.md, each beside its peer
 	@tests/deps.sh bench
 	@$(call script,tests/bench.sh)
 
-soak: ## a lab under load and random failures, for a long time
+soak: ## a lab under load and random failures, for SOAK_SECONDS, default four hours
 	@tests/deps.sh test
 	@$(call script,tests/soak.sh)
 

@@ -1,5 +1,8 @@
-//! What the integration tests and the demonstration share: running the built programs, and the
-//! counters that a plan predicts.
+//! What the integration tests, the demonstration and the soak share: running the built programs,
+//! the counters that a plan predicts, what operators do to switches; and the soak itself.
 
 pub mod program;
+pub mod random;
+pub mod soak;
+pub mod switches;
 pub mod traffic;

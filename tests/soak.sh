@@ -1,0 +1,14 @@
+#!/bin/sh
+# A lab under load and random failures (tests/src/soak) for SOAK_SECONDS, default four hours; here
+# where the kernel can, else in the virtual machine. SOAK_SEED and SOAK_ROUND, printed by every run,
+# repeat one or go on where it stopped.
+set -eu
+cd "$(dirname "$0")/.."
+cargo build --locked --package tresse --package tressed --bin tresse --bin tressed
+cargo build --locked --package tresse-tests --bin in-vm --bin soak
+built=${CARGO_TARGET_DIR:-target}/debug
+set -- "${SOAK_SECONDS:-14400}" "${SOAK_SEED:-$(date +%s)}" "${SOAK_ROUND:-0}"
+if [ "$(id -u)" = 0 ] && "$built/soak" --can; then
+    exec "$built/soak" "$@"
+fi
+exec "$built/in-vm" "$built/soak" "$@"

@@ -1,0 +1,58 @@
+//! What must not grow: memory and descriptors of the daemons, namespaces, processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use tresse_lab::netns;
+
+/// Memory and descriptors of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Resident set.
+    pub kib: u64,
+    /// Open descriptors.
+    pub descriptors: usize,
+}
+
+impl Usage {
+    /// Of a running process.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn of(pid: i32) -> Result<Self, String> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"));
+        let status = status.map_err(|e| format!("process {pid}: {e}"))?;
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+        let descriptors = descriptors.map_err(|e| format!("process {pid}: {e}"))?.count();
+        Ok(Self { kib: kib.ok_or("a process without memory")?, descriptors })
+    }
+}
+
+/// The first usage seen of every daemon under every strategy: each has its own number of sockets
+/// and routes.
+#[derive(Debug, Default)]
+pub struct Growth(BTreeMap<(i32, String), Usage>);
+
+impl Growth {
+    /// Half as much memory again and 8 MiB, and two descriptors, are no growth: allocators keep
+    /// what they had, a control call may be under way.
+    ///
+    /// # Errors
+    /// What has grown, and from what.
+    pub fn judge(&mut self, pid: i32, strategy: &str, now: Usage) -> Result<(), String> {
+        let first = *self.0.entry((pid, strategy.into())).or_insert(now);
+        if now.kib > first.kib * 3 / 2 + 8192 || now.descriptors > first.descriptors + 2 {
+            return Err(format!("grew under {strategy}: first {first:?}, now {now:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// The named network namespaces of this machine.
+#[must_use]
+pub fn namespaces() -> BTreeSet<String> {
+    let entries = netns::path("").read_dir().into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}

@@ -1,0 +1,231 @@
+//! `make soak`: a lab under load and random failures, round after round, each of them judged.
+//!
+//! A round is a function of the seed and its number: something breaks and heals, daemons are killed
+//! with SIGKILL and started, the plan is changed, or the plan is changed while daemons die. Then
+//! every ordered pair answers, every node is in sync, no datagram was lost (broken hardware aside,
+//! from its failure to the first complete answer after healing), none arrived twice ever, and
+//! neither daemons nor namespaces have grown.
+
+mod health;
+mod lab;
+mod load;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use self::health::{Growth, Usage, namespaces};
+use self::lab::Lab;
+use self::load::{Load, Miss};
+use crate::random::Random;
+
+const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
+
+/// What to do for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// No round begins later than this.
+    pub time: Duration,
+    /// The seed of all rounds.
+    pub seed: u64,
+    /// The first round.
+    pub round: u64,
+}
+
+/// What is done in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Break,
+    Kill,
+    Change,
+    ChangeAndKill,
+}
+
+/// Runs the soak, telling each round on standard output.
+///
+/// # Errors
+/// The first round that was judged bad, in words.
+pub fn soak(options: Options) -> Result<(), String> {
+    let Options { time, seed, .. } = options;
+    let before = namespaces();
+    let lab = Lab::up(STRATEGIES[Random::new(seed).below(STRATEGIES.len())])?;
+    let load = Load::start(&lab.stations())?;
+    let ours = namespaces();
+    let mut soak = Soak { lab, load, ours, growth: Growth::default() };
+    soak.judge(Instant::now(), &[])?;
+    let end = Instant::now() + time;
+    let mut number = options.round;
+    while Instant::now() < end {
+        let began = Instant::now();
+        if let Err(words) = soak.round(seed, number) {
+            soak.lab.show_logs();
+            eprintln!("-- what was done, by seconds of the round");
+            for (at, deed) in soak.lab.deeds() {
+                eprintln!("{:>6.1} {deed}", since(began, at));
+            }
+            return Err(format!(
+                "round {number}: {words}\nrepeat it with SOAK_SEED={seed} SOAK_ROUND={number}"
+            ));
+        }
+        number += 1;
+    }
+    drop(soak);
+    let left: Vec<_> = namespaces().difference(&before).cloned().collect();
+    if !left.is_empty() {
+        return Err(format!("namespaces left behind: {left:?}"));
+    }
+    println!("{} rounds, every one judged good", number - options.round);
+    Ok(())
+}
+
+struct Soak {
+    // Before the lab, whose namespaces its sockets are in.
+    load: Load,
+    lab: Lab,
+    ours: BTreeSet<String>,
+    growth: Growth,
+}
+
+impl Soak {
+    fn round(&mut self, seed: u64, number: u64) -> Result<(), String> {
+        let began = Instant::now();
+        self.lab.deeds();
+        let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ number);
+        let acts = [Act::Break, Act::Kill, Act::Change, Act::ChangeAndKill];
+        let act = acts[random.below(acts.len())];
+        let mut windows = Vec::new();
+        let what = match act {
+            Act::Break => self.break_and_heal(&mut random, &mut windows)?,
+            Act::Kill => self.kill_and_start(&mut random)?,
+            Act::Change => self.change(&mut random, false)?,
+            Act::ChangeAndKill => self.change(&mut random, true)?,
+        };
+        let verdict = self.judge(began, &windows).map_err(|e| format!("{what}: {e}"))?;
+        let seconds = began.elapsed().as_secs_f64();
+        println!("round {number:<4} {seconds:>5.1} s  {what}: {verdict}");
+        Ok(())
+    }
+
+    /// One or two things, with or without carrier loss.
+    fn break_and_heal(
+        &self,
+        random: &mut Random,
+        windows: &mut Vec<(Instant, Instant)>,
+    ) -> Result<String, String> {
+        let mut objects = self.lab.breakable();
+        random.shuffle(&mut objects);
+        objects.truncate(1 + random.below(2));
+        let silent = random.below(2) == 0;
+        let began = Instant::now();
+        for object in &objects {
+            let mut args = vec!["fail", object];
+            args.extend(silent.then_some("--silent"));
+            self.lab.verb(&args)?;
+        }
+        std::thread::sleep(Duration::from_millis(500 + random.below(4000) as u64));
+        random.shuffle(&mut objects);
+        for object in &objects {
+            self.lab.verb(&["heal", object])?;
+        }
+        let what = format!("{}{}", objects.join(" and "), if silent { " silently" } else { "" });
+        let healed = |e: String| format!("{what} failed and healed: {e}");
+        self.lab.answers().map_err(healed)?;
+        self.lab.settled().map_err(healed)?;
+        windows.push((began, Instant::now()));
+        Ok(format!("{what} failed and healed"))
+    }
+
+    /// All nodes but the first may die, so that one daemon lives through the whole soak.
+    fn kill_and_start(&mut self, random: &mut Random) -> Result<String, String> {
+        let mut nodes = self.lab.nodes();
+        nodes.remove(0);
+        random.shuffle(&mut nodes);
+        nodes.truncate(1 + random.below(3));
+        for node in &nodes {
+            self.lab.kill(node)?;
+        }
+        std::thread::sleep(Duration::from_millis(random.below(2000) as u64));
+        for node in &nodes {
+            self.lab.start(node)?;
+        }
+        Ok(format!("kill -9 of {}", nodes.join(" and ")))
+    }
+
+    fn change(&mut self, random: &mut Random, kill: bool) -> Result<String, String> {
+        let others: Vec<_> = STRATEGIES.into_iter().filter(|s| *s != self.lab.strategy()).collect();
+        let old = self.lab.strategy().to_owned();
+        let new = others[random.below(others.len())];
+        let mut killed = Vec::new();
+        let between = |lab: &mut Lab, random: &mut Random| {
+            if kill && killed.len() < 2 && random.below(2) == 0 {
+                let nodes = lab.nodes();
+                let node = &nodes[1 + random.below(nodes.len() - 1)];
+                lab.kill(node)?;
+                lab.start(node)?;
+                killed.push(node.clone());
+            }
+            Ok(())
+        };
+        let result = self.lab.change(new, random, between);
+        let mut what = format!("{old} to {new}");
+        if !killed.is_empty() {
+            what += &format!(" with kill -9 of {}", killed.join(" and "));
+        }
+        result.map_err(|e| format!("{what}: {e}"))?;
+        Ok(what)
+    }
+
+    /// `windows`: when datagrams may have been lost.
+    fn judge(&mut self, began: Instant, windows: &[(Instant, Instant)]) -> Result<String, String> {
+        self.lab.settled()?;
+        let pairs = self.lab.answers()?;
+        let nodes = self.lab.nodes();
+        nodes.iter().try_for_each(|node| self.lab.status(node))?;
+        let (sent, misses) = self.load.account();
+        let excused = |miss: &&Miss| {
+            !miss.twice && windows.iter().any(|(from, to)| (*from..=*to).contains(&miss.sent))
+        };
+        let (lost, bad): (Vec<_>, Vec<_>) = misses.iter().partition(excused);
+        if !bad.is_empty() {
+            return Err(words(began, &bad));
+        }
+        let now = namespaces();
+        if now != self.ours {
+            let changed: Vec<_> = now.symmetric_difference(&self.ours).collect();
+            return Err(format!("namespaces came or went: {changed:?}"));
+        }
+        let (mut most, mut descriptors) = (0, 0);
+        for node in &nodes {
+            let pid = self.lab.daemon(node)?;
+            let usage = Usage::of(pid)?;
+            let strategy = self.lab.strategy();
+            self.growth.judge(pid, strategy, usage).map_err(|e| format!("{node}: {e}"))?;
+            (most, descriptors) = (most.max(usage.kib), descriptors.max(usage.descriptors));
+        }
+        Ok(format!(
+            "{pairs} pairs answer, {sent} sent, {} lost while broken; daemons at most {most} KiB, \
+             {descriptors} descriptors",
+            lost.len()
+        ))
+    }
+}
+
+/// By pair and kind: how many, and from when to when in seconds of the round.
+fn words(began: Instant, misses: &[&Miss]) -> String {
+    let mut of: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for miss in misses {
+        of.entry((&miss.pair, miss.twice)).or_default().push(since(began, miss.sent));
+    }
+    let mut text = format!("{} datagrams of {} pairs", misses.len(), of.len());
+    for (((from, to), twice), times) in of {
+        let what = if twice { "arrived twice" } else { "lost" };
+        let (first, last) = (times[0], times[times.len() - 1]);
+        text += &format!("\n  {from} -> {to}: {} {what}, {first:.1} to {last:.1} s", times.len());
+    }
+    text
+}
+
+/// Negative before `began`.
+fn since(began: Instant, at: Instant) -> f64 {
+    at.saturating_duration_since(began).as_secs_f64()
+        - began.saturating_duration_since(at).as_secs_f64()
+}
