@@ -90,6 +90,9 @@ impl Engine {
                     self.stored.proven.remove(&vid);
                     self.canaries.remove(&vid);
                     self.sync_vlans();
+                    if let Some(canary) = self.canaries.get_mut(&vid) {
+                        canary.drain(now);
+                    }
                     self.converge_at = Some(now);
                     self.moving = true;
                     super::tell(

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub const QUIET_MS: u64 = 200;
 /// How long each place in the queue of senders waits for the one before it.
 pub const TURN_MS: u64 = 3000;
+/// How long copies of old announcements drain from switches' queues after a loop was opened.
+pub const DRAIN_MS: u64 = 2000;
 /// Sequence numbers remembered per sender and interface.
 const REMEMBERED: usize = 4;
 
@@ -70,6 +72,8 @@ pub struct Heard<'a> {
 pub struct Canary {
     rank: u32,
     proof: Proof,
+    /// Until when nothing is heard or sent.
+    deaf_until: u64,
     heard: BTreeMap<(String, u32), [u64; REMEMBERED]>,
 }
 
@@ -77,7 +81,12 @@ impl Canary {
     /// A machine in a known state.
     #[must_use]
     pub const fn new(rank: u32, proof: Proof) -> Self {
-        Self { rank, proof, heard: BTreeMap::new() }
+        Self { rank, proof, deaf_until: 0, heard: BTreeMap::new() }
+    }
+
+    /// Nothing counts for a while: a fuse was just re-armed.
+    pub const fn drain(&mut self, now: u64) {
+        self.deaf_until = now + DRAIN_MS;
     }
 
     /// Where it stands.
@@ -116,7 +125,7 @@ impl Canary {
 
     /// An announcement arrived.
     pub fn hear(&mut self, now: u64, heard: Heard<'_>) -> Option<Action> {
-        if matches!(self.proof, Proof::Fused { .. }) {
+        if matches!(self.proof, Proof::Fused { .. }) || now < self.deaf_until {
             return None;
         }
         let Heard { interface, node, sequence, own_mac } = heard;
@@ -144,7 +153,9 @@ impl Canary {
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
         match self.proof {
-            Proof::Waiting { since } => Some(since? + TURN_MS * u64::from(self.rank)),
+            Proof::Waiting { since } => {
+                Some(since?.max(self.deaf_until) + TURN_MS * u64::from(self.rank))
+            }
             Proof::Proving { at } => Some(at + QUIET_MS),
             Proof::Proven | Proof::Fused { .. } => None,
         }
@@ -206,6 +217,17 @@ mod tests {
         let back = Heard { own_mac: true, ..heard(3, 1) };
         assert!(matches!(canary.hear(1050, back), Some(Action::Fuse(_))));
         assert_eq!(canary.tick(1200), None);
+    }
+
+    #[test]
+    fn what_drains_after_a_fuse_was_rearmed_fuses_nothing() {
+        let mut canary = waiting(0);
+        canary.drain(1000);
+        let back = Heard { own_mac: true, ..heard(3, 1) };
+        assert_eq!(canary.hear(2999, back), None);
+        assert_eq!(canary.tick(2999), None);
+        assert_eq!(canary.tick(3000), Some(Action::Send));
+        assert!(matches!(canary.hear(3001, back), Some(Action::Fuse(_))), "the loop is still there");
     }
 
     #[test]
