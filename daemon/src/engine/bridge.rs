@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_control::PendingLine;
 use tresse_fabric::reconcile::WantedRoute;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Kind;
@@ -108,6 +109,13 @@ impl Prepared {
     }
 }
 
+/// The peers in both plans that do not say that they have moved.
+fn holders(old: &Prepared, current: &Prepared, bridge: &Bridge) -> BTreeSet<Mac> {
+    let digest = current.digest();
+    let both = old.peers().intersection(&current.peers()).copied().collect::<BTreeSet<_>>();
+    both.into_iter().filter(|peer| !bridge.moved(*peer, digest)).collect()
+}
+
 impl Engine {
     /// No plan before is held from now on.
     pub(super) fn end_bridge(&mut self) {
@@ -177,10 +185,7 @@ impl Engine {
             })
             .map(|(_, name, mac)| (name, mac))
             .collect();
-        let digest = current.digest();
-        let both: BTreeSet<Mac> = old.peers().intersection(&current.peers()).copied().collect();
-        let holders: BTreeSet<Mac> =
-            both.into_iter().filter(|peer| !self.bridge.moved(*peer, digest)).collect();
+        let holders = holders(&old, current, &self.bridge);
 
         // Whoever is missing is asked, and once all else is done whoever holds the old plan.
         let answers = u64::from(current.nodes) * gates.len() as u64;
@@ -227,6 +232,23 @@ impl Engine {
             self.end_bridge();
             self.look_again(now);
         }
+    }
+
+    /// What holds the plan before once this node has moved.
+    pub(super) fn held(&self) -> Option<PendingLine> {
+        let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
+        let old = self.stored.previous.as_ref()?;
+        let holders = holders(old, current, &self.bridge);
+        let first = holders.first()?;
+        let more = match holders.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(PendingLine {
+            kind: "plan".into(),
+            object: old.generation.clone(),
+            why: format!("kept until {first}{more} sends by the new plan"),
+        })
     }
 
     fn look_again(&mut self, now: u64) {

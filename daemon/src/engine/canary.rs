@@ -227,7 +227,10 @@ mod tests {
         assert_eq!(canary.hear(2999, back), None);
         assert_eq!(canary.tick(2999), None);
         assert_eq!(canary.tick(3000), Some(Action::Send));
-        assert!(matches!(canary.hear(3001, back), Some(Action::Fuse(_))), "the loop is still there");
+        assert!(
+            matches!(canary.hear(3001, back), Some(Action::Fuse(_))),
+            "the loop is still there"
+        );
     }
 
     #[test]

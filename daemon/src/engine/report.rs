@@ -20,7 +20,7 @@ impl Engine {
             node: current.map(|c| c.node.clone()),
             generation: current.map(|c| c.generation.clone()),
             in_sync: self.in_sync && self.fault.is_none(),
-            pending: self.pending.clone(),
+            pending: self.pending.iter().cloned().chain(self.held()).collect(),
             drift: self.drift.clone(),
             fused: self.fused(),
             backup: self.on_backup(),
