@@ -82,19 +82,29 @@ impl Plan {
     /// segment's destination there. O(nodes x paths).
     #[must_use]
     pub fn uses(&self, node: NodeId) -> BTreeMap<(usize, TreeId), bool> {
-        let mut uses = BTreeMap::new();
+        let trees = self.specs().len();
+        // By NIC and tree: None, or whether a segment ends there.
+        let mut uses = vec![None; self.cluster().node(node).nics.len() * trees];
+        let mut add = |segment: &Segment| {
+            if segment.to == node {
+                uses[segment.to_nic * trees + segment.tree.index()] = Some(true);
+            }
+            if segment.from == node {
+                uses[segment.nic * trees + segment.tree.index()].get_or_insert(false);
+            }
+        };
+        let one = self.cluster().routing.paths == 1;
         for peer in (0..self.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != node) {
-            let segments = |a, b| self.paths(a, b).into_iter().flat_map(|p| p.segments);
-            for segment in segments(peer, node).chain(segments(node, peer)) {
-                if segment.to == node {
-                    uses.insert((segment.to_nic, segment.tree), true);
-                }
-                if segment.from == node {
-                    uses.entry((segment.nic, segment.tree)).or_default();
+            for (a, b) in [(peer, node), (node, peer)] {
+                if one {
+                    add(&self.primary(a, b));
+                } else {
+                    self.paths(a, b).iter().flat_map(|p| &p.segments).for_each(&mut add);
                 }
             }
         }
-        uses
+        let used = uses.into_iter().enumerate().filter_map(|(at, use_)| Some((at, use_?)));
+        used.map(|(at, ends)| ((at / trees, TreeId::from(at % trees)), ends)).collect()
     }
 }
 

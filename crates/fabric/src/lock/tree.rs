@@ -36,6 +36,15 @@ pub fn text(cluster: &Cluster, shape: &Shape) -> String {
     }
 }
 
+/// The links of a text by the names of their switches, `s00-s01`, sorted; none where it is no text
+/// of ours.
+#[must_use]
+pub fn links(text: &str) -> Vec<String> {
+    let switch = |end: &str| end.rsplit_once(':').map_or(end, |(name, _)| name).to_owned();
+    let cables = edges(text).unwrap_or_default().into_iter();
+    cables.map(|(a, b)| format!("{}-{}", switch(&a), switch(&b))).collect()
+}
+
 /// May a VID keep its number from `old` to `new`? Only if the links of both together have no loop:
 /// then no mixture of switches that carry the one and the other has one.
 #[must_use]
@@ -139,6 +148,13 @@ mod tests {
         assert!(!compatible("a:1~b:1", "a:2~b:2"));
         assert!(!compatible("torus 4x4 at 9,9 order 0,1", "torus 4x4 at 1,0 order 0,1"));
         assert!(!compatible("nonsense", old));
+    }
+
+    #[test]
+    fn links_are_named_by_their_switches() {
+        assert_eq!(links("b:2~c:1 b:1~a:1"), ["a-b", "b-c"]);
+        assert_eq!(links("torus 3 at 1 order 0"), ["s0-s1", "s1-s2"]);
+        assert!(links("").is_empty());
     }
 
     fn grow(old: Kind, new: Kind) -> (usize, usize) {

@@ -5,6 +5,7 @@
 
 mod against;
 mod backup;
+mod digest;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -30,7 +31,7 @@ use crate::verify::Dependencies;
 use crate::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
 
 /// Raised whenever the same input plans differently than before.
-const PLANNER: u32 = 1;
+const PLANNER: u32 = 2;
 
 /// A plan. See the module.
 #[derive(Debug)]
@@ -130,14 +131,14 @@ impl Plan {
     }
 
     fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        hash.update(PLANNER.to_be_bytes());
-        hash.update(serde_json::to_vec(&self.cluster).expect("a cluster is plain data"));
+        let mut digest = digest::Digest::new();
+        digest.add(&PLANNER);
+        digest.add(&self.cluster);
         for (spec, vid) in self.specs.iter().zip(&self.vids) {
-            hash.update(format!("{} {vid}\n", spec.name));
+            digest.add(&(&spec.name, vid));
         }
-        hash.update(format!("{:?}", self.addresses));
-        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+        digest.add(&(&self.addresses.node, &self.addresses.nic));
+        digest.finish()
     }
 
     /// The cluster that was planned.
@@ -210,11 +211,16 @@ impl Plan {
         }
     }
 
+    /// A tree in one line of text, from which [`lock::tree`] tells its links without the plan.
+    #[must_use]
+    pub fn tree_text(&self, id: TreeId) -> String {
+        lock::tree::text(&self.cluster, &self.specs[id.index()].shape)
+    }
+
     /// Digest of a tree: 16 hexadecimal digits. A VID whose digest changes is to be proven anew.
     #[must_use]
     pub fn tree_digest(&self, id: TreeId) -> String {
-        let text = lock::tree::text(&self.cluster, &self.specs[id.index()].shape);
-        Sha256::digest(text).iter().take(8).map(|b| format!("{b:02x}")).collect()
+        Sha256::digest(self.tree_text(id)).iter().take(8).map(|b| format!("{b:02x}")).collect()
     }
 
     /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header
