@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::id::{LinkId, NodeId};
+use tresse_fabric::id::NodeId;
+use tresse_fabric::lock;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::reconcile::{Leg, Wanted};
 use tresse_fabric::units::Prefix;
@@ -49,8 +50,9 @@ pub struct VlanInterface {
     pub rank: u32,
     /// Shortest ageing time of the forwarding databases on the tree.
     pub fdb_age_seconds: u32,
-    /// The tree's links, `s00-s01`.
-    pub links: Vec<String>,
+    /// The VLAN's tree in one line of text: its links are told from it when someone asks.
+    #[serde(default)]
+    pub tree: String,
 }
 
 impl Prepared {
@@ -69,30 +71,27 @@ impl Prepared {
     pub fn digest(&self) -> [u8; 8] {
         digest(&self.generation)
     }
-}
 
-impl Prepared {
+    /// The links of a VLAN's tree, `s00-s01`.
+    #[must_use]
+    pub fn links(&self, vid: u16) -> Vec<String> {
+        let interface = self.interfaces.values().find(|i| i.vid == vid);
+        interface.map(|i| lock::tree::links(&i.tree)).unwrap_or_default()
+    }
+
     /// The slice of `node`, with the texts that `plan` came from.
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId, cluster: String, lock: Option<String>) -> Self {
         let slice = plan.slice(node);
         let model = plan.cluster();
         let age = model.switches.iter().map(|s| s.fdb_age_seconds).min().unwrap_or(300);
-        let links = |vid| {
-            let tree = plan.tree_of(vid).map(|id| plan.tree(id).links(plan.graph()));
-            let name = |id: &LinkId| {
-                let link = model.link(*id);
-                let [a, b] = [link.a, link.b].map(|end| &model.switch(end.switch).name);
-                format!("{a}-{b}")
-            };
-            tree.iter().flatten().map(name).collect()
-        };
+        let tree = |vid| plan.tree_of(vid).map(|id| plan.tree_text(id)).unwrap_or_default();
         let interfaces = slice
             .interfaces
             .into_iter()
             .map(|(name, interface)| {
                 let prepared = VlanInterface {
-                    links: links(interface.vid),
+                    tree: tree(interface.vid),
                     parent: interface.parent,
                     vid: interface.vid.0,
                     digest: interface.digest,

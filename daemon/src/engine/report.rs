@@ -6,8 +6,8 @@ use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
 use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
 use tresse_fabric::units::Prefix;
 
+use super::Engine;
 use super::gate::Gate;
-use super::{Engine, Prepared};
 
 impl Engine {
     /// The answer to GetStatus.
@@ -84,13 +84,10 @@ impl Engine {
     }
 
     fn fused(&self) -> Vec<FusedLine> {
-        let links = |vid: u16, current: &Prepared| {
-            current.vlans().get(&vid).map(|(_, i)| i.links.clone()).unwrap_or_default()
-        };
         let line = |(vid, why): (&u16, &String)| FusedLine {
             vid: *vid,
             why: why.clone(),
-            links: self.stored.current.as_ref().map(|c| links(*vid, c)).unwrap_or_default(),
+            links: self.stored.current.as_ref().map(|c| c.links(*vid)).unwrap_or_default(),
         };
         self.stored.fused.iter().map(line).collect()
     }

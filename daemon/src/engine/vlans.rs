@@ -86,13 +86,18 @@ impl Engine {
         let all = spoken(&current, old.as_deref());
         let usable: BTreeSet<String> =
             all.map(|(name, _)| name.clone()).filter(|name| self.usable(name)).collect();
+        let mut by_vid: BTreeMap<u16, &str> = BTreeMap::new();
+        for (name, interface) in &current.interfaces {
+            if usable.contains(name) {
+                by_vid.entry(interface.vid).or_insert(name);
+            }
+        }
         let mut due = Vec::new();
         for (vid, canary) in &mut self.canaries {
-            let mut interfaces = current.interfaces.iter().filter(|(_, i)| i.vid == *vid);
-            let interface = interfaces.find(|(name, _)| usable.contains(*name));
+            let interface = by_vid.get(vid).copied();
             canary.usable(now, interface.is_some());
-            if let (Some(action), Some((name, _))) = (canary.tick(now), interface) {
-                due.push((*vid, name.as_str(), action));
+            if let (Some(action), Some(name)) = (canary.tick(now), interface) {
+                due.push((*vid, name, action));
             }
         }
         for (vid, name, action) in due {
@@ -177,8 +182,7 @@ impl Engine {
     }
 
     fn fuse(&mut self, now: u64, current: &Prepared, vid: u16, why: String, out: &mut Vec<Effect>) {
-        let links =
-            current.vlans().remove(&vid).map(|(_, i)| i.links.join(" ")).unwrap_or_default();
+        let links = current.links(vid).join(" ");
         let message = format!("VLAN {vid} is fused: {why}; look at {links}");
         tell(out, Alert::Critical, "fused", &vid.to_string(), &message);
         self.count("fused_total");
