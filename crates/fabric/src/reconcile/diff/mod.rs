@@ -114,7 +114,8 @@ impl Steps {
 
     fn finish(self) -> Reconciliation {
         let Self { phases, pending, refused, drift } = self;
-        let operations = phases.into_iter().flatten().collect();
+        let mut operations = Vec::with_capacity(phases.iter().map(Vec::len).sum());
+        phases.into_iter().for_each(|phase| operations.extend(phase));
         Reconciliation { operations, pending, refused, drift }
     }
 }

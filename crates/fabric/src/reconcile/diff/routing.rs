@@ -26,6 +26,10 @@ struct Target<'a> {
     route: &'a WantedRoute,
     list: usize,
     present: Option<&'a ObservedRoute>,
+    /// What `present` goes through.
+    through: Option<u32>,
+    /// `present` has the source, MTU and advmss that are wanted.
+    alike: bool,
 }
 
 /// A distinct set of members, and the group that serves it.
@@ -109,6 +113,8 @@ impl<'a> Routing<'a> {
         let mut reported: BTreeMap<(&(Prefix, u32), bool), Vec<Prefix>> = BTreeMap::new();
         let mut members = Members::new();
         let mut source = None;
+        // Destinations in a row often go the same way.
+        let mut last: Option<(&[Leg], usize)> = None;
         for (key, want, have) in join(wanted.routes.iter(), observed.routes.iter()) {
             let present = have.filter(|have| is_our_route(have));
             let Some(route) = want else {
@@ -134,14 +140,17 @@ impl<'a> Routing<'a> {
                     continue;
                 }
             }
-            self.members(context, &route.legs, &mut members, steps);
+            let same = last.filter(|(legs, _)| *legs == route.legs).map(|(_, list)| list);
+            if same.is_none() {
+                self.members(context, &route.legs, &mut members, steps);
+            }
             if source != Some(route.src) && locals.contains(&route.src) {
                 source = Some(route.src);
             }
             let reason = if source != Some(route.src) {
                 Some(Reason::NoSource(route.src))
             } else {
-                members.is_empty().then_some(Reason::NoLeg)
+                (same.is_none() && members.is_empty()).then_some(Reason::NoLeg)
             };
             if let Some(reason) = reason {
                 steps.wait(Object::Route(dst, metric), reason);
@@ -150,8 +159,14 @@ impl<'a> Routing<'a> {
                 }
                 continue;
             }
-            let list = self.list(&members);
-            self.targets.push(Target { key, route, list, present });
+            let list = same.unwrap_or_else(|| self.list(&members));
+            last = Some((&route.legs, list));
+            let through = present.and_then(|have| have.nexthop);
+            let alike = present.is_some_and(|have| {
+                (have.src, have.mtu, have.advmss)
+                    == (Some(route.src), Some(route.mtu), Some(route.advmss))
+            });
+            self.targets.push(Target { key, route, list, present, through, alike });
         }
         report(context, reported, steps);
     }
@@ -214,8 +229,12 @@ impl<'a> Routing<'a> {
     /// Gives each existing group the list that it shall hold, if any.
     fn claim(&mut self, steps: &mut Steps) {
         let mut votes: BTreeMap<u32, Option<usize>> = BTreeMap::new();
+        let mut last = None;
         for target in &self.targets {
-            let Some(id) = target.present.and_then(|route| route.nexthop) else { continue };
+            let Some(id) = target.through else { continue };
+            if last.replace((id, target.list)) == Some((id, target.list)) {
+                continue;
+            }
             let Some(group) = self.groups.get_mut(&id) else { continue };
             let list = &mut self.lists[target.list];
             if group.list == Some(target.list) {
@@ -248,10 +267,14 @@ impl<'a> Routing<'a> {
     fn install(&mut self, context: &Context<'a>, steps: &mut Steps) {
         let mut idle: Option<HashMap<Members, u32>> = None;
         let targets = std::mem::take(&mut self.targets);
-        for Target { key: (dst, metric), route, list, present } in targets {
-            let own = present
-                .and_then(|route| route.nexthop)
-                .filter(|id| self.groups.get(id).is_some_and(|g| g.list == Some(list)));
+        let mut kept = None;
+        for target in targets {
+            let Target { key: (dst, metric), route, list, present, through, alike } = target;
+            let own = through.filter(|id| {
+                kept == Some((*id, list))
+                    || self.groups.get(id).is_some_and(|g| g.list == Some(list))
+            });
+            kept = own.map(|id| (id, list)).or(kept);
             let group = if let Some(group) = own.or(self.lists[list].group) {
                 group
             } else {
@@ -275,16 +298,16 @@ impl<'a> Routing<'a> {
                 self.lists[list].group = Some(id);
                 id
             };
+            if alike && through == Some(group) {
+                continue;
+            }
             let (src, mtu, advmss) = (Some(route.src), Some(route.mtu), Some(route.advmss));
             let why = match present {
                 None => Why::Missing,
                 Some(have) if have.nexthop != Some(group) => Why::Changed {
                     from: format!("through group {:#x}", have.nexthop.unwrap_or_default()),
                 },
-                Some(have) if (have.src, have.mtu, have.advmss) != (src, mtu, advmss) => {
-                    Why::Changed { from: metrics(have) }
-                }
-                Some(_) => continue,
+                Some(have) => Why::Changed { from: metrics(have) },
             };
             let phase = match *metric {
                 METRIC_PRIMARY => Phase::PrimaryRoutes,
