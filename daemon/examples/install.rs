@@ -1,10 +1,16 @@
 //! Installs many routes and neighbours into an empty network namespace of its own and says how
 //! fast that went; then the same objects with `ip -batch`, and as many routes with BIRD where that
-//! is installed. Needs root.
+//! is installed: in turn, several times over. Needs root.
 //!
-//! `cargo run --release -p tressed --example install -- [ROUTES] [NEIGHBOURS]`, by default 100000
-//! and 10000. Prints one JSON object: seconds and operations per second of each phase. All routes
-//! go through one nexthop group. `ip -batch` runs in a second, equal namespace.
+//! `cargo run --release -p tressed --example install -- [ROUTES] [NEIGHBOURS] [ROUNDS]`, by default
+//! 100000, 10000 and 5. Prints one JSON object: of each phase the median wall clock and processor
+//! time, and the median over the rounds of each ratio.
+//!
+//! - Ours is what `tressed` does: observe, reconcile, execute; everything wanted, the node's
+//!   interface and the nexthop group included. "Nothing to do" is observe and reconcile again.
+//! - `ip -batch` reads one file with the same neighbours and routes, the nexthop group made before.
+//! - BIRD counts from its start to the last route in the kernel, static device routes and no
+//!   neighbours; the routes are counted every 20 ms.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use nix::sched::{CloneFlags, unshare};
-use serde_json::json;
+use serde_json::{Value, json};
 use tresse_fabric::reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, Saved, Wanted, WantedLink,
     WantedNeighbour, WantedRoute, reconcile,
@@ -23,117 +29,158 @@ use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{execute, observe};
 
 const GROUP: u32 = NEXTHOP_BASE + 1;
+/// The only nexthop.
+const VIA: &str = "10.64.0.2";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut count = |default| arguments.next().map_or(Ok(default), |a| a.parse::<u32>());
-    let (routes, neighbours) = (count(100_000)?, count(10_000)?);
-    let source: IpAddr = "10.77.0.1".parse()?;
-    let host = |prefix: Prefix, n: u32| prefix.nth(u128::from(n)).context("prefix too small");
-    let destinations: Vec<IpAddr> =
-        (0..routes).map(|n| host("10.128.0.0/9".parse()?, n)).collect::<anyhow::Result<_>>()?;
-    let peers: Vec<IpAddr> =
-        (0..neighbours).map(|n| host("10.64.0.0/12".parse()?, n)).collect::<anyhow::Result<_>>()?;
+    let (routes, neighbours, rounds) = (count(100_000)?, count(10_000)?, count(5)?);
+    let scene = Scene::new(routes, neighbours)?;
+    let rounds: Vec<Round> = (0..rounds).map(|_| scene.round()).collect::<anyhow::Result<_>>()?;
 
-    namespace(source)?;
-    let adds: Vec<Operation> = destinations
-        .iter()
-        .map(|dst| Operation::AddRoute {
-            dst: Prefix::host(*dst),
-            metric: METRIC_PRIMARY,
-            group: GROUP,
-            src: Some(source),
-            mtu: Some(1500),
-            advmss: Some(1460),
-            replace: false,
-        })
-        .collect();
-    let seconds_neighbours = timed(|| run(&peers.iter().map(neighbour).collect::<Vec<_>>()))?;
-    let seconds_routes = timed(|| run(&adds))?;
-    let mut found = 0;
-    let seconds_observe = timed(|| {
-        found = observe([])?.routes.values().filter(|r| r.protocol == PROTOCOL).count();
-        Ok(())
-    })?;
-    ensure!(found == adds.len(), "{found} of {} routes observed", adds.len());
-    let wanted = wanted(source, &peers, &destinations)?;
-    let mut left = 0;
-    let seconds_nothing = timed(|| {
-        left = reconcile(&wanted, &observe([])?, &Saved::default()).operations.len();
-        Ok(())
-    })?;
-    ensure!(left == 0, "{left} operations where nothing is to do");
-    let deletes: Vec<_> = destinations
-        .iter()
-        .map(|dst| Operation::DeleteRoute { dst: Prefix::host(*dst), metric: METRIC_PRIMARY })
-        .collect();
-    let seconds_delete = timed(|| run(&deletes))?;
-
-    namespace(source)?;
-    let mut batch = String::new();
-    for peer in &peers {
-        let Mac([.., a, b]) = mac(peer);
-        writeln!(
-            batch,
-            "neigh add {peer} lladdr 02:00:00:00:{a:02x}:{b:02x} dev eth0 nud permanent protocol 78"
-        )?;
-    }
-    let seconds_ip_neighbours = timed(|| ip_batch(&batch))?;
-    batch.clear();
-    for dst in &destinations {
-        writeln!(
-            batch,
-            "route add {dst}/32 nhid {GROUP} src {source} metric {METRIC_PRIMARY} proto 78 \
-             mtu 1500 advmss 1460"
-        )?;
-    }
-    let seconds_ip_routes = timed(|| ip_batch(&batch))?;
-
-    namespace(source)?;
-    let seconds_bird = bird(&destinations)?;
-
-    let phase = |n: u32, spent: &Spent| {
-        let seconds = spent.wall.as_secs_f64();
-        json!({
-            "seconds": seconds,
-            "per_second": (f64::from(n) / seconds).round(),
-            "user_seconds": spent.user_seconds,
-            "system_seconds": spent.system_seconds,
-        })
+    let objects = f64::from(routes + neighbours);
+    let phase = |count: f64, spent: fn(&Round) -> Option<Spent>| -> Value {
+        let spent: Vec<Spent> = rounds.iter().filter_map(spent).collect();
+        if spent.is_empty() {
+            return Value::Null;
+        }
+        let wall = median(spent.iter().map(|s| s.wall.as_secs_f64()));
+        let processor = median(spent.iter().map(|s| s.processor.as_secs_f64()));
+        let per_second = (count / wall).round();
+        json!({ "seconds": wall, "cpu_seconds": processor, "per_second": per_second })
+    };
+    let ratio = |above: fn(&Round) -> Option<Spent>, below: fn(&Round) -> Option<Spent>| {
+        let pairs: Vec<_> = rounds.iter().filter_map(|r| Some((above(r)?, below(r)?))).collect();
+        if pairs.is_empty() {
+            return Value::Null;
+        }
+        let of = |part: fn(&Spent) -> Duration| {
+            median(pairs.iter().map(|(a, b)| part(a).as_secs_f64() / part(b).as_secs_f64()))
+        };
+        json!({ "wall": of(|s| s.wall), "cpu": of(|s| s.processor) })
     };
     let report = json!({
         "format": 1,
         "routes": routes,
         "neighbours": neighbours,
-        "tresse": {
-            "neighbours": phase(neighbours, &seconds_neighbours),
-            "routes": phase(routes, &seconds_routes),
-            "nothing_to_do": phase(routes + neighbours, &seconds_nothing),
-            "observe": phase(routes, &seconds_observe),
-            "delete_routes": phase(routes, &seconds_delete),
-        },
-        "ip_batch": {
-            "neighbours": phase(neighbours, &seconds_ip_neighbours),
-            "routes": phase(routes, &seconds_ip_routes),
-        },
-        "bird_from_start": seconds_bird.as_ref().map(|spent| phase(routes, spent)),
-        "times_ip_batch": {
-            "routes": ratio(&seconds_ip_routes, &seconds_routes),
-            "neighbours": ratio(&seconds_ip_neighbours, &seconds_neighbours),
-        },
-        "routes_times_bird": seconds_bird.as_ref().map(|spent| ratio(spent, &seconds_routes)),
-        "nothing_to_do_of_install": ratio(&seconds_nothing, &seconds_routes),
+        "rounds": rounds.len(),
+        "tresse_install": phase(objects, |r| Some(r.install)),
+        "tresse_execute_alone": phase(objects, |r| Some(r.execute)),
+        "tresse_nothing_to_do": phase(objects, |r| Some(r.nothing)),
+        "ip_batch": phase(objects, |r| Some(r.ip_batch)),
+        "bird_from_start_routes_alone": phase(f64::from(routes), |r| r.bird),
+        "ip_batch_to_install": ratio(|r| Some(r.ip_batch), |r| Some(r.install)),
+        "ip_batch_to_execute_alone": ratio(|r| Some(r.ip_batch), |r| Some(r.execute)),
+        "bird_to_install": ratio(|r| r.bird, |r| Some(r.install)),
+        "bird_to_execute_alone": ratio(|r| r.bird, |r| Some(r.execute)),
+        "nothing_to_do_to_install": ratio(|r| Some(r.nothing), |r| Some(r.install)),
     });
     println!("{report:#}");
     Ok(())
 }
 
-/// Wall clock of one phase over that of another.
-fn ratio(above: &Spent, below: &Spent) -> f64 {
-    above.wall.as_secs_f64() / below.wall.as_secs_f64()
+/// What is installed, by whomever.
+struct Scene {
+    source: IpAddr,
+    destinations: Vec<IpAddr>,
+    wanted: Wanted,
+    batch: String,
 }
 
-/// What the phases before installed, as a slice would want it.
+/// What each phase of one round took.
+struct Round {
+    install: Spent,
+    execute: Spent,
+    nothing: Spent,
+    ip_batch: Spent,
+    bird: Option<Spent>,
+}
+
+impl Scene {
+    fn new(routes: u32, neighbours: u32) -> anyhow::Result<Self> {
+        let source: IpAddr = "10.77.0.1".parse()?;
+        let hosts = |prefix: &str, count: u32| -> anyhow::Result<Vec<IpAddr>> {
+            let prefix: Prefix = prefix.parse()?;
+            let host = |n: u32| prefix.nth(u128::from(n)).context("prefix too small");
+            (0..count).map(host).collect()
+        };
+        let destinations = hosts("10.128.0.0/9", routes)?;
+        let peers = hosts("10.64.0.0/12", neighbours)?;
+        let mut batch = String::new();
+        for peer in &peers {
+            let mac = mac(peer);
+            writeln!(
+                batch,
+                "neigh add {peer} lladdr {mac} dev eth0 nud permanent protocol {PROTOCOL}"
+            )?;
+        }
+        for dst in &destinations {
+            writeln!(
+                batch,
+                "route add {dst}/32 nhid {GROUP} src {source} metric {METRIC_PRIMARY} \
+                 proto {PROTOCOL} mtu 1500 advmss 1460"
+            )?;
+        }
+        let wanted = wanted(source, &peers, &destinations)?;
+        Ok(Self { source, destinations, wanted, batch })
+    }
+
+    fn round(&self) -> anyhow::Result<Round> {
+        let saved = Saved::default();
+        namespace()?;
+        let mut execute_alone = None;
+        let install = timed(|| {
+            let planned = reconcile(&self.wanted, &observe([])?, &saved).operations;
+            let operations: Vec<_> = planned.into_iter().map(|p| p.operation).collect();
+            execute_alone = Some(timed(|| run(&operations))?);
+            Ok(())
+        })?;
+        let mut left = 0;
+        let nothing = timed(|| {
+            left = reconcile(&self.wanted, &observe([])?, &saved).operations.len();
+            Ok(())
+        })?;
+        ensure!(left == 0, "{left} operations where nothing is to do");
+        let routes = observe([])?.routes.values().filter(|r| r.protocol == PROTOCOL).count();
+        ensure!(routes == self.destinations.len(), "{routes} routes observed");
+
+        namespace()?;
+        self.group()?;
+        let ip_batch = timed(|| ip_batch(&self.batch))?;
+        let routes = observe([])?.routes.values().filter(|r| r.protocol == PROTOCOL).count();
+        ensure!(routes == self.destinations.len(), "ip -batch made {routes} routes");
+
+        namespace()?;
+        let bird = bird(&self.destinations)?;
+        let execute = execute_alone.context("nothing was executed")?;
+        Ok(Round { install, execute, nothing, ip_batch, bird })
+    }
+
+    /// The node's interface, the nexthop and its group, for `ip -batch` to build on.
+    fn group(&self) -> anyhow::Result<()> {
+        let wanted = wanted(self.source, &[], &[])?;
+        let planned = reconcile(&wanted, &observe([])?, &Saved::default()).operations;
+        let mut operations: Vec<_> = planned.into_iter().map(|p| p.operation).collect();
+        operations.push(Operation::AddNexthop {
+            id: NEXTHOP_BASE,
+            interface: "eth0".into(),
+            via: VIA.parse()?,
+            labels: Vec::new(),
+        });
+        let members = vec![(NEXTHOP_BASE, 1)];
+        operations.push(Operation::AddGroup { id: GROUP, members, replace: false });
+        run(&operations)
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What a slice would want.
 fn wanted(source: IpAddr, peers: &[IpAddr], to: &[IpAddr]) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
     let node =
@@ -144,8 +191,7 @@ fn wanted(source: IpAddr, peers: &[IpAddr], to: &[IpAddr]) -> anyhow::Result<Wan
         let neighbour = WantedNeighbour { mac: mac(peer) };
         wanted.neighbours.insert(("eth0".into(), *peer), neighbour);
     }
-    let via = "10.64.0.2".parse()?;
-    let leg = Leg { interface: "eth0".into(), via, labels: Vec::new(), weight: 1 };
+    let leg = Leg { interface: "eth0".into(), via: VIA.parse()?, labels: Vec::new(), weight: 1 };
     for dst in to {
         let legs = vec![leg.clone()];
         let route = WantedRoute { src: source, mtu: 1500, advmss: 1460, legs };
@@ -157,8 +203,7 @@ fn wanted(source: IpAddr, peers: &[IpAddr], to: &[IpAddr]) -> anyhow::Result<Wan
 /// BIRD with as many static device routes, from its start to the last route in the kernel. `None`
 /// where it is not installed.
 fn bird(destinations: &[IpAddr]) -> anyhow::Result<Option<Spent>> {
-    let directory = std::env::temp_dir().join(format!("tresse-bird-{}", std::process::id()));
-    std::fs::create_dir_all(&directory)?;
+    let directory = tempfile::tempdir()?;
     let mut config = String::from(
         "router id 10.77.0.1;\nprotocol device {}\nprotocol kernel { ipv4 { export all; }; }\n\
          protocol static { ipv4;\n",
@@ -167,29 +212,27 @@ fn bird(destinations: &[IpAddr]) -> anyhow::Result<Option<Spent>> {
         writeln!(config, "route {dst}/32 via \"eth0\";")?;
     }
     config.push_str("}\n");
-    std::fs::write(directory.join("bird.conf"), config)?;
+    std::fs::write(directory.path().join("bird.conf"), config)?;
+    let began = Instant::now();
     let started = Command::new("bird")
         .current_dir(&directory)
         .args(["-f", "-c", "bird.conf", "-s", "bird.ctl"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    let Ok(mut child) = started else {
-        std::fs::remove_dir_all(&directory)?;
-        return Ok(None);
-    };
-    let spent = timed(|| {
-        let deadline = Instant::now() + Duration::from_secs(60);
+    let Ok(mut child) = started else { return Ok(None) };
+    let watch = || -> anyhow::Result<Spent> {
         while leaves()? < destinations.len() {
-            ensure!(Instant::now() < deadline, "bird does not install the routes");
-            ensure!(child.try_wait()?.is_none(), "bird ended");
-            std::thread::sleep(Duration::from_millis(5));
+            ensure!(began.elapsed() < Duration::from_secs(60), "bird does not install the routes");
+            std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(())
-    });
+        let wall = began.elapsed();
+        let schedstat = std::fs::read_to_string(format!("/proc/{}/schedstat", child.id()))?;
+        Ok(Spent { wall, processor: first_field(&schedstat)? })
+    };
+    let spent = watch();
     child.kill()?;
     child.wait()?;
-    std::fs::remove_dir_all(&directory)?;
     spent.map(Some)
 }
 
@@ -200,41 +243,16 @@ fn leaves() -> anyhow::Result<usize> {
     Ok(counts.filter_map(|n| n.trim().parse().ok()).max().unwrap_or(0))
 }
 
-/// Enters a fresh namespace with one cable, the node address, a nexthop and its group.
-fn namespace(source: IpAddr) -> anyhow::Result<()> {
+/// Enters a fresh namespace with one cable, once the kernel had time to clear away the one before.
+fn namespace() -> anyhow::Result<()> {
+    std::thread::sleep(Duration::from_millis(300));
     unshare(CloneFlags::CLONE_NEWNET).context("a new network namespace needs root")?;
     ip_batch("link add eth0 type veth peer name far0\nlink set eth0 up\nlink set far0 up\n")?;
     let deadline = Instant::now() + Duration::from_secs(5);
     while !observe([])?.links.get("eth0").is_some_and(|l| l.carrier) {
         ensure!(Instant::now() < deadline, "eth0 gets no carrier");
     }
-    let name = "tresse0".to_owned();
-    run(&[
-        Operation::AddLink {
-            name: name.clone(),
-            link: LinkKind::Dummy,
-            mtu: 1500,
-            alias: "tresse:node".into(),
-        },
-        Operation::SetLinkState { name: name.clone(), up: true },
-        Operation::AddAddress { interface: name, address: source },
-        Operation::AddNexthop {
-            id: NEXTHOP_BASE,
-            interface: "eth0".into(),
-            via: "10.64.0.2".parse()?,
-            labels: Vec::new(),
-        },
-        Operation::AddGroup { id: GROUP, members: vec![(NEXTHOP_BASE, 1)], replace: false },
-    ])
-}
-
-fn neighbour(address: &IpAddr) -> Operation {
-    Operation::AddNeighbour {
-        interface: "eth0".into(),
-        address: *address,
-        mac: mac(address),
-        replace: false,
-    }
+    Ok(())
 }
 
 fn mac(address: &IpAddr) -> Mac {
@@ -260,32 +278,31 @@ fn ip_batch(commands: &str) -> anyhow::Result<()> {
 }
 
 /// What one phase took: wall clock, and processor time of this process and its children, which a
-/// busy machine does not distort.
+/// busy machine distorts less.
+#[derive(Clone, Copy)]
 struct Spent {
     wall: Duration,
-    user_seconds: f64,
-    system_seconds: f64,
+    processor: Duration,
 }
 
 fn timed(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Spent> {
-    let (begin, (user, system)) = (Instant::now(), processor()?);
+    let (begin, before) = (Instant::now(), processor()?);
     work()?;
-    let (user_after, system_after) = processor()?;
-    Ok(Spent {
-        wall: begin.elapsed(),
-        user_seconds: user_after - user,
-        system_seconds: system_after - system,
-    })
+    Ok(Spent { wall: begin.elapsed(), processor: processor()?.saturating_sub(before) })
 }
 
-/// User and system seconds so far, to 10 ms: fields 14 to 17 of proc(5) `/proc/[pid]/stat`.
-fn processor() -> anyhow::Result<(f64, f64)> {
+/// Processor time of this thread, the only one (proc(5) `schedstat`, up to date after a yield), and
+/// of its children so far, to 10 ms (fields 16 and 17 of `stat`).
+fn processor() -> anyhow::Result<Duration> {
+    std::thread::yield_now();
+    let own = first_field(&std::fs::read_to_string("/proc/thread-self/schedstat")?)?;
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit_once(')').context("no command in /proc/self/stat")?.1;
-    let ticks: Vec<f64> =
-        fields.split_whitespace().skip(11).take(4).map(str::parse).collect::<Result<_, _>>()?;
-    let [user, system, child_user, child_system] = ticks[..] else {
-        anyhow::bail!("/proc/self/stat is short");
-    };
-    Ok(((user + child_user) / 100.0, (system + child_system) / 100.0))
+    let ticks: u64 = fields.split_whitespace().skip(13).take(2).flat_map(str::parse::<u64>).sum();
+    Ok(own + Duration::from_millis(10 * ticks))
+}
+
+fn first_field(schedstat: &str) -> anyhow::Result<Duration> {
+    let nanoseconds = schedstat.split_whitespace().next().context("schedstat is empty")?;
+    Ok(Duration::from_nanos(nanoseconds.parse()?))
 }

@@ -1,4 +1,5 @@
-//! One operation to one or two netlink messages, on the types of netlink-packet-route.
+//! One operation to one or two netlink messages, on the types of netlink-packet-route; what comes
+//! by the ten thousand is written by `bulk`.
 //!
 //! Interfaces are looked up by name when their operation is encoded, after the operations before
 //! it took effect. Source: rtnetlink(7), include/uapi/linux/rtnetlink.h.
@@ -17,13 +18,9 @@ use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVlan, LinkAttribute,
     LinkFlags, LinkInfo, LinkMessage,
 };
-use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
-use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
-};
 use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL};
-use tresse_fabric::units::{Mac, Prefix};
 
+use super::bulk::{self, NewRoute};
 use super::channel::NLM_F_REQUEST;
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
@@ -110,7 +107,7 @@ pub(super) fn encode<'a>(
             emit(buffer, libc::RTM_DELADDR, NLM_F_REQUEST, sequence, &message);
         }
         Operation::AddNeighbour { interface, address, mac, replace } => {
-            let message = neighbour(interfaces.index(interface)?, *address, Some(*mac));
+            let key = (interfaces.index(interface)?, *address);
             let flags = if *replace {
                 NLM_F_REQUEST | NLM_F_REPLACE
             } else if replace_dynamic {
@@ -118,11 +115,11 @@ pub(super) fn encode<'a>(
             } else {
                 NEW
             };
-            emit(buffer, libc::RTM_NEWNEIGH, flags, sequence, &message);
+            bulk::neighbour(buffer, flags, sequence, key, Some(*mac));
         }
         Operation::DeleteNeighbour { interface, address } => {
-            let message = neighbour(interfaces.index(interface)?, *address, None);
-            emit(buffer, libc::RTM_DELNEIGH, NLM_F_REQUEST, sequence, &message);
+            let key = (interfaces.index(interface)?, *address);
+            bulk::neighbour(buffer, NLM_F_REQUEST, sequence, key, None);
         }
         Operation::AddNexthop { id, interface, via, labels } => {
             let nexthop = Nexthop {
@@ -147,13 +144,11 @@ pub(super) fn encode<'a>(
             });
         }
         Operation::AddRoute { dst, metric, group, src, mtu, advmss, replace } => {
-            let message = add_route(*dst, *metric, *group, *src, [*mtu, *advmss]);
-            emit(buffer, libc::RTM_NEWROUTE, new_or_replace(*replace), sequence, &message);
+            let new = NewRoute { group: *group, src: *src, mtu: *mtu, advmss: *advmss };
+            bulk::route(buffer, new_or_replace(*replace), sequence, (*dst, *metric), Some(new));
         }
         Operation::DeleteRoute { dst, metric } => {
-            let mut message = route_message(*dst, *metric, 0);
-            message.header.scope = RouteScope::NoWhere;
-            emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
+            bulk::route(buffer, NLM_F_REQUEST, sequence, (*dst, *metric), None);
         }
     }
     Ok(())
@@ -239,60 +234,4 @@ fn address_message(index: u32, interface: &str, address: IpAddr) -> AddressMessa
         AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL)),
     ];
     message
-}
-
-fn neighbour(index: u32, address: IpAddr, mac: Option<Mac>) -> NeighbourMessage {
-    let mut message = NeighbourMessage::default();
-    message.header.family = family(address);
-    message.header.ifindex = index;
-    message.attributes.push(NeighbourAttribute::Destination(address.into()));
-    if let Some(mac) = mac {
-        message.header.state = NeighbourState::Permanent;
-        message.attributes.push(NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
-        message.attributes.push(NeighbourAttribute::Protocol(RouteProtocol::Other(PROTOCOL)));
-    }
-    message
-}
-
-fn route_message(dst: Prefix, metric: u32, more: usize) -> RouteMessage {
-    let mut message = RouteMessage::default();
-    message.header.address_family = family(dst.address);
-    message.header.destination_prefix_length = dst.len;
-    message.header.table = RouteHeader::RT_TABLE_MAIN;
-    message.header.protocol = RouteProtocol::Other(PROTOCOL);
-    message.header.scope = RouteScope::Universe;
-    message.header.kind = RouteType::Unicast;
-    message.attributes.reserve_exact(2 + more);
-    message.attributes.push(RouteAttribute::Destination(dst.address.into()));
-    message.attributes.push(RouteAttribute::Priority(metric));
-    message
-}
-
-/// `metrics` are MTU and advmss.
-fn add_route(
-    dst: Prefix,
-    metric: u32,
-    group: u32,
-    src: Option<IpAddr>,
-    metrics: [Option<u32>; 2],
-) -> RouteMessage {
-    let mut message = route_message(dst, metric, 3);
-    message.attributes.push(RouteAttribute::NhId(group));
-    if let Some(src) = src {
-        message.attributes.push(RouteAttribute::PrefSource(src.into()));
-    }
-    let [mtu, advmss] = metrics;
-    if mtu.is_some() || advmss.is_some() {
-        let metrics = mtu.map(RouteMetric::Mtu).into_iter();
-        let metrics = metrics.chain(advmss.map(RouteMetric::Advmss)).collect();
-        message.attributes.push(RouteAttribute::Metrics(metrics));
-    }
-    message
-}
-
-const fn family(address: IpAddr) -> AddressFamily {
-    match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
-    }
 }

@@ -100,7 +100,8 @@ pub fn execute(operations: &[Operation]) -> Outcome {
                 executor.batch(operations, start, start + 1, &mut outcome)
             }
             _ => {
-                let run = operations[start..].iter().take_while(|o| mem::discriminant(*o) == kind);
+                let most = operations[start..].iter().take(BATCH_MESSAGES);
+                let run = most.take_while(|o| mem::discriminant(*o) == kind);
                 executor.batch(operations, start, start + run.count(), &mut outcome)
             }
         };

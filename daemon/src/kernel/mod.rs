@@ -7,11 +7,12 @@
 //! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
 //! - Calls other than `async` ones block for the duration of their system calls only.
 //!
-//! Link, address, neighbour and route messages are those of netlink-packet-route; nexthop objects,
-//! which it lacks, are in `nexthop`. Bulk work goes out in batches of many messages per system
-//! call, which netlink-proto does not do.
+//! Messages are those of netlink-packet-route; nexthop objects, which it lacks, are in `nexthop`,
+//! and `bulk` writes the same bytes for routes and neighbours without its allocations. They go out
+//! in batches of many messages per system call, which netlink-proto does not do.
 
 mod announce;
+mod bulk;
 mod channel;
 mod encode;
 mod error;
