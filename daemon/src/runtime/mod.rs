@@ -27,6 +27,7 @@ use crate::engine::{
 };
 use crate::kernel;
 use crate::state::{StateError, StateFile};
+use crate::sys;
 
 /// Requests that may wait for the main loop.
 const REQUESTS: usize = 64;
@@ -189,10 +190,15 @@ impl Daemon {
     /// Feeds one input and carries out all effects that follow from it.
     fn step(&mut self, input: Input) {
         let mut effects = VecDeque::from(self.engine.step(self.now(), input));
+        let mut worked = false;
         while let Some(effect) = effects.pop_front() {
+            worked |= matches!(effect, Effect::Persist(_) | Effect::Execute(_));
             if let Some(answer) = self.act(effect) {
                 effects.extend(self.engine.step(self.now(), answer));
             }
+        }
+        if worked {
+            sys::memory::release();
         }
     }
 

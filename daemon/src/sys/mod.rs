@@ -4,5 +4,6 @@
 //! results go out as [`std::io::Result`].
 
 pub mod ethtool;
+pub mod memory;
 pub mod packet;
 pub mod readiness;
