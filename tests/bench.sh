@@ -2,21 +2,28 @@
 # The benchmarks of docs/benchmarks.md. Prints what was measured and on what; judges nothing.
 set -eu
 cd "$(dirname "$0")/.."
+built=${CARGO_TARGET_DIR:-$PWD/target}/release
 echo "machine: $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), kernel $(uname -r)"
 echo "source:  $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+echo "load:    $(cut -d' ' -f1-3 /proc/loadavg) before it began"
 cargo build --release --locked --package tresse-fabric --example large
-cargo build --release --locked --package tressed --example install
+cargo build --release --locked --package tressed --example install --example slice
 
 for dims in "8 8 8" "16 16 16"; do
     echo "== plan and verify a torus of $dims, dimension-order routing"
     # shellcheck disable=SC2086
-    command time -f '%U s user, %S s system, %e s wall, %M KiB at most' \
-        target/release/examples/large $dims
+    command time -f '                 %U s user, %S s system, %M KiB at most, for all of this' \
+        "$built/examples/large" $dims
 done
+echo "== one node's slice of the large one, as tressed works it out"
+"$built/examples/slice" configs/torus4096.toml
 
-echo "== install 100,000 routes and 10,000 neighbours, beside ip -batch"
+echo "== install 100,000 routes and 10,000 neighbours, in turn with ip -batch and BIRD"
 if [ "$(id -u)" = 0 ]; then
-    target/release/examples/install 100000 10000
+    "$built/examples/install" 100000 10000 "${ROUNDS:-7}"
 else
-    echo "not measured: needs root (a network namespace of its own)"
+    echo "not measured: needs root (network namespaces of its own)"
 fi
+
+echo "== an idle tressed on a node of a 10x10x10 torus"
+tests/idle.sh

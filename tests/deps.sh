@@ -30,11 +30,11 @@ jq|jq|demo test bench|reading answers in scripts
 iperf3|iperf3|test|measuring lab traffic
 tcpdump|tcpdump|test|judging which frames pass a cable
 ethtool|ethtool|test|judging NIC settings
-qemu-system-x86_64|qemu-system-x86|demo test|the virtual machine, where this kernel lacks VLANs
-cpio|cpio|demo test|packing the virtual machine's first root
-modprobe|kmod|demo test|which modules the virtual machine's kernel needs
-mksquashfs|squashfs-tools|demo test|packing the virtual machine's userland
-dpkg-deb|dpkg|demo test|unpacking the virtual machine's packages
+qemu-system-x86_64|qemu-system-x86|demo test bench|the virtual machine, where this kernel lacks VLANs
+cpio|cpio|demo test bench|packing the virtual machine's first root
+modprobe|kmod|demo test bench|which modules the virtual machine's kernel needs
+mksquashfs|squashfs-tools|demo test bench|packing the virtual machine's userland
+dpkg-deb|dpkg|demo test bench|unpacking the virtual machine's packages
 ovs-vsctl|openvswitch-switch|test|judging the Open vSwitch configuration by running it
 python3-venv|python3-venv|test|an independent client of the control socket
 systemd-analyze|systemd|test|judging the unit
