@@ -16,7 +16,7 @@ fn chord(plan: &Plan, tree: TreeId) -> Link {
     let links = plan.tree(tree).links(plan.graph());
     let cluster = plan.cluster();
     let outside = (0..cluster.links.len()).find(|k| !links.iter().any(|l| l.index() == *k));
-    cluster.links[outside.expect("a ring has one cable more than a tree")].clone()
+    cluster.links[outside.expect("a ring has one cable more than a tree")]
 }
 
 /// What nodes have sent on a VLAN.
@@ -97,7 +97,7 @@ fn loop_before_the_proof() {
     let silent = lab.ping(&pairs);
     let on = |a, b| lab.now.plan.vid(lab.now.plan.primary(a, b).tree).0;
     let open = |&(a, b): &(_, _)| on(a, b) != vid && on(b, a) != vid;
-    assert!(pairs.iter().any(|p| open(p)));
+    assert!(pairs.iter().any(&open));
     assert!(!silent.iter().any(open), "{silent:?}");
     assert_eq!(sent_by_nodes(&lab, vid), sent, "a fused VLAN carries nothing");
 

@@ -22,8 +22,11 @@ use libtest_mimic::{Arguments, Trial};
 use tresse_lab::probe as features;
 use tresse_lab::state::Shape;
 
-/// Name and body of every test, by module.
-const TESTS: &[&[(&str, fn())]] = &[
+/// Name and body of the tests of one module.
+type Tests = &'static [(&'static str, fn())];
+
+/// Those of every module.
+const TESTS: &[Tests] = &[
     change::TESTS,
     canary::TESTS,
     base::TESTS,
