@@ -81,9 +81,8 @@ where
         force_interfaces: Option<Vec<String>>,
         #[zlink(connection)] conn: &mut Connection<Sock>,
     ) -> Result<Applied, NodeError> {
-        if dry_run != Some(true) {
-            permit(conn).await?;
-        }
+        // A dry run as well: planning what anybody sends would keep the daemon from its work.
+        permit(conn).await?;
         let request =
             ApplyRequest { cluster, lock, dry_run, confirm_seconds, force, force_interfaces };
         applied(self.change(Change::Apply(Box::new(request))).await?)
