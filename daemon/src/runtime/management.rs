@@ -11,8 +11,11 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use tresse_fabric::reconcile::{Observed, PROTOCOL};
 
-/// The port whose established peers count as managing this host.
+/// The port of sshd where its configuration names none.
 const SSH_PORT: u16 = 22;
+/// sshd's configuration, and the directory of its drop-ins.
+const SSHD_CONFIG: &str = "/etc/ssh/sshd_config";
+const SSHD_DROP_INS: &str = "/etc/ssh/sshd_config.d";
 /// TCP_ESTABLISHED in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
 /// Peers looked at; a host with more sessions is guarded by the first ones.
@@ -33,9 +36,10 @@ pub fn look(
         }
     }
     let mut peers: BTreeSet<IpAddr> = configured.iter().copied().collect();
+    let ports = ssh_ports();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         if let Ok(text) = fs::read_to_string(table) {
-            peers.extend(ssh_peers(&text).take(MOST_PEERS));
+            peers.extend(ssh_peers(&text, &ports).take(MOST_PEERS));
         }
     }
     let mut ways = BTreeMap::new();
@@ -56,13 +60,35 @@ pub fn look(
     (guarded, ways)
 }
 
-/// Remote addresses of established connections to the local ssh port.
-fn ssh_peers(table: &str) -> impl Iterator<Item = IpAddr> {
-    table.lines().skip(1).filter_map(|line| {
+/// Where sshd may listen: the usual port, and those that its configuration names.
+fn ssh_ports() -> BTreeSet<u16> {
+    let drop_ins = fs::read_dir(SSHD_DROP_INS).into_iter().flatten().flatten();
+    let files = drop_ins.map(|entry| entry.path()).chain([SSHD_CONFIG.into()]);
+    let texts = files.filter_map(|path| fs::read_to_string(path).ok());
+    texts.flat_map(|text| named_ports(&text)).chain([SSH_PORT]).collect()
+}
+
+/// The ports that lines `Port N` and `ListenAddress HOST:N` of sshd_config(5) name.
+fn named_ports(text: &str) -> Vec<u16> {
+    let port = |line: &str| {
+        let (key, value) = line.trim().split_once(|c: char| c.is_whitespace() || c == '=')?;
+        let value = value.split_whitespace().next()?;
+        match key.to_ascii_lowercase().as_str() {
+            "port" => value.parse().ok(),
+            "listenaddress" => value.rsplit_once(':')?.1.parse().ok(),
+            _ => None,
+        }
+    };
+    text.lines().filter_map(port).collect()
+}
+
+/// Remote addresses of established connections to one of sshd's ports.
+fn ssh_peers<'a>(table: &'a str, ports: &'a BTreeSet<u16>) -> impl Iterator<Item = IpAddr> + 'a {
+    table.lines().skip(1).filter_map(move |line| {
         let mut fields = line.split_whitespace().skip(1);
         let (local, remote, state) = (fields.next()?, fields.next()?, fields.next()?);
         let port = u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()?;
-        if port != SSH_PORT || state != ESTABLISHED {
+        if !ports.contains(&port) || state != ESTABLISHED {
             return None;
         }
         address(remote.rsplit_once(':')?.0)
@@ -151,17 +177,25 @@ mod tests {
 
     #[test]
     fn peers_of_ssh_are_found_in_both_tables() {
+        let ports = BTreeSet::from([22]);
         let v4 = "  sl  local_address rem_address   st\n\
                   0: 0100007F:0016 0100007F:C350 0A 0 0\n\
                   1: 0A02000A:0016 0902000A:C350 01 0 0\n\
                   2: 0A02000A:01BB 0302000A:C350 01 0 0\n";
-        let found: Vec<IpAddr> = ssh_peers(v4).collect();
+        let found: Vec<IpAddr> = ssh_peers(v4, &ports).collect();
         assert_eq!(found, ["10.0.2.9".parse::<IpAddr>().unwrap()]);
         let v6 = "sl local\n\
                   0: B80D0120000000000000000001000000:0016 B80D0120000000000000000002000000:C350 01\n\
                   1: 0000000000000000FFFF00000A02000A:0016 0000000000000000FFFF00000902000A:C351 01\n";
-        let found: Vec<String> = ssh_peers(v6).map(|a| a.to_string()).collect();
+        let found: Vec<String> = ssh_peers(v6, &ports).map(|a| a.to_string()).collect();
         assert_eq!(found, ["2001:db8::2", "10.0.2.9"]);
+    }
+
+    #[test]
+    fn sshd_on_other_ports_is_found_by_its_configuration() {
+        let text = "#Port 23\nPort 2222\n  port=2223 # second\nListenAddress 192.0.2.1:2224\n\
+                    ListenAddress ::\nPortForwarding 7\n";
+        assert_eq!(named_ports(text), [2222, 2223, 2224]);
     }
 
     #[test]
