@@ -31,4 +31,13 @@ impl Random {
             items.swap(last, self.below(last + 1));
         }
     }
+
+    /// Some of them, in random order.
+    #[must_use]
+    pub fn some<T: Clone>(&mut self, items: &[T], count: usize) -> Vec<T> {
+        let mut items = items.to_vec();
+        self.shuffle(&mut items);
+        items.truncate(count);
+        items
+    }
 }

@@ -17,7 +17,7 @@ type Memberships = BTreeSet<(u32, u16, bool)>;
 /// What `bridge` said.
 pub fn add_vlans(directory: &Directory, plan: &Plan) -> Result<(), RunError> {
     for config in configs(plan) {
-        bridge(directory, &config.name, "add", &memberships(&config))?;
+        bridge(directory, &config.name, &lines("add", &memberships(&config)))?;
     }
     Ok(())
 }
@@ -29,12 +29,43 @@ pub fn add_vlans(directory: &Directory, plan: &Plan) -> Result<(), RunError> {
 pub fn remove_vlans(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunError> {
     for (old, new) in configs(old).iter().zip(configs(new)) {
         let gone = memberships(old).difference(&memberships(&new)).copied().collect();
-        bridge(directory, &old.name, "del", &gone)?;
+        bridge(directory, &old.name, &lines("del", &gone))?;
     }
     Ok(())
 }
 
-fn configs(plan: &Plan) -> Vec<SwitchConfig> {
+/// One switch from one configuration to another, as the export's order has it: prune, then add.
+///
+/// # Errors
+/// What `bridge` said.
+pub fn reconfigure(
+    directory: &Directory,
+    old: Option<&SwitchConfig>,
+    new: &SwitchConfig,
+) -> Result<(), RunError> {
+    let (old, new_set) = (old.map(memberships).unwrap_or_default(), memberships(new));
+    let gone = old.difference(&new_set).copied().collect();
+    let more = new_set.difference(&old).copied().collect();
+    bridge(directory, &new.name, &(lines("del", &gone) + &lines("add", &more)))
+}
+
+/// `add` or `del` one VID at one port of a switch.
+///
+/// # Errors
+/// What `bridge` said.
+pub fn member(
+    directory: &Directory,
+    switch: &str,
+    verb: &str,
+    port: u32,
+    vid: u16,
+) -> Result<(), RunError> {
+    bridge(directory, switch, &lines(verb, &[(port, vid, false)].into()))
+}
+
+/// What the export says of every switch.
+#[must_use]
+pub fn configs(plan: &Plan) -> Vec<SwitchConfig> {
     switch_configs(plan, Options { cyclic: true, static_fdb: false })
 }
 
@@ -48,16 +79,15 @@ fn memberships(config: &SwitchConfig) -> Memberships {
         .collect()
 }
 
-fn bridge(
-    directory: &Directory,
-    switch: &str,
-    verb: &str,
-    memberships: &Memberships,
-) -> Result<(), RunError> {
+fn lines(verb: &str, memberships: &Memberships) -> String {
     let mut text = String::new();
     for (port, vid, untagged) in memberships {
         let more = if *untagged && verb == "add" { " pvid untagged" } else { "" };
         let _ = writeln!(text, "vlan {verb} dev p{port} vid {vid}{more}");
     }
-    run::batch(Some(&directory.netns(switch)), "bridge", &text)
+    text
+}
+
+fn bridge(directory: &Directory, switch: &str, lines: &str) -> Result<(), RunError> {
+    run::batch(Some(&directory.netns(switch)), "bridge", lines)
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::lab::{Lab, Random, file};
+use tresse_tests::random::Random;
+
+use super::lab::{Lab, file};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("k17_first_pings_are_not_flooded_and_entries_stay_alive", first_pings_and_ageing),
@@ -26,7 +28,7 @@ fn first_pings_and_ageing() {
     }
     // The passing of the ageing time is what is tested.
     std::thread::sleep(Duration::from_secs(AGE_SECONDS + 5));
-    let some = Random(3).some(&pairs, 20);
+    let some = Random::new(3).some(&pairs, 20);
     lab.reset_counters();
     assert_eq!(lab.ping(&some), []);
     lab.expect_counted(&some);

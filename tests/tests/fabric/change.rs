@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
+use tresse_tests::random::Random;
+use tresse_tests::switches::configs;
 
 use super::datagrams::Traffic;
-use super::lab::{Lab, Planned, Random, eventually, file};
+use super::lab::{Lab, Planned, eventually, file};
 use super::probe::Probe;
-use super::switches::configs;
 
 pub const TESTS: &[(&str, fn())] = &[
     ("strategy_change_under_traffic_loses_nothing", strategy_change_under_traffic_loses_nothing),
@@ -23,7 +24,7 @@ fn vid(plan: &Plan, (a, b): (NodeId, NodeId)) -> u16 {
 }
 
 fn strategy_change_under_traffic_loses_nothing() {
-    let mut random = Random(20);
+    let mut random = Random::new(20);
     let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 1, ""), &[]);
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
     for strategy in ["pdor", "stp", "dor"] {
@@ -100,7 +101,7 @@ fn roll(lab: &Lab, old: &Plan, new: &Plan, random: &mut Random) {
 
 fn one_by_one_never_duplicates() {
     let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 1, ""), &["--no-daemon"]);
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for strategy in ["stp", "pdor", "dor", "stp"] {
         let next = lab.now.next(strategy);
         roll(&lab, &lab.now.plan, &next.plan, &mut random);
@@ -123,6 +124,6 @@ fn growing_never_duplicates() {
             lab.reconfigure(Some(config), before.get(k).unwrap_or(&empty));
         }
         lab.now = large;
-        roll(&lab, &small.plan, &lab.now.plan, &mut Random(seed));
+        roll(&lab, &small.plan, &lab.now.plan, &mut Random::new(seed));
     }
 }

@@ -1,6 +1,8 @@
 //! Frames are where the plan has them, on every link and VLAN, and nowhere else.
 
-use super::lab::{Lab, Random, file};
+use tresse_tests::random::Random;
+
+use super::lab::{Lab, file};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("counters_match_the_plan_on_a_torus", torus),
@@ -11,7 +13,7 @@ pub const TESTS: &[(&str, fn())] = &[
 fn matches(topology: &str, strategy: &str, seed: u64) {
     let lab = Lab::up(&file(topology, strategy, 1, ""), &[]);
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let some = random.some(&pairs, pairs.len() / 3);
     lab.reset_counters();
     assert_eq!(lab.ping(&some), [], "{topology} {strategy}");

@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::path::Segment;
 use tresse_fabric::plan::Plan;
+use tresse_tests::random::Random;
 
 use super::datagrams::Traffic;
-use super::lab::{Lab, Random, eventually, file};
+use super::lab::{Lab, eventually, file};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("k1_sender_goes_on_by_its_second_nic_and_heals", cut_cable),
@@ -147,7 +148,7 @@ fn failed_switch() {
 }
 
 fn any_failure() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for _ in 0..3 {
         let kind = ["mesh", "torus"][random.below(2)];
         let dims = [2 + random.below(2), 2 + random.below(2)];

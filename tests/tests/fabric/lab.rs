@@ -221,31 +221,3 @@ pub fn eventually<T: Debug>(what: &str, seconds: u64, mut look: impl FnMut() -> 
         std::thread::sleep(Duration::from_millis(100));
     }
 }
-
-/// Numbers that look random and repeat with their seed (splitmix64).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
-
-    /// Fisher and Yates.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-
-    /// Some of them, in random order.
-    pub fn some<T: Clone>(&mut self, items: &[T], count: usize) -> Vec<T> {
-        let mut items = items.to_vec();
-        self.shuffle(&mut items);
-        items.truncate(count);
-        items
-    }
-}

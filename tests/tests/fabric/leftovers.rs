@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tresse_tests::program;
+use tresse_tests::random::Random;
 
-use super::lab::{Random, eventually, file};
+use super::lab::{eventually, file};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("interrupted_up_leaves_nothing", interrupted_up_leaves_nothing),
@@ -58,7 +59,7 @@ fn down() -> bool {
 }
 
 fn interrupted_up_leaves_nothing() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let mut interrupted = 0;
     for _ in 0..6 {
         if cut("-INT", Duration::from_millis(random.below(5000) as u64)) {
@@ -72,7 +73,7 @@ fn interrupted_up_leaves_nothing() {
 }
 
 fn killed_up_is_removed_by_down() {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     for _ in 0..4 {
         cut("-KILL", Duration::from_millis(200 + random.below(4000) as u64));
         // Killed before it made anything there is no lab.
