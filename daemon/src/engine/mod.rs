@@ -3,6 +3,7 @@
 //!
 //! - `transaction` runs one change of the kernel at a time: observe, journal, execute, verify,
 //!   commit; an apply that fails is undone operation by operation.
+//! - `ending` answers a transaction, gives it up for later, or takes it back.
 //! - `judge` compares one look at the kernel with what is wanted.
 //! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
 //! - `bridge` holds on to the plan before until every peer has moved.
@@ -13,6 +14,7 @@ mod bridge;
 mod bucket;
 mod calls;
 mod canary;
+mod ending;
 mod gate;
 mod guard;
 mod input;

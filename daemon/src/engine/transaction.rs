@@ -15,14 +15,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tresse_control::{
-    Alert, Applied, Difference, NodeError, OperationLine, PendingLine, Withdrawn,
-};
+use tresse_control::{Alert, Difference, NodeError, OperationLine, PendingLine};
 use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
 
 use super::{
-    ApplyOptions, CallId, Effect, Engine, Execution, Prepared, RETRY_MAX_MS, RETRY_MS, Reply, View,
-    guard, line, tell,
+    ApplyOptions, CallId, Effect, Engine, Execution, Prepared, Reply, View, guard, line, tell,
 };
 use crate::state::{Intent, Stored, Unconfirmed};
 
@@ -54,7 +51,7 @@ impl Purpose {
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(super) enum Phase {
     Observe,
     Journal(Vec<Planned>),
     Execute(Vec<Planned>),
@@ -70,18 +67,18 @@ pub(super) struct Job {
     pub(super) purpose: Purpose,
     pub(super) options: ApplyOptions,
     pub(super) target: Option<Arc<Prepared>>,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// Ways to management peers before the first operation.
-    management: BTreeMap<String, String>,
+    pub(super) management: BTreeMap<String, String>,
     /// What takes back each operation done, in the order of doing.
-    inverses: Vec<Vec<Operation>>,
-    lines: Vec<OperationLine>,
+    pub(super) inverses: Vec<Vec<Operation>>,
+    pub(super) lines: Vec<OperationLine>,
     pub(super) pending: Vec<PendingLine>,
-    rounds: u32,
+    pub(super) rounds: u32,
     /// `saved` as it was before an apply began.
-    saved: Option<Saved>,
+    pub(super) saved: Option<Saved>,
     /// The state as it was before an apply's commit.
-    uncommitted: Option<Box<Stored>>,
+    pub(super) uncommitted: Option<Box<Stored>>,
 }
 
 impl Job {
@@ -340,7 +337,7 @@ impl Engine {
     }
 
     /// Writes the state where it changed; otherwise goes on as if it had been written.
-    fn persist(&mut self, job: Job, out: &mut Vec<Effect>) {
+    pub(super) fn persist(&mut self, job: Job, out: &mut Vec<Effect>) {
         let dirty = std::mem::take(&mut self.dirty);
         self.job = Some(job);
         if dirty {
@@ -354,143 +351,5 @@ impl Engine {
         out.push(Effect::Execute(operations.iter().map(|p| p.operation.clone()).collect()));
         job.phase = Phase::Execute(operations);
         self.job = Some(job);
-    }
-
-    /// Takes back what was done, last first.
-    fn undo(&mut self, mut job: Job, failure: NodeError, out: &mut Vec<Effect>) {
-        let operations: Vec<Operation> = job.inverses.drain(..).rev().flatten().collect();
-        job.phase = Phase::Undo { operations: operations.clone(), failure };
-        self.job = Some(job);
-        out.push(Effect::Execute(operations));
-    }
-
-    fn undone(
-        &mut self,
-        mut job: Job,
-        operations: &[Operation],
-        execution: &Execution,
-        failure: NodeError,
-        out: &mut Vec<Effect>,
-    ) {
-        let answer = match (failure, execution.errors.first()) {
-            (NodeError::Failed { failed, message, .. }, None) => {
-                NodeError::Failed { failed, message, undone: execution.done.len() as u32 }
-            }
-            (other, None) => other,
-            (failure, Some(_)) => {
-                let (failed, message) = match failure {
-                    NodeError::Failed { failed, message, .. } => (failed, message),
-                    other => (Box::new(line_of(&operations[0])), other.to_string()),
-                };
-                let done: BTreeSet<usize> = execution.done.iter().copied().collect();
-                let left = operations
-                    .iter()
-                    .enumerate()
-                    .filter(|(i, _)| !done.contains(i))
-                    .map(|(_, o)| line_of(o))
-                    .collect();
-                NodeError::PartlyInstalled { failed, message, left }
-            }
-        };
-        if matches!(answer, NodeError::PartlyInstalled { .. }) {
-            self.stored.intent = Some(Intent::Converge);
-        } else {
-            self.stored.intent = None;
-            if let Some(saved) = job.saved.take() {
-                self.stored.saved = saved;
-            }
-        }
-        self.dirty = true;
-        job.phase = Phase::UndoCommit { answer };
-        self.persist(job, out);
-    }
-
-    /// Ends a job that did not reach its end; convergence is tried again later.
-    fn give_up(&mut self, job: Job, error: NodeError, out: &mut Vec<Effect>) {
-        let answer = match (&job.purpose, error) {
-            (
-                Purpose::Rollback { .. } | Purpose::Withdraw { .. },
-                NodeError::Failed { failed, message, .. },
-            ) => NodeError::PartlyInstalled { failed, message, left: Vec::new() },
-            (_, error) => error,
-        };
-        let text = answer.to_string();
-        let partly = matches!(answer, NodeError::PartlyInstalled { .. });
-        let call = match &job.purpose {
-            Purpose::Apply { call } | Purpose::Rollback { call } | Purpose::Withdraw { call } => {
-                *call
-            }
-            Purpose::Diff { call } | Purpose::Note { call, .. } => Some(*call),
-            Purpose::Converge => None,
-        };
-        if let Some(call) = call {
-            out.push(Effect::Reply(call, Err(answer)));
-        }
-        let forward = !job.undoes() && !matches!(job.purpose, Purpose::Diff { .. });
-        if forward || partly || self.stored.intent.is_some() {
-            self.in_sync = false;
-            self.fault = Some(text.clone());
-            self.converge_at = Some(self.now + self.retry_ms);
-            self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
-        }
-        if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
-            let alert = if partly { Alert::Critical } else { Alert::Warning };
-            tell(out, alert, "failed", "", &text);
-        }
-    }
-
-    /// Answers a job that reached its end.
-    fn answer(&mut self, job: &Job, out: &mut Vec<Effect>) {
-        if !job.options.dry_run {
-            self.fault = None;
-            self.retry_ms = RETRY_MS;
-        }
-        let generation = job.target.as_ref().map(|t| t.generation.clone());
-        let applied = || {
-            Reply::Applied(Applied {
-                generation: generation.clone(),
-                operations: job.lines.clone(),
-                pending: job.pending.clone(),
-                confirm_seconds: self.stored.unconfirmed.as_ref().map(|u| u.seconds),
-            })
-        };
-        let name = generation.as_deref().unwrap_or("none");
-        let done = format!("{} operations", job.lines.len());
-        let (call, reply) = match &job.purpose {
-            Purpose::Apply { call } => (*call, applied()),
-            Purpose::Rollback { call } => (*call, applied()),
-            Purpose::Withdraw { call } => {
-                (*call, Reply::Withdrawn(Withdrawn { operations: job.lines.clone() }))
-            }
-            Purpose::Note { call, reply } => (Some(*call), reply.clone()),
-            Purpose::Converge | Purpose::Diff { .. } => (None, Reply::Done),
-        };
-        let kind = match &job.purpose {
-            _ if job.options.dry_run => None,
-            Purpose::Apply { .. } => Some("applied"),
-            Purpose::Rollback { .. } => Some("rolled-back"),
-            Purpose::Withdraw { .. } => Some("withdrawn"),
-            _ => None,
-        };
-        if let Some(kind) = kind {
-            tell(out, Alert::Info, kind, name, &done);
-        }
-        if matches!(job.purpose, Purpose::Apply { .. }) && !job.options.dry_run {
-            self.confirm_at =
-                self.stored.unconfirmed.as_ref().map(|u| self.now + u64::from(u.seconds) * 1000);
-        }
-        if let Some(call) = call {
-            out.push(Effect::Reply(call, Ok(reply)));
-        }
-    }
-}
-
-fn line_of(operation: &Operation) -> OperationLine {
-    let object = operation.object();
-    OperationLine {
-        op: operation.verb().into(),
-        kind: object.kind().into(),
-        object: object.to_string(),
-        why: "takes back an operation".into(),
     }
 }

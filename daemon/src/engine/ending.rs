@@ -1,0 +1,150 @@
+//! How a transaction ends: answered, given up for later, or taken back.
+
+use std::collections::BTreeSet;
+
+use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
+use tresse_fabric::reconcile::Operation;
+
+use super::transaction::{Job, Phase, Purpose};
+use super::{Effect, Engine, Execution, RETRY_MAX_MS, RETRY_MS, Reply, tell};
+use crate::state::Intent;
+
+impl Engine {
+    /// Takes back what was done, last first.
+    pub(super) fn undo(&mut self, mut job: Job, failure: NodeError, out: &mut Vec<Effect>) {
+        let operations: Vec<Operation> = job.inverses.drain(..).rev().flatten().collect();
+        job.phase = Phase::Undo { operations: operations.clone(), failure };
+        self.job = Some(job);
+        out.push(Effect::Execute(operations));
+    }
+
+    pub(super) fn undone(
+        &mut self,
+        mut job: Job,
+        operations: &[Operation],
+        execution: &Execution,
+        failure: NodeError,
+        out: &mut Vec<Effect>,
+    ) {
+        let answer = match (failure, execution.errors.first()) {
+            (NodeError::Failed { failed, message, .. }, None) => {
+                NodeError::Failed { failed, message, undone: execution.done.len() as u32 }
+            }
+            (other, None) => other,
+            (failure, Some(_)) => {
+                let (failed, message) = match failure {
+                    NodeError::Failed { failed, message, .. } => (failed, message),
+                    other => (Box::new(line_of(&operations[0])), other.to_string()),
+                };
+                let done: BTreeSet<usize> = execution.done.iter().copied().collect();
+                let left = operations
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| !done.contains(i))
+                    .map(|(_, o)| line_of(o))
+                    .collect();
+                NodeError::PartlyInstalled { failed, message, left }
+            }
+        };
+        if matches!(answer, NodeError::PartlyInstalled { .. }) {
+            self.stored.intent = Some(Intent::Converge);
+        } else {
+            self.stored.intent = None;
+            if let Some(saved) = job.saved.take() {
+                self.stored.saved = saved;
+            }
+        }
+        self.dirty = true;
+        job.phase = Phase::UndoCommit { answer };
+        self.persist(job, out);
+    }
+
+    /// Ends a job that did not reach its end; convergence is tried again later.
+    pub(super) fn give_up(&mut self, job: Job, error: NodeError, out: &mut Vec<Effect>) {
+        let answer = match (&job.purpose, error) {
+            (
+                Purpose::Rollback { .. } | Purpose::Withdraw { .. },
+                NodeError::Failed { failed, message, .. },
+            ) => NodeError::PartlyInstalled { failed, message, left: Vec::new() },
+            (_, error) => error,
+        };
+        let text = answer.to_string();
+        let partly = matches!(answer, NodeError::PartlyInstalled { .. });
+        let call = match &job.purpose {
+            Purpose::Apply { call } | Purpose::Rollback { call } | Purpose::Withdraw { call } => {
+                *call
+            }
+            Purpose::Diff { call } | Purpose::Note { call, .. } => Some(*call),
+            Purpose::Converge => None,
+        };
+        if let Some(call) = call {
+            out.push(Effect::Reply(call, Err(answer)));
+        }
+        let forward = !job.undoes() && !matches!(job.purpose, Purpose::Diff { .. });
+        if forward || partly || self.stored.intent.is_some() {
+            self.in_sync = false;
+            self.fault = Some(text.clone());
+            self.converge_at = Some(self.now + self.retry_ms);
+            self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
+        }
+        if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
+            let alert = if partly { Alert::Critical } else { Alert::Warning };
+            tell(out, alert, "failed", "", &text);
+        }
+    }
+
+    /// Answers a job that reached its end.
+    pub(super) fn answer(&mut self, job: &Job, out: &mut Vec<Effect>) {
+        if !job.options.dry_run {
+            self.fault = None;
+            self.retry_ms = RETRY_MS;
+        }
+        let generation = job.target.as_ref().map(|t| t.generation.clone());
+        let applied = || {
+            Reply::Applied(Applied {
+                generation: generation.clone(),
+                operations: job.lines.clone(),
+                pending: job.pending.clone(),
+                confirm_seconds: self.stored.unconfirmed.as_ref().map(|u| u.seconds),
+            })
+        };
+        let name = generation.as_deref().unwrap_or("none");
+        let done = format!("{} operations", job.lines.len());
+        let (call, reply) = match &job.purpose {
+            Purpose::Apply { call } => (*call, applied()),
+            Purpose::Rollback { call } => (*call, applied()),
+            Purpose::Withdraw { call } => {
+                (*call, Reply::Withdrawn(Withdrawn { operations: job.lines.clone() }))
+            }
+            Purpose::Note { call, reply } => (Some(*call), reply.clone()),
+            Purpose::Converge | Purpose::Diff { .. } => (None, Reply::Done),
+        };
+        let kind = match &job.purpose {
+            _ if job.options.dry_run => None,
+            Purpose::Apply { .. } => Some("applied"),
+            Purpose::Rollback { .. } => Some("rolled-back"),
+            Purpose::Withdraw { .. } => Some("withdrawn"),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            tell(out, Alert::Info, kind, name, &done);
+        }
+        if matches!(job.purpose, Purpose::Apply { .. }) && !job.options.dry_run {
+            self.confirm_at =
+                self.stored.unconfirmed.as_ref().map(|u| self.now + u64::from(u.seconds) * 1000);
+        }
+        if let Some(call) = call {
+            out.push(Effect::Reply(call, Ok(reply)));
+        }
+    }
+}
+
+fn line_of(operation: &Operation) -> OperationLine {
+    let object = operation.object();
+    OperationLine {
+        op: operation.verb().into(),
+        kind: object.kind().into(),
+        object: object.to_string(),
+        why: "takes back an operation".into(),
+    }
+}
