@@ -1,0 +1,142 @@
+//! Reads what the kernel holds into an [`Observed`]; changes nothing, decides nothing.
+//!
+//! Six dumps with strict checking (links, addresses, neighbours, nexthops, routes of both
+//! families), read in place: no allocation per route of ours. A dump that the kernel interrupted,
+//! or an object on an interface that appeared meanwhile, starts the whole observation again.
+//! Source: rtnetlink(7), include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
+
+mod links;
+mod neighbours;
+mod routes;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use tresse_fabric::reconcile::Observed;
+
+use super::channel::{Channel, DumpError, Tables};
+use super::message::Malformed;
+use super::sysctl;
+
+pub(super) use neighbours::{NDA_DST, NDMSG, NUD_PERMANENT, neighbour};
+
+/// How often an observation is begun before it is given up.
+const ATTEMPTS: u32 = 8;
+
+/// Why the kernel's state could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// The netlink socket could not be opened, written or read.
+    #[error("read {table} over a netlink socket")]
+    Socket {
+        /// The table.
+        table: &'static str,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+    /// A dump was refused or its replies could not be read.
+    #[error("dump {table}{}", text.as_deref().map(|t| format!(" ({t})")).unwrap_or_default())]
+    Dump {
+        /// The table.
+        table: &'static str,
+        /// The kernel's extended-ACK text.
+        text: Option<String>,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+    /// A reply was malformed.
+    #[error("dump {table}")]
+    Malformed {
+        /// The table.
+        table: &'static str,
+        /// What was wrong.
+        #[source]
+        source: Malformed,
+    },
+    /// The tables changed during every attempt.
+    #[error("dump {table}: the kernel's tables changed during each of {ATTEMPTS} attempts")]
+    Unstable {
+        /// The table that changed last.
+        table: &'static str,
+    },
+    /// A sysctl exists but cannot be read.
+    #[error("read /proc/sys/{key}")]
+    Sysctl {
+        /// Path below `/proc/sys`.
+        key: String,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Reads links, addresses, permanent neighbours, nexthop objects and the unicast routes of the
+/// main table of the calling thread's network namespace, and the sysctls named (paths below
+/// `/proc/sys`; one that does not exist is left out).
+///
+/// # Errors
+/// As [`ObserveError`] lists; a partial observation is never returned.
+pub fn observe<'a>(
+    sysctl_keys: impl IntoIterator<Item = &'a str>,
+) -> Result<Observed, ObserveError> {
+    let mut attempt = 1;
+    let mut observed = loop {
+        match look() {
+            Err((table, DumpError::Interrupted)) if attempt == ATTEMPTS => {
+                return Err(ObserveError::Unstable { table });
+            }
+            Err((_, DumpError::Interrupted)) => attempt += 1,
+            Err((table, DumpError::Io(source))) => {
+                return Err(ObserveError::Socket { table, source });
+            }
+            Err((table, DumpError::Malformed(source))) => {
+                return Err(ObserveError::Malformed { table, source });
+            }
+            Err((table, DumpError::Kernel(source, text))) => {
+                return Err(ObserveError::Dump { table, text, source });
+            }
+            Ok(observed) => break observed,
+        }
+    };
+    for key in sysctl_keys {
+        match sysctl::read(key) {
+            Ok(Some(value)) => {
+                observed.sysctls.insert(key.to_owned(), value);
+            }
+            Ok(None) => {}
+            Err(source) => return Err(ObserveError::Sysctl { key: key.to_owned(), source }),
+        }
+    }
+    Ok(observed)
+}
+
+type TableError = (&'static str, DumpError);
+
+fn look() -> Result<Observed, TableError> {
+    tables(&mut Channel::open().map_err(|e| ("links", e.into()))?)
+}
+
+/// Interface names by ifindex.
+struct Names(HashMap<u32, String>);
+
+impl Names {
+    /// An index without a name belongs to an interface that came after the dump of links.
+    fn name(&self, index: u32) -> Result<&str, DumpError> {
+        self.0.get(&index).map(String::as_str).ok_or(DumpError::Interrupted)
+    }
+}
+
+/// All tables as one source dumps them, without the sysctls.
+pub(super) fn tables(source: &mut impl Tables) -> Result<Observed, TableError> {
+    let (links, names) = links::links(source).map_err(|e| ("links", e))?;
+    Ok(Observed {
+        links,
+        addresses: links::addresses(source, &names).map_err(|e| ("addresses", e))?,
+        neighbours: neighbours::neighbours(source, &names).map_err(|e| ("neighbours", e))?,
+        nexthops: routes::nexthops(source, &names).map_err(|e| ("nexthops", e))?,
+        routes: routes::routes(source, &names).map_err(|e| ("routes", e))?,
+        sysctls: BTreeMap::new(),
+    })
+}
