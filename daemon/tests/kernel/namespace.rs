@@ -63,6 +63,7 @@ fn has(feature: Feature) -> bool {
         }
         Feature::Mpls => {
             "ip link add p0 type veth peer name p1 && ip link set p0 up && ip link set p1 up && \
+             ip addr add 10.0.0.1/24 dev p0 && \
              ip nexthop add id 1 encap mpls 100 via 10.0.0.2 dev p0 onlink"
         }
     };
