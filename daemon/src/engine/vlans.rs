@@ -20,6 +20,9 @@ pub(super) struct Refresh {
     pub(super) due: u64,
 }
 
+/// Refreshes are due on multiples of this, or of a hundredth of their period where that is less.
+const GRID_MS: u64 = 1000;
+
 impl Engine {
     /// How far each VLAN of a plan may be used.
     pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<u16, Gate> {
@@ -218,6 +221,8 @@ impl Engine {
             let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
             let period = self.settings.announce_ms.unwrap_or(third).max(100);
             let due = now + period - self.spread(period / 5);
+            // On a grid, so that one wake-up serves the interfaces that are due about then.
+            let due = due - due % (period / 100).clamp(1, GRID_MS);
             self.refresh.insert(name.clone(), Refresh { last: now, due });
         }
     }
