@@ -6,8 +6,8 @@ built=${CARGO_TARGET_DIR:-$PWD/target}/release
 echo "machine: $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), kernel $(uname -r)"
 echo "source:  $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
 echo "load:    $(cut -d' ' -f1-3 /proc/loadavg) before it began"
-cargo build --release --locked --package tresse-fabric --example large
-cargo build --release --locked --package tressed --example install --example slice
+# All at once: packages built apart are built again with other features.
+cargo build --release --locked --workspace --bins --examples
 
 for dims in "8 8 8" "16 16 16"; do
     echo "== plan and verify a torus of $dims, dimension-order routing"
@@ -26,4 +26,4 @@ else
 fi
 
 echo "== an idle tressed on a node of a 10x10x10 torus"
-tests/idle.sh
+tests/idle.sh --built "${SECONDS_IDLE:-120}"

@@ -1,10 +1,15 @@
 #!/bin/sh
 # What an idle tressed takes on one node of a 1,000-node torus: here where the kernel has 802.1Q and
 # we are root, else in the virtual machine (emulated, so that only its processor time differs).
+#
+#   tests/idle.sh [--built] [SECONDS] [SIZES...]
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --release --locked --package tresse --package tressed --bin tresse --bin tressed
-cargo build --release --locked --package tresse-tests --bin in-vm --example idle
+if [ "${1:-}" = --built ]; then
+    shift
+else
+    cargo build --release --locked --workspace --bins --examples
+fi
 built=${CARGO_TARGET_DIR:-$PWD/target}/release
 
 vlans_here() {
