@@ -41,11 +41,13 @@ pub fn prepare(
 /// The paths of one node, with their state as the engine sees it.
 ///
 /// # Errors
-/// [`NodeError::NoPlan`]; an unknown destination has no paths.
+/// [`NodeError::NoPlan`], [`NodeError::WrongNode`] where the stored plan lacks this node; an unknown
+/// destination has no paths.
 pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
     let current = engine.current().ok_or(NodeError::NoPlan)?;
     let plan = plan(&current.cluster, current.lock.as_deref())?;
-    let src = current.id;
+    // By name: a damaged state file may hold an index that its plan does not have.
+    let src = which(plan.cluster(), &Identity::Named(current.node.clone()))?;
     let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != src);
     let mut lines = Vec::new();
     for dst in peers.filter(|n| to.is_none_or(|to| plan.cluster().node(*n).name == to)) {

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -91,6 +92,7 @@ impl Port {
     /// Reads what is there.
     pub fn fill(&mut self) -> Result<(), SessionEnd> {
         match self.file.read(&mut self.buffer) {
+            Ok(0) if self.comes_back() => Ok(()),
             Ok(0) => Err(SessionEnd::Gone),
             Ok(got) => {
                 self.decoder.push(&self.buffer[..got]);
@@ -135,10 +137,26 @@ impl Port {
             Err(errno) => return Err(errno.into()),
         }
         let seen = fds[0].revents().unwrap_or(PollFlags::empty());
-        match seen.contains(PollFlags::POLLHUP) && events == PollFlags::POLLOUT {
+        let gone = seen.contains(PollFlags::POLLHUP) && events == PollFlags::POLLOUT;
+        match gone && !self.comes_back() {
             true => Err(io::ErrorKind::BrokenPipe.into()),
             false => Ok(()),
         }
+    }
+
+    /// The kernel tells of clients that come and go apart from what they send, and later: what
+    /// looks like the end of this client may be that of the one before. A session that ended then
+    /// would wait for a greeting while its client waits for an answer. One that goes on sees a new
+    /// client's greeting by its bytes.
+    fn comes_back(&self) -> bool {
+        let end = Instant::now() + GRACE;
+        while !self.has_client() {
+            if Instant::now() > end {
+                return false;
+            }
+            std::thread::sleep(GRACE / 100);
+        }
+        true
     }
 }
 
@@ -147,3 +165,4 @@ fn transient(error: &io::Error) -> bool {
 }
 
 const READ_BYTES: usize = 64 << 10;
+const GRACE: Duration = Duration::from_millis(500);
