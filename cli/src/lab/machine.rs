@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tresse_lab::state::Directory;
 use tresse_lab::vm::{ExecRequest, Input, Options, Vm};
@@ -50,11 +51,15 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
             argv.push(argument);
         }
     }
+    let mut cwd = DIRECTORY.to_owned();
     if let LabVerb::Up(up) = &lab.verb {
+        // A place of its own: another lab's lock or file of the same name is not this one's.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        cwd = format!("{DIRECTORY}/{}-{}", now.as_nanos(), std::process::id());
         let daemon = up.daemon()?;
         for path in [Some(up.cluster.file.clone()), Some(up.cluster.lock_path())] {
             let Some(path) = path.filter(|p| p.is_file()) else { continue };
-            let there = format!("{DIRECTORY}/{}", file_name(&path));
+            let there = format!("{cwd}/{}", file_name(&path));
             vm.put(&there, 0o644, &std::fs::read(&path)?).map_err(fault)?;
             replace(&mut argv, &path, &file_name(&path));
         }
@@ -67,12 +72,12 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
             }
         }
     }
-    vm.put(&format!("{DIRECTORY}/.keep"), 0o644, b"").map_err(fault)?;
+    vm.put(&format!("{cwd}/.keep"), 0o644, b"").map_err(fault)?;
     let stdin = if matches!(lab.verb, LabVerb::Exec(_)) { Input::Inherit } else { Input::Null };
     let request = ExecRequest {
         argv,
         env: vec![(INSIDE.into(), "1".into())],
-        cwd: Some(DIRECTORY.into()),
+        cwd: Some(cwd),
         stdin,
         forward_signals: true,
         ..ExecRequest::default()

@@ -52,10 +52,38 @@ pub fn compatible(old: &str, new: &str) -> bool {
     if old == new {
         return true;
     }
+    let places = (edges_by(old, Ends::Places), edges_by(new, Ends::Places));
     let (Some(old), Some(new)) = (edges(old), edges(new)) else { return false };
+    match places {
+        // Names of generated switches are numbers, which growth shifts or widens: whichever way
+        // the names are read, by the places in the grid there must be no loop either.
+        (Some(old), Some(new)) if !acyclic(&old, &new) => false,
+        (Some(_), Some(_)) => acyclic(&old, &new),
+        // Without a name in common nothing is known.
+        _ => switches(&old).any(|name| switches(&new).any(|n| n == name)) && acyclic(&old, &new),
+    }
+}
+
+/// Cables by their ends, `switch:port`, the lesser end first.
+type Edges = BTreeSet<(String, String)>;
+
+/// How the switches of generated fabrics are told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Names,
+    /// By coordinates; other fabrics have none.
+    Places,
+}
+
+fn switches(edges: &Edges) -> impl Iterator<Item = &str> {
+    let ends = edges.iter().flat_map(|(a, b)| [a, b]);
+    ends.map(|end| end.split(':').next().unwrap_or(end))
+}
+
+fn acyclic(old: &Edges, new: &Edges) -> bool {
     let mut part: BTreeMap<&str, usize> = BTreeMap::new();
     let mut parts: Vec<usize> = Vec::new();
-    for (a, b) in old.union(&new) {
+    for (a, b) in old.union(new) {
         let [a, b] = [a, b].map(|end| {
             let name = end.split(':').next().unwrap_or(end);
             *part.entry(name).or_insert_with(|| {
@@ -81,11 +109,18 @@ fn root(parts: &mut [usize], mut at: usize) -> usize {
 }
 
 /// The cables of a text, ends in ascending order; `None` where it is no text of ours.
-fn edges(text: &str) -> Option<BTreeSet<(String, String)>> {
+fn edges(text: &str) -> Option<Edges> {
+    edges_by(text, Ends::Names)
+}
+
+fn edges_by(text: &str, ends_by: Ends) -> Option<Edges> {
     let sorted = |a: String, b: String| if a <= b { (a, b) } else { (b, a) };
     let mut words = text.split(' ');
     let kind = words.next()?;
     if kind != "torus" && kind != "mesh" {
+        if ends_by == Ends::Places {
+            return None;
+        }
         return text
             .split_whitespace()
             .map(|cable| cable.split_once('~').map(|(a, b)| sorted(a.into(), b.into())))
@@ -118,8 +153,9 @@ fn edges(text: &str) -> Option<BTreeSet<(String, String)>> {
     let ends: Vec<_> = fabric.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect();
     let graph = Graph::from_edges(fabric.switches.len(), &ends);
     let tree = Tree::of_lines(&grid, &graph, &center, &order);
-    let end = |port: crate::cluster::Port| {
-        format!("{}:{}", fabric.switches[port.switch.index()].name, port.port)
+    let end = |port: crate::cluster::Port| match ends_by {
+        Ends::Names => format!("{}:{}", fabric.switches[port.switch.index()].name, port.port),
+        Ends::Places => format!("{:?}:{}", &grid.coordinates(port.switch)[..m], port.port),
     };
     let links = tree.links(&graph).into_iter();
     Some(
@@ -148,6 +184,16 @@ mod tests {
         assert!(!compatible("a:1~b:1", "a:2~b:2"));
         assert!(!compatible("torus 4x4 at 9,9 order 0,1", "torus 4x4 at 1,0 order 0,1"));
         assert!(!compatible("nonsense", old));
+    }
+
+    /// s00 becomes s000, and with the first dimension numbers move to other places.
+    #[test]
+    fn k4_names_that_growth_shifts_or_widens_hide_no_loop() {
+        let torus = |dims: &str| format!("torus {dims} at 1,0 order 1,0");
+        assert!(!compatible(&torus("10x10"), &torus("10x11")));
+        assert!(!compatible(&torus("10x10"), &torus("11x10")));
+        assert!(compatible("mesh 10x10 at 1,0 order 0,1", "mesh 10x11 at 1,0 order 0,1"));
+        assert!(!compatible("a:1~b:1 b:2~c:1", "d:1~e:1"), "no name in common");
     }
 
     #[test]
