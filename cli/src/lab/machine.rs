@@ -115,4 +115,4 @@ fn replace(argv: &mut [String], path: &Path, with: &str) {
 
 /// Set inside the machine.
 const INSIDE: &str = "TRESSE_LAB_INSIDE";
-const DIRECTORY: &str = "/root/lab";
+const DIRECTORY: &str = "/tmp/lab";

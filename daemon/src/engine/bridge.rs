@@ -8,6 +8,7 @@
 //! peer asks with a canary, which a node that uses the VLAN answers by announcing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tresse_control::PendingLine;
 use tresse_fabric::reconcile::WantedRoute;
@@ -117,6 +118,11 @@ fn holders(old: &Prepared, current: &Prepared, bridge: &Bridge) -> BTreeSet<Mac>
 }
 
 impl Engine {
+    /// The plan before, while it is still received on.
+    pub(super) fn held_plan(&self) -> Option<Arc<Prepared>> {
+        self.stored.previous.clone().filter(|_| self.stored.bridging)
+    }
+
     /// No plan before is held from now on.
     pub(super) fn end_bridge(&mut self) {
         self.stored.bridging = false;
@@ -126,8 +132,8 @@ impl Engine {
 
     /// The digest of the plan that this node sends by, for its announcements.
     pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
-        match &self.stored.previous {
-            Some(old) if self.stored.bridging && self.bridge.told_at.is_none() => old.digest(),
+        match self.held_plan() {
+            Some(old) if self.bridge.told_at.is_none() => old.digest(),
             _ => current.digest(),
         }
     }
@@ -165,9 +171,7 @@ impl Engine {
         usable: &BTreeSet<String>,
         out: &mut Vec<Effect>,
     ) {
-        let Some(old) = self.stored.previous.clone().filter(|_| self.stored.bridging) else {
-            return;
-        };
+        let Some(old) = self.held_plan() else { return };
         let gates = self.gates(current);
         let gate = |vid: u16| gates.get(&vid).copied().unwrap_or(Gate::Open);
         let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));

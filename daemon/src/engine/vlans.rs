@@ -85,7 +85,7 @@ impl Engine {
             self.listen(BTreeSet::new(), out);
             return;
         };
-        let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
+        let old = self.held_plan();
         let all = spoken(&current, old.as_deref());
         let usable: BTreeSet<String> =
             all.map(|(name, _)| name.clone()).filter(|name| self.usable(name)).collect();
@@ -129,7 +129,7 @@ impl Engine {
         out: &mut Vec<Effect>,
     ) -> bool {
         let Some(current) = self.stored.current.clone() else { return false };
-        let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
+        let old = self.held_plan();
         let mut plans = [Some(&current), old.as_ref()].into_iter().flatten();
         let Some((plan, interface)) =
             plans.find_map(|plan| Some((plan, plan.interfaces.get(name)?)))
@@ -240,7 +240,7 @@ impl Engine {
         kind: Kind,
         out: &mut Vec<Effect>,
     ) {
-        let old = self.stored.previous.clone().filter(|_| self.stored.bridging);
+        let old = self.held_plan();
         let mut plans = [Some(current), old.as_deref()].into_iter().flatten();
         let Some((vid, source)) =
             plans.find_map(|plan| Some((plan.interfaces.get(name)?.vid, mac_of(plan, name)?)))

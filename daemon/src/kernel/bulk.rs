@@ -18,17 +18,10 @@ use tresse_fabric::reconcile::PROTOCOL;
 use tresse_fabric::units::{Mac, Prefix};
 
 use super::message::{write_attribute, write_message};
-use super::observe::{NDA_DST, NUD_PERMANENT};
-
-const RTA_DST: u16 = 1;
-const RTA_PRIORITY: u16 = 6;
-const RTA_PREFSRC: u16 = 7;
-const RTA_METRICS: u16 = 8;
-const RTA_NH_ID: u16 = 30;
-const RTAX_MTU: u16 = 2;
-const RTAX_ADVMSS: u16 = 8;
-const NDA_LLADDR: u16 = 2;
-const NDA_PROTOCOL: u16 = 12;
+use super::observe::{
+    NDA_DST, NDA_LLADDR, NDA_PROTOCOL, NUD_PERMANENT, RTA_DST, RTA_METRICS, RTA_NH_ID, RTA_PREFSRC,
+    RTA_PRIORITY, RTAX_ADVMSS, RTAX_MTU,
+};
 
 /// What a new route has beside destination and metric.
 #[derive(Debug, Clone, Copy)]

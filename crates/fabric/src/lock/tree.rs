@@ -40,28 +40,26 @@ pub fn text(cluster: &Cluster, shape: &Shape) -> String {
 /// of ours.
 #[must_use]
 pub fn links(text: &str) -> Vec<String> {
-    let switch = |end: &str| end.rsplit_once(':').map_or(end, |(name, _)| name).to_owned();
-    let cables = edges(text).unwrap_or_default().into_iter();
+    let cables = edges(text, Ends::Names).unwrap_or_default().into_iter();
     cables.map(|(a, b)| format!("{}-{}", switch(&a), switch(&b))).collect()
 }
 
 /// May a VID keep its number from `old` to `new`? Only if the links of both together have no loop:
 /// then no mixture of switches that carry the one and the other has one.
+///
+/// Names of generated switches are numbers, which growth shifts or widens. So there must be no loop
+/// by their places in the grid either, and fabrics that share neither a name nor a place are not
+/// known to be apart.
 #[must_use]
 pub fn compatible(old: &str, new: &str) -> bool {
     if old == new {
         return true;
     }
-    let places = (edges_by(old, Ends::Places), edges_by(new, Ends::Places));
-    let (Some(old), Some(new)) = (edges(old), edges(new)) else { return false };
-    match places {
-        // Names of generated switches are numbers, which growth shifts or widens: whichever way
-        // the names are read, by the places in the grid there must be no loop either.
-        (Some(old), Some(new)) if !acyclic(&old, &new) => false,
-        (Some(_), Some(_)) => acyclic(&old, &new),
-        // Without a name in common nothing is known.
-        _ => switches(&old).any(|name| switches(&new).any(|n| n == name)) && acyclic(&old, &new),
-    }
+    let both = |by| edges(old, by).zip(edges(new, by));
+    let Some(names) = both(Ends::Names) else { return false };
+    let views = [Some(names), both(Ends::Places)];
+    let mut views = views.iter().flatten();
+    views.clone().all(|(old, new)| acyclic(old, new)) && views.any(|(old, new)| meet(old, new))
 }
 
 /// Cables by their ends, `switch:port`, the lesser end first.
@@ -75,9 +73,17 @@ enum Ends {
     Places,
 }
 
-fn switches(edges: &Edges) -> impl Iterator<Item = &str> {
-    let ends = edges.iter().flat_map(|(a, b)| [a, b]);
-    ends.map(|end| end.split(':').next().unwrap_or(end))
+/// The switch of an end.
+fn switch(end: &str) -> &str {
+    end.rsplit_once(':').map_or(end, |(switch, _)| switch)
+}
+
+/// Do two trees have a switch in common? One without cables meets every other.
+fn meet(old: &Edges, new: &Edges) -> bool {
+    let switches = |edges: &'_ Edges| -> BTreeSet<String> {
+        edges.iter().flat_map(|(a, b)| [a, b]).map(|end| switch(end).to_owned()).collect()
+    };
+    old.is_empty() || new.is_empty() || !switches(old).is_disjoint(&switches(new))
 }
 
 fn acyclic(old: &Edges, new: &Edges) -> bool {
@@ -85,8 +91,7 @@ fn acyclic(old: &Edges, new: &Edges) -> bool {
     let mut parts: Vec<usize> = Vec::new();
     for (a, b) in old.union(new) {
         let [a, b] = [a, b].map(|end| {
-            let name = end.split(':').next().unwrap_or(end);
-            *part.entry(name).or_insert_with(|| {
+            *part.entry(switch(end)).or_insert_with(|| {
                 parts.push(parts.len());
                 parts.len() - 1
             })
@@ -109,16 +114,12 @@ fn root(parts: &mut [usize], mut at: usize) -> usize {
 }
 
 /// The cables of a text, ends in ascending order; `None` where it is no text of ours.
-fn edges(text: &str) -> Option<Edges> {
-    edges_by(text, Ends::Names)
-}
-
-fn edges_by(text: &str, ends_by: Ends) -> Option<Edges> {
+fn edges(text: &str, by: Ends) -> Option<Edges> {
     let sorted = |a: String, b: String| if a <= b { (a, b) } else { (b, a) };
     let mut words = text.split(' ');
     let kind = words.next()?;
     if kind != "torus" && kind != "mesh" {
-        if ends_by == Ends::Places {
+        if by == Ends::Places {
             return None;
         }
         return text
@@ -153,7 +154,7 @@ fn edges_by(text: &str, ends_by: Ends) -> Option<Edges> {
     let ends: Vec<_> = fabric.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect();
     let graph = Graph::from_edges(fabric.switches.len(), &ends);
     let tree = Tree::of_lines(&grid, &graph, &center, &order);
-    let end = |port: crate::cluster::Port| match ends_by {
+    let end = |port: crate::cluster::Port| match by {
         Ends::Names => format!("{}:{}", fabric.switches[port.switch.index()].name, port.port),
         Ends::Places => format!("{:?}:{}", &grid.coordinates(port.switch)[..m], port.port),
     };
@@ -194,6 +195,8 @@ mod tests {
         assert!(!compatible(&torus("10x10"), &torus("11x10")));
         assert!(compatible("mesh 10x10 at 1,0 order 0,1", "mesh 10x11 at 1,0 order 0,1"));
         assert!(!compatible("a:1~b:1 b:2~c:1", "d:1~e:1"), "no name in common");
+        assert!(!compatible("mesh 10 at 0 order 0", "mesh 10x10 at 1,0 order 0,1"));
+        assert!(compatible("", "a:1~b:1"), "one switch alone has no cable to loop with");
     }
 
     #[test]

@@ -18,7 +18,10 @@ use super::channel::{Channel, DumpError, Tables};
 use super::message::Malformed;
 use super::sysctl;
 
-pub(super) use neighbours::{NDA_DST, NDMSG, NUD_PERMANENT, neighbour};
+pub(super) use neighbours::{NDA_DST, NDA_LLADDR, NDA_PROTOCOL, NDMSG, NUD_PERMANENT, neighbour};
+pub(super) use routes::{
+    RTA_DST, RTA_METRICS, RTA_NH_ID, RTA_PREFSRC, RTA_PRIORITY, RTAX_ADVMSS, RTAX_MTU,
+};
 
 /// How often an observation is begun before it is given up.
 const ATTEMPTS: u32 = 8;

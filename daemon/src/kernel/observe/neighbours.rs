@@ -35,6 +35,8 @@ pub(in crate::kernel) const NDMSG: usize = 12;
 pub(in crate::kernel) const NUD_PERMANENT: u16 = 0x80;
 /// NDA_DST.
 pub(in crate::kernel) const NDA_DST: u16 = 1;
+pub(in crate::kernel) const NDA_LLADDR: u16 = 2;
+pub(in crate::kernel) const NDA_PROTOCOL: u16 = 12;
 
 /// A neighbour message.
 pub(in crate::kernel) struct RawNeighbour {
@@ -47,9 +49,6 @@ pub(in crate::kernel) struct RawNeighbour {
 
 /// Reads an `RTM_NEWNEIGH` or `RTM_DELNEIGH`.
 pub(in crate::kernel) fn neighbour(message: &Message<'_>) -> Result<RawNeighbour, Malformed> {
-    const NDA_LLADDR: u16 = 2;
-    const NDA_PROTOCOL: u16 = 12;
-
     let attributes = Attributes::after(message.payload, NDMSG, "ndmsg")?;
     let mut neighbour = RawNeighbour {
         ifindex: word(message.payload, 4),

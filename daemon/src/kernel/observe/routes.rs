@@ -35,6 +35,14 @@ pub(super) fn nexthops(
 /// A route and its key.
 type Keyed = ((Prefix, u32), ObservedRoute);
 
+const RTA_OIF: u16 = 4;
+pub(in crate::kernel) const RTA_DST: u16 = 1;
+pub(in crate::kernel) const RTA_PRIORITY: u16 = 6;
+pub(in crate::kernel) const RTA_PREFSRC: u16 = 7;
+pub(in crate::kernel) const RTA_METRICS: u16 = 8;
+pub(in crate::kernel) const RTA_NH_ID: u16 = 30;
+pub(in crate::kernel) const RTAX_MTU: u16 = 2;
+pub(in crate::kernel) const RTAX_ADVMSS: u16 = 8;
 /// Bytes of `struct rtmsg`.
 const RTMSG: usize = 12;
 
@@ -69,15 +77,6 @@ pub(super) fn routes(
 }
 
 fn route(message: &Message<'_>, names: &Names) -> Result<Option<Keyed>, DumpError> {
-    const RTA_DST: u16 = 1;
-    const RTA_OIF: u16 = 4;
-    const RTA_PRIORITY: u16 = 6;
-    const RTA_PREFSRC: u16 = 7;
-    const RTA_METRICS: u16 = 8;
-    const RTA_NH_ID: u16 = 30;
-    const RTAX_MTU: u16 = 2;
-    const RTAX_ADVMSS: u16 = 8;
-
     let payload = message.payload;
     let attributes = Attributes::after(payload, RTMSG, "rtmsg")?;
     let (table, kind) = (payload[4], payload[7]);
