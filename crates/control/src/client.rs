@@ -259,7 +259,12 @@ impl Client {
         let answer: Answer = serde_json::from_slice(&bytes).map_err(broken)?;
         if let Some(error) = answer.error {
             let known = serde_json::from_slice::<NodeError>(&bytes);
-            let node = known.unwrap_or(NodeError::Internal { message: error });
+            let node = known.unwrap_or_else(|_| NodeError::Internal {
+                message: match answer.parameters {
+                    Some(parameters) => format!("{error} {parameters}"),
+                    None => error,
+                },
+            });
             return Ok((Err(node), false));
         }
         let parameters = answer.parameters.unwrap_or_else(|| serde_json::json!({}));

@@ -1,4 +1,5 @@
-//! One connection's calls and answers: zlink finds the method and its types, this reads and writes.
+//! One connection's calls and answers: `call` finds the method, zlink carries it out, this reads and
+//! writes.
 //!
 //! zlink's own loop is not used: its buffers grow by 256 octets, each time with the whole message
 //! serialised anew, so that an answer of some 100 KB held the thread for seconds.
@@ -13,8 +14,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use zlink::service::{MethodReply, Service};
 use zlink::tokio::unix::Stream;
-use zlink::{Call, Connection, Reply};
+use zlink::{Connection, Reply};
 
+use super::call::Message;
 use super::service::Node;
 
 /// Largest request: a cluster file of thousands of listed nodes, with its lock.
@@ -23,8 +25,6 @@ const REQUEST_BYTES: usize = 16 * 1024 * 1024;
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// Read at a time.
 const READ_BYTES: usize = 16 * 1024;
-
-type MethodCall<'a> = <Node as Service<Stream>>::MethodCall<'a>;
 
 /// Answers calls until the client closes the connection or breaks the protocol.
 ///
@@ -51,10 +51,21 @@ pub(super) async fn converse(stream: UnixStream, mut node: Node) -> io::Result<(
             continue;
         };
         let end = seen + end;
-        let call: Call<MethodCall<'_>> = serde_json::from_slice(&buffer[..end])?;
+        let message = Message::parse(&buffer[..end])?;
+        buffer.drain(..=end);
+        seen = 0;
+        let oneway = message.oneway();
+        let call = match message.call() {
+            Ok(call) => call,
+            Err(_) if oneway => continue,
+            Err(error) => {
+                send(&mut write, &error).await?;
+                continue;
+            }
+        };
         let (reply, _) = node.handle(&call, &mut connection, Vec::new()).await;
         match reply {
-            _ if call.oneway() => {}
+            _ if oneway => {}
             MethodReply::Single(parameters) => send(&mut write, &Reply::new(parameters)).await?,
             MethodReply::Error(error) => send(&mut write, &error).await?,
             MethodReply::Multi(mut replies) => {
@@ -67,8 +78,6 @@ pub(super) async fn converse(stream: UnixStream, mut node: Node) -> io::Result<(
             }
             _ => return Ok(()),
         }
-        buffer.drain(..=end);
-        seen = 0;
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::{broadcast, mpsc};
 use tresse_control::Counters;
 use tresse_fabric::cluster;
 
+use super::call::Message;
 use super::exchange;
 use super::request::{Change, Request};
 use super::service::Node;
@@ -29,7 +30,7 @@ thread_local! {
         Builder::new_current_thread().enable_io().enable_time().build().expect("a runtime");
 }
 
-/// Sends `bytes` and closes; every answer must be a Varlink reply.
+/// Sends `bytes` and closes; every call is answered, and every answer must be a Varlink reply.
 ///
 /// # Panics
 /// Where the service has a fault.
@@ -37,12 +38,23 @@ pub fn control(bytes: &[u8]) {
     let answers = RUNTIME.with(|runtime| runtime.block_on(converse(bytes)));
     let mut answers: Vec<&[u8]> = answers.split(|byte| *byte == 0).collect();
     assert_eq!(answers.pop(), Some([].as_slice()), "the last answer is not ended");
+    let asked = calls(bytes);
+    assert!(answers.len() >= asked, "{asked} calls, {} answers", answers.len());
     for answer in answers {
         let value: Value = serde_json::from_slice(answer).expect("an answer is JSON");
         let object = value.as_object().expect("an answer is an object");
         let known = |key: &String| ["parameters", "continues", "error"].contains(&key.as_str());
         assert!(object.keys().all(known), "{value}");
     }
+}
+
+/// Calls that want an answer, up to what is no call, or to one whose answers never end.
+fn calls(bytes: &[u8]) -> usize {
+    let mut messages: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+    // What follows the last NUL is not complete.
+    messages.pop();
+    let calls = messages.into_iter().map_while(|message| Message::parse(message).ok());
+    calls.take_while(|call| !call.streams()).filter(|call| !call.oneway()).count()
 }
 
 async fn converse(bytes: &[u8]) -> Vec<u8> {

@@ -4,6 +4,7 @@
 //! all clients, so that one slow client would stop the others). Decides nothing about
 //! the fabric: requests go to the main loop through a bounded channel.
 
+mod call;
 mod exchange;
 #[doc(hidden)]
 pub mod fuzz;

@@ -1,11 +1,12 @@
 //! The control socket as clients see it: real sockets, several clients, one of them rude.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Alert, Client, ClientError, Counters, Event, NodeError, Status};
 
@@ -96,6 +97,111 @@ fn methods_answer_and_errors_keep_their_type() {
     assert!(matches!(error, ClientError::Node(NodeError::NotFused { vid: 100 })), "{error}");
     let error = client.withdraw(false).unwrap_err();
     assert!(matches!(error, ClientError::Node(NodeError::NoPlan)), "{error}");
+}
+
+/// Sends messages as they are, at once, and reads as many answers.
+fn exchange(fake: &Fake, messages: &[&str], answers: usize) -> Vec<Value> {
+    let mut stream = UnixStream::connect(fake.path()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all((messages.join("\0") + "\0").as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut next = || {
+        let mut bytes = Vec::new();
+        reader.read_until(0, &mut bytes).unwrap();
+        assert_eq!(bytes.pop(), Some(0), "the connection was closed after {bytes:?}");
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    (0..answers).map(|_| next()).collect()
+}
+
+#[test]
+fn a_wrong_call_is_answered_by_name_and_the_connection_goes_on() {
+    let fake = Fake::start();
+    let service = |error: &str, name: &str, value: &str| json!({ "error": format!("org.varlink.service.{error}"), "parameters": { name: value } });
+    let invalid = |name| service("InvalidParameter", "parameter", name);
+    let method = |name| service("MethodNotFound", "method", name);
+    let interface = |name| service("InterfaceNotFound", "interface", name);
+    let node = |method: &str, parameters: Value| json!({ "method": format!("org.tresse.Node.{method}"), "parameters": parameters });
+    let unfuse = |parameters| node("Unfuse", parameters);
+    let describe = |parameters| json!({ "method": "org.varlink.service.GetInterfaceDescription", "parameters": parameters });
+    let cases = [
+        (unfuse(json!({ "vid": "x" })), invalid("vid")),
+        (unfuse(json!({ "vid": 65_536 })), invalid("vid")),
+        (unfuse(json!({ "vid": -1 })), invalid("vid")),
+        (unfuse(json!({ "vid": 1.5 })), invalid("vid")),
+        (unfuse(json!({})), invalid("vid")),
+        (unfuse(Value::Null), invalid("vid")),
+        (unfuse(json!([100])), invalid("parameters")),
+        (unfuse(json!({ "vid": 100, "vlan": 100 })), invalid("vlan")),
+        (node("Apply", json!({ "cluster": 7 })), invalid("cluster")),
+        (node("Apply", json!({ "cluster": "", "dryrun": true })), invalid("dryrun")),
+        (
+            node("Apply", json!({ "cluster": "", "confirm_seconds": -1 })),
+            invalid("confirm_seconds"),
+        ),
+        (
+            node("Apply", json!({ "cluster": "", "force_interfaces": [1] })),
+            invalid("force_interfaces"),
+        ),
+        (node("ListPaths", json!({ "to": ["n1"] })), invalid("to")),
+        (node("Withdraw", json!({ "force": "yes" })), invalid("force")),
+        (node("GetStatus", json!({ "verbose": true })), invalid("verbose")),
+        (node("Nonsense", json!({})), method("org.tresse.Node.Nonsense")),
+        (
+            json!({ "method": "org.varlink.service.Nonsense" }),
+            method("org.varlink.service.Nonsense"),
+        ),
+        (json!({ "method": "org.example.Other.GetStatus" }), interface("org.example.Other")),
+        (json!({ "method": "nonsense" }), interface("nonsense")),
+        (describe(json!({})), invalid("interface")),
+        (describe(json!({ "interface": 1 })), invalid("interface")),
+        (describe(json!({ "interface": "org.example.Other" })), interface("org.example.Other")),
+        (describe(json!({ "interface": "nonsense" })), interface("nonsense")),
+    ];
+    let unwanted = json!({ "method": "org.tresse.Node.Nonsense", "oneway": true }).to_string();
+    for (call, expected) in cases {
+        // The one after it is answered too, and one that wants no answer has none.
+        let messages =
+            [unwanted.clone(), call.to_string(), unfuse(json!({ "vid": 9 })).to_string()];
+        let answers = exchange(&fake, &messages.each_ref().map(String::as_str), 2);
+        assert_eq!(answers[0], expected, "{call}");
+        assert_eq!(answers[1]["error"], "org.tresse.Node.NotFused", "{call}: {}", answers[1]);
+    }
+}
+
+#[test]
+fn calls_are_read_however_they_are_written() {
+    let fake = Fake::start();
+    for call in [
+        r#"{"m\u0065thod":"org.tresse.Node.Conf\u0069rm"}"#,
+        r#"{"parameters":null,"more":null,"method":"org.tresse.Node.Confirm","other":{}}"#,
+        r#"{"parameters":{},"method":"org.tresse.Node.Confirm"}"#,
+    ] {
+        let answers = exchange(&fake, &[call], 1);
+        assert!(answers[0].get("error").is_none(), "{call}: {}", answers[0]);
+    }
+}
+
+#[test]
+fn every_method_of_the_interface_is_known_with_its_parameters() {
+    let fake = Fake::start();
+    let described = ["org.tresse.Node", "org.varlink.service"].map(|interface| {
+        let call = json!({ "method": "org.varlink.service.GetInterfaceDescription", "parameters": { "interface": interface } });
+        let answer = exchange(&fake, &[&call.to_string()], 1).remove(0);
+        let text = answer["parameters"]["description"].as_str().unwrap().to_owned();
+        let parsed = zlink::idl::Interface::try_from(text.as_str()).unwrap();
+        let method = |method: &zlink::idl::Method<'_>| {
+            let parameters = method.inputs().map(|p| p.name().to_string()).collect::<Vec<_>>();
+            (format!("{interface}.{}", method.name()), parameters)
+        };
+        parsed.methods().map(method).collect::<Vec<_>>()
+    });
+    let mut described: Vec<_> = described.into_iter().flatten().collect();
+    let own = |parameters: Vec<&str>| parameters.into_iter().map(str::to_owned).collect();
+    let mut known: Vec<_> = super::call::table().into_iter().map(|(n, p)| (n, own(p))).collect();
+    described.sort();
+    known.sort();
+    assert_eq!(known, described);
 }
 
 #[test]
