@@ -17,7 +17,7 @@ struct Arguments {
     /// The configuration; default /etc/tresse/tressed.toml, where it exists.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Apply the stored or configured plan once and exit.
+    /// Apply the stored or configured plan once and exit: 5 where something waits.
     #[arg(long)]
     once: bool,
 }
@@ -31,7 +31,11 @@ fn main() -> ExitCode {
             tracing::error!("{}", chain(&error));
             ExitCode::from(match error {
                 RunError::Config(_) | RunError::Plan(_) | RunError::State(_) => 3,
-                RunError::Bind(_) | RunError::System { .. } => 1,
+                RunError::Partly(_) => 5,
+                RunError::Hold(_)
+                | RunError::Bind(_)
+                | RunError::Failed(_)
+                | RunError::System { .. } => 1,
             })
         }
     }

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tresse_control::{
-    Client, ClientError, DEFAULT_SOCKET, FORMAT, NodeError, OperationLine, PendingLine,
+    Client, ClientError, DEFAULT_SOCKET, FORMAT, NodeError, OperationLine, PendingLine, waiting,
 };
 
 use crate::fail::{Code, Failure};
@@ -115,9 +115,9 @@ fn write_operations(out: &mut impl Write, operations: &[OperationLine]) -> io::R
     operations.iter().try_for_each(|line| writeln!(out, "{}", sentence(line)))
 }
 
-/// What waits, one per line.
+/// What waits, a line per reason.
 fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()> {
-    pending.iter().try_for_each(|p| writeln!(out, "pending {} {}: {}", p.kind, p.object, p.why))
+    waiting(pending).iter().try_for_each(|sentence| writeln!(out, "pending {sentence}"))
 }
 
 /// `1 operation`, `2 operations`.

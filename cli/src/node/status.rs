@@ -41,6 +41,11 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
             let sync = if status.in_sync { "in sync" } else { "NOT in sync" };
             writeln!(out, "node {node}, generation {generation}, {sync}")?;
         }
+        _ if status.withdrawn => writeln!(
+            out,
+            "withdrawn, also over restarts: tresse apply FILE installs a plan, tresse reload the \
+             configured one"
+        )?,
         _ => writeln!(out, "no plan: tresse apply FILE installs one")?,
     }
     writeln!(

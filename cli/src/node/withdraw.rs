@@ -19,7 +19,7 @@ pub struct Withdraw {
 }
 
 impl Withdraw {
-    /// Removes everything of ours and forgets the plan.
+    /// Removes everything of ours and forgets the plan; exits with 5 where something is left.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let withdrawn = self.node.connect()?.withdraw(self.force)?;
         let mut out = output::stdout();
@@ -27,8 +27,11 @@ impl Withdraw {
             output::json_line(&mut out, &Formatted::new(&withdrawn))?;
         } else {
             writeln!(out, "withdrawn: {}", count(withdrawn.operations.len(), "operation"))?;
+            for line in &withdrawn.left {
+                writeln!(out, "left: {}", line.why)?;
+            }
         }
         out.flush()?;
-        Ok(Code::Fine)
+        Ok(if withdrawn.left.is_empty() { Code::Fine } else { Code::Partly })
     }
 }

@@ -76,8 +76,18 @@ fn status_exits_by_what_it_shows() {
         (1, vec![("fused", fused)], "FUSED VLAN 100"),
         (1, vec![("fault", json!("disk full"))], "FAULT: disk full"),
         (5, vec![("pending", json!([pending()]))], "no carrier"),
+        (
+            5,
+            vec![("pending", json!([pending(), pending(), pending()]))],
+            "pending 3 objects (3 routes): eth0 has no carrier",
+        ),
         (0, vec![("confirm_seconds", json!(42))], "rolls back in 42 s"),
         (0, vec![("node", Value::Null), ("generation", Value::Null)], "no plan"),
+        (
+            0,
+            vec![("node", Value::Null), ("generation", Value::Null), ("withdrawn", json!(true))],
+            "withdrawn, also over restarts: tresse apply FILE",
+        ),
     ] {
         let (ran, call) = ask(&["status"], status(&changes));
         let ran = ran.exits(code);
@@ -179,6 +189,12 @@ fn the_other_changes_tell_what_they_did() {
     let (ran, call) = ask(&["withdraw", "--force", "--json"], operations);
     has(&ran.exits(0).object(), "operations");
     assert_eq!(call["parameters"]["force"], true);
+    let why = "link eth0.7 is not wanted, but foreign link x hangs on it: remove that first";
+    let left = json!([{ "op": "refused", "kind": "foreign", "object": "", "why": why }]);
+    let some = json!({ "operations": [operation()], "left": left });
+    let text = ask(&["withdraw"], some.clone()).0.exits(5).stdout;
+    assert_eq!(text, format!("withdrawn: 1 operation\nleft: {why}\n"));
+    has(&ask(&["withdraw", "--json"], some).0.exits(5).object(), "operations left");
     let counters = json!({ "counters": [{ "name": "x_total", "object": "eth0.100", "value": 7 }] });
     let text = ask(&["counters"], counters.clone()).0.exits(0).stdout;
     assert!(text.contains("eth0.100") && text.contains('7'), "{text}");

@@ -16,7 +16,7 @@ pub use reply::{
 };
 pub use types::{
     Alert, CounterLine, Event, FusedLine, OperationLine, PathLine, PendingLine, Problem,
-    SegmentLine,
+    SegmentLine, waiting,
 };
 
 /// The Varlink interface name.

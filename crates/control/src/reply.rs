@@ -38,6 +38,9 @@ pub struct Status {
     pub version: String,
     /// The last fault, in words; null where there is none.
     pub fault: Option<String>,
+    /// Was the plan withdrawn, and none applied since? Also after a restart.
+    #[serde(default)]
+    pub withdrawn: bool,
 }
 
 /// Parameters of Apply.
@@ -75,6 +78,9 @@ pub struct Applied {
 pub struct Withdrawn {
     /// Operations done, in order.
     pub operations: Vec<OperationLine>,
+    /// What could not be removed, as something foreign hangs on it: each `why` says what to do.
+    #[serde(default)]
+    pub left: Vec<OperationLine>,
 }
 
 /// Answer of Diff.

@@ -2,6 +2,8 @@
 //!
 //! Field names are the JSON contract of DESIGN section 8; they are only ever added to.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use zlink::introspect::CustomType;
 
@@ -27,6 +29,36 @@ pub struct PendingLine {
     pub object: String,
     /// What it waits for: a carrier, or the proof of its VLAN.
     pub why: String,
+}
+
+/// What waits in words, a sentence per reason in the order of first appearance:
+/// `3 objects (2 addresses, 1 route): interface eth1 is absent`, one object by its name.
+#[must_use]
+pub fn waiting(pending: &[PendingLine]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&PendingLine>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in pending {
+        let place = *places.entry(&line.why).or_insert(reasons.len());
+        match reasons.get_mut(place) {
+            Some((_, lines)) => lines.push(line),
+            None => reasons.push((&line.why, vec![line])),
+        }
+    }
+    let sentence = |(why, lines): (&str, Vec<&PendingLine>)| match lines[..] {
+        [one] => format!("{} {}: {why}", one.kind, one.object),
+        _ => {
+            let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+            lines.iter().for_each(|line| *kinds.entry(&line.kind).or_default() += 1);
+            let plural = |(kind, n): (&str, usize)| match (n, kind.ends_with('s')) {
+                (1, _) => format!("1 {kind}"),
+                (n, true) => format!("{n} {kind}es"),
+                (n, false) => format!("{n} {kind}s"),
+            };
+            let kinds: Vec<_> = kinds.into_iter().map(plural).collect();
+            format!("{} objects ({}): {why}", lines.len(), kinds.join(", "))
+        }
+    };
+    reasons.into_iter().map(sentence).collect()
 }
 
 /// A VLAN that this node has taken out of use (canary, K5).
@@ -129,4 +161,31 @@ pub enum Alert {
     Warning,
     /// A person must act.
     Critical,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_for_one_thing_is_one_sentence() {
+        let line = |kind: &str, object: &str, why: &str| PendingLine {
+            kind: kind.into(),
+            object: object.into(),
+            why: why.into(),
+        };
+        let absent = "interface eth1 is absent";
+        let pending = [
+            line("address", "a", absent),
+            line("link", "eth0.7", "interface eth0 has no carrier"),
+            line("route", "r", absent),
+            line("address", "b", absent),
+        ];
+        let expected = [
+            "3 objects (2 addresses, 1 route): interface eth1 is absent",
+            "link eth0.7: interface eth0 has no carrier",
+        ];
+        assert_eq!(waiting(&pending), expected);
+        assert_eq!(waiting(&[]), [""; 0]);
+    }
 }

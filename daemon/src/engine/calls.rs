@@ -80,6 +80,7 @@ impl Engine {
                     out.push(Effect::Reply(call, Err(NodeError::NothingToConfirm)));
                 } else {
                     self.confirm_at = None;
+                    self.stored.withdrawn = false;
                     self.note(call, out);
                 }
             }

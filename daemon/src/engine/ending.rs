@@ -30,6 +30,12 @@ impl Engine {
             (NodeError::Failed { failed, message, .. }, None) => {
                 NodeError::Failed { failed, message, undone: execution.done.len() as u32 }
             }
+            (NodeError::Internal { message }, None) => NodeError::Internal {
+                message: match execution.done.len() {
+                    0 => format!("{message}; nothing was changed"),
+                    undone => format!("{message}; the {undone} operations before it were undone"),
+                },
+            },
             (other, None) => other,
             (failure, Some(_)) => {
                 let (failed, message) = match failure {
@@ -87,6 +93,10 @@ impl Engine {
             self.converge_at = Some(self.now + self.retry_ms);
             self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
         }
+        if matches!(job.purpose, Purpose::Apply { call: None }) && self.stored.current.is_none() {
+            // Nobody waits for the answer, and there is no other plan: status tells.
+            self.fault = Some(text.clone());
+        }
         if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
             let alert = if partly { Alert::Critical } else { Alert::Warning };
             tell(out, alert, "failed", "", &text);
@@ -114,7 +124,8 @@ impl Engine {
             Purpose::Apply { call } => (*call, applied()),
             Purpose::Rollback { call } => (*call, applied()),
             Purpose::Withdraw { call } => {
-                (*call, Reply::Withdrawn(Withdrawn { operations: job.lines.clone() }))
+                let (operations, left) = (job.lines.clone(), self.drift.clone());
+                (*call, Reply::Withdrawn(Withdrawn { operations, left }))
             }
             Purpose::Note { call, reply } => (Some(*call), reply.clone()),
             Purpose::Converge | Purpose::Diff { .. } => (None, Reply::Done),

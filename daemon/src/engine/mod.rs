@@ -54,6 +54,10 @@ const RETRY_MAX_MS: u64 = 60_000;
 /// Control calls that may wait for a running transaction.
 const WAITING_CALLS: usize = 32;
 
+/// What a daemon says that starts after a withdrawal.
+const WITHDRAWN: &str = "the plan was withdrawn: nothing is installed until `tresse apply FILE`, or \
+    `tresse reload` for the configured file";
+
 /// What the engine is told once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -185,7 +189,14 @@ impl Engine {
         } else if let Some(intent) = &self.stored.intent {
             tell(out, Alert::Warning, "resync", "", &format!("was interrupted: {intent:?}"));
         }
+        let withdrawn = self.withdrawn();
         match (&self.stored.current, &self.stored.intent, configured) {
+            (None, None | Some(Intent::Apply { .. }), _) if withdrawn => {
+                tell(out, Alert::Warning, "withdrawn", "", WITHDRAWN);
+                // An apply over the withdrawal may have been interrupted.
+                self.converge_at = self.stored.intent.is_some().then_some(now);
+                self.in_sync = self.converge_at.is_none();
+            }
             (None, None | Some(Intent::Apply { .. }), Some(prepared)) => {
                 let options = ApplyOptions::default();
                 self.waiting.push_back(Input::Apply { call: None, prepared, options });
@@ -194,6 +205,12 @@ impl Engine {
             _ => self.converge_at = Some(now),
         }
         self.sync_vlans();
+    }
+
+    /// Did an operator withdraw, and was nothing applied since?
+    #[must_use]
+    pub fn withdrawn(&self) -> bool {
+        self.stored.withdrawn && self.stored.current.is_none()
     }
 
     fn changed(&mut self, now: u64, overrun: bool, out: &mut Vec<Effect>) {

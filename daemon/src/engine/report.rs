@@ -43,6 +43,7 @@ impl Engine {
                 .collect(),
             version: env!("CARGO_PKG_VERSION").into(),
             fault: self.fault.clone(),
+            withdrawn: self.withdrawn(),
         }
     }
 

@@ -315,6 +315,7 @@ impl Engine {
                     .confirm_seconds
                     .filter(|_| !same)
                     .map(|seconds| Unconfirmed { seconds });
+                self.stored.withdrawn &= self.stored.unconfirmed.is_some();
                 self.stored.force = job.options.force;
                 self.stored.force_interfaces.clone_from(&job.options.force_interfaces);
                 self.stored.intent = None;
@@ -322,7 +323,7 @@ impl Engine {
                 self.sync_vlans();
             }
             Purpose::Withdraw { .. } => {
-                self.stored = Stored::default();
+                self.stored = Stored { withdrawn: true, ..Stored::default() };
                 self.dirty = true;
                 self.confirm_at = None;
                 self.sync_vlans();

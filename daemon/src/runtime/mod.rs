@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
-use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError};
+use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, waiting};
 
 use self::announce::Announcers;
 pub(crate) use self::prepare::paths;
@@ -26,7 +26,7 @@ use crate::engine::{
     ApplyOptions, CallId, Effect, Engine, Execution, Input, Prepared, Reply, Settings, View,
 };
 use crate::kernel;
-use crate::state::{StateError, StateFile};
+use crate::state::{Hold, HoldError, StateError, StateFile};
 use crate::sys;
 
 /// Requests that may wait for the main loop.
@@ -40,6 +40,9 @@ pub enum RunError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The state directory is another daemon's, or cannot be written.
+    #[error(transparent)]
+    Hold(#[from] HoldError),
     /// The state file is wrong.
     #[error(transparent)]
     State(#[from] StateError),
@@ -49,6 +52,12 @@ pub enum RunError {
     /// The configured plan is wrong.
     #[error("{0}")]
     Plan(NodeError),
+    /// The plan could not be installed.
+    #[error("{0}")]
+    Failed(String),
+    /// The plan is installed but for what waits; told by `--once` alone.
+    #[error("partly installed: {}", .0.join("; "))]
+    Partly(Vec<String>),
     /// The operating system refused something that the daemon cannot do without.
     #[error("{action}: {source} (CAP_NET_ADMIN and CAP_NET_RAW are needed)")]
     System {
@@ -64,6 +73,7 @@ pub enum RunError {
 pub struct Daemon {
     config: Config,
     state: StateFile,
+    _hold: Hold,
     engine: Engine,
     epoch: Instant,
     calls: BTreeMap<CallId, oneshot::Sender<Result<Reply, NodeError>>>,
@@ -76,11 +86,12 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Loads the state.
+    /// Takes the state directory and loads the state.
     ///
     /// # Errors
-    /// [`RunError::State`].
+    /// [`RunError::Hold`], [`RunError::State`].
     pub fn new(config: Config) -> Result<Self, RunError> {
+        let hold = Hold::take(&config.state_dir)?;
         let state = StateFile::new(&config.state_dir);
         let stored = state.load()?;
         let settings = Settings {
@@ -92,6 +103,7 @@ impl Daemon {
         Ok(Self {
             engine: Engine::new(settings, stored),
             state,
+            _hold: hold,
             config,
             epoch: Instant::now(),
             calls: BTreeMap::new(),
@@ -106,13 +118,15 @@ impl Daemon {
     /// Applies what is configured or stored, and returns.
     ///
     /// # Errors
-    /// [`RunError`]; what the engine could not install is an error too.
+    /// [`RunError`]; what the engine could not install, or not yet, is an error too.
     pub fn once(mut self) -> Result<(), RunError> {
-        let configured = self.configured()?.map(Box::new);
+        let configured = self.planned()?;
         self.step(Input::Start { configured });
-        match self.failure.take().or_else(|| self.engine.status(self.now()).fault) {
-            Some(message) => Err(RunError::Plan(NodeError::Internal { message })),
-            None => Ok(()),
+        let status = self.engine.status(self.now());
+        match self.failure.take().or(status.fault) {
+            Some(message) => Err(RunError::Failed(message)),
+            None if status.pending.is_empty() => Ok(()),
+            None => Err(RunError::Partly(waiting(&status.pending))),
         }
     }
 
@@ -132,14 +146,7 @@ impl Daemon {
         let (frames, mut heard) = mpsc::channel(announce::FRAMES);
         self.announcers.deliver_to(frames);
 
-        let configured = match self.configured() {
-            Ok(configured) => configured.map(Box::new),
-            Err(error) if self.engine.current().is_some() => {
-                tracing::warn!(%error, "the configured plan is not used: the stored one is");
-                None
-            }
-            Err(error) => return Err(error),
-        };
+        let configured = self.planned()?;
         self.step(Input::Start { configured });
         notify::ready();
         let watchdog = notify::watchdog_interval();
@@ -206,7 +213,8 @@ impl Daemon {
         match effect {
             Effect::Observe { sysctls } => Some(Input::Observed(self.look(&sysctls))),
             Effect::Persist(stored) => {
-                let saved = self.state.save(&stored).map_err(|error| chain(&error));
+                let saved = self.state.save(&stored);
+                let saved = saved.map_err(|error| format!("not persisted: {}", chain(&error)));
                 #[cfg(debug_assertions)]
                 crash::step();
                 Some(Input::Persisted(saved))
@@ -325,6 +333,21 @@ impl Daemon {
 
     fn prepared(&self, request: &ApplyRequest) -> Result<Prepared, NodeError> {
         prepare(&request.cluster, request.lock.as_deref(), &self.identity()?)
+    }
+
+    /// The configured plan, where it may be needed at start.
+    fn planned(&self) -> Result<Option<Box<Prepared>>, RunError> {
+        if self.engine.withdrawn() {
+            return Ok(None);
+        }
+        match self.configured() {
+            Ok(configured) => Ok(configured.map(Box::new)),
+            Err(error) if self.engine.current().is_some() => {
+                tracing::warn!(%error, "the configured plan is not used: the stored one is");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The configured plan, where the configuration names one.

@@ -37,6 +37,7 @@ pub fn status(status: &Status) {
             count(status.pending.len(), "pending"),
             count(status.fused.len(), "fused"),
         ),
+        _ if status.withdrawn => "withdrawn".to_owned(),
         _ => "no plan".to_owned(),
     };
     send(&[NotifyState::Status(&text)]);

@@ -33,6 +33,10 @@ pub struct Stored {
     /// While bridging: everything is sent by `current`, and peers may have been told so.
     #[serde(default)]
     pub moved: bool,
+    /// Withdrawn by an operator: the configured plan is not installed at start. Kept while an apply
+    /// over it waits for confirmation.
+    #[serde(default)]
+    pub withdrawn: bool,
     /// What withdraw restores.
     pub saved: Saved,
     /// VLANs proven: VID to digest of its tree (K5).
@@ -75,6 +79,7 @@ impl Default for Stored {
             force_interfaces: BTreeSet::new(),
             bridging: false,
             moved: false,
+            withdrawn: false,
             saved: Saved::default(),
             proven: BTreeMap::new(),
             fused: BTreeMap::new(),

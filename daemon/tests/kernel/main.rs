@@ -9,6 +9,7 @@ mod events;
 mod forwarding;
 mod interfaces;
 mod namespace;
+mod start;
 
 use std::process::ExitCode;
 
@@ -22,5 +23,6 @@ fn main() -> ExitCode {
     trials.extend(bulk::trials());
     trials.extend(events::trials());
     trials.extend(announce::trials());
+    trials.extend(start::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

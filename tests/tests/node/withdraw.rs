@@ -14,6 +14,8 @@ pub fn trials() -> Vec<Test> {
         ("withdraw_leaves_an_ipv6_namespace_as_it_was", || {
             leaves_as_it_was(&ipv6_only(), "fd77::2");
         }),
+        ("a_withdrawal_outlives_the_daemon", stays_withdrawn),
+        ("withdraw_names_what_it_had_to_leave", names_what_is_left),
     ]
 }
 
@@ -53,4 +55,42 @@ fn leaves_as_it_was(cluster: &str, peer: &str) {
     daemon.in_sync();
     daemon.client().withdraw(false).unwrap();
     same("withdraw after a restart", &before, &snapshot(&rig.node(0)));
+}
+
+fn stays_withdrawn() {
+    let rig = Rig::new(TWO_NICS);
+    let before = snapshot(&rig.node(0));
+    let quick = || Setup { canary: false, ..Setup::default() };
+    let mut daemon = Daemon::start(&rig, 0, &quick());
+    daemon.in_sync();
+    daemon.client().withdraw(false).unwrap();
+    for killed in [false, true] {
+        if killed {
+            daemon.kill();
+        } else {
+            assert!(daemon.stop().success());
+        }
+        daemon = Daemon::start(&rig, 0, &quick());
+        let status = daemon.client().status().unwrap();
+        assert!(status.withdrawn && status.in_sync && status.generation.is_none(), "{status:?}");
+        assert!(daemon.log().contains("tresse apply"), "{}", daemon.log());
+        same("a restart after withdraw", &before, &snapshot(&rig.node(0)));
+    }
+    daemon.client().reload().unwrap();
+    daemon.kill();
+    let mut daemon = Daemon::start(&rig, 0, &quick());
+    assert!(!daemon.in_sync().withdrawn);
+    daemon.client().withdraw(false).unwrap();
+    same("withdraw again", &before, &snapshot(&rig.node(0)));
+}
+
+/// Something foreign on an interface of ours stays, with what it hangs on, and is named.
+fn names_what_is_left() {
+    let rig = Rig::new(TWO_NICS);
+    let mut daemon = Daemon::start(&rig, 0, &Setup { canary: false, ..Setup::default() });
+    daemon.in_sync();
+    sh(&rig.node(0), "ip link add link eth1.2 name theirs type macvlan");
+    let withdrawn = daemon.client().withdraw(false).unwrap();
+    assert!(withdrawn.left.iter().any(|l| l.why.contains("theirs")), "{:?}", withdrawn.left);
+    sh(&rig.node(0), "ip link show theirs");
 }

@@ -21,6 +21,8 @@ pub(super) struct Host {
     pub disk: Stored,
     pub engine: Engine,
     pub now: u64,
+    /// The configured plan, as restarts find it.
+    pub configured: Option<Box<Prepared>>,
     pub canary: bool,
     pub replies: BTreeMap<CallId, Result<Reply, NodeError>>,
     pub told: Vec<(String, String)>,
@@ -52,6 +54,7 @@ impl Host {
             disk: Stored::default(),
             engine: Engine::new(settings(canary, 0), Stored::default()),
             now: 1_000_000,
+            configured: None,
             canary,
             replies: BTreeMap::new(),
             told: Vec::new(),
@@ -76,7 +79,7 @@ impl Host {
         self.crash_at = None;
         self.fail_at = None;
         self.engine = Engine::new(settings(self.canary, self.starts << 32), self.disk.clone());
-        self.input(Input::Start { configured: None });
+        self.input(Input::Start { configured: self.configured.clone() });
         self.settle();
     }
 

@@ -49,9 +49,97 @@ fn withdraw_leaves_the_kernel_as_it_was_found() {
     let reply = host.call(|call| Input::Withdraw { call, force: false });
     assert!(matches!(reply, Some(Ok(Reply::Withdrawn(_)))), "{reply:?}");
     assert_eq!(host.kernel, bare());
-    assert_eq!(host.disk, super::Stored::default());
+    assert_eq!(host.disk, withdrawn());
     let again = host.call(|call| Input::Withdraw { call, force: false });
     assert_eq!(again, Some(Err(NodeError::NoPlan)));
+}
+
+#[test]
+fn what_cannot_be_persisted_is_not_done_and_the_caller_is_told() {
+    let mut host = Host::new(false);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    // At start nobody waits for the answer.
+    host.fail_at = Some(0);
+    let (prepared, options) = (Box::new(plan.clone()), ApplyOptions::default());
+    host.input(Input::Apply { call: None, prepared, options });
+    let status = host.engine.status(host.now);
+    assert!(status.fault.as_ref().is_some_and(|f| f.contains("no space left")), "{status:?}");
+    assert!(!status.in_sync && status.generation.is_none(), "{status:?}");
+    for (step, words) in
+        [(0, "nothing was changed"), (usize::MAX, "operations before it were undone")]
+    {
+        // The journal, then the commit: the last of all steps.
+        let mut trial = Host::new(false);
+        let steps = applied(trial.apply(&plan)).operations.len() + 1;
+        host.fail_at = Some(step.min(steps));
+        match host.apply(&plan) {
+            Some(Err(NodeError::Internal { message })) => {
+                assert!(message.contains("no space left") && message.contains(words), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+        host.settle();
+        assert_eq!(host.kernel, bare());
+        host.restart();
+        assert_eq!(host.kernel, bare());
+        assert_eq!(host.disk.current, None);
+    }
+    applied(host.apply(&plan));
+    let status = host.engine.status(host.now);
+    assert!(status.in_sync && status.fault.is_none(), "{status:?}");
+}
+
+fn withdrawn() -> super::Stored {
+    super::Stored { withdrawn: true, ..super::Stored::default() }
+}
+
+#[test]
+fn a_withdrawal_outlives_the_daemon_until_the_next_apply() {
+    let mut host = Host::new(false);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    host.configured = Some(Box::new(plan.clone()));
+    host.restart();
+    assert_eq!(host.primaries(), 8, "the configured plan is installed where there is no other");
+    let withdraw = |host: &mut Host| {
+        let reply = host.call(|call| Input::Withdraw { call, force: false });
+        assert!(matches!(reply, Some(Ok(_))), "{reply:?}");
+    };
+    let clean = |host: &Host| {
+        assert_eq!(host.kernel, bare());
+        let status = host.engine.status(host.now);
+        assert!(status.withdrawn && status.in_sync && status.fault.is_none(), "{status:?}");
+    };
+    withdraw(&mut host);
+    for _ in 0..2 {
+        host.restart();
+        clean(&host);
+        let told = host.told.last().unwrap();
+        assert!(told.0 == "withdrawn" && told.1.contains("tresse apply"), "{told:?}");
+    }
+    // An apply that nobody confirms returns to the withdrawn state, also over a restart.
+    let confirm = ApplyOptions { confirm_seconds: Some(10), ..ApplyOptions::default() };
+    for restarts in [false, true] {
+        applied(host.apply_with(&plan, confirm.clone()));
+        assert!(!host.engine.status(host.now).withdrawn);
+        if restarts {
+            host.restart();
+        }
+        host.settle();
+        clean(&host);
+        host.restart();
+        clean(&host);
+    }
+    // A confirmed one, and one without a timer, end it.
+    for options in [confirm, ApplyOptions::default()] {
+        applied(host.apply_with(&plan, options.clone()));
+        if options.confirm_seconds.is_some() {
+            assert_eq!(host.call(|call| Input::Confirm { call }), Some(Ok(Reply::Done)));
+        }
+        host.restart();
+        assert_eq!(host.primaries(), 8);
+        assert!(!host.disk.withdrawn);
+        withdraw(&mut host);
+    }
 }
 
 #[test]
@@ -271,7 +359,9 @@ fn a_crash_at_any_step_converges_to_the_old_or_the_new_plan() {
 fn a_crash_at_any_step_of_a_withdraw_ends_withdrawn() {
     for step in 0.. {
         let mut host = Host::new(false);
-        applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
+        let plan = prepared(Strategy::Dor, &[3, 3]);
+        applied(host.apply(&plan));
+        host.configured = Some(Box::new(plan));
         host.crash_at = Some(step);
         host.call(|call| Input::Withdraw { call, force: false });
         if !host.dead {
@@ -284,7 +374,7 @@ fn a_crash_at_any_step_of_a_withdraw_ends_withdrawn() {
             assert!(matches!(reply, Some(Ok(_))), "step {step}: {reply:?}");
         }
         assert_eq!(host.kernel, bare(), "step {step}");
-        assert_eq!(host.disk, super::Stored::default(), "step {step}");
+        assert_eq!(host.disk, withdrawn(), "step {step}");
     }
 }
 

@@ -1,0 +1,134 @@
+//! The state directory as one daemon's own: made where it is missing, written to once, locked.
+//!
+//! The lock is flock(2) on the file `lock`: the kernel releases it with the process, however that
+//! ends. The pid in it is for messages only.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+/// A state directory that nobody else writes to until this is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    _lock: Flock<File>,
+}
+
+/// Why the state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// Another daemon keeps its state there.
+    #[error(
+        "{}: another tressed{} keeps its state there: stop it, or set another `state_dir` in \
+         tressed.toml",
+        directory.display(),
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+    )]
+    Taken {
+        /// The state directory.
+        directory: PathBuf,
+        /// The other one's process.
+        pid: Option<u32>,
+    },
+    /// Nothing can be kept there.
+    #[error(
+        "{}: cannot {action} for state: correct its owner or mode, or set another `state_dir` in \
+         tressed.toml",
+        path.display()
+    )]
+    Unusable {
+        /// What was being done.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Hold {
+    /// Takes `directory`, made with mode 0750 where it is missing.
+    ///
+    /// # Errors
+    /// [`HoldError`]; nothing is waited for.
+    pub fn take(directory: &Path) -> Result<Self, HoldError> {
+        let fail = |action, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| HoldError::Unusable { action, path, source }
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o750)
+            .create(directory)
+            .map_err(fail("make the directory", directory))?;
+        let path = directory.join("lock");
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(fail("open the lock", &path))?;
+        let mut lock =
+            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(mut file, errno)| {
+                match errno {
+                    Errno::EWOULDBLOCK => {
+                        HoldError::Taken { directory: directory.into(), pid: pid_in(&mut file) }
+                    }
+                    errno => fail("lock", &path)(errno.into()),
+                }
+            })?;
+        let named = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+        named.map_err(fail("write the lock", &path))?;
+        let probe = directory.join("state.json.new");
+        let tried = File::create(&probe).and_then(|mut file| {
+            file.write_all(b"{}")?;
+            file.sync_all()
+        });
+        tried.and_then(|()| fs::remove_file(&probe)).map_err(fail("write", &probe))?;
+        Ok(Self { _lock: lock })
+    }
+}
+
+fn pid_in(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().and_then(|()| file.take(32).read_to_string(&mut text)).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_directory_has_one_daemon_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("a/b");
+        let held = Hold::take(&state).unwrap();
+        let error = Hold::take(&state).unwrap_err().to_string();
+        let own = format!("(pid {})", std::process::id());
+        assert!(error.contains(state.to_str().unwrap()) && error.contains(&own), "{error}");
+        assert!(error.contains("state_dir"), "{error}");
+        drop(held);
+        drop(Hold::take(&state).unwrap());
+        let left: Vec<_> = fs::read_dir(&state).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"]);
+    }
+
+    #[test]
+    fn a_directory_that_keeps_nothing_is_refused_by_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        for unusable in [file.join("state"), file.clone(), "/proc/tresse".into()] {
+            let error = Hold::take(&unusable).unwrap_err();
+            assert!(matches!(error, HoldError::Unusable { .. }), "{error}");
+            let error = error.to_string();
+            assert!(error.contains(unusable.to_str().unwrap()), "{error}");
+        }
+    }
+}
