@@ -37,7 +37,9 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
     writeln!(out, "pairs             {} of {} reachable", r.reachable, r.pairs)?;
     writeln!(out, "loop-free         {}", yes(r.loop_free))?;
     writeln!(out, "minimal           {} (mean {:.3} hops)", yes(r.minimal), r.mean_hops)?;
-    writeln!(out, "deadlock-free     {}", yes(r.deadlock_free))?;
+    let alone =
+        if r.deadlock_free || !r.primaries_deadlock_free { "" } else { " (primaries alone: yes)" };
+    writeln!(out, "deadlock-free     {}{alone}", yes(r.deadlock_free))?;
     if let Some(cycle) = &r.cycle {
         let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
         writeln!(out, "  cycle           {} -> ...", way.join(" -> "))?;
@@ -61,7 +63,7 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
     }
     for (title, findings) in [("VIOLATION", &r.violations), ("note", &r.notes)] {
         for f in findings {
-            writeln!(out, "{title}: {} {}: {}", f.kind, f.object, f.message)?;
+            writeln!(out, "{title}: {f}")?;
         }
     }
     Ok(())

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tresse_fabric::export::{self, ExportFile, Format, Options};
-use tresse_fabric::verify::Survey;
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -54,7 +53,8 @@ impl Export {
     /// Plans and writes.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
-        let cyclic = Survey::of(&plan).dependencies.cycle(plan.graph()).is_some();
+        let survey = input::accept(&plan, &self.cluster.file)?;
+        let cyclic = survey.dependencies.cycle(plan.graph()).is_some();
         let options = Options { cyclic, static_fdb: !self.no_fdb };
         let files = export::render(&plan, self.format, self.object.as_deref(), options)
             .map_err(|e| Failure::new(Code::Usage, e))?;

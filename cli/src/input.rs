@@ -9,8 +9,9 @@ use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
+use tresse_fabric::verify::{self, Survey};
 
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 
 /// A cluster file with its lock.
 #[derive(Debug, Args)]
@@ -111,6 +112,24 @@ pub fn span_at(text: &str, line: usize, column: usize) -> Range<usize> {
 pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure> {
     Plan::build_with(cluster, lock)
         .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display())))
+}
+
+/// Violations shown where a plan is refused.
+const SHOWN: usize = 10;
+
+/// Surveys a plan that is to be installed; one that `tresse check` finds violations in is refused.
+pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
+    verify::accept(plan).map_err(|violations| {
+        let n = violations.len();
+        for violation in violations.iter().take(SHOWN) {
+            fail::say(&format!("VIOLATION: {violation}"));
+        }
+        if n > SHOWN {
+            fail::say(&format!("and {} more: see `tresse check`", n - SHOWN));
+        }
+        let s = if n == 1 { "" } else { "s" };
+        Failure::new(Code::Fault, format!("{} has {n} violation{s}", path.display()))
+    })
 }
 
 /// Writes a file as a whole: a reader sees the old or the new text, never a part.

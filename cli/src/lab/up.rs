@@ -38,6 +38,7 @@ impl Up {
     /// Builds the lab in this kernel.
     pub fn run(&self, name: Option<&str>, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
+        input::accept(&plan, &self.cluster.file)?;
         let options = UpOptions {
             name: name.map_or_else(|| lab_name(&plan.cluster().name), Into::into),
             shape: match self.rate {

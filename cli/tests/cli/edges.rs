@@ -27,6 +27,30 @@ fn a_wrong_command_line_exits_with_2() {
     }
 }
 
+/// What `check` refuses is not handed to switches or nodes either.
+#[test]
+fn a_plan_with_violations_goes_nowhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.toml");
+    let text = std::fs::read_to_string(root().join("configs/torus16.toml")).unwrap();
+    let text = text + "\n[[switch]]\nname = \"s[00-15]\"\nmax_vlans = 4\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let said = tresse(["check", file]).exits(1).stdout;
+    assert!(
+        said.contains("VIOLATION: too-many-vlans s00: the plan needs 9 VLANs, 5 more"),
+        "{said}"
+    );
+    for args in [&["export", file, "ios"][..], &["lab", "up", file]] {
+        let ran = tresse(args).exits(1);
+        assert!(ran.stdout.is_empty(), "{}", ran.stdout);
+        assert!(ran.stderr.contains("VIOLATION: too-many-vlans s00"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("and 6 more: see `tresse check`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("has 16 violations"), "{}", ran.stderr);
+    }
+    assert!(!directory.path().join("out").exists());
+}
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     for args in [

@@ -79,10 +79,11 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
         .enumerate()
         .flat_map(|(k, node)| (0..node.nics.len()).map(move |i| (k, i)))
         .collect();
-    let node_key = |k: usize| cluster.nodes[k].name.clone();
+    let names = lock.names(cluster);
+    let node_key = |k: usize| names[k].map(Into::into);
     let nic_key = |n: usize| {
         let (k, i) = place[n];
-        format!("{}/{}", cluster.nodes[k].name, cluster.nodes[k].nics[i].name)
+        Some(format!("{}/{}", names[k]?, cluster.nodes[k].nics[i].name))
     };
     let owners = Owners { what: "nodes", count: cluster.nodes.len(), key: &node_key };
     let nodes = columns(&owners, &cluster.addressing.nodes, &lock.nodes, lock)?;
@@ -93,11 +94,12 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
     Ok(Addresses { node: nodes, nic })
 }
 
-/// What gets addresses: `key` names the n-th in the lock, and is asked only where the lock holds any.
+/// What gets addresses: `key` names the n-th in the lock, and is asked only where the lock holds any;
+/// `None` where the lock does not know it.
 struct Owners<'a> {
     what: &'static str,
     count: usize,
-    key: &'a dyn Fn(usize) -> String,
+    key: &'a dyn Fn(usize) -> Option<String>,
 }
 
 /// One row per owner, one column per prefix.
@@ -126,10 +128,10 @@ fn column(
     let held = held(prefix, locked)?;
     let retired: BTreeSet<IpAddr> =
         retired.iter().copied().filter(|a| is_host(prefix, *a)).collect();
-    let keys: Vec<String> =
+    let keys: Vec<Option<String>> =
         if held.is_empty() { vec![] } else { (0..owners.count).map(owners.key).collect() };
     let of: HashMap<&str, IpAddr> = held.iter().map(|(address, key)| (*key, *address)).collect();
-    let kept = |k: usize| of.get(keys.get(k)?.as_str()).copied();
+    let kept = |k: usize| of.get(keys.get(k)?.as_deref()?).copied();
     let own = |k: usize| host(prefix, k as u128).filter(|a| !retired.contains(a));
     let mut taken: HashSet<IpAddr> = held.keys().copied().collect();
     let mut column: Vec<Option<IpAddr>> = (0..owners.count).map(kept).collect();
@@ -141,7 +143,7 @@ fn column(
     let free = fresh.chain(retired.iter().copied()).filter(|a| !taken.contains(a));
     let given: Vec<_> = free.take(missing).collect();
     if given.len() < missing {
-        let known: HashSet<&str> = keys.iter().map(String::as_str).collect();
+        let known: HashSet<&str> = keys.iter().flatten().map(String::as_str).collect();
         let gone = held.values().filter(|key| !known.contains(*key)).count();
         let needed = (owners.count + gone) as u128;
         let larger = prefix_for(prefix, needed);
@@ -233,6 +235,7 @@ mod tests {
         assert_eq!((of("n3"), of("n4")), ("10.77.0.4".into(), "10.77.0.5".into()));
 
         let mut changed = small.clone();
+        changed.kind = Kind::Explicit;
         changed.nodes[1].name = "x".into();
         let addresses = assign(&changed, &lock).unwrap();
         assert_eq!(addresses.node[1][0].to_string(), "10.77.0.4");

@@ -6,7 +6,7 @@
 //! nodes and switches that still run an older plan never meet an old number with a new meaning. The
 //! retired are forgotten when the lock changes next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
@@ -34,6 +34,9 @@ pub struct Lock {
     /// NIC addresses by `node/NIC`.
     #[serde(default)]
     pub nics: BTreeMap<String, Vec<IpAddr>>,
+    /// Where nodes of generated fabrics are, by node name (see [`place`]).
+    #[serde(default)]
+    pub places: BTreeMap<String, String>,
     /// Used by the plan before this one.
     #[serde(default)]
     pub retired: Retired,
@@ -88,21 +91,16 @@ pub enum LockError {
         /// The VID.
         vid: Vid,
     },
-}
-
-/// Why VIDs cannot be given.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} trees, and VIDs of trees that \
-     changed stay taken until the next plan; enlarge the range by {}", .needed - .room
-)]
-pub struct VidsExhausted {
-    /// VIDs in the range.
-    pub room: usize,
-    /// VIDs needed, those in the lock included.
-    pub needed: usize,
-    /// Trees of this plan.
-    pub trees: usize,
+    /// Two nodes at one port.
+    #[error("nodes `{first}` and `{second}` are both at {place}: remove the line of one")]
+    PlaceTwice {
+        /// A node's name.
+        first: String,
+        /// The other's.
+        second: String,
+        /// The port.
+        place: String,
+    },
 }
 
 impl Default for Lock {
@@ -112,6 +110,7 @@ impl Default for Lock {
             vids: BTreeMap::new(),
             nodes: BTreeMap::new(),
             nics: BTreeMap::new(),
+            places: BTreeMap::new(),
             retired: Retired::default(),
         }
     }
@@ -150,7 +149,33 @@ impl Lock {
                 return Err(LockError::BadVid { tree: tree.clone(), vid: *vid });
             }
         }
+        let mut at: BTreeMap<&String, &String> = BTreeMap::new();
+        for (second, place) in &lock.places {
+            if let Some(first) = at.insert(place, second) {
+                let (first, second) = (first.clone(), second.clone());
+                return Err(LockError::PlaceTwice { first, second, place: place.clone() });
+            }
+        }
         Ok(lock)
+    }
+
+    /// The name that each node of `cluster` bears in this lock: the name at the same place, else its
+    /// own, unless that one is now at another place; `None` for nodes that the lock does not know.
+    #[must_use]
+    pub fn names(&self, cluster: &Cluster) -> Vec<Option<&str>> {
+        let at: HashMap<&str, &str> =
+            self.places.iter().map(|(name, place)| (place.as_str(), name.as_str())).collect();
+        let here = |k: usize| at.get(place::node(cluster, k.into())?.as_str()).copied();
+        let count = cluster.nodes.len();
+        let mut names: Vec<Option<&str>> =
+            if at.is_empty() { vec![None; count] } else { (0..count).map(here).collect() };
+        let elsewhere: HashSet<&str> = names.iter().copied().flatten().collect();
+        for (name, node) in names.iter_mut().zip(&cluster.nodes).filter(|(name, _)| name.is_none())
+        {
+            let own = self.nodes.get_key_value(&node.name).map(|(own, _)| own.as_str());
+            *name = own.filter(|own| !elsewhere.contains(own));
+        }
+        names
     }
 
     /// The text of the lock: one line per entry, sorted, so that a change shows as changed lines.
@@ -171,6 +196,12 @@ impl Lock {
             for (name, addresses) in entries {
                 let _ = writeln!(text, "{} = {}", quoted(name), list(addresses));
             }
+        }
+        if !self.places.is_empty() {
+            text.push_str("\n[places]\n");
+        }
+        for (name, place) in &self.places {
+            let _ = writeln!(text, "{} = {}", quoted(name), quoted(place));
         }
         if self.retired != Retired::default() {
             text.push_str("\n[retired]\n");
@@ -199,6 +230,9 @@ impl Lock {
         for (k, node) in cluster.nodes.iter().enumerate() {
             let own = addresses.node.get(k).cloned().unwrap_or_default();
             next.nodes.insert(node.name.clone(), own);
+            if let Some(place) = place::node(cluster, k.into()) {
+                next.places.insert(node.name.clone(), place);
+            }
             for (i, nic) in node.nics.iter().enumerate() {
                 let own = addresses.nic.get(k).and_then(|nics| nics.get(i)).cloned();
                 next.nics.insert(format!("{}/{}", node.name, nic.name), own.unwrap_or_default());
@@ -212,7 +246,8 @@ impl Lock {
     }
 
     fn same_use(&self, other: &Self) -> bool {
-        (&self.vids, &self.nodes, &self.nics) == (&other.vids, &other.nodes, &other.nics)
+        (&self.vids, &self.nodes, &self.nics, &self.places)
+            == (&other.vids, &other.nodes, &other.nics, &other.places)
     }
 
     fn retired_by(&self, next: &Self) -> Retired {
@@ -226,37 +261,6 @@ impl Lock {
             addresses: addresses(self).difference(&addresses(next)).copied().collect(),
         }
     }
-}
-
-/// A VID for every tree `(name, text)`, in order. A tree keeps the lock's VID if the name is the
-/// same, old and new links together have no loop (K4) and the VID is in `ranges`; any other tree gets the lowest VID that the lock does not
-/// hold, or, when those run out, one that is retired.
-///
-/// # Errors
-/// Ranges with too few VIDs.
-pub fn allocate(
-    trees: &[(&str, &str)],
-    ranges: &[(u16, u16)],
-    lock: &Lock,
-) -> Result<Vec<Vid>, VidsExhausted> {
-    let in_ranges = |vid: Vid| ranges.iter().any(|(low, high)| (*low..=*high).contains(&vid.0));
-    let kept = |(name, text): &(&str, &str)| {
-        let locked = lock.vids.get(*name)?;
-        (in_ranges(locked.vid) && tree::compatible(&locked.tree, text)).then_some(locked.vid)
-    };
-    let held: BTreeSet<Vid> = lock.vids.values().map(|v| v.vid).collect();
-    let retired: BTreeSet<Vid> = lock.retired.vids.iter().copied().collect();
-    let all = || ranges.iter().flat_map(|(low, high)| *low..=*high).map(Vid);
-    let fresh = all().filter(|vid| !held.contains(vid) && !retired.contains(vid));
-    let again = all().filter(|vid| !held.contains(vid) && retired.contains(vid));
-    let mut free = fresh.chain(again);
-    let vids: Vec<_> = trees.iter().map_while(|tree| kept(tree).or_else(|| free.next())).collect();
-    if vids.len() == trees.len() {
-        return Ok(vids);
-    }
-    let fresh_trees = trees.iter().filter(|tree| kept(tree).is_none()).count();
-    let held = held.into_iter().filter(|vid| in_ranges(*vid)).count();
-    Err(VidsExhausted { room: all().count(), needed: held + fresh_trees, trees: trees.len() })
 }
 
 /// A TOML string; as a key it is valid too.
@@ -280,6 +284,10 @@ fn list(addresses: &[IpAddr]) -> String {
     format!("[{}]", texts.join(", "))
 }
 
+pub mod place;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+mod vids;
+
+pub use vids::{VidsExhausted, allocate};

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use tresse_control::{NodeError, PathLine, PathList, Problem, SegmentLine};
 use tresse_fabric::cluster::{self, Cluster};
-use tresse_fabric::id::{NodeId, SwitchId};
+use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::{PathView, Plan, SegmentView};
 use tresse_fabric::slice::interface_name;
-use tresse_fabric::topology::Channel;
 use tresse_fabric::units::Mac;
-use tresse_fabric::verify::Survey;
+use tresse_fabric::verify;
 
 use crate::engine::{Engine, Prepared};
 
@@ -33,7 +32,7 @@ pub fn prepare(
     identity: &Identity,
 ) -> Result<Prepared, NodeError> {
     let plan = plan(cluster, lock)?;
-    refuse_deadlock(&plan)?;
+    accept(&plan)?;
     let node = which(plan.cluster(), identity)?;
     Ok(Prepared::new(&plan, node, cluster.into(), lock.map(Into::into)))
 }
@@ -84,21 +83,14 @@ fn line(view: PathView, state: &str) -> PathLine {
     }
 }
 
-/// A plan that asks for no loss and can deadlock is refused, with the cycle.
-fn refuse_deadlock(plan: &Plan) -> Result<(), NodeError> {
-    if !plan.cluster().routing.lossless {
-        return Ok(());
-    }
-    let Some(cycle) = Survey::of(plan).dependencies.cycle(plan.graph()) else { return Ok(()) };
-    let name = |channel: &Channel| {
-        plan.cluster().switch(SwitchId(plan.graph().tail(*channel))).name.clone()
-    };
-    let way: Vec<String> = cycle.iter().map(name).collect();
-    Err(whole(format!(
-        "lossless = true, and the channel dependency graph has the cycle {}: use dor on a mesh, or \
-         stp",
-        way.join(" -> ")
-    )))
+/// What `tresse check` calls a violation is not installed.
+fn accept(plan: &Plan) -> Result<(), NodeError> {
+    verify::accept_quickly(plan).map_err(|found| NodeError::BadCluster {
+        problems: found
+            .iter()
+            .map(|f| Problem { line: 0, column: 0, message: f.to_string() })
+            .collect(),
+    })
 }
 
 fn whole(message: String) -> NodeError {

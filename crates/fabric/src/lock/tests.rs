@@ -34,6 +34,8 @@ fn bad_locks_are_refused_with_their_place() {
     assert!(parse("format = 2\n[future]\n").contains("format 2 is not 1"));
     assert!(parse("").contains("missing field `format`"));
     assert!(parse("format = 1\n[nodes]\nn0 = [\"x\"]\n").starts_with("line 3"));
+    let places = parse("format = 1\n[places]\na = \"0:1\"\nb = \"0:1\"\n");
+    assert_eq!(places, "nodes `a` and `b` are both at 0:1: remove the line of one");
     let twice = "format = 1\n[vids]\na = { vid = 5, tree = \"\" }\nb = { vid = 5, tree = \"\" }\n";
     assert!(parse(twice).contains("tree `b` has VID 5"));
     assert!(parse("format = 1\n[vids]\na = { vid = 0, tree = \"\" }\n").contains("VID 0"));
@@ -99,6 +101,51 @@ fn growth_keeps_addresses_and_gives_changed_trees_fresh_vids() {
     }
     let back = Plan::build_with(cluster(&[4, 4]), &next).unwrap();
     assert_eq!(back.addresses(), small.addresses());
+}
+
+/// Names are numbers by place: 3x3 to 4x4 makes n4 to n05 and gives n04 to another machine.
+#[test]
+fn growth_keeps_the_addresses_of_machines_whatever_their_names_become() {
+    for (small, large) in [
+        (&[3, 3][..], &[4, 4][..]),
+        (&[4, 4], &[5, 4]),
+        (&[4, 4], &[4, 4, 2]),
+        (&[9], &[11]),
+        (&[10, 10], &[11, 10]),
+    ] {
+        let old = Plan::build(cluster(small)).unwrap();
+        let lock = old.lock(&Lock::default());
+        let lock = Lock::parse(&lock.emit()).unwrap();
+        let new = Plan::build_with(cluster(large), &lock).unwrap();
+        let place = |plan: &Plan, k: usize| place::node(plan.cluster(), k.into()).unwrap();
+        let at = |plan: &Plan, k: usize| {
+            (plan.addresses().node[k].clone(), plan.addresses().nic[k].clone())
+        };
+        let all = 0..new.cluster().nodes.len();
+        let grown: BTreeMap<_, _> = all.map(|k| (place(&new, k), at(&new, k))).collect();
+        let before = 0..old.cluster().nodes.len();
+        for k in before.clone() {
+            assert_eq!(grown[&place(&old, k)], at(&old, k), "{small:?} to {large:?}, node {k}");
+        }
+        let given: BTreeSet<_> = grown.values().map(|(node, _)| node).collect();
+        assert_eq!(given.len(), grown.len(), "every address once");
+        let n = before.len();
+        let change = crate::plan::Comparison::of(&old, &new);
+        assert_eq!((change.common_pairs, change.removed_pairs), (n * (n - 1), 0));
+        // Back to the smaller fabric nothing has changed either.
+        let back = Plan::build_with(cluster(small), &new.lock(&lock)).unwrap();
+        assert_eq!(back.addresses(), old.addresses());
+    }
+}
+
+#[test]
+fn a_node_that_moves_to_another_port_keeps_its_address() {
+    let mut cluster = cluster(&[4]);
+    let lock = Plan::build(cluster.clone()).unwrap().lock(&Lock::default());
+    cluster.nodes[1].nics[0].port = 9;
+    cluster.switches[1].ports = 9;
+    let names = lock.names(&cluster);
+    assert_eq!(names, ["n0", "n1", "n2", "n3"].map(Some));
 }
 
 #[test]

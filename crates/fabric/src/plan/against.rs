@@ -1,13 +1,15 @@
 //! What a new plan changes for those who run an older one (`tresse plan --against OLD`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use super::Plan;
 use crate::id::NodeId;
+use crate::lock::{Lock, place};
 
-/// The difference between two plans, by names.
+/// The difference between two plans. Nodes and switches of generated fabrics are compared by their
+/// places, as the lock does, others by their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Comparison {
     /// Format of this object: 1.
@@ -33,21 +35,33 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares by node, switch and tree names. O(pairs).
+    /// Compares. O(pairs).
     #[must_use]
     pub fn of(old: &Plan, new: &Plan) -> Self {
-        let by_name = |plan: &Plan| -> BTreeMap<String, NodeId> {
-            let nodes = plan.cluster().nodes.iter().enumerate();
-            nodes.map(|(k, n)| (n.name.clone(), NodeId::from(k))).collect()
-        };
-        let (before, after) = (by_name(old), by_name(new));
+        let lock = old.lock(&Lock::default());
+        let before: HashMap<&str, NodeId> = old
+            .cluster()
+            .nodes
+            .iter()
+            .zip(0..)
+            .map(|(n, k)| (n.name.as_str(), NodeId(k)))
+            .collect();
+        let names = lock.names(new.cluster()).into_iter().zip(0..);
         let common: Vec<(NodeId, NodeId)> =
-            before.iter().filter_map(|(name, a)| Some((*a, *after.get(name)?))).collect();
+            names.filter_map(|(name, k)| Some((*before.get(name?)?, NodeId(k)))).collect();
+        let places = [old, new].map(|plan| {
+            let switches = 0..plan.cluster().switches.len();
+            switches.map(|s| place::switch(plan.cluster(), s.into())).collect::<Vec<_>>()
+        });
         let mut touched = 0;
         for &(s, s2) in &common {
             for &(d, d2) in common.iter().filter(|(d, _)| *d != s) {
                 let moved = old.addresses().node[d.index()] != new.addresses().node[d2.index()];
-                touched += usize::from(moved || fingerprint(old, s, d) != fingerprint(new, s2, d2));
+                touched += usize::from(
+                    moved
+                        || fingerprint(old, &places[0], s, d)
+                            != fingerprint(new, &places[1], s2, d2),
+                );
             }
         }
         let pairs = |n: usize| n * n.saturating_sub(1);
@@ -66,7 +80,7 @@ impl Comparison {
             new_generation: new.generation().into(),
             common_pairs: pairs(common.len()),
             touched_pairs: touched,
-            added_pairs: pairs(after.len()) - pairs(common.len()),
+            added_pairs: pairs(new.cluster().nodes.len()) - pairs(common.len()),
             removed_pairs: pairs(before.len()) - pairs(common.len()),
             kept_vlans: new_vids.len() - fresh_vlans.len(),
             fresh_vlans,
@@ -75,14 +89,18 @@ impl Comparison {
     }
 }
 
-/// NICs, VID and switches of a primary, by name.
-fn fingerprint(plan: &Plan, s: NodeId, d: NodeId) -> (String, String, u16, Vec<&str>) {
+/// NICs, VID and switches of a primary, by names and places.
+fn fingerprint<'a>(
+    plan: &'a Plan,
+    places: &'a [String],
+    s: NodeId,
+    d: NodeId,
+) -> (&'a str, &'a str, u16, Vec<&'a str>) {
     let segment = plan.primary(s, d);
     let (from, to) = (plan.sender(&segment), plan.receiver(&segment));
     let mut channels = Vec::new();
     plan.walk(&segment, &mut channels);
-    let name = |s: usize| plan.cluster().switches[s].name.as_str();
-    let mut way = vec![name(from.switch.index())];
-    way.extend(channels.iter().map(|c| name(plan.graph().head(*c) as usize)));
-    (from.name.clone(), to.name.clone(), plan.vid(segment.tree).0, way)
+    let mut way = vec![places[from.switch.index()].as_str()];
+    way.extend(channels.iter().map(|c| places[plan.graph().head(*c) as usize].as_str()));
+    (&from.name, &to.name, plan.vid(segment.tree).0, way)
 }

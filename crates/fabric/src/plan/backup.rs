@@ -88,7 +88,7 @@ impl Plan {
 
     /// The turns that primaries make. A lossless plan's backups make no others, so that its channel
     /// dependency graph is as acyclic with them as without.
-    fn primary_turns(&self) -> &Dependencies {
+    pub(crate) fn primary_turns(&self) -> &Dependencies {
         self.turns.get_or_init(|| Survey::of_primaries(self).dependencies)
     }
 

@@ -1,4 +1,4 @@
-//! What switches can hold: VLANs, forwarding entries, shared learning, MTU.
+//! What switches can hold: VLANs, frames, forwarding entries, shared learning.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,44 @@ use crate::cluster::Learning;
 use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;
 
-/// Judges every switch of `plan`.
-pub fn check(
+/// What is wrong for every switch whatever the paths are: too many VLANs, frames too small. O(switches).
+#[must_use]
+pub fn of_switches(plan: &Plan) -> Vec<Finding> {
+    let cluster = plan.cluster();
+    let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    let mut findings = Vec::new();
+    for switch in &cluster.switches {
+        let mut find = |kind, message| {
+            findings.push(Finding { kind, object: switch.name.clone(), message });
+        };
+        if vlans > switch.max_vlans as usize {
+            let message = format!(
+                "the plan needs {vlans} VLANs, {} more than max_vlans = {}: use pdor or stp, or \
+                 paths = 1",
+                vlans - switch.max_vlans as usize,
+                switch.max_vlans
+            );
+            find("too-many-vlans", message);
+        }
+        if switch.max_frame < 1280 + 22 {
+            let message = format!("max_frame = {} leaves less than 1280 for IP", switch.max_frame);
+            find("frame-too-small", message);
+        }
+    }
+    findings
+}
+
+/// What depends on the paths: forwarding entries and shared learning.
+pub(super) fn of_paths(
     plan: &Plan,
     survey: &Survey,
     violations: &mut Vec<Finding>,
     notes: &mut Vec<Finding>,
 ) {
-    let cluster = plan.cluster();
-    let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
     // Every announcement is flooded over its tree, so every switch learns every one (K17).
     let entries = survey.receivers();
     let mut unstated = 0;
-    for switch in &cluster.switches {
-        if vlans > switch.max_vlans as usize {
-            violations.push(Finding {
-                kind: "too-many-vlans",
-                object: switch.name.clone(),
-                message: format!(
-                    "the plan needs {vlans} VLANs, {} more than max_vlans = {}: use pdor or stp, \
-                     or paths = 1",
-                    vlans - switch.max_vlans as usize,
-                    switch.max_vlans
-                ),
-            });
-        }
+    for switch in &plan.cluster().switches {
         match switch.fdb_size {
             Some(size) if entries > size => violations.push(Finding {
                 kind: "fdb-full",
@@ -42,13 +55,6 @@ pub fn check(
             }),
             Some(_) => {}
             None => unstated += 1,
-        }
-        if switch.max_frame < 1280 + 22 {
-            violations.push(Finding {
-                kind: "frame-too-small",
-                object: switch.name.clone(),
-                message: format!("max_frame = {} leaves less than 1280 for IP", switch.max_frame),
-            });
         }
     }
     if unstated > 0 && entries > 8192 {

@@ -28,42 +28,101 @@ use crate::vlan::Tree;
 /// pair by pair.
 #[must_use]
 pub fn check(plan: &Plan) -> Report {
-    let mut violations = Vec::new();
-    let mut notes = Vec::new();
     let broken = broken_trees(plan);
-    let nodes = plan.cluster().nodes.len();
-    let pairs = nodes * nodes.saturating_sub(1);
     if !broken.is_empty() {
-        return Report::broken(plan, pairs, broken);
+        return Report::broken(plan, broken);
     }
-    let survey = Survey::of(plan);
-    let cycle = survey.dependencies.cycle(plan.graph()).map(|cycle| {
-        let name = |s: u32| plan.cluster().switches[s as usize].name.clone();
-        let ends = |c: &Channel| [name(plan.graph().tail(*c)), name(plan.graph().head(*c))];
-        cycle.iter().map(ends).collect::<Vec<_>>()
-    });
-    if let Some(cycle) = &cycle {
-        let finding = Finding {
-            kind: "deadlock",
-            object: format!("{} -> {}", cycle[0][0], cycle[0][1]),
-            message: format!(
-                "the channel dependency graph has a cycle of {} channels: switches that send \
-                 PAUSE can deadlock; export switches flow control off",
-                cycle.len()
-            ),
-        };
-        if plan.cluster().routing.lossless { violations.push(finding) } else { notes.push(finding) }
+    let mut judged = Judged::of(plan);
+    let failures = Failures::of(plan, &judged.survey, &mut judged.notes);
+    Report::new(plan, judged, failures)
+}
+
+/// The violations that [`check`] finds, without what failures leave, and the survey that they were
+/// found by. A plan that has any must not be installed.
+///
+/// # Errors
+/// The violations.
+pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
+    let broken = broken_trees(plan);
+    if !broken.is_empty() {
+        return Err(broken);
     }
-    if let Some((s, d)) = survey.not_minimal {
-        notes.push(Finding {
-            kind: "not-minimal",
-            object: pair_name(plan, s, d),
-            message: "the primary path is longer than the shortest one".into(),
-        });
+    let judged = Judged::of(plan);
+    if judged.violations.is_empty() { Ok(judged.survey) } else { Err(judged.violations) }
+}
+
+/// The violations that a node can find without walking the paths of all others: what [`accept`]
+/// finds but for forwarding entries and shared learning. O(switches + trees), and O(pairs) where the
+/// plan is to be lossless.
+///
+/// # Errors
+/// The violations.
+pub fn accept_quickly(plan: &Plan) -> Result<(), Vec<Finding>> {
+    if plan.cluster().routing.lossless {
+        return accept(plan).map(drop);
     }
-    limits::check(plan, &survey, &mut violations, &mut notes);
-    let failures = Failures::of(plan, &survey, &mut notes);
-    Report::new(plan, &survey, cycle, failures, violations, notes)
+    let violations = limits::of_switches(plan);
+    if violations.is_empty() { Ok(()) } else { Err(violations) }
+}
+
+/// All but what failures leave.
+struct Judged {
+    survey: Survey,
+    cycle: Option<Vec<[String; 2]>>,
+    primaries_deadlock_free: bool,
+    violations: Vec<Finding>,
+    notes: Vec<Finding>,
+}
+
+impl Judged {
+    /// Walks every path of a plan whose VLANs are trees.
+    fn of(plan: &Plan) -> Self {
+        let survey = Survey::of(plan);
+        let cycle = survey.dependencies.cycle(plan.graph()).map(|cycle| named(plan, &cycle));
+        let primaries_deadlock_free = cycle.is_none()
+            || plan.cluster().routing.paths > 1
+                && plan.primary_turns().cycle(plan.graph()).is_none();
+        let (mut violations, mut notes) = (Vec::new(), Vec::new());
+        if let Some(cycle) = &cycle {
+            let lossless = plan.cluster().routing.lossless;
+            let found = deadlock(cycle, lossless, primaries_deadlock_free);
+            if lossless { &mut violations } else { &mut notes }.push(found);
+        }
+        if let Some((s, d)) = survey.not_minimal {
+            notes.push(Finding {
+                kind: "not-minimal",
+                object: pair_name(plan, s, d),
+                message: "the primary path is longer than the shortest one".into(),
+            });
+        }
+        violations.extend(limits::of_switches(plan));
+        limits::of_paths(plan, &survey, &mut violations, &mut notes);
+        Self { survey, cycle, primaries_deadlock_free, violations, notes }
+    }
+}
+
+fn deadlock(cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {
+    let mut message =
+        format!("the channel dependency graph has a cycle of {} channels", cycle.len());
+    message += &match (lossless, primaries_free) {
+        (true, _) => {
+            let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
+            format!(" ({}), and lossless = true: use dor on a mesh, or stp", way.join(" -> "))
+        }
+        (false, true) => ", made by backup paths: switches that send PAUSE can deadlock; export \
+                          switches flow control off, lossless = true takes other backups"
+            .into(),
+        (false, false) => {
+            ": switches that send PAUSE can deadlock; export switches flow control off".into()
+        }
+    };
+    Finding { kind: "deadlock", object: format!("{} -> {}", cycle[0][0], cycle[0][1]), message }
+}
+
+fn named(plan: &Plan, cycle: &[Channel]) -> Vec<[String; 2]> {
+    let name = |s: u32| plan.cluster().switches[s as usize].name.clone();
+    let ends = |c: &Channel| [name(plan.graph().tail(*c)), name(plan.graph().head(*c))];
+    cycle.iter().map(ends).collect()
 }
 
 fn pair_name(plan: &Plan, s: NodeId, d: NodeId) -> String {

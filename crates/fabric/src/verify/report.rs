@@ -1,12 +1,15 @@
 //! The result of `tresse check` (DESIGN section 8).
 
+use std::fmt;
+
 use serde::Serialize;
 
-use super::{Failures, Survey};
+use super::{Failures, Judged, Survey};
 use crate::plan::Plan;
 use crate::vlan::Role;
 
 /// Something that `check` found: a violation where it breaks the plan, a note where it does not.
+/// As text: kind, object, message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// What kind of finding: `deadlock`, `too-many-vlans`, `no-disjoint-backup`, ...
@@ -15,6 +18,12 @@ pub struct Finding {
     pub object: String,
     /// What was found and what to do.
     pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.kind, self.object, self.message)
+    }
 }
 
 /// Primary paths through transit nodes.
@@ -45,6 +54,8 @@ pub struct Report {
     pub loop_free: bool,
     /// Is the channel dependency graph of all paths of any rank acyclic?
     pub deadlock_free: bool,
+    /// Is that of the primaries alone acyclic?
+    pub primaries_deadlock_free: bool,
     /// A cycle of directed channels `[from, to]`.
     pub cycle: Option<Vec<[String; 2]>>,
     /// VLANs in the plan, backups included.
@@ -73,20 +84,15 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn new(
-        plan: &Plan,
-        survey: &Survey,
-        cycle: Option<Vec<[String; 2]>>,
-        failures: Failures,
-        violations: Vec<Finding>,
-        notes: Vec<Finding>,
-    ) -> Self {
+    pub(super) fn new(plan: &Plan, judged: Judged, failures: Failures) -> Self {
+        let survey = &judged.survey;
         let mut report = Self::of_plan(plan);
         let pairs = report.pairs.max(1) as f64;
         report.reachable = report.pairs;
         report.minimal = survey.not_minimal.is_none();
-        report.deadlock_free = cycle.is_none();
-        report.cycle = cycle;
+        report.deadlock_free = judged.cycle.is_none();
+        report.primaries_deadlock_free = judged.primaries_deadlock_free;
+        report.cycle = judged.cycle;
         report.mean_hops = survey.hops as f64 / pairs;
         report.max_link_load = survey.loads.iter().copied().max().unwrap_or(0);
         if !survey.loads.is_empty() {
@@ -95,14 +101,14 @@ impl Report {
         }
         report.ideal_throughput = ideal_throughput(plan, survey);
         report.failures = failures;
-        report.violations = violations;
-        report.notes = notes;
+        report.violations = judged.violations;
+        report.notes = judged.notes;
         report
     }
 
     /// The report of a plan with a VLAN that is no tree: nothing else can be said.
-    pub(super) fn broken(plan: &Plan, pairs: usize, violations: Vec<Finding>) -> Self {
-        Self { pairs, loop_free: false, violations, ..Self::of_plan(plan) }
+    pub(super) fn broken(plan: &Plan, violations: Vec<Finding>) -> Self {
+        Self { loop_free: false, violations, ..Self::of_plan(plan) }
     }
 
     fn of_plan(plan: &Plan) -> Self {
@@ -117,6 +123,7 @@ impl Report {
             minimal: false,
             loop_free: true,
             deadlock_free: false,
+            primaries_deadlock_free: false,
             cycle: None,
             vlans: plan.specs().len(),
             backup_vlans: plan.count(Role::Backup),

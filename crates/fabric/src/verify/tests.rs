@@ -114,6 +114,34 @@ fn limits_refuse_what_switches_cannot_hold() {
     assert_eq!(kinds(stp), []);
 }
 
+/// What a switch cannot hold is not installed: by a node, which knows its own paths only, nor at all.
+#[test]
+fn plans_with_violations_are_not_accepted() {
+    use super::{accept, accept_quickly};
+
+    let kinds = |found: Vec<super::Finding>| found.iter().map(|v| v.kind).collect::<Vec<_>>();
+    let plan = |change: &dyn Fn(&mut Cluster)| {
+        let mut cluster = cluster(&[4, 4], true, Strategy::Dor);
+        change(&mut cluster);
+        Plan::build(cluster).unwrap()
+    };
+    let both = |change: &dyn Fn(&mut Cluster)| {
+        let plan = plan(change);
+        let whole = accept(&plan).map(|_| ()).map_err(kinds);
+        (whole, accept_quickly(&plan).map_err(kinds))
+    };
+    assert_eq!(both(&|_| {}), (Ok(()), Ok(())));
+    let one = |kind| Err(vec![kind]);
+    let vlans = |c: &mut Cluster| c.switches[3].max_vlans = 7;
+    assert_eq!(both(&vlans), (one("too-many-vlans"), one("too-many-vlans")));
+    let frames = |c: &mut Cluster| c.switches[3].max_frame = 1300;
+    assert_eq!(both(&frames), (one("frame-too-small"), one("frame-too-small")));
+    let fdb = |c: &mut Cluster| c.switches[4].fdb_size = Some(16);
+    assert_eq!(both(&fdb), (one("fdb-full"), Ok(())));
+    let lossless = |c: &mut Cluster| c.routing.lossless = true;
+    assert_eq!(both(&lossless), (one("deadlock"), one("deadlock")));
+}
+
 #[test]
 fn a_second_path_survives_every_single_link() {
     let mut one = cluster(&[4, 4], true, Strategy::Dor);
@@ -171,7 +199,9 @@ fn lossless_backups_keep_the_graph_acyclic() {
     let mut lossless = cluster(&[4, 4], false, Strategy::Dor);
     lossless.routing.paths = 2;
     let free = check(&Plan::build(lossless.clone()).unwrap());
-    assert!(!free.deadlock_free);
+    assert!(!free.deadlock_free && free.primaries_deadlock_free);
+    let cyclic = check(&Plan::build(cluster(&[4, 4], true, Strategy::Dor)).unwrap());
+    assert!(!cyclic.deadlock_free && !cyclic.primaries_deadlock_free);
     lossless.routing.lossless = true;
     let kept = check(&Plan::build(lossless).unwrap());
     assert!(kept.deadlock_free, "{kept:?}");

@@ -1,0 +1,66 @@
+//! Where a switch or node of a generated fabric is, in words that growth does not change. Its name is
+//! a number by place, which another dimension size or one more digit changes.
+
+use crate::cluster::{Cluster, Kind};
+use crate::id::{NodeId, SwitchId};
+use crate::topology::Grid;
+
+/// A switch of a mesh or torus by its coordinates, `1,2`, without the zeros at the end (a further
+/// dimension adds only zeros); of a clique by its index; any other by its name.
+#[must_use]
+pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
+    let joined = |numbers: &[u32]| {
+        let used = numbers.iter().rposition(|x| *x != 0).map_or(1, |last| last + 1);
+        numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    };
+    match &cluster.kind {
+        Kind::Mesh { dims } | Kind::Torus { dims } => {
+            // Sizes only: a mesh and a torus number alike.
+            let grid = Grid::new(dims, false);
+            if id.index() < grid.len() {
+                return joined(&grid.coordinates(id));
+            }
+        }
+        Kind::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
+        Kind::Clique { .. } | Kind::Explicit => {}
+    }
+    cluster.switch(id).name.clone()
+}
+
+/// A node of a generated fabric by the port of its first NIC, `1,2:1`. Elsewhere the name is all
+/// there is.
+#[must_use]
+pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
+    let nic = cluster.node(id).nics.first()?;
+    let generated = !matches!(cluster.kind, Kind::Explicit);
+    generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Strategy;
+
+    fn places(kind: Kind, of: &[u32]) -> Vec<String> {
+        let cluster = Cluster::generated(kind, 2, 1, Strategy::Dor, 1);
+        of.iter().map(|k| node(&cluster, NodeId(*k)).unwrap()).collect()
+    }
+
+    #[test]
+    fn growth_changes_no_place() {
+        let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
+        assert_eq!(places(torus(&[3]), &[0, 1, 5]), ["0:1", "0:2", "2:2"]);
+        assert_eq!(places(torus(&[3, 3]), &[0, 5, 6, 17]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
+        assert_eq!(places(torus(&[4, 3]), &[0, 5, 8, 21]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
+        assert_eq!(places(torus(&[3, 3, 3]), &[6, 35]), ["0,1:1", "2,2,1:2"]);
+        assert_eq!(places(Kind::Clique { ports: 4 }, &[3]), ["1:2"]);
+    }
+
+    #[test]
+    fn listed_nodes_are_known_by_name() {
+        let mut cluster = Cluster::generated(Kind::Mesh { dims: vec![2] }, 1, 1, Strategy::Dor, 1);
+        cluster.kind = Kind::Explicit;
+        assert_eq!(node(&cluster, NodeId(1)), None);
+        assert_eq!(switch(&cluster, SwitchId(1)), "s1");
+    }
+}

@@ -1,0 +1,52 @@
+//! Which VID a tree gets: its old one while no mixture of switches can loop, else a fresh one (K4).
+
+use std::collections::BTreeSet;
+
+use super::{Lock, tree};
+use crate::id::Vid;
+
+/// Why VIDs cannot be given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} trees, and VIDs of trees that \
+     changed stay taken until the next plan; enlarge the range by {}", .needed - .room
+)]
+pub struct VidsExhausted {
+    /// VIDs in the range.
+    pub room: usize,
+    /// VIDs needed, those in the lock included.
+    pub needed: usize,
+    /// Trees of this plan.
+    pub trees: usize,
+}
+
+/// A VID for every tree `(name, text)`, in order. A tree keeps the lock's VID if the name is the
+/// same, old and new links together have no loop (K4) and the VID is in `ranges`; any other tree gets
+/// the lowest VID that the lock does not hold, or, when those run out, one that is retired.
+///
+/// # Errors
+/// Ranges with too few VIDs.
+pub fn allocate(
+    trees: &[(&str, &str)],
+    ranges: &[(u16, u16)],
+    lock: &Lock,
+) -> Result<Vec<Vid>, VidsExhausted> {
+    let in_ranges = |vid: Vid| ranges.iter().any(|(low, high)| (*low..=*high).contains(&vid.0));
+    let kept = |(name, text): &(&str, &str)| {
+        let locked = lock.vids.get(*name)?;
+        (in_ranges(locked.vid) && tree::compatible(&locked.tree, text)).then_some(locked.vid)
+    };
+    let held: BTreeSet<Vid> = lock.vids.values().map(|v| v.vid).collect();
+    let retired: BTreeSet<Vid> = lock.retired.vids.iter().copied().collect();
+    let all = || ranges.iter().flat_map(|(low, high)| *low..=*high).map(Vid);
+    let fresh = all().filter(|vid| !held.contains(vid) && !retired.contains(vid));
+    let again = all().filter(|vid| !held.contains(vid) && retired.contains(vid));
+    let mut free = fresh.chain(again);
+    let vids: Vec<_> = trees.iter().map_while(|tree| kept(tree).or_else(|| free.next())).collect();
+    if vids.len() == trees.len() {
+        return Ok(vids);
+    }
+    let fresh_trees = trees.iter().filter(|tree| kept(tree).is_none()).count();
+    let held = held.into_iter().filter(|vid| in_ranges(*vid)).count();
+    Err(VidsExhausted { room: all().count(), needed: held + fresh_trees, trees: trees.len() })
+}
