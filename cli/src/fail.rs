@@ -3,6 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use serde::Serialize;
+use tresse_fabric::cluster::Problem;
+
+use crate::output;
+
 /// The exit codes that scripts may rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -30,12 +35,14 @@ pub struct Failure {
     pub code: Code,
     /// What standard error says; empty where everything was said.
     pub message: String,
+    /// What is wrong with the cluster file, for `--json`; standard error said it already.
+    pub problems: Vec<Problem>,
 }
 
 impl Failure {
     /// A failure in words.
     pub fn new(code: Code, message: impl std::fmt::Display) -> Self {
-        Self { code, message: message.to_string() }
+        Self { code, message: message.to_string(), problems: Vec::new() }
     }
 }
 
@@ -43,20 +50,32 @@ impl From<std::io::Error> for Failure {
     /// Writing the answer failed. A closed pipe is no failure: the reader has seen enough.
     fn from(error: std::io::Error) -> Self {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            Self { code: Code::Fine, message: String::new() }
+            Self::new(Code::Fine, "")
         } else {
             Self::new(Code::Fault, format!("cannot write the answer: {error}"))
         }
     }
 }
 
+/// The answer of `--json` where the cluster file is wrong.
+#[derive(Debug, Serialize)]
+struct Refusal<'a> {
+    format: u32,
+    errors: &'a [Problem],
+}
+
 /// Says what failed and gives the exit code.
-pub fn finish(result: Result<Code, Failure>) -> ExitCode {
+pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
     let code = match result {
         Ok(code) => code,
         Err(failure) => {
             if !failure.message.is_empty() {
                 say(&format!("tresse: {}", failure.message));
+            }
+            if json && !failure.problems.is_empty() {
+                let refusal = Refusal { format: 1, errors: &failure.problems };
+                // Standard error said it all; a reader that has gone needs no answer.
+                let _ = output::json_line(&mut std::io::stdout().lock(), &refusal);
             }
             failure.code
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
-use tresse_fabric::cluster::{self, Cluster};
+use tresse_fabric::cluster::{self, Cluster, Problems};
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::verify::{self, Survey};
@@ -58,24 +58,45 @@ impl ClusterArgs {
     }
 }
 
-/// Reads the text of a file that the operator named.
+/// Reads the text of a cluster file that the operator named.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|e| Failure::new(Code::BadFile, format!("cannot read {}: {e}", path.display())))
+    let bytes = std::fs::read(path).map_err(|e| {
+        let near = similar(path).filter(|_| e.kind() == ErrorKind::NotFound);
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        Failure::new(Code::BadFile, format!("cannot read {}: {e}{near}", path.display()))
+    })?;
+    let name = path.display().to_string();
+    cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
+}
+
+/// A file beside this one whose name is nearly the same.
+fn similar(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let names: Vec<_> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| Path::new(name).extension() == path.extension())
+        .collect();
+    let near = cluster::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(near).display().to_string())
 }
 
 /// Reads a cluster file; every problem of it is shown at once.
 pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     let text = read_text(path)?;
-    let name = path.display().to_string();
-    cluster::parse(&text, &name).map_err(|problems| {
-        for p in &problems.problems {
-            show(&name, &text, &p.to_string(), p.span.clone(), p.help.as_deref());
-        }
-        let n = problems.problems.len();
-        let s = if n == 1 { "" } else { "s" };
-        Failure::new(Code::BadFile, format!("{name} has {n} problem{s}"))
-    })
+    cluster::parse(&text, &path.display().to_string()).map_err(refused)
+}
+
+/// Shows every problem of a cluster file.
+fn refused(problems: Problems) -> Failure {
+    let Problems { file, source, problems } = problems;
+    for p in &problems {
+        show(&file, &source, &p.to_string(), p.span.clone(), p.help.as_deref());
+    }
+    let n = problems.len();
+    let s = if n == 1 { "" } else { "s" };
+    let message = format!("{file} has {n} problem{s}");
+    Failure { problems, ..Failure::new(Code::BadFile, message) }
 }
 
 /// Shows one problem of a file on standard error: on a terminal with a picture of the line, else
@@ -87,12 +108,21 @@ pub fn show(name: &str, text: &str, message: &str, span: Range<usize>, help: Opt
         let mut diagnostic = MietteDiagnostic::new(message)
             .with_label(LabeledSpan::new_with_span(Some("here".into()), span));
         diagnostic.help = help.map(Into::into);
-        let source = NamedSource::new(name, text.to_owned()).with_language("TOML");
+        let source = NamedSource::new(name, drawable(text)).with_language("TOML");
         write!(err, "{:?}", Report::new(diagnostic).with_source_code(source))
     } else {
         let help = help.map_or_else(String::new, |help| format!("\n  help: {help}"));
         writeln!(err, "{message}{help}")
     };
+}
+
+/// The text for a terminal: as many bytes, and none that acts on it.
+fn drawable(text: &str) -> String {
+    let shown = |c: char| {
+        let acts = c != '\n' && c != '\t' && c.escape_debug().count() > 2;
+        if acts { "?".repeat(c.len_utf8()) } else { c.to_string() }
+    };
+    text.chars().map(shown).collect()
 }
 
 /// The bytes of the word at a line and column, both from 1, the column in characters; empty where
@@ -149,6 +179,12 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_drawn_as_marks() {
+        assert_eq!(drawable("a\t\"ö\\\n"), "a\t\"ö\\\n");
+        assert_eq!(drawable("\u{1b}[31m\u{202e}\u{9b}x"), "?[31m?????x");
+    }
 
     #[test]
     fn a_place_becomes_the_word_there() {

@@ -105,5 +105,5 @@ fn main() -> ExitCode {
         Verb::Completion(verb) => verb.run::<Cli>(),
         Verb::Man(verb) => verb.run::<Cli>(),
     };
-    fail::finish(result)
+    fail::finish(result, json)
 }

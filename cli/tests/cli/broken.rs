@@ -20,6 +20,26 @@ fn broken_files_exit_with_3_and_tell_every_problem_by_place() {
 }
 
 #[test]
+fn with_json_the_problems_are_one_object_on_standard_output() {
+    let file = "tests/broken/in-one-go.toml";
+    for verb in ["check", "plan", "paths", "fmt"] {
+        let ran = tresse([verb, file, "--json"]).exits(3);
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(answer["format"], 1, "{verb}");
+        let errors = answer["errors"].as_array().unwrap();
+        let kinds: Vec<_> = errors.iter().map(|error| error["kind"].as_str().unwrap()).collect();
+        let expected =
+            ["unknown-choice", "wrong-type", "unknown-key", "unknown-name", "wrong-type"];
+        assert_eq!(kinds, expected, "{verb}");
+        let first = serde_json::json!({
+            "kind": "unknown-choice", "file": file, "line": 5, "column": 12, "text": "\"door\"",
+            "message": "`door` is not a routing strategy", "help": "did you mean `dor`?",
+        });
+        assert_eq!(errors[0], first, "{verb}");
+    }
+}
+
+#[test]
 fn every_verb_that_reads_a_cluster_file_refuses_a_broken_one() {
     let file = "tests/broken/unknown-key.toml";
     let place = format!("{file}:2:1: ");
@@ -40,6 +60,8 @@ fn every_verb_that_reads_a_cluster_file_refuses_a_broken_one() {
 fn a_file_that_is_not_there_or_a_bad_lock_is_a_bad_file() {
     let ran = tresse(["check", "configs/nothing.toml"]).exits(3);
     assert!(ran.stderr.contains("cannot read configs/nothing.toml"), "{}", ran.stderr);
+    let ran = tresse(["check", "configs/torus61.toml"]).exits(3);
+    assert!(ran.stderr.contains("did you mean configs/torus16.toml?"), "{}", ran.stderr);
     tresse(["check", "configs/torus16.toml", "--lock", "configs/nothing.lock"]).exits(3);
     tresse(["check", "configs/torus16.toml", "--lock", "Makefile"]).exits(3);
 }

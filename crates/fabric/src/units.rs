@@ -42,7 +42,8 @@ impl FromStr for Mac {
         let mut bytes = [0; 6];
         let mut parts = text.split([':', '-']);
         for byte in &mut bytes {
-            let part = parts.next().filter(|p| p.len() == 2).ok_or_else(error)?;
+            let hex = |p: &&str| p.len() == 2 && p.bytes().all(|b| b.is_ascii_hexdigit());
+            let part = parts.next().filter(hex).ok_or_else(error)?;
             *byte = u8::from_str_radix(part, 16).map_err(|_| error())?;
         }
         if parts.next().is_some() { Err(error()) } else { Ok(Self(bytes)) }
@@ -196,7 +197,8 @@ impl FromStr for Prefix {
         let shape = "a prefix such as 10.77.0.0/16 or fd77::/64";
         let (address, len) = text.split_once('/').ok_or_else(|| error(shape))?;
         let address: IpAddr = address.parse().map_err(|_| error(shape))?;
-        let len: u8 = len.parse().map_err(|_| error(shape))?;
+        let digits = !len.is_empty() && len.bytes().all(|b| b.is_ascii_digit());
+        let len: u8 = len.parse().ok().filter(|_| digits).ok_or_else(|| error(shape))?;
         let prefix = Self { address, len };
         if len > prefix.width() {
             return Err(error("a prefix: the length is larger than the address"));
@@ -244,10 +246,13 @@ mod tests {
         for text in ["", "G", "1.2345G", "-1G", "0", "99999999999999999999G", "1 G"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
-        for text in ["10.77.0.0", "10.77.0.1/16", "10.0.0.0/33", "x/8", "fd77::1/64"] {
+        for text in ["10.77.0.0", "10.77.0.1/16", "10.0.0.0/33", "x/8", "fd77::1/64", "10.0.0.0/+8"]
+        {
             assert!(text.parse::<Prefix>().is_err(), "{text}");
         }
-        for text in ["", "02:00:00:00:00", "02:00:00:00:00:01:02", "zz:00:00:00:00:01"] {
+        for text in
+            ["", "02:00:00:00:00", "02:00:00:00:00:01:02", "zz:00:00:00:00:01", "02:+f:00:00:00:01"]
+        {
             assert!(text.parse::<Mac>().is_err(), "{text}");
         }
     }

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::problem::{Found, ProblemKind, suggestion};
-use super::read::{At, Read, choice, section, wrong_type};
+use super::read::{At, Number, Read, choice, section, wrong_type};
 use super::{Learning, Stp, limits};
 
 section! {
@@ -16,19 +16,19 @@ section! {
     #[schemars(extend("required" = ["fabric"]))]
     File, "the cluster file" {
         /// The fabric: its name and its shape.
-        fabric: Fabric,
+        fabric: Fabric = "[fabric] with topology = { kind = \"torus\", dims = [4, 4] }",
         /// How paths are chosen.
-        routing: Routing,
+        routing: Routing = "[routing] with strategy = \"stp\"",
         /// The VLAN IDs that plans may use.
-        vlans: Vlans,
+        vlans: Vlans = "[vlans] with range = \"100-199\"",
         /// Where addresses come from.
-        addressing: Addressing,
+        addressing: Addressing = "[addressing] with nodes = \"10.77.0.0/16\"",
         /// Switches of an explicit fabric, or overrides for generated ones.
-        switch: Vec<At<Switch>>,
+        switch: Vec<At<Switch>> = "[[switch]] with name = \"s00\"",
         /// Nodes of an explicit fabric, overrides for generated ones, or nodes beside them.
-        node: Vec<At<Node>>,
+        node: Vec<At<Node>> = "[[node]] with name = \"n00\"",
         /// Cables between switches; beside a generated fabric they are added to it.
-        link: Vec<At<Link>>,
+        link: Vec<At<Link>> = "[[link]] with a = \"s00:23\", b = \"s01:24\"",
     }
 }
 
@@ -37,9 +37,9 @@ section! {
     #[schemars(extend("required" = ["topology"]))]
     Fabric, "[fabric]" {
         /// The name of the fabric. Default: kind and sizes, such as `torus-4x4`.
-        name: String,
+        name: String = "name = \"torus16\"",
         /// The shape: a generated one by kind and sizes, or `{ kind = "explicit" }`.
-        topology: Topology,
+        topology: Topology = "topology = { kind = \"torus\", dims = [4, 4] }",
     }
 }
 
@@ -48,34 +48,34 @@ section! {
     #[schemars(extend("required" = ["kind"]))]
     Topology, "`topology`" {
         /// The kind of topology.
-        kind: TopologyKind,
+        kind: TopologyKind = "kind = \"torus\"",
         /// Sizes per dimension, dimension 0 fastest (mesh, torus, pmesh, direct-mesh, direct-torus).
         #[schemars(length(min = 1, max = 6), inner(range(min = 1)))]
-        dims: Vec<At<u32>>,
+        dims: Vec<At<Number>> = "dims = [4, 4]",
         /// Nodes on each switch (mesh, torus, irregular; a clique has half its ports unless given).
         #[schemars(range(min = 1, max = limits::NODES_PER_SWITCH), extend("default" = 1))]
-        nodes_per_switch: u32,
+        nodes_per_switch: Number = "nodes_per_switch = 1",
         /// NICs of each node; NIC i goes to the next switch in order (mesh, torus, clique, irregular).
         #[schemars(range(min = 1, max = limits::NICS_PER_NODE), extend("default" = 1))]
-        nics_per_node: u32,
+        nics_per_node: Number = "nics_per_node = 1",
         /// Ports of each switch (clique, irregular).
         #[schemars(range(min = 2))]
-        ports: u32,
+        ports: Number = "ports = 8",
         /// Number of switches (irregular).
         #[schemars(range(min = 1))]
-        switches: u32,
+        switches: Number = "switches = 16",
         /// Number of nodes (ring, full-mesh).
         #[schemars(range(min = 2))]
-        nodes: u32,
+        nodes: Number = "nodes = 8",
         /// Seed of the random cabling (irregular).
-        seed: u32,
+        seed: Number = "seed = 1",
         /// Sizes to keep room for in the addresses (pmesh).
-        grow_to: Vec<At<u32>>,
+        grow_to: Vec<At<Number>> = "grow_to = [8, 8]",
         /// Lines that share a switch (pmesh).
         #[schemars(range(min = 1))]
-        lines_per_switch: u32,
+        lines_per_switch: Number = "lines_per_switch = 1",
         /// The wiring table that `tresse design -o` writes (fnn).
-        wiring: String,
+        wiring: String = "wiring = \"wiring.txt\"",
     }
 }
 
@@ -111,26 +111,26 @@ section! {
     /// How paths are chosen.
     Routing, "[routing]" {
         /// The strategy. Default: dor on mesh and torus, stp elsewhere.
-        strategy: StrategyName,
+        strategy: StrategyName = "strategy = \"stp\"",
         /// Paths per ordered pair of nodes: the primary and its backups.
         #[schemars(range(min = 1, max = limits::PATHS), extend("default" = 2))]
-        paths: u32,
+        paths: Number = "paths = 2",
         /// Refuse a plan whose channel dependency graph has a cycle.
         #[schemars(extend("default" = false))]
-        lossless: bool,
+        lossless: bool = "lossless = false",
         /// The root switch of updown and transit.
-        root: String,
+        root: String = "root = \"s00\"",
         /// Add detours through reflector nodes.
         #[schemars(extend("default" = false))]
-        reflect: bool,
+        reflect: bool = "reflect = false",
         /// How transit chooses among paths.
-        choice: PathChoice,
+        choice: PathChoice = "choice = \"balanced\"",
         /// The traffic to balance for: `uniform`, or a CSV file of src,dst,weight.
         #[schemars(extend("default" = "uniform"))]
-        demand: String,
+        demand: String = "demand = \"uniform\"",
         /// Set up Multipath TCP.
         #[schemars(extend("default" = false))]
-        mptcp: bool,
+        mptcp: bool = "mptcp = false",
     }
 }
 
@@ -171,10 +171,10 @@ section! {
     Vlans, "[vlans]" {
         /// VIDs: a range such as `100-199`, or several separated by commas.
         #[schemars(extend("default" = "2-4094"))]
-        range: String,
+        range: String = "range = \"100-199\"",
         /// The untagged VLAN that gets the base tree. Default: no untagged VLAN between switches.
         #[schemars(range(min = 1, max = 4094))]
-        base: u32,
+        base: Number = "base = 1",
     }
 }
 
@@ -183,10 +183,10 @@ section! {
     Addressing, "[addressing]" {
         /// One address per node: a prefix, or one IPv4 and one IPv6 prefix.
         #[schemars(extend("default" = "10.77.0.0/16"))]
-        nodes: Prefixes,
+        nodes: Prefixes = "nodes = \"10.77.0.0/16\"",
         /// One address per NIC: a prefix, or one IPv4 and one IPv6 prefix.
         #[schemars(extend("default" = "10.78.0.0/16"))]
-        nics: Prefixes,
+        nics: Prefixes = "nics = \"10.78.0.0/16\"",
     }
 }
 
@@ -195,31 +195,31 @@ section! {
     #[schemars(extend("required" = ["name"]))]
     Switch, "[[switch]]" {
         /// Name or hostlist, such as `s[00-15]`.
-        name: String,
+        name: String = "name = \"s[00-15]\"",
         /// Number of ports. Default: as many as are cabled.
         #[schemars(range(min = 1, max = limits::PORTS))]
-        ports: u32,
+        ports: Number = "ports = 24",
         /// How many VLANs the switch can hold.
         #[schemars(range(min = 1, max = 4094), extend("default" = 4094))]
-        max_vlans: u32,
+        max_vlans: Number = "max_vlans = 64",
         /// Independent (ivl) or shared (svl) VLAN learning.
         #[schemars(extend("default" = "ivl"))]
-        learning: Learning,
+        learning: Learning = "learning = \"ivl\"",
         /// Largest frame in octets, header and FCS included.
         #[schemars(range(min = limits::MIN_FRAME, max = limits::MAX_FRAME), extend("default" = 1522))]
-        max_frame: u32,
+        max_frame: Number = "max_frame = 1522",
         /// How spanning tree is kept off our VLANs.
         #[schemars(extend("default" = "off"))]
-        stp: Stp,
+        stp: Stp = "stp = \"off\"",
         /// Entries of the forwarding database.
         #[schemars(range(min = 1))]
-        fdb_size: u32,
+        fdb_size: Number = "fdb_size = 8192",
         /// Ageing time of the forwarding database in seconds.
         #[schemars(range(min = limits::MIN_AGE, max = limits::MAX_AGE), extend("default" = 300))]
-        fdb_age_seconds: u32,
+        fdb_age_seconds: Number = "fdb_age_seconds = 300",
         /// Parallel cables between the same two switches form one trunk.
         #[schemars(extend("default" = false))]
-        lag: bool,
+        lag: bool = "lag = false",
     }
 }
 
@@ -228,15 +228,15 @@ section! {
     #[schemars(extend("required" = ["name"]))]
     Node, "[[node]]" {
         /// Name or hostlist, such as `n[00-15]`.
-        name: String,
+        name: String = "name = \"n[00-15]\"",
         /// The NICs in order; for a generated node, what differs from the generated ones.
-        nics: Vec<At<Nic>>,
+        nics: Vec<At<Nic>> = "nics = [{ switch = \"s0\", port = 1 }]",
         /// May other pairs' frames pass through this node?
         #[schemars(extend("default" = true))]
-        transit: bool,
+        transit: bool = "transit = true",
         /// Does it route between the fabric and hosts outside the plan?
         #[schemars(extend("default" = false))]
-        gateway: bool,
+        gateway: bool = "gateway = false",
     }
 }
 
@@ -244,19 +244,19 @@ section! {
     /// A network interface of a node.
     Nic, "`nics`" {
         /// Interface name. Default: eth0, eth1, ... in order.
-        name: String,
+        name: String = "name = \"eth0\"",
         /// MAC address. Default: derived, good for lab and planning only.
-        mac: String,
+        mac: String = "mac = \"02:00:00:00:00:01\"",
         /// The switch it is cabled to; with a node hostlist, a name or one name per node.
-        switch: String,
+        switch: String = "switch = \"s0\"",
         /// The switch port from 1; with a node hostlist also a list such as `[1-16]`.
-        port: PortNumbers,
+        port: PortNumbers = "port = 1",
         /// Line rate, such as 1G, 2.5G, 100M.
         #[schemars(extend("default" = "1G"))]
-        rate: String,
+        rate: String = "rate = \"1G\"",
         /// IP MTU of the NIC.
         #[schemars(range(min = limits::MIN_MTU, max = limits::MAX_MTU), extend("default" = 1500))]
-        mtu: u32,
+        mtu: Number = "mtu = 1500",
     }
 }
 
@@ -265,12 +265,12 @@ section! {
     #[schemars(extend("required" = ["a", "b"]))]
     Link, "[[link]]" {
         /// One end, `switch:port`, such as `s00:23`.
-        a: String,
+        a: String = "a = \"s00:23\"",
         /// The other end.
-        b: String,
+        b: String = "b = \"s01:24\"",
         /// Line rate.
         #[schemars(extend("default" = "1G"))]
-        rate: String,
+        rate: String = "rate = \"1G\"",
     }
 }
 
@@ -285,10 +285,11 @@ impl Read for Prefixes {
                 value: text.to_string(),
                 span: value.span(),
                 key: value.span(),
+                whole: true,
             }])),
             DeValue::Array(_) => Read::read(value, found).map(Self),
             _ => {
-                wrong_type("a prefix or a list of prefixes", value, found);
+                wrong_type("a prefix or a list of prefixes", value, None, found);
                 None
             }
         }
@@ -313,7 +314,7 @@ impl JsonSchema for Prefixes {
 /// A port number, or a hostlist of them.
 #[derive(Debug, Clone)]
 pub(super) enum PortNumbers {
-    One(u32),
+    One(Number),
     List(String),
 }
 
@@ -323,7 +324,7 @@ impl Read for PortNumbers {
             DeValue::String(text) => Some(Self::List(text.to_string())),
             DeValue::Integer(_) => Read::read(value, found).map(Self::One),
             _ => {
-                wrong_type("a port number", value, found);
+                wrong_type("a port number", value, None, found);
                 None
             }
         }

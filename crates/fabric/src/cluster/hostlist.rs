@@ -26,14 +26,16 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     while let Some(open) = rest.find(['[', ']']) {
         let (literal, bracket) = rest.split_at(open);
         let Some(inside) = bracket.strip_prefix('[') else {
-            return refuse(format!("`]` without `[` in `{text}`"), None);
+            let help = format!("`{}`", text.replacen(']', "", 1));
+            return refuse(format!("`]` without `[` in `{text}`"), Some(help));
         };
         let Some(close) = inside.find([']', '[']).filter(|c| inside.as_bytes()[*c] == b']') else {
             return refuse(format!("`[` without `]` in `{text}`"), Some(format!("`{text}]`")));
         };
         let numbers = numbers(&inside[..close])?;
         if names.len() * numbers.len() > MOST_NAMES {
-            return refuse(format!("`{text}` names more than {MOST_NAMES} things"), None);
+            let help = "shorter ranges, or several entries".into();
+            return refuse(format!("`{text}` names more than {MOST_NAMES} things"), Some(help));
         }
         names = names
             .iter()
@@ -62,7 +64,9 @@ fn numbers(list: &str) -> Result<Vec<String>, HostlistError> {
             return refuse(reason, Some(format!("`{last}-{first}`")));
         }
         if (high - low) as usize >= MOST_NAMES || all.len() >= MOST_NAMES {
-            return refuse(format!("`[{list}]` has more than {MOST_NAMES} entries"), None);
+            let help =
+                format!("at most {MOST_NAMES}, such as `{low}-{}`", low + MOST_NAMES as u64 - 1);
+            return refuse(format!("`[{list}]` has more than {MOST_NAMES} entries"), Some(help));
         }
         let width = first.trim().len();
         all.extend((low..=high).map(|n| format!("{n:0width$}")));

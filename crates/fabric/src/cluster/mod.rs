@@ -5,6 +5,7 @@
 mod file;
 mod format;
 mod generated;
+mod guess;
 mod hostlist;
 mod limits;
 mod model;
@@ -12,6 +13,7 @@ mod problem;
 mod read;
 mod resolve;
 mod schema;
+mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +25,7 @@ pub use model::{
     Addressing, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy, Switch,
     Vlans,
 };
-pub use problem::{Problem, ProblemKind, Problems};
+pub use problem::{Problem, ProblemKind, Problems, nearest};
 pub use schema::schema;
 
 use problem::Found;
@@ -32,23 +34,43 @@ use read::Read;
 /// Read a cluster file. `file_name` only names it in problems.
 ///
 /// # Errors
-/// Everything that is wrong with the file, in its order; only faults of TOML itself hide others.
+/// Everything that is wrong with the file, in its order. Beside faults of TOML itself stands what is
+/// wrong whatever the faulty lines mean.
 pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     let mut found = Found::default();
     let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let span = error.span().unwrap_or_default();
-        let key = text.get(span.clone()).filter(|_| error.message() == "duplicate key");
-        let key = key.map_or_else(String::new, |key| format!(" `{key}`"));
-        let message = format!("{}{key}", error.message().trim());
-        found.add(ProblemKind::Syntax, &span, message, None);
-    }
-    if !found.is_empty() {
-        return Err(found.into_problems(text, file_name));
-    }
+    let trust = syntax::faults(text, &table, &errors, &mut found);
     let span = table.span();
     let table = toml::Spanned::new(span, DeValue::Table(table.into_inner()));
     let file = file::File::read(&table, &mut found).unwrap_or_default();
     let cluster = resolve::resolve(&file, &mut found);
+    if !trust.whole {
+        found.retain(|kind, span| trust.is_sound(kind, span));
+    }
     if found.is_empty() { Ok(cluster) } else { Err(found.into_problems(text, file_name)) }
+}
+
+/// The text of a cluster file.
+///
+/// # Errors
+/// Every place where the bytes are no UTF-8.
+pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems> {
+    std::str::from_utf8(bytes).map_err(|_| {
+        let mut found = Found::default();
+        let text = String::from_utf8_lossy(bytes);
+        let (mut offset, mut at) = (0, 0);
+        for chunk in bytes.utf8_chunks() {
+            offset += chunk.valid().len();
+            at += chunk.valid().len();
+            let [first, ..] = chunk.invalid() else { continue };
+            let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
+            let line = problem::excerpt(&text[syntax::line_of(&text, at)]);
+            let message = format!("byte {first:#04x} at offset {offset} is not UTF-8 in `{line}`");
+            let help = format!("save the file as UTF-8: in Latin-1 it is `{}`", char::from(*first));
+            found.add(ProblemKind::NotText, &span, message, help);
+            offset += chunk.invalid().len();
+            at = span.end;
+        }
+        found.into_problems(&text, file_name)
+    })
 }

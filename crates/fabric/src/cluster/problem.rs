@@ -11,8 +11,12 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
+    /// Bytes that are no UTF-8.
+    NotText,
     /// Not TOML.
     Syntax,
+    /// A key or a table that stands twice.
+    DuplicateKey,
     /// A key that the file format does not have here.
     UnknownKey,
     /// A key that must be given is not.
@@ -87,6 +91,30 @@ impl ProblemKind {
                 | Self::OutOfRange
         )
     }
+
+    /// Is it seen in the text of the value alone, whatever the rest of the file says?
+    pub(super) fn is_local(self) -> bool {
+        matches!(
+            self,
+            Self::NotText
+                | Self::Syntax
+                | Self::DuplicateKey
+                | Self::UnknownKey
+                | Self::WrongType
+                | Self::UnknownChoice
+                | Self::NotYet
+                | Self::OutOfRange
+                | Self::EmptyList
+                | Self::BadName
+                | Self::BadHostlist
+                | Self::BadMac
+                | Self::BadRate
+                | Self::BadPrefix
+                | Self::BadLinkEnd
+                | Self::BadVid
+                | Self::DuplicateVid
+        )
+    }
 }
 
 /// One fault of the file.
@@ -145,9 +173,12 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// Place, kind, message and advice.
+type Fault = (Range<usize>, ProblemKind, String, Option<String>);
+
 /// Where the checks put what they find.
 #[derive(Debug, Default)]
-pub(super) struct Found(Vec<(Range<usize>, ProblemKind, String, Option<String>)>);
+pub(super) struct Found(Vec<Fault>);
 
 impl Found {
     pub(super) fn add(
@@ -174,8 +205,16 @@ impl Found {
         self.0.last().is_some_and(|(at, last, ..)| *last == kind && at == span)
     }
 
-    pub(super) fn any_within(&self, span: &Range<usize>) -> bool {
-        self.0.iter().any(|(at, ..)| span.start <= at.start && at.end <= span.end)
+    /// Give what was found since `before` without advice this advice.
+    pub(super) fn advise(&mut self, before: usize, help: &str) {
+        for (.., advice) in self.0.iter_mut().skip(before).filter(|(.., advice)| advice.is_none()) {
+            *advice = Some(help.to_owned());
+        }
+    }
+
+    /// Leave only what `keep` says of kind and place.
+    pub(super) fn retain(&mut self, keep: impl Fn(ProblemKind, &Range<usize>) -> bool) {
+        self.0.retain(|(span, kind, ..)| keep(*kind, span));
     }
 
     /// Give every fault its line and column; the same fault at the same place is told once.
@@ -193,15 +232,52 @@ impl Found {
             }
             repeats
         });
-        let problem = |(span, kind, message, help): (Range<usize>, _, _, _)| {
+        let lines = Lines::of(source);
+        let problem = |(span, kind, message, help): Fault| {
             let span = on_boundaries(span, source);
-            let (line, column) = position(source, span.start);
+            let (line, column) = lines.position(source, span.start);
             let text = source.get(span.clone()).unwrap_or_default().to_owned();
+            let message = printable(&with_text(message, &text));
+            let help = help.map(|help: String| printable(&help));
             Problem { kind, file: file.into(), line, column, span, text, message, help }
         };
         let problems = self.0.into_iter().map(problem).collect();
         Problems { file: file.into(), source: source.into(), problems }
     }
+}
+
+/// The message with the offending text, where it does not say it already.
+fn with_text(message: String, text: &str) -> String {
+    let bare = text.trim_matches(['"', '\'']);
+    if bare.is_empty() || message.contains(bare) {
+        return message;
+    }
+    format!("{message}: `{}`", excerpt(text))
+}
+
+/// The first line of a text, cut where it is long.
+pub(super) fn excerpt(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default().trim_end();
+    let mut cut: String = line.chars().take(EXCERPT).collect();
+    if cut.len() < text.trim().len() {
+        cut.push_str(" ...");
+    }
+    cut
+}
+
+const EXCERPT: usize = 60;
+
+/// The text with control characters and others that show nothing or reorder a line as escapes: it
+/// may come from the file, and goes to terminals and logs.
+pub(super) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown
 }
 
 fn on_boundaries(span: Range<usize>, source: &str) -> Range<usize> {
@@ -216,18 +292,26 @@ fn on_boundaries(span: Range<usize>, source: &str) -> Range<usize> {
     start..back(span.end).max(start)
 }
 
-/// Line and column, both from 1, of a byte offset.
-fn position(source: &str, at: usize) -> (usize, usize) {
-    let before = &source[..at];
-    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+/// Where the lines of a text begin.
+#[derive(Debug)]
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
+    }
+
+    /// Line and column, both from 1, the column in characters, of a byte of the same text.
+    pub(super) fn position(&self, text: &str, at: usize) -> (usize, usize) {
+        let line = self.0.partition_point(|start| *start <= at);
+        let start = line.checked_sub(1).map_or(0, |line| self.0[line]);
+        (line, text[start..at].chars().count() + 1)
+    }
 }
 
 /// The candidate with the fewest edits from `text`; `None` where nothing is near.
-pub(super) fn nearest<'a>(
-    text: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let number = trailing_number(text);
     let text: Vec<char> = text.chars().take(64).collect();
     let limit = (text.len() / 2).clamp(1, 4);
@@ -289,14 +373,30 @@ mod tests {
     }
 
     #[test]
+    fn messages_carry_the_offending_text_and_nothing_that_acts_on_a_terminal() {
+        let source = "a = \"\u{1b}[31m\u{202e}\"";
+        let mut found = Found::default();
+        found.add(ProblemKind::BadName, &(4..source.len()), "not `\u{1b}`", None);
+        found.add(ProblemKind::BadName, &(0..1), "say `a`", Some("\u{7}é".into()));
+        let problems = found.into_problems(source, "f").problems;
+        assert_eq!(
+            (problems[0].message.as_str(), problems[0].help.as_deref()),
+            ("say `a`", Some("\\u{7}é"))
+        );
+        assert_eq!(problems[1].message, "not `\\u{1b}`: `\"\\u{1b}[31m\\u{202e}\"`");
+        assert_eq!(problems[1].text, source[4..]);
+        assert_eq!(excerpt("[\n 1,\n]"), "[ ...");
+    }
+
+    #[test]
     fn places_count_characters_from_one() {
         let mut found = Found::default();
         found.add(ProblemKind::BadName, &(8..9), "x", None);
         found.add(ProblemKind::BadName, &(0..1), "y", Some("z".into()));
         found.add(ProblemKind::BadName, &(500..900), "past the end", None);
         let problems = found.into_problems("a\nööö=b\n", "f.toml");
-        assert_eq!(problems.problems[1].to_string(), "f.toml:2:4: x");
+        assert_eq!(problems.problems[1].to_string(), "f.toml:2:4: x: `=`");
         assert_eq!(problems.problems[2].line, 3);
-        assert!(problems.to_string().starts_with("f.toml:1:1: y\n  help: z\n"));
+        assert!(problems.to_string().starts_with("f.toml:1:1: y: `a`\n  help: z\n"));
     }
 }

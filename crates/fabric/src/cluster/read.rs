@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::guess;
 use super::problem::{Found, ProblemKind, suggestion};
 
 /// A value with its place in the file.
@@ -18,6 +19,8 @@ pub(super) struct At<T> {
     pub(super) span: Range<usize>,
     /// The bytes of its key; of the value itself in a list.
     pub(super) key: Range<usize>,
+    /// Was all of it read? Otherwise a problem within it was reported, and parts may be absent.
+    pub(super) whole: bool,
 }
 
 impl<T: JsonSchema> JsonSchema for At<T> {
@@ -51,13 +54,20 @@ pub(super) trait Keys {
     }
 }
 
-pub(super) fn wrong_type(expected: &str, value: &Spanned<DeValue<'_>>, found: &mut Found) {
+/// Report a value of another type than `expected`; `near` is the value that it probably means.
+pub(super) fn wrong_type(
+    expected: &str,
+    value: &Spanned<DeValue<'_>>,
+    near: Option<String>,
+    found: &mut Found,
+) {
     let kind = match value.get_ref().type_str() {
         "array" => "list",
         kind => kind,
     };
     let message = format!("expected {expected}, found {}", article(kind));
-    found.add(ProblemKind::WrongType, &value.span(), message, None);
+    let help = near.map(|near| format!("did you mean `{near}`?"));
+    found.add(ProblemKind::WrongType, &value.span(), message, help);
 }
 
 fn article(kind: &str) -> String {
@@ -69,7 +79,7 @@ impl Read for String {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
         let text = value.get_ref().as_str();
         if text.is_none() {
-            wrong_type("a string", value, found);
+            wrong_type("a string", value, None, found);
         }
         text.map(Into::into)
     }
@@ -79,39 +89,45 @@ impl Read for bool {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
         let flag = value.get_ref().as_bool();
         if flag.is_none() {
-            wrong_type("true or false", value, found);
+            let near = guess::flag(value.get_ref()).map(|flag| flag.to_string());
+            wrong_type("true or false", value, near, found);
         }
         flag
     }
 }
 
-impl Read for u32 {
+/// A whole number as written; one that TOML's 64 bits do not hold is the nearest that they do. Which
+/// numbers a key takes is the resolver's question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Number(pub(super) i64);
+
+impl Read for Number {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
         let Some(integer) = value.get_ref().as_integer() else {
-            wrong_type("a whole number", value, found);
+            wrong_type("a whole number", value, guess::number(value.get_ref()), found);
             return None;
         };
-        let number = Self::from_str_radix(integer.as_str(), integer.radix()).ok();
-        if number.is_none() {
-            let message = format!("{integer} is out of range");
-            let help = format!("a whole number from 0 to {}", Self::MAX);
-            found.add(ProblemKind::OutOfRange, &value.span(), message, help);
-        }
-        number
+        let nearest = if integer.as_str().starts_with('-') { i64::MIN } else { i64::MAX };
+        Some(Self(i64::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(nearest)))
+    }
+}
+
+impl JsonSchema for Number {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
     }
 }
 
 impl<T: Read> Read for Vec<At<T>> {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
         let Some(array) = value.get_ref().as_array() else {
-            if value.get_ref().is_table() {
-                let message = "expected a list, found one table";
-                let help =
-                    "a list of tables has double brackets: `[[switch]]`, `[[node]]`, `[[link]]`";
-                found.add(ProblemKind::WrongType, &value.span(), message, help.to_owned());
-            } else {
-                wrong_type("a list", value, found);
-            }
+            wrong_type("a list", value, None, found);
             return None;
         };
         Some(array.iter().filter_map(|item| at(item, item.span(), found)).collect())
@@ -124,13 +140,32 @@ pub(super) fn at<T: Read>(
     key: Range<usize>,
     found: &mut Found,
 ) -> Option<At<T>> {
-    Some(At { value: T::read(value, found)?, span: value.span(), key })
+    let before = found.len();
+    let read = T::read(value, found)?;
+    Some(At { value: read, span: value.span(), key, whole: found.len() == before })
 }
 
-/// Read one key of a table.
-pub(super) fn key<T: Read>(table: &DeTable<'_>, name: &str, found: &mut Found) -> Option<At<T>> {
+/// Read one key of the table called `what`. A problem without advice gets the value that was probably
+/// meant, else the example.
+pub(super) fn key<T: Read>(
+    table: &DeTable<'_>,
+    what: &str,
+    name: &str,
+    example: &str,
+    found: &mut Found,
+) -> Option<At<T>> {
     let (key, value) = table.get_key_value(name)?;
-    at(value, key.span(), found)
+    let before = found.len();
+    let read = at(value, key.span(), found);
+    if found.len() > before {
+        let near = if read.is_none() { guess::of_type(what, name, value.get_ref()) } else { None };
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("such as `{example}`"),
+        };
+        found.advise(before, &help);
+    }
+    read
 }
 
 /// Report every key of `table` that is not in `known`.
@@ -150,11 +185,12 @@ pub(super) fn refuse_unknown_keys(
     }
 }
 
-/// A table of the file: struct, reader and JSON Schema from one declaration. Every key is optional
-/// here; the resolver knows which must be given.
+/// A table of the file: struct, reader and JSON Schema from one declaration, each key with an example
+/// for those who wrote something else. Every key is optional here; the resolver knows which must be
+/// given.
 macro_rules! section {
     ($(#[$meta:meta])* $name:ident, $what:literal {
-        $( $(#[$field_meta:meta])* $field:ident: $type:ty, )*
+        $( $(#[$field_meta:meta])* $field:ident: $type:ty = $example:literal, )*
     }) => {
         #[derive(Debug, Default, Clone, schemars::JsonSchema)]
         $(#[$meta])*
@@ -178,14 +214,14 @@ macro_rules! section {
             ) -> Option<Self> {
                 use $crate::cluster::read;
                 let Some(table) = value.get_ref().as_table() else {
-                    read::wrong_type(concat!("a table: ", $what), value, found);
+                    read::wrong_type(concat!("a table: ", $what), value, None, found);
                     return None;
                 };
                 read::refuse_unknown_keys(table, $what, &[$(stringify!($field)),*], found);
                 let present = [$(stringify!($field)),*].into_iter().filter(|k| table.contains_key(*k));
                 Some(Self {
                     present: present.collect(),
-                    $( $field: read::key(table, stringify!($field), found), )*
+                    $( $field: read::key(table, $what, stringify!($field), $example, found), )*
                 })
             }
         }

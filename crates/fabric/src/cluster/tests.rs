@@ -17,7 +17,19 @@ fn files(folder: &str) -> Vec<(PathBuf, String)> {
     paths.retain(|path| path.file_name().is_some_and(|n| n != "tressed.toml"));
     paths.sort();
     assert!(!paths.is_empty());
-    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+    let text = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+    paths.into_iter().map(|path| (path.clone(), text(path))).collect()
+}
+
+/// What is said about each broken file.
+fn broken() -> Vec<(PathBuf, Problems)> {
+    let told = |(path, _): (PathBuf, String)| {
+        let bytes = fs::read(&path).unwrap();
+        let read = text_of(&bytes, &name(&path)).and_then(|text| parse(text, &name(&path)));
+        let problems = read.expect_err(&name(&path));
+        (path, problems)
+    };
+    files("tests/broken").into_iter().map(told).collect()
 }
 
 fn name(path: &Path) -> String {
@@ -44,8 +56,7 @@ fn every_example_parses_plans_and_is_in_canonical_form() {
 #[test]
 fn every_broken_file_is_told_as_agreed() {
     let bless = std::env::var_os("TRESSE_BLESS").is_some();
-    for (path, text) in files("tests/broken") {
-        let problems = parse(&text, &name(&path)).expect_err(&name(&path));
+    for (path, problems) in broken() {
         let told = format!("{problems}\n");
         let golden = path.with_extension("stderr");
         if bless {
@@ -58,9 +69,9 @@ fn every_broken_file_is_told_as_agreed() {
 
 #[test]
 fn every_kind_of_problem_has_a_broken_file() {
-    let told: BTreeSet<_> = files("tests/broken")
-        .iter()
-        .flat_map(|(path, text)| parse(text, &name(path)).unwrap_err().problems)
+    let told: BTreeSet<_> = broken()
+        .into_iter()
+        .flat_map(|(_, problems)| problems.problems)
         .map(|problem| serde_json::to_string(&problem.kind).unwrap())
         .collect();
     let source = include_str!("problem.rs");
@@ -71,13 +82,29 @@ fn every_kind_of_problem_has_a_broken_file() {
 
 #[test]
 fn places_point_at_the_offending_text() {
-    for (path, text) in files("tests/broken") {
-        for problem in parse(&text, &name(&path)).unwrap_err().problems {
+    for (path, problems) in broken() {
+        let text = problems.source;
+        for problem in problems.problems {
             assert_eq!(text[problem.span.clone()], problem.text);
             let line = text.lines().nth(problem.line - 1).unwrap_or_default();
             let rest: String = line.chars().skip(problem.column - 1).collect();
             let first = problem.text.lines().next().unwrap_or_default();
             assert!(rest.starts_with(first), "{}: {problem}: {rest:?} {first:?}", path.display());
+        }
+    }
+}
+
+/// DESIGN section 3: file, line, column, the offending text and the nearest valid value.
+#[test]
+fn every_problem_has_the_offending_text_and_advice() {
+    for (path, problems) in broken() {
+        for problem in &problems.problems {
+            let bare = problem.text.trim_matches(['"', '\'']).lines().next().unwrap_or_default();
+            let shown: String = bare.chars().take(50).filter(|c| !c.is_control()).collect();
+            assert!(problem.message.contains(&shown), "{}: {problem}", path.display());
+            assert!(problem.help.is_some(), "{}: {problem} has no advice", path.display());
+            let all = format!("{problem} {}", problem.help.as_deref().unwrap_or_default());
+            assert!(!all.contains(char::is_control), "{}: {all:?}", path.display());
         }
     }
 }

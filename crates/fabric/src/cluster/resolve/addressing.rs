@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::file::{Addressing as Table, Prefixes};
 use super::super::problem::{Found, ProblemKind};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::super::{Addressing, Node};
 use crate::address::{prefix_for, room};
 use crate::units::Prefix;
@@ -24,9 +24,13 @@ pub(super) fn addressing(
     let node_key = table.and_then(|t| t.nodes.as_ref());
     let nic_key = table.and_then(|t| t.nics.as_ref());
     let before = found.len();
+    let read = table.is_none_or(|t| {
+        let unread = |key: Option<&At<Prefixes>>, name| key.map_or(!t.lacks(name), |k| !k.whole);
+        !unread(node_key, "nodes") && !unread(nic_key, "nics")
+    });
     let mut node = given(node_key, "nodes", found);
     let mut nic = given(nic_key, "nics", found);
-    if found.len() == before {
+    if read && found.len() == before {
         default_families(node_key, &mut node, &nic, &Addressing::default().nodes[0], "fd77::/64");
         default_families(nic_key, &mut nic, &node, &Addressing::default().nics[0], "fd78::/64");
         same_families(node_key, nic_key, &node, &nic, found);
@@ -51,7 +55,7 @@ pub(super) fn addressing(
 }
 
 fn prefixes(key: &At<Prefixes>, name: &str, found: &mut Found) -> Vec<Placed> {
-    if key.value.0.is_empty() {
+    if key.value.0.is_empty() && key.whole {
         let message = format!("`{name}` is empty");
         let help = "a prefix such as \"10.77.0.0/16\", or leave it out".to_owned();
         found.add(ProblemKind::EmptyList, &key.span, message, help);
@@ -61,7 +65,8 @@ fn prefixes(key: &At<Prefixes>, name: &str, found: &mut Found) -> Vec<Placed> {
         let prefix = match text.value.parse::<Prefix>() {
             Ok(prefix) => prefix,
             Err(error) => {
-                let help = nearest_prefix(&text.value);
+                let help = nearest_prefix(&text.value)
+                    .unwrap_or_else(|| "such as \"10.77.0.0/16\" or \"fd77::/64\"".to_owned());
                 found.add(ProblemKind::BadPrefix, &text.span, error.to_string(), help);
                 continue;
             }

@@ -40,9 +40,12 @@ impl Draft {
                 (Some(a), Some(b)) => (a, b),
                 (Some(a), None) => (a.clone(), vec![UNPLUGGED; a.len()]),
                 (None, Some(b)) => (vec![UNPLUGGED; b.len()], b),
-                (None, None) => continue,
+                (None, None) => {
+                    self.cabled = false;
+                    continue;
+                }
             };
-            let none = At { value: String::new(), span: 0..0, key: 0..0 };
+            let none = At { value: String::new(), span: 0..0, key: 0..0, whole: true };
             let a_text = entry.value.a.as_ref().unwrap_or(&none);
             let b_text = entry.value.b.as_ref().unwrap_or(&none);
             if a.len() != b.len() {
@@ -50,6 +53,7 @@ impl Draft {
                     format!("the cables have {} ends in `a` and {} in `b`", a.len(), b.len());
                 let help = "both must name the same number of ports".to_owned();
                 found.add(ProblemKind::CountMismatch, &b_text.span, message, help);
+                self.cabled = false;
                 continue;
             }
             for (a, b) in a.into_iter().zip(b) {
@@ -71,9 +75,12 @@ impl Draft {
             let message = format!("both ends of the cable are in switch `{name}`");
             let help = "a cable joins two switches".to_owned();
             found.add(ProblemKind::SelfLink, &b_text.span, message, help);
+            self.cabled = false;
         } else if self.links.len() >= limits::LINKS {
             let message = format!("more than {} cables", limits::LINKS);
-            found.add(ProblemKind::TooLarge, &a_text.span, message, None);
+            let help = format!("this version plans at most {}", limits::LINKS);
+            found.add(ProblemKind::TooLarge, &a_text.span, message, help);
+            self.cabled = false;
         } else {
             self.link_ends.insert(self.links.len(), (a_text.span.clone(), b_text.span.clone()));
             self.links.push(Link { a, b, rate });
@@ -92,8 +99,10 @@ impl Draft {
         };
         let switches = At { value: switches.to_owned(), ..text.clone() };
         let switches = names(&switches, found);
+        let ids: Vec<_> =
+            switches.iter().map(|name| self.find_switch(name, &text.span, found)).collect();
         let numbers = hosts(ports, &text.span, found);
-        let numbers = port_numbers(&numbers, &text.span, found);
+        let numbers = port_numbers(&numbers, self.most_ports(&ids), &text.span, found);
         if switches.is_empty() || numbers.is_empty() {
             return None;
         }
@@ -102,10 +111,14 @@ impl Draft {
             mismatch(ports, numbers.len(), switches.len(), &text.span, found);
             return None;
         }
-        let ids: Vec<_> =
-            switches.iter().map(|name| self.find_switch(name, &text.span, found)).collect();
         let nth = |i: usize| Port { switch: ids[i % ids.len()], port: numbers[i % numbers.len()] };
         Some((0..count).map(nth).collect())
+    }
+
+    /// The highest port that each of these switches may have.
+    pub(super) fn most_ports(&self, switches: &[SwitchId]) -> u32 {
+        let given = switches.iter().filter_map(|switch| self.given_ports.get(&switch.index()));
+        given.map(|(count, _)| *count).min().unwrap_or(limits::PORTS)
     }
 
     pub(super) fn check_ports(&mut self, found: &mut Found) {
@@ -240,15 +253,30 @@ fn free_port(
     }
 }
 
-/// Port numbers out of expanded hostlists; empty where one is none (then reported).
-pub(super) fn port_numbers(texts: &[String], span: &Range<usize>, found: &mut Found) -> Vec<u32> {
+/// Port numbers out of expanded hostlists; empty where one is none (then reported). `most` is the
+/// highest port that the switches have.
+pub(super) fn port_numbers(
+    texts: &[String],
+    most: u32,
+    span: &Range<usize>,
+    found: &mut Found,
+) -> Vec<u32> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let number = |text: &String| {
-        text.trim().parse::<u32>().ok().filter(|port| (1..=limits::PORTS).contains(port))
+        let text = Some(text.trim()).filter(|text| digits(text))?;
+        text.parse::<u32>().ok().filter(|port| (1..=limits::PORTS).contains(port))
     };
     if let Some(bad) = texts.iter().find(|text| number(text).is_none()) {
+        let bad = bad.trim();
         let message = format!("`{bad}` is not a port: ports are 1 to {}", limits::PORTS);
-        let near = bad.trim().parse::<u64>().ok().map(|n| n.clamp(1, limits::PORTS.into()));
-        let help = near.map(|n| format!("the nearest valid value is {n}"));
+        let help = match bad.strip_prefix('-') {
+            _ if digits(bad) => {
+                let near = bad.parse::<u64>().unwrap_or(u64::MAX).clamp(1, most.into());
+                format!("the nearest valid value is {near}")
+            }
+            Some(rest) if digits(rest) => "the nearest valid value is 1".to_owned(),
+            _ => format!("a number from 1 to {most}"),
+        };
         found.add(ProblemKind::PortOutOfRange, span, message, help);
         return Vec::new();
     }

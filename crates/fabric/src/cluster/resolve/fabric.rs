@@ -25,8 +25,12 @@ pub(super) struct Draft {
     pub(super) generated: bool,
     /// Generated, and nothing is laid over it: there is nothing to look up and nothing can clash.
     pub(super) plain: bool,
-    /// May names be looked up?
+    /// Is it known what kind of fabric this is, and of what size?
     pub(super) known: bool,
+    /// Are all switches listed? An entry whose name could not be read may be any of them.
+    pub(super) named: bool,
+    /// Is every cable of the file in `links`? One that was refused may be the one that joins two parts.
+    pub(super) cabled: bool,
     pub(super) switches: Vec<Switch>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
@@ -51,7 +55,7 @@ impl Draft {
             Shape::Generated { kind, nodes_per_switch, nics_per_node } => {
                 generate(kind, *nodes_per_switch, *nics_per_node)
             }
-            Shape::Explicit | Shape::Unknown => Fabric::default(),
+            Shape::Explicit | Shape::Unknown(_) => Fabric::default(),
         };
         let plain = file.switch.is_none() && file.node.is_none() && file.link.is_none();
         let named = |count: usize| if plain { 0 } else { count };
@@ -62,6 +66,9 @@ impl Draft {
             generated: matches!(shape, Shape::Generated { .. }),
             plain: plain && matches!(shape, Shape::Generated { .. }),
             known: shape.is_known(),
+            named: shape.is_known()
+                && (*shape != Shape::Explicit || read_all(file, "switch", &file.switch)),
+            cabled: read_all(file, "link", &file.link),
             switch_index: switches.map(|s| &s.name).enumerate().map(index).collect(),
             node_index: nodes.map(|n| &n.name).enumerate().map(index).collect(),
             switches: fabric.switches,
@@ -77,10 +84,12 @@ impl Draft {
                 if entry.value.lacks("name") {
                     missing("name", "[[switch]]", &entry.span, "such as name = \"s00\"", found);
                 }
+                self.named &= self.generated;
                 patch(&mut default_switch(String::new(), 0), &entry.value, found);
                 continue;
             };
             let names = names(name, found);
+            self.named &= self.generated || !names.is_empty();
             let mut patched = default_switch(String::new(), 0);
             let ports = patch(&mut patched, &entry.value, found);
             for text in &names {
@@ -103,7 +112,8 @@ impl Draft {
     ) -> Option<usize> {
         let existing = self.switch_index.get(text).copied();
         match existing {
-            Some(i) if self.generated => {
+            // A fabric of unknown shape may be one of those whose switches are only overridden.
+            Some(i) if self.generated || !self.known => {
                 let earlier = self.switch_width.insert(i, width);
                 self.refuse_twice("switch", text, earlier, width, name, found).then_some(i)
             }
@@ -124,12 +134,14 @@ impl Draft {
             }
             None if self.switches.len() >= limits::SWITCHES as usize => {
                 let message = format!("more than {} switches", limits::SWITCHES);
-                found.add(ProblemKind::TooLarge, &name.span, message, None);
+                let help = format!("this version plans at most {}", limits::SWITCHES);
+                found.add(ProblemKind::TooLarge, &name.span, message, help);
                 None
             }
             None => {
                 self.switches.push(default_switch(text.into(), 0));
                 self.switch_index.insert(text.into(), self.switches.len() - 1);
+                self.switch_width.insert(self.switches.len() - 1, width);
                 Some(self.switches.len() - 1)
             }
         }
@@ -166,7 +178,7 @@ impl Draft {
         }
         if found.repeats(ProblemKind::UnknownName, span) {
             found.add(ProblemKind::UnknownName, span, "", None);
-        } else if self.known {
+        } else if self.named {
             let (kind, message, help) = if self.node_index.contains_key(text) {
                 let message = format!("`{text}` is a node, not a switch");
                 (ProblemKind::UnknownName, message, "a node's cables are in its `nics`".to_owned())
@@ -185,11 +197,12 @@ impl Draft {
         if !self.known || self.plain {
             return;
         }
-        if self.switches.is_empty() {
+        if self.switches.is_empty() && self.named {
             let help = "list them as [[switch]]".to_owned();
             found.add(ProblemKind::MissingKey, whole, "an explicit fabric without switches", help);
         }
-        if self.nodes.is_empty() {
+        let entries = file.node.as_ref().map_or(0, |nodes| nodes.value.len());
+        if self.nodes.is_empty() && entries == 0 && read_all(file, "node", &file.node) {
             let help = "list them as [[node]]".to_owned();
             found.add(ProblemKind::MissingKey, whole, "an explicit fabric without nodes", help);
         }
@@ -203,7 +216,7 @@ impl Draft {
         self.check_ports(found);
         self.check_macs(found);
         let nowhere = self.links.iter().any(|l| l.a.switch == NOWHERE || l.b.switch == NOWHERE);
-        if !self.generated && !nowhere {
+        if !self.generated && self.named && self.cabled && !nowhere {
             self.check_connected(whole, found);
         }
     }
@@ -230,6 +243,11 @@ impl Draft {
             found.add(ProblemKind::Disconnected, whole, message, help);
         }
     }
+}
+
+/// Was a list in the file read, or left out?
+fn read_all<T>(file: &File, key: &str, list: &Option<At<Vec<At<T>>>>) -> bool {
+    list.as_ref().map_or_else(|| file.lacks(key), |list| list.whole || !list.value.is_empty())
 }
 
 fn name_span<'a>(

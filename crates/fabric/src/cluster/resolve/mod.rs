@@ -14,10 +14,11 @@ use std::ops::{Range, RangeInclusive};
 use super::Cluster;
 use super::file::File;
 use super::generated::default_name;
+use super::guess;
 use super::hostlist;
 use super::limits;
 use super::problem::{Found, ProblemKind};
-use super::read::{At, Keys};
+use super::read::{At, Keys, Number};
 
 /// Resolve the whole file. The value is good only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
@@ -25,8 +26,9 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let kind = shape.kind();
     let topology = file.fabric.as_ref().and_then(|f| f.value.topology.as_ref());
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
-    let routing = routing::routing(file.routing.as_ref(), &shape, found);
-    let vlans = vlans::vlans(file.vlans.as_ref(), &shape, routing.strategy, &topology, found);
+    let (routing, strategy) =
+        routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
+    let vlans = vlans::vlans(file.vlans.as_ref(), &shape, strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape, file);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
@@ -39,7 +41,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     if let Some(name) = name
         && !valid_name(&name.value)
     {
-        found.add(ProblemKind::BadName, &name.span, bad_name(&name.value), NAME_HELP.to_owned());
+        found.add(ProblemKind::BadName, &name.span, bad_name(&name.value), name_help(&name.value));
     }
     Cluster {
         name: name.map_or_else(|| default_name(&kind), |n| n.value.clone()),
@@ -55,7 +57,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
 
 /// The number, or `default` where the key is absent or out of range (then reported).
 fn within(
-    number: Option<&At<u32>>,
+    number: Option<&At<Number>>,
     what: &str,
     range: RangeInclusive<u32>,
     default: u32,
@@ -63,11 +65,14 @@ fn within(
 ) -> u32 {
     let Some(number) = number else { return default };
     let (low, high) = (*range.start(), *range.end());
-    if range.contains(&number.value) {
-        return number.value;
+    let value = number.value.0;
+    if let Ok(value) = u32::try_from(value)
+        && range.contains(&value)
+    {
+        return value;
     }
-    let message = format!("{what} {} is not between {low} and {high}", number.value);
-    let help = format!("the nearest valid value is {}", number.value.clamp(low, high));
+    let message = format!("{what} {value} is not between {low} and {high}");
+    let help = format!("the nearest valid value is {}", value.clamp(low.into(), high.into()));
     found.add(ProblemKind::OutOfRange, &number.span, message, help);
     default
 }
@@ -81,7 +86,7 @@ fn missing(key: &str, place: &str, span: &Range<usize>, help: &str, found: &mut 
 fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
     let names = hosts(&text.value, &text.span, found);
     if let Some(bad) = names.iter().find(|n| !valid_name(n)) {
-        found.add(ProblemKind::BadName, &text.span, bad_name(bad), NAME_HELP.to_owned());
+        found.add(ProblemKind::BadName, &text.span, bad_name(bad), name_help(bad));
         return Vec::new();
     }
     names
@@ -89,12 +94,18 @@ fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
 
 fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
     hostlist::expand(text).unwrap_or_else(|error| {
-        found.add(ProblemKind::BadHostlist, span, error.reason, error.help);
+        let help = error.help.unwrap_or_else(|| "such as `n[00-15]`".to_owned());
+        found.add(ProblemKind::BadHostlist, span, error.reason, help);
         Vec::new()
     })
 }
 
-const NAME_HELP: &str = "start with a letter or digit and use letters, digits, `-`, `_` and `.`";
+fn name_help(bad: &str) -> String {
+    match guess::name(bad, limits::NAME) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "start with a letter or digit and use letters, digits, `-`, `_` and `.`".to_owned(),
+    }
+}
 
 fn valid_name(name: &str) -> bool {
     (1..=limits::NAME).contains(&name.len())

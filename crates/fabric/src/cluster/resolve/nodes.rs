@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::super::file::{Nic as NicEntry, Node as Entry, PortNumbers};
+use super::super::guess;
 use super::super::problem::{Found, ProblemKind, suggestion};
 use super::super::read::{At, Keys};
 use super::super::{Addressing, Nic, Node};
@@ -67,7 +68,7 @@ impl Draft {
     ) -> Option<usize> {
         let cabled = entry.nics.iter().flat_map(|n| &n.value).any(|n| n.value.switch.is_some());
         if let Some(i) = self.node_index.get(text).copied() {
-            if !self.generated {
+            if !self.generated && self.known {
                 duplicate("node", text, name, found);
                 return None;
             }
@@ -89,7 +90,8 @@ impl Draft {
         }
         if self.nodes.len() >= limits::NODES as usize {
             let message = format!("more than {} nodes", limits::NODES);
-            found.add(ProblemKind::TooLarge, &name.span, message, None);
+            let help = format!("this version plans at most {}", limits::NODES);
+            found.add(ProblemKind::TooLarge, &name.span, message, help);
             return None;
         }
         let i = self.nodes.len();
@@ -102,7 +104,7 @@ impl Draft {
     fn require_nics(&self, entry: &At<Entry>, names: &[String], found: &mut Found) {
         let place = "[[node]]";
         match &entry.value.nics {
-            Some(nics) if nics.value.is_empty() && found_nothing_in(nics, found) => {
+            Some(nics) if nics.value.is_empty() && nics.whole => {
                 let help = "such as nics = [{ switch = \"s0\", port = 1 }]".to_owned();
                 found.add(ProblemKind::EmptyList, &nics.span, "`nics` is empty", help);
             }
@@ -137,16 +139,18 @@ impl Draft {
             };
             missing(key, "`nics`", &entry.span, help, found);
         }
+        let switches = nic
+            .switch
+            .as_ref()
+            .map(|switch| self.read_switches(switch, count, found))
+            .unwrap_or_default();
+        let most = self.most_ports(&switches);
         Written {
             entry,
             name: nic.name.as_ref().filter(|name| nic_name(name, found)),
             mac: nic.mac.as_ref().and_then(|mac| read_mac(mac, found)),
-            switches: nic
-                .switch
-                .as_ref()
-                .map(|s| self.read_switches(s, count, found))
-                .unwrap_or_default(),
-            ports: nic.port.as_ref().map(|p| read_ports(p, count, found)).unwrap_or_default(),
+            switches,
+            ports: nic.port.as_ref().map(|p| read_ports(p, count, most, found)).unwrap_or_default(),
             rate: nic.rate.as_ref().and_then(|rate| read_rate(rate, found)),
             mtu: nic.mtu.as_ref().map(|mtu| {
                 within(Some(mtu), "mtu", limits::MIN_MTU..=limits::MAX_MTU, 1500, found)
@@ -170,7 +174,9 @@ impl Draft {
             let named = written.name.and_then(|name| generated.get(&name.value)).copied();
             let k = named.unwrap_or(position);
             if k >= self.nodes[i].nics.len() {
-                if written.entry.value.lacks("switch") && written.entry.value.lacks("port") {
+                let nowhere =
+                    written.entry.value.lacks("switch") && written.entry.value.lacks("port");
+                if nowhere && self.known {
                     let help = "such as switch = \"s0\", port = 1";
                     missing("switch", "`nics`", &written.entry.span, help, found);
                 }
@@ -207,15 +213,17 @@ impl Draft {
             let span = written.entry.value.mac.as_ref().map(|m| m.span.clone());
             self.nic_macs.insert((i, k), span.unwrap_or_default());
         }
-        if written.entry.value.switch.is_some() {
+        if !written.entry.value.lacks("switch") {
             let j = if written.switches.len() == 1 { 0 } else { j };
             nic.switch = written.switches.get(j).copied().unwrap_or(NOWHERE);
         }
-        if let Some(port) = &written.entry.value.port {
+        if !written.entry.value.lacks("port") {
             match of(&written.ports) {
                 Some(number) => nic.port = number,
                 None => nic.switch = NOWHERE,
             }
+        }
+        if let Some(port) = &written.entry.value.port {
             self.nic_ports.insert((i, k), port.span.clone());
         }
         nic.rate = written.rate.unwrap_or(nic.rate);
@@ -268,18 +276,16 @@ impl Draft {
     }
 }
 
-/// Were all entries of a list readable? An unreadable one was reported already.
-fn found_nothing_in<T>(list: &At<T>, found: &Found) -> bool {
-    !found.any_within(&list.span)
-}
-
 fn nic_name(name: &At<String>, found: &mut Found) -> bool {
     let good = (1..=limits::NIC_NAME).contains(&name.value.len())
         && !matches!(name.value.as_str(), "." | ".." | "all" | "default" | "lo")
         && name.value.bytes().all(|b| b.is_ascii_graphic() && !b"/:%\"'\\".contains(&b));
     if !good {
         let message = format!("`{}` is not an interface name", name.value);
-        let help = format!("1 to {} characters such as `eth0` or `enp3s0`", limits::NIC_NAME);
+        let help = match guess::name(&name.value, limits::NIC_NAME) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("1 to {} characters such as `eth0` or `enp3s0`", limits::NIC_NAME),
+        };
         found.add(ProblemKind::BadName, &name.span, message, help);
     }
     good
@@ -289,63 +295,47 @@ fn read_mac(text: &At<String>, found: &mut Found) -> Option<Mac> {
     let (message, help) = match text.value.parse::<Mac>() {
         Ok(mac) if mac.0 == [0; 6] => {
             let help = "leave it out for a derived one, good for lab and planning".to_owned();
-            (format!("`{mac}` is not the address of an interface"), Some(help))
+            (format!("`{mac}` is not the address of an interface"), help)
         }
         Ok(mac) if mac.0[0] & 1 == 1 => {
             let message = format!("`{mac}` is a group address, not that of an interface");
-            (message, Some(format!("the nearest valid value is {}", of_one(mac))))
+            (message, format!("the nearest valid value is {}", guess::of_one(mac)))
         }
         Ok(mac) => return Some(mac),
-        Err(error) => (error.to_string(), nearest_mac(&text.value)),
+        Err(error) => {
+            let help = guess::mac(&text.value);
+            (error.to_string(), help.unwrap_or_else(|| "such as `02:00:00:00:00:01`".to_owned()))
+        }
     };
     found.add(ProblemKind::BadMac, &text.span, message, help);
     None
 }
 
-fn nearest_mac(text: &str) -> Option<String> {
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    let pairs: Vec<&str> = (0..6).filter_map(|i| digits.get(2 * i..2 * i + 2)).collect();
-    let mac = pairs.join(":").parse::<Mac>().ok()?;
-    (digits.len() == 12).then(|| format!("did you mean `{}`?", of_one(mac)))
-}
-
-/// The address without its group bit.
-fn of_one(Mac([first, rest @ ..]): Mac) -> Mac {
-    let mut bytes = [first & !1; 6];
-    bytes[1..].copy_from_slice(&rest);
-    Mac(bytes)
-}
-
 pub(super) fn read_rate(text: &At<String>, found: &mut Found) -> Option<Rate> {
     let rate = text.value.parse();
     rate.map_err(|error: crate::units::UnitError| {
-        let upper = text.value.to_ascii_uppercase();
-        let number = upper.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let unit = upper[number.len()..].trim().chars().next().unwrap_or('G');
-        let near = format!("{}{unit}", number.trim()).parse::<Rate>().ok();
-        let help = near.map(|rate| format!("did you mean `{rate}`?"));
+        let help = match guess::rate(&text.value) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "such as `1G`".to_owned(),
+        };
         found.add(ProblemKind::BadRate, &text.span, error.to_string(), help);
     })
     .ok()
 }
 
-fn read_ports(ports: &At<PortNumbers>, count: usize, found: &mut Found) -> Vec<u32> {
-    let numbers = match &ports.value {
-        PortNumbers::One(number) => vec![*number],
+fn read_ports(ports: &At<PortNumbers>, count: usize, most: u32, found: &mut Found) -> Vec<u32> {
+    let texts = match &ports.value {
+        PortNumbers::One(number) => vec![number.0.to_string()],
         PortNumbers::List(text) => {
             let texts = hosts(text, &ports.span, found);
             if texts.len() > 1 && texts.len() != count {
                 mismatch(text, texts.len(), count, &ports.span, found);
                 return Vec::new();
             }
-            super::cables::port_numbers(&texts, &ports.span, found)
+            texts
         }
     };
-    let at = |number| At { value: number, span: ports.span.clone(), key: ports.key.clone() };
-    let checked =
-        numbers.iter().map(|n| within(Some(&at(*n)), "port", 1..=limits::PORTS, 0, found));
-    let checked: Vec<_> = checked.collect();
-    if checked.contains(&0) { Vec::new() } else { checked }
+    super::cables::port_numbers(&texts, most, &ports.span, found)
 }
 
 pub(super) fn mismatch(

@@ -3,26 +3,38 @@
 use super::super::file::{Routing as Table, StrategyName, TopologyKind};
 use super::super::limits;
 use super::super::problem::{Found, ProblemKind};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::super::{Kind, Routing, Strategy};
 use super::shape::Shape;
 use super::within;
 
-pub(super) fn routing(table: Option<&At<Table>>, shape: &Shape, found: &mut Found) -> Routing {
+/// The table resolved, and its strategy where that is known: after a bad one the default stands in, and
+/// nothing may be concluded from it.
+pub(super) fn routing(
+    table: Option<&At<Table>>,
+    absent: bool,
+    shape: &Shape,
+    found: &mut Found,
+) -> (Routing, Option<Strategy>) {
     let fallback = match shape {
         Shape::Generated { kind: Kind::Mesh { .. } | Kind::Torus { .. }, .. } => Strategy::Dor,
         _ => Strategy::Stp,
     };
     let Some(table) = table.map(|t| &t.value) else {
-        return Routing { strategy: fallback, paths: 2, lossless: false };
+        let routing = Routing { strategy: fallback, paths: 2, lossless: false };
+        return (routing, absent.then_some(fallback));
     };
     refuse_later_keys(table, found);
-    let strategy = table.strategy.as_ref().and_then(|s| strategy(s, shape, found));
-    Routing {
+    let strategy = match &table.strategy {
+        Some(name) => strategy(name, shape, found),
+        None => table.lacks("strategy").then_some(fallback),
+    };
+    let routing = Routing {
         strategy: strategy.unwrap_or(fallback),
         paths: within(table.paths.as_ref(), "paths", 1..=limits::PATHS, 2, found),
         lossless: table.lossless.as_ref().is_some_and(|l| l.value),
-    }
+    };
+    (routing, strategy)
 }
 
 fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option<Strategy> {
@@ -48,8 +60,9 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
 /// first (vlan-minimal-paths section 3.3.2).
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
     let kind = match (strategy, shape) {
-        (Strategy::Stp, _) | (_, Shape::Unknown) => return None,
+        (Strategy::Stp, _) => return None,
         (_, Shape::Explicit) => TopologyKind::Explicit,
+        (_, Shape::Unknown(Some(kind @ (TopologyKind::Explicit | TopologyKind::Clique)))) => *kind,
         (_, Shape::Generated { kind: Kind::Clique { .. }, .. }) => TopologyKind::Clique,
         (Strategy::Pdor, Shape::Generated { kind: Kind::Torus { dims }, .. })
             if dims.len() > 2 && dims[1..].iter().any(|n| n % 2 == 1) =>

@@ -15,20 +15,20 @@ pub(super) enum Shape {
     Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
     /// Everything is listed.
     Explicit,
-    /// Reported as bad: names of switches cannot be checked.
-    Unknown,
+    /// Reported as bad, of this kind if any: names of switches cannot be checked.
+    Unknown(Option<TopologyKind>),
 }
 
 impl Shape {
     pub(super) fn kind(&self) -> Kind {
         match self {
             Self::Generated { kind, .. } => kind.clone(),
-            Self::Explicit | Self::Unknown => Kind::Explicit,
+            Self::Explicit | Self::Unknown(_) => Kind::Explicit,
         }
     }
 
     pub(super) fn is_known(&self) -> bool {
-        *self != Self::Unknown
+        !matches!(self, Self::Unknown(_))
     }
 }
 
@@ -39,23 +39,24 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
         if absent {
             missing("[fabric]", "the file", &(0..0), &format!("[fabric] with {EXAMPLE}"), found);
         }
-        return Shape::Unknown;
+        return Shape::Unknown(None);
     };
     let Some(topology) = &fabric.value.topology else {
         if fabric.value.lacks("topology") {
             missing("topology", "[fabric]", &fabric.key, EXAMPLE, found);
         }
-        return Shape::Unknown;
+        return Shape::Unknown(None);
     };
     let Some(kind) = &topology.value.kind else {
         if topology.value.lacks("kind") {
             missing("kind", "`topology`", &topology.span, EXAMPLE, found);
         }
-        return Shape::Unknown;
+        return Shape::Unknown(None);
     };
     refuse_foreign_keys(&topology.value, kind.value, found);
-    match kind.value {
-        TopologyKind::Explicit => Shape::Explicit,
+    let unknown = Shape::Unknown(Some(kind.value));
+    let shape = match kind.value {
+        TopologyKind::Explicit => Some(Shape::Explicit),
         TopologyKind::Mesh => grid(topology, |dims| Kind::Mesh { dims }, found),
         TopologyKind::Torus => grid(topology, |dims| Kind::Torus { dims }, found),
         TopologyKind::Clique => clique(topology, found),
@@ -63,9 +64,11 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
             let message = format!("topology `{}` is not yet planned by this version", later.word());
             let help = "planned today: mesh, torus, clique, explicit".to_owned();
             found.add(ProblemKind::NotYet, &kind.span, message, help);
-            Shape::Unknown
+            None
         }
-    }
+    };
+    // A key that was read wrongly or not at all may be the one that sizes the fabric.
+    shape.filter(|_| topology.whole).unwrap_or(unknown)
 }
 
 fn keys_of(kind: TopologyKind) -> &'static [&'static str] {
@@ -115,7 +118,8 @@ fn nics_per_node(topology: &Topology, found: &mut Found) -> u32 {
     within(nics, "nics_per_node", 1..=limits::NICS_PER_NODE, 1, found)
 }
 
-fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) -> Shape {
+fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) -> Option<Shape> {
+    let before = found.len();
     let nodes = topology.value.nodes_per_switch.as_ref();
     let nodes = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
     let nics = nics_per_node(&topology.value, found);
@@ -123,33 +127,29 @@ fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) 
         if topology.value.lacks("dims") {
             missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
         }
-        return Shape::Unknown;
+        return None;
     };
-    if found.any_within(&dims.span) {
-        return Shape::Unknown;
+    if !dims.whole {
+        return None;
     }
     if dims.value.is_empty() {
         let message = "`dims` is empty: a mesh or torus has 1 to 6 dimensions";
         found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
-        return Shape::Unknown;
+        return None;
     }
     if dims.value.len() > limits::DIMENSIONS {
         let message = format!("{} dimensions: a mesh or torus has 1 to 6", dims.value.len());
-        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value).collect();
+        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.0).collect();
         found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
-        return Shape::Unknown;
+        return None;
     }
-    let mut good = true;
-    for size in &dims.value {
-        within(Some(size), "size", 1..=limits::SWITCHES, 1, found);
-        good &= (1..=limits::SWITCHES).contains(&size.value);
-    }
-    let sizes: Vec<u32> = dims.value.iter().map(|d| d.value).collect();
+    let size = |at| within(Some(at), "size", 1..=limits::SWITCHES, 1, found);
+    let sizes: Vec<u32> = dims.value.iter().map(size).collect();
     let switches = sizes.iter().fold(1_u64, |p, &n| p.saturating_mul(n.into()));
-    if !good || !fits(switches, nodes, nics, dims, found) {
-        return Shape::Unknown;
+    if found.len() > before || !fits(switches, nodes, nics, dims, found) {
+        return None;
     }
-    Shape::Generated { kind: kind(sizes), nodes_per_switch: nodes, nics_per_node: nics }
+    Some(Shape::Generated { kind: kind(sizes), nodes_per_switch: nodes, nics_per_node: nics })
 }
 
 fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) -> bool {
@@ -167,13 +167,13 @@ fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) 
     message.is_none()
 }
 
-fn clique(topology: &At<Topology>, found: &mut Found) -> Shape {
+fn clique(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
     let nics = nics_per_node(&topology.value, found);
     let Some(ports) = &topology.value.ports else {
         if topology.value.lacks("ports") {
             missing("ports", "`topology`", &topology.span, "such as ports = 8", found);
         }
-        return Shape::Unknown;
+        return None;
     };
     let before = found.len();
     let count = within(Some(ports), "ports", 2..=limits::CLIQUE_PORTS, 2, found);
@@ -183,7 +183,7 @@ fn clique(topology: &At<Topology>, found: &mut Found) -> Shape {
         within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, usual, found);
     let for_nics = count - count / 2;
     if found.len() > before {
-        return Shape::Unknown;
+        return None;
     }
     if nodes_per_switch == 0 || nodes_per_switch * nics > for_nics {
         let span = nodes.or(topology.value.nics_per_node.as_ref()).map_or(&ports.span, |n| &n.span);
@@ -196,10 +196,14 @@ fn clique(topology: &At<Topology>, found: &mut Found) -> Shape {
             most => format!("the nearest valid value is nodes_per_switch = {most}"),
         };
         found.add(ProblemKind::TooFewPorts, span, message, help);
-        return Shape::Unknown;
+        return None;
     }
     if !fits(u64::from(count / 2 + 1), nodes_per_switch, nics, ports, found) {
-        return Shape::Unknown;
+        return None;
     }
-    Shape::Generated { kind: Kind::Clique { ports: count }, nodes_per_switch, nics_per_node: nics }
+    Some(Shape::Generated {
+        kind: Kind::Clique { ports: count },
+        nodes_per_switch,
+        nics_per_node: nics,
+    })
 }

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::super::file::Vlans as Table;
 use super::super::problem::{Found, ProblemKind};
-use super::super::read::At;
+use super::super::read::{At, Keys};
 use super::super::{Kind, Strategy, Vlans};
 use super::shape::Shape;
 
 pub(super) fn vlans(
     table: Option<&At<Table>>,
     shape: &Shape,
-    strategy: Strategy,
+    strategy: Option<Strategy>,
     topology: &Range<usize>,
     found: &mut Found,
 ) -> Vlans {
@@ -19,15 +19,19 @@ pub(super) fn vlans(
         return enough(Vlans::default(), shape, strategy, topology, found);
     };
     let base = table.base.as_ref().and_then(|base| {
-        let vid = vid(base.value.into());
+        let number = u64::try_from(base.value.0).unwrap_or(0);
+        let vid = vid(number);
         if vid.is_none() {
-            bad_vid(&base.value.to_string(), base.value.into(), &base.span, found);
+            bad_vid(&base.value.0.to_string(), number, &base.span, found);
         }
         vid.map(|vid| (vid, &base.span))
     });
     let mut vlans = Vlans { base: base.map(|(vid, _)| vid), ..Vlans::default() };
     let Some(range) = &table.range else {
         vlans.ranges = vlans.free_ranges();
+        if !table.lacks("range") {
+            return vlans;
+        }
         return enough(vlans, shape, strategy, topology, found);
     };
     let before = found.len();
@@ -49,12 +53,13 @@ pub(super) fn vlans(
 fn enough(
     vlans: Vlans,
     shape: &Shape,
-    strategy: Strategy,
+    strategy: Option<Strategy>,
     span: &Range<usize>,
     found: &mut Found,
 ) -> Vlans {
     let count: u64 = vlans.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum();
-    if let Some(needed) = vids_needed(shape, strategy).filter(|needed| *needed > count) {
+    let needed = strategy.and_then(|strategy| vids_needed(shape, strategy));
+    if let Some(needed) = needed.filter(|needed| *needed > count) {
         let message = format!("the range holds {count} VIDs, the strategy needs {needed}");
         let help = enlarged(&vlans.ranges, needed);
         found.add(ProblemKind::TooFewVids, span, message, help);
@@ -93,7 +98,7 @@ fn ranges(text: &At<String>, found: &mut Found) -> Vec<(u16, u16)> {
     for part in text.value.split(',').map(str::trim) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.trim(), last.trim());
-        let (Ok(low), Ok(high)) = (first.parse::<u64>(), last.parse::<u64>()) else {
+        let (Some(low), Some(high)) = (digits(first), digits(last)) else {
             let message = format!("`{part}` is not a VID or a range of VIDs");
             let help = "such as \"100-199\" or \"100-199,300-399\"".to_owned();
             found.add(ProblemKind::BadVid, &text.span, message, help);
@@ -118,6 +123,12 @@ fn ranges(text: &At<String>, found: &mut Found) -> Vec<(u16, u16)> {
     }
     ranges.sort_unstable();
     ranges
+}
+
+/// A number without a sign; one too large for 64 bits is the largest that is not.
+fn digits(text: &str) -> Option<u64> {
+    let good = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    good.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 fn vid(number: u64) -> Option<u16> {

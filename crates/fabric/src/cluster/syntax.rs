@@ -1,0 +1,176 @@
+//! Faults of TOML itself: said in the words of the line they are in, keys that stand twice with the
+//! place of the first, and how far the rest of the file can be trusted after them.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Error};
+
+use super::problem::{Found, Lines, ProblemKind, excerpt};
+
+/// Which problems found after faults of TOML are sound.
+#[derive(Debug)]
+pub(super) struct Trust {
+    /// Nothing is lost: the first of each key that stands twice was read.
+    pub(super) whole: bool,
+    /// Tables and keys before this byte are where they were written.
+    until: usize,
+    /// Lines with a fault, in order.
+    lines: Vec<Range<usize>>,
+}
+
+impl Trust {
+    /// Is a problem of this kind at this place there whatever else the file says?
+    pub(super) fn is_sound(&self, kind: ProblemKind, span: &Range<usize>) -> bool {
+        let fault = matches!(kind, ProblemKind::Syntax | ProblemKind::DuplicateKey);
+        let next = self.lines.partition_point(|line| line.end <= span.start);
+        let beside = self.lines.get(next).is_none_or(|line| span.end <= line.start);
+        // What TOML puts in place of a value that it could not read has no place.
+        fault || (kind.is_local() && !span.is_empty() && span.start < self.until && beside)
+    }
+}
+
+/// Report what is not TOML in `text`, once per line.
+pub(super) fn faults(
+    text: &str,
+    table: &Spanned<DeTable<'_>>,
+    errors: &[Error],
+    found: &mut Found,
+) -> Trust {
+    let mut trust = Trust { whole: true, until: text.len() + 1, lines: Vec::new() };
+    for error in errors {
+        let span = error.span().unwrap_or_default();
+        let line = line_of(text, span.start);
+        if error.message() == "duplicate key" {
+            duplicate(text, table, &span, found);
+            trust.whole &= !is_header(&text[line.clone()]);
+        } else {
+            trust.whole = false;
+            // What follows a fault on its line is mostly the same fault again.
+            if trust.lines.last() != Some(&line) {
+                fault(&text[line.clone()], error.message(), &span, found);
+            }
+        }
+        if is_header(&text[line.clone()]) || !is_contained(&text[line.clone()], &span, &line) {
+            trust.until = trust.until.min(line.start);
+        }
+        trust.lines.push(line);
+    }
+    trust.lines.sort_by_key(|line| line.start);
+    trust
+}
+
+fn fault(line: &str, message: &str, span: &Range<usize>, found: &mut Found) {
+    let (what, expected) = match message.trim().split_once(", expected ") {
+        Some((what, expected)) => (what, Some(expected)),
+        None => (message.trim(), None),
+    };
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+    let help = match expected {
+        _ if what.starts_with("string values must be quoted") => {
+            let word = value.split(['#', ',', '}', ']']).next().unwrap_or_default().trim();
+            format!("did you mean `\"{}\"`?", word.trim_matches(['"', '\'']))
+        }
+        Some("nothing") => "leave it out".to_owned(),
+        Some("newline, `#`") => "one `key = value` a line, and nothing after it".to_owned(),
+        Some(expected) => format!("expected {expected}"),
+        None => "TOML, such as `key = \"text\"`, `key = 1` or `key = [1, 2]`".to_owned(),
+    };
+    let message = format!("{what} in `{}`", excerpt(line));
+    found.add(ProblemKind::Syntax, span, message, help);
+}
+
+fn duplicate(text: &str, table: &Spanned<DeTable<'_>>, span: &Range<usize>, found: &mut Found) {
+    let key = text.get(span.clone()).unwrap_or_default();
+    let line = line_of(text, span.start);
+    let first = if is_header(&text[line.clone()]) {
+        first_header(text, &text[line.clone()], line.start)
+    } else {
+        first_key(text, table.get_ref(), key.trim_matches(['"', '\'']), span.start)
+    };
+    let help = match first {
+        Some(first) => {
+            let (line, _) = Lines::of(text).position(text, first);
+            let first = excerpt(&text[line_of(text, first)]);
+            format!("the first is in line {line}, `{first}`: keep one")
+        }
+        None => "keep one".to_owned(),
+    };
+    found.add(ProblemKind::DuplicateKey, span, format!("duplicate key `{key}`"), help);
+}
+
+/// Where the same table began, with single or double brackets.
+fn first_header(text: &str, header: &str, before: usize) -> Option<usize> {
+    let name = |line: &str| {
+        let line = line.split('#').next().unwrap_or_default();
+        line.chars().filter(|c| !"[] \t\r\n".contains(*c)).collect::<String>()
+    };
+    let wanted = name(header);
+    let mut at = 0;
+    for line in text[..before].split_inclusive('\n') {
+        if is_header(line) && name(line) == wanted {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The start of the key of this name in the table that the byte `at` is in.
+fn first_key(text: &str, table: &DeTable<'_>, name: &str, at: usize) -> Option<usize> {
+    let mut header: Option<(usize, &DeTable<'_>)> = None;
+    for value in table.iter().map(|(_, value)| value) {
+        if let Some(inside) = enclosing(value, at) {
+            return first_key(text, inside, name, at);
+        }
+        let list = value.get_ref().as_array().map(|list| list.iter().collect::<Vec<_>>());
+        for section in list.unwrap_or_else(|| vec![value]) {
+            let start = section.span().start;
+            if let Some(inside) = section.get_ref().as_table()
+                && start < at
+                && text[start..].starts_with('[')
+                && header.is_none_or(|(latest, _)| latest <= start)
+            {
+                header = Some((start, inside));
+            }
+        }
+    }
+    let own = || table.get_key_value(name).map(|(key, _)| key.span().start).filter(|s| *s < at);
+    header.and_then(|(_, inside)| first_key(text, inside, name, at)).or_else(own)
+}
+
+/// The inline table that holds the byte `at`.
+fn enclosing<'a, 'i>(value: &'a Spanned<DeValue<'i>>, at: usize) -> Option<&'a DeTable<'i>> {
+    match value.get_ref() {
+        DeValue::Array(list) => list.iter().find_map(|item| enclosing(item, at)),
+        DeValue::Table(table) if value.span().contains(&at) => Some(table),
+        _ => None,
+    }
+}
+
+/// The line around a byte, its end included.
+pub(super) fn line_of(text: &str, at: usize) -> Range<usize> {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    start..text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
+}
+
+fn is_header(line: &str) -> bool {
+    line.trim_start().starts_with('[')
+}
+
+/// Does TOML go on soundly at the next line? Not where a bracket or a string may be open.
+fn is_contained(line: &str, span: &Range<usize>, at: &Range<usize>) -> bool {
+    let count = |c: char| line.matches(c).count();
+    span.end <= at.end
+        && line.contains('=')
+        && count('[') == count(']')
+        && count('{') == count('}')
+        && count('"') % 2 == 0
+        && count('\'') % 2 == 0
+        && !line.contains("\"\"\"")
+        && !line.contains("'''")
+}
