@@ -1,5 +1,6 @@
 //! Reading cluster files and locks; problems are shown with the line they are in.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use tresse_fabric::plan::Plan;
 use tresse_fabric::verify::{self, Survey};
 
 use crate::fail::{self, Code, Failure};
+use crate::output::plain;
 
 /// A cluster file with its lock.
 #[derive(Debug, Args)]
@@ -102,12 +104,14 @@ fn refused(problems: Problems) -> Failure {
 /// Shows one problem of a file on standard error: on a terminal with a picture of the line, else
 /// as `file:line:column: message`, which other programs know how to read.
 pub fn show(name: &str, text: &str, message: &str, span: Range<usize>, help: Option<&str>) {
+    let (name, message) = (plain(name), plain(message));
+    let help = help.map(plain);
     let mut err = io::stderr().lock();
     // There is nowhere left to tell that standard error is closed.
     let _ = if err.is_terminal() {
         let mut diagnostic = MietteDiagnostic::new(message)
             .with_label(LabeledSpan::new_with_span(Some("here".into()), span));
-        diagnostic.help = help.map(Into::into);
+        diagnostic.help = help.map(Cow::into_owned);
         let source = NamedSource::new(name, drawable(text)).with_language("TOML");
         write!(err, "{:?}", Report::new(diagnostic).with_source_code(source))
     } else {

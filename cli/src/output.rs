@@ -1,5 +1,7 @@
 //! Answers on standard output: JSON and tables, from one value.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
@@ -23,4 +25,45 @@ pub fn table<const N: usize>(head: [&str; N]) -> Table {
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head);
     table
+}
+
+/// Text that others may have written, for a terminal: what would steer it is shown by its code, as
+/// Rust writes it (`\u{1b}`). Line ends stay.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            let _ = write!(plain, "{}", c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Control characters, and those that turn the direction of writing.
+fn steers(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (c.is_control() && c != '\n' && c != '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_text_steers_the_terminal() {
+        for (text, shown) in [
+            ("a\u{1b}[31mb\u{7}\r\n", "a\\u{1b}[31mb\\u{7}\\r\n"),
+            ("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}"),
+            ("x\u{202e}y\tö", "x\\u{202e}y\tö"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(plain(text), shown);
+        }
+    }
 }

@@ -25,7 +25,11 @@ impl Counters {
         } else {
             let mut table = output::table(["COUNTER", "OBJECT", "VALUE"]);
             for line in &counters.counters {
-                table.add_row([line.name.clone(), line.object.clone(), line.value.to_string()]);
+                table.add_row([
+                    line.name.clone(),
+                    output::plain(&line.object).into_owned(),
+                    line.value.to_string(),
+                ]);
             }
             writeln!(out, "{table}")?;
         }

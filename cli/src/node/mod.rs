@@ -29,6 +29,7 @@ use tresse_control::{
 };
 
 use crate::fail::{Code, Failure};
+use crate::output::plain;
 
 /// Where the daemon listens.
 #[derive(Debug, Args)]
@@ -112,12 +113,12 @@ fn sentence(line: &OperationLine) -> String {
 
 /// Operations, one per line.
 fn write_operations(out: &mut impl Write, operations: &[OperationLine]) -> io::Result<()> {
-    operations.iter().try_for_each(|line| writeln!(out, "{}", sentence(line)))
+    operations.iter().try_for_each(|line| writeln!(out, "{}", plain(&sentence(line))))
 }
 
 /// What waits, a line per reason.
 fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()> {
-    waiting(pending).iter().try_for_each(|sentence| writeln!(out, "pending {sentence}"))
+    waiting(pending).iter().try_for_each(|line| writeln!(out, "pending {}", plain(line)))
 }
 
 /// `1 operation`, `2 operations`.

@@ -25,7 +25,7 @@ impl Monitor {
             if json {
                 output::json_line(&mut out, &event)?;
             } else {
-                writeln!(out, "{}", line(&event))?;
+                writeln!(out, "{}", output::plain(&line(&event)))?;
             }
             out.flush()?;
         }

@@ -60,11 +60,12 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         writeln!(out, "previous generation {previous} (tresse rollback)")?;
     }
     if let Some(fault) = &status.fault {
-        writeln!(out, "FAULT: {fault}")?;
+        writeln!(out, "FAULT: {}", output::plain(fault))?;
     }
     for fused in &status.fused {
         let links = fused.links.join(" ");
-        writeln!(out, "FUSED VLAN {}: {}; look at {links}", fused.vid, fused.why)?;
+        let why = output::plain(&fused.why);
+        writeln!(out, "FUSED VLAN {}: {why}; look at {links}", fused.vid)?;
     }
     if !status.drift.is_empty() {
         writeln!(out, "drift:")?;

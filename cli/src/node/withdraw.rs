@@ -28,7 +28,7 @@ impl Withdraw {
         } else {
             writeln!(out, "withdrawn: {}", count(withdrawn.operations.len(), "operation"))?;
             for line in &withdrawn.left {
-                writeln!(out, "left: {}", line.why)?;
+                writeln!(out, "left: {}", output::plain(&line.why))?;
             }
         }
         out.flush()?;

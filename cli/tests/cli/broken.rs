@@ -65,3 +65,23 @@ fn a_file_that_is_not_there_or_a_bad_lock_is_a_bad_file() {
     tresse(["check", "configs/torus16.toml", "--lock", "configs/nothing.lock"]).exits(3);
     tresse(["check", "configs/torus16.toml", "--lock", "Makefile"]).exits(3);
 }
+
+#[test]
+fn nothing_that_others_wrote_steers_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.toml");
+    let text = "[fabric]\nname = \"t\\u001b[31m\\u0007\"\n\"\\u001b[5mkey\" = 1\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let steered = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    for args in [
+        &["check", file][..],
+        &["check", "no\u{1b}[2Jfile"],
+        &["plan", "configs/torus16.toml", "--node", "n\u{1b}[31m"],
+        &["trace", "configs/torus16.toml", "n\u{1b}[31m", "n01"],
+    ] {
+        let ran = tresse(args);
+        assert!(ran.stderr.contains("\\u{1b}["), "{args:?}: {}", ran.stderr);
+        assert!(!steered(&ran.stderr) && !steered(&ran.stdout), "{args:?}: {:?}", ran.stderr);
+    }
+}

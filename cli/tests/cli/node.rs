@@ -196,6 +196,10 @@ fn the_other_changes_tell_what_they_did() {
     assert_eq!(text, format!("withdrawn: 1 operation\nleft: {why}\n"));
     has(&ask(&["withdraw", "--json"], some).0.exits(5).object(), "operations left");
     let counters = json!({ "counters": [{ "name": "x_total", "object": "eth0.100", "value": 7 }] });
+    let line = json!({ "op": "add", "kind": "link", "object": "\u{1b}[31m", "why": "\u{9b}2J" });
+    let nasty = status(&[("in_sync", json!(false)), ("drift", json!([line]))]);
+    let text = ask(&["status"], nasty).0.exits(1).stdout;
+    assert!(text.contains("add link \\u{1b}[31m: \\u{9b}2J\n"), "{text:?}");
     let text = ask(&["counters"], counters.clone()).0.exits(0).stdout;
     assert!(text.contains("eth0.100") && text.contains('7'), "{text}");
     has(&ask(&["counters", "--json"], counters).0.exits(0).object(), "counters");
