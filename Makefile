@@ -55,7 +55,7 @@ deps: ## the programs that building and testing need, by apt
 install: ## binaries, units, drop-ins, configuration, man pages (DESTDIR=, PREFIX=)
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' systemd/install.sh install
 
-uninstall: ## remove exactly what install put there
+uninstall: ## remove exactly what install put there, and directories that it made and are empty
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' systemd/install.sh uninstall
 
 # Runs a script of tests/, and says so where a checkout has none of that name.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Judges what this directory holds by systemd's own programs. Changes nothing on the host.
+# Judges what this directory holds by systemd's own programs, and install.sh by what it leaves behind.
+# Changes nothing on the host.
 #
 #   systemd/check.sh [TRESSED]     TRESSED: the binary the unit is verified with, else a stand-in
 #
@@ -76,6 +77,31 @@ fi
 if command -v udevadm >/dev/null && udevadm verify --help >/dev/null 2>&1; then
     udevadm verify "$PWD/udev.rules" >"$work/said" 2>&1 || bad "udevadm verify: $(cat "$work/said")"
 fi
+
+# Installed and uninstalled below a directory that is not there yet, twice over; stand-ins for the
+# binaries.
+mkdir "$work/target"
+for binary in tresse tressed; do
+    printf '#!/bin/sh\n[ "$1" != man ] || echo . >"$2/tresse.1"\n' >"$work/target/$binary"
+    chmod +x "$work/target/$binary"
+done
+run() {
+    TARGET=$work/target DESTDIR=$work/dest/root PREFIX=/usr ./install.sh "$1" >"$work/said" 2>&1 ||
+        bad "install.sh $1: $(cat "$work/said")"
+}
+run install
+[ -f "$work/dest/root/usr/share/man/man1/tresse.1" ] || bad "install.sh put no man page in place"
+run install
+run uninstall
+left=$(find "$work/dest" -mindepth 1 2>/dev/null)
+[ "$left" = "" ] || bad "uninstall leaves $left"
+mkdir -p "$work/dest/root/usr/lib/systemd/system" "$work/dest/root/usr/share/man/man1"
+run install
+echo mine >"$work/dest/root/usr/share/man/man8/mine.8"
+run uninstall
+left=$(cd "$work/dest/root" && find . -type f -o -type d -empty | sort | tr '\n' ' ')
+wanted="./usr/lib/systemd/system ./usr/share/man/man1 ./usr/share/man/man8/mine.8 "
+[ "$left" = "$wanted" ] || bad "uninstall leaves $left, not $wanted"
 
 [ "$failed" = 0 ] && echo "units: fine"
 exit "$failed"

@@ -40,12 +40,23 @@ LIST
 
 # Belongs to the operator once it is there.
 config=/etc/tresse/tressed.toml
-# Every path that install wrote, one per line, this list first: what uninstall removes.
+# Every path that install wrote, one per line, this list first, and every directory that it made, with
+# a slash behind it: what uninstall removes, directories where they are empty by then.
 list=$PREFIX/share/doc/tresse/installed
 
+# The directories above a path that are not there yet, with DESTDIR itself, the deepest first.
+missing() {
+    above=$1
+    while [ -n "$above" ]; do
+        above=${above%/*}
+        [ -d "$DESTDIR$above/" ] || echo "$above/"
+    done
+}
+
 put() {
+    made=$(missing "$3")
     install -D -m "$1" "$2" "$DESTDIR$3"
-    echo "$3" >>"$DESTDIR$list"
+    printf '%s\n' "$3" ${made:+"$made"} >>"$DESTDIR$list"
 }
 
 do_install() {
@@ -57,8 +68,13 @@ do_install() {
     done
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT INT TERM
+    made=$(
+        missing "$list"
+        # What an earlier install made is still ours.
+        [ ! -f "$DESTDIR$list" ] || grep '/$' "$DESTDIR$list" || true
+    )
     mkdir -p "$DESTDIR${list%/*}"
-    echo "$list" >"$DESTDIR$list"
+    printf '%s\n' "$list" ${made:+"$made"} >"$DESTDIR$list"
     manifest | while read -r mode source destination; do
         case $source in
         *.service)
@@ -82,7 +98,9 @@ do_install() {
     if [ -e "$DESTDIR$config" ]; then
         echo "$config is kept as it is; configs/tressed.toml has every key"
     else
+        made=$(missing "$config")
         install -D -m 0644 configs/tressed.toml "$DESTDIR$config"
+        [ -z "$made" ] || echo "$made" >>"$DESTDIR$list"
     fi
     [ -n "$DESTDIR" ] || cat <<'NEXT'
 Installed; nothing was started. Once, as root:
@@ -102,19 +120,27 @@ do_uninstall() {
         echo "$DESTDIR$list is missing: nothing was installed with this PREFIX and DESTDIR" >&2
         exit 1
     }
+    installed=$(cat "$DESTDIR$list")
     while read -r path; do
-        rm -f "$DESTDIR$path"
+        case $path in
+        */) ;;
+        *) rm -f "$DESTDIR$path" ;;
+        esac
     done <<EOT
-$(cat "$DESTDIR$list")
+$installed
 EOT
     if cmp -s configs/tressed.toml "$DESTDIR$config"; then
         rm -f "$DESTDIR$config"
     elif [ -e "$DESTDIR$config" ]; then
         echo "$config was changed and is kept"
     fi
-    for directory in "$PREFIX/share/doc/tresse/examples" "$PREFIX/share/doc/tresse" /etc/tresse; do
-        rmdir "$DESTDIR$directory" 2>/dev/null || true
-    done
+    # What is below sorts behind: from the end, so that a directory is empty when its turn comes.
+    while read -r directory; do
+        [ -z "$directory" ] || rmdir "$DESTDIR$directory" 2>/dev/null || true
+    done <<EOT
+$(printf '%s\n' "$installed" "$PREFIX/share/doc/tresse/examples/" "$PREFIX/share/doc/tresse/" /etc/tresse/ |
+    grep '/$' | LC_ALL=C sort -ru)
+EOT
     [ -n "$DESTDIR" ] || cat <<'NEXT'
 Removed. Kept, as they hold what is yours: /etc/tresse, /var/lib/tresse, the user and group tresse.
   rm -r /etc/tresse /var/lib/tresse; userdel tresse; systemctl daemon-reload
