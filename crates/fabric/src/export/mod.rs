@@ -134,6 +134,15 @@ pub enum ExportError {
         /// The name given.
         name: String,
     },
+    /// A VLAN that the switches keep for themselves.
+    #[error(
+        "IOS keeps VLANs 1002 to 1005 for itself and the plan has VLAN {vid}: leave them out of \
+         `[vlans] range`, as in \"2-1001,1006-4094\""
+    )]
+    Reserved {
+        /// The VID.
+        vid: Vid,
+    },
     /// Paths with transit nodes in a format without label stacks.
     #[error("`{format}` knows no label stacks and node `{node}` needs them: use iproute2")]
     Labels {
@@ -215,6 +224,11 @@ pub fn render(
                 }
                 None => None,
             };
+            if what == Format::Ios
+                && let Some(vid) = ios::reserved(plan)
+            {
+                return Err(ExportError::Reserved { vid });
+            }
             let configs = switch::configs(plan, options);
             let wanted = configs.iter().filter(|c| one.is_none_or(|id| id == c.switch));
             Ok(wanted.flat_map(|c| of_switch(what, c)).collect())

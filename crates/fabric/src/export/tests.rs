@@ -240,3 +240,17 @@ fn whole_fabric_formats_refuse_an_object() {
     assert_eq!(drawn[0].text.matches("style=bold").count(), 15 + 16);
     assert!(render(&torus(), Format::Dot, Some("99"), Options::default()).is_err());
 }
+
+/// 1002 to 1005 are the default VLANs of FDDI and Token Ring on Catalyst switches.
+#[test]
+fn reserved_vlans_of_ios_are_refused() {
+    let mut cluster = Cluster::generated(Kind::Torus { dims: vec![4, 4] }, 1, 1, Strategy::Dor, 1);
+    cluster.vlans.ranges = vec![(998, 1010)];
+    let plan = Plan::build(cluster.clone()).unwrap();
+    let options = Options { cyclic: true, static_fdb: false };
+    let told = render(&plan, Format::Ios, None, options).unwrap_err().to_string();
+    assert!(told.contains("the plan has VLAN 1002: leave them out of"), "{told}");
+    assert!(render(&plan, Format::Eos, None, options).is_ok());
+    cluster.vlans.ranges = vec![(998, 1001), (1006, 1010)];
+    assert!(render(&Plan::build(cluster).unwrap(), Format::Ios, None, options).is_ok());
+}

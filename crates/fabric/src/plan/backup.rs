@@ -25,17 +25,18 @@ impl Plan {
         let first = before[0].segments[0];
         let (a, b) = (&self.cluster.node(first.from).nics, &self.cluster.node(first.to).nics);
         let taken: Vec<Segment> = before.iter().map(|p| p.segments[0]).collect();
-        let mut links = Vec::new();
-        let mut switches = Vec::new();
+        let mut links = vec![false; self.cluster.links.len()];
+        let mut switches = vec![false; self.graph.switches()];
         let mut channels = Vec::new();
         for segment in &taken {
             channels.clear();
             self.walk(segment, &mut channels);
-            links.extend(channels.iter().map(|c| self.graph.link(*c)));
-            let transit = channels.len().saturating_sub(1);
-            switches.extend(channels.iter().take(transit).map(|c| self.graph.head(*c)));
-            switches.push(self.sender(segment).switch.0);
-            switches.push(self.receiver(segment).switch.0);
+            for &c in &channels {
+                links[self.graph.link(c).index()] = true;
+                switches[self.graph.head(c) as usize] = true;
+            }
+            switches[self.sender(segment).switch.index()] = true;
+            switches[self.receiver(segment).switch.index()] = true;
         }
         let turns = self.cluster.routing.lossless.then(|| self.primary_turns());
         let mut best: Option<(Penalty, Segment)> = None;
@@ -59,7 +60,7 @@ impl Plan {
                         continue;
                     }
                     let shared_links =
-                        channels.iter().filter(|c| links.contains(&self.graph.link(**c))).count();
+                        channels.iter().filter(|c| links[self.graph.link(**c).index()]).count();
                     let inner = channels.len().saturating_sub(1);
                     let shared_switches = channels
                         .iter()
@@ -68,7 +69,7 @@ impl Plan {
                         .chain(
                             if same_nic && same_peer { &[][..] } else { &ends[..] }.iter().copied(),
                         )
-                        .filter(|s| switches.contains(s))
+                        .filter(|s| switches[*s as usize])
                         .count();
                     let penalty = (
                         u32::from(same_nic) + u32::from(same_peer),
