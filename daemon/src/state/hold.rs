@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -71,6 +71,8 @@ impl Hold {
             .write(true)
             .create(true)
             .truncate(false)
+            // Whoever may open it may lock it.
+            .mode(0o600)
             .open(&path)
             .map_err(fail("open the lock", &path))?;
         let mut lock =
@@ -102,6 +104,8 @@ fn pid_in(file: &mut File) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -117,6 +121,8 @@ mod tests {
         drop(Hold::take(&state).unwrap());
         let left: Vec<_> = fs::read_dir(&state).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"]);
+        let mode = fs::metadata(state.join("lock")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
