@@ -23,6 +23,7 @@ test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) i
 	$(CARGO) test --workspace --exclude tresse-tests --locked -- --skip vm_
 	$(CARGO) test --package tresse-tests --locked --lib --bins --test openvswitch
 	systemd/check.sh
+	systemd/boot.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/fuzz.sh
 	@$(call script,tests/vm.sh)
 	SOAK_SECONDS=$${SOAK_SECONDS:-120} tests/soak.sh

@@ -38,6 +38,7 @@ dpkg-deb|dpkg|demo test bench|unpacking the virtual machine's packages
 ovs-vsctl|openvswitch-switch|test|judging the Open vSwitch configuration by running it
 python3-venv|python3-venv|test|an independent client of the control socket
 systemd-analyze|systemd|test|judging the unit
+systemd-nspawn|systemd-container|test|running the unit under a systemd of its own
 time|time|bench|CPU time and memory of a run
 bird|bird2|bench|the routing daemon that route installation is measured beside
 TABLE
