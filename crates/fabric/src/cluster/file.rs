@@ -4,16 +4,17 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::json;
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::problem::{Found, ProblemKind, suggestion};
 use super::read::{At, Number, Read, choice, section, wrong_type};
-use super::{Learning, Stp, limits};
+use super::{Learning, Stp, limits, pattern};
 
 section! {
     /// A Tresse cluster file: the same on every node.
-    #[schemars(extend("required" = ["fabric"]))]
+    #[schemars(extend("required" = ["fabric"], "allOf" = super::schema::rules_of_kinds()))]
     File, "the cluster file" {
         /// The fabric: its name and its shape.
         fabric: Fabric = "[fabric] with topology = { kind = \"torus\", dims = [4, 4] }",
@@ -37,6 +38,7 @@ section! {
     #[schemars(extend("required" = ["topology"]))]
     Fabric, "[fabric]" {
         /// The name of the fabric. Default: kind and sizes, such as `torus-4x4`.
+        #[schemars(extend("pattern" = pattern::name()))]
         name: String = "name = \"torus16\"",
         /// The shape: a generated one by kind and sizes, or `{ kind = "explicit" }`.
         topology: Topology = "topology = { kind = \"torus\", dims = [4, 4] }",
@@ -45,12 +47,12 @@ section! {
 
 section! {
     /// A kind of topology with its sizes.
-    #[schemars(extend("required" = ["kind"]))]
+    #[schemars(extend("required" = ["kind"], "allOf" = super::schema::keys_of_kinds()))]
     Topology, "`topology`" {
         /// The kind of topology.
         kind: TopologyKind = "kind = \"torus\"",
         /// Sizes per dimension, dimension 0 fastest (mesh, torus, pmesh, direct-mesh, direct-torus).
-        #[schemars(length(min = 1, max = 6), inner(range(min = 1)))]
+        #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 1, max = limits::SWITCHES)))]
         dims: Vec<At<Number>> = "dims = [4, 4]",
         /// Nodes on each switch (mesh, torus, irregular; a clique has half its ports unless given).
         #[schemars(range(min = 1, max = limits::NODES_PER_SWITCH), extend("default" = 1))]
@@ -70,11 +72,13 @@ section! {
         /// Seed of the random cabling (irregular).
         seed: Number = "seed = 1",
         /// Sizes to keep room for in the addresses (pmesh).
+        #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 1)))]
         grow_to: Vec<At<Number>> = "grow_to = [8, 8]",
         /// Lines that share a switch (pmesh).
         #[schemars(range(min = 1))]
         lines_per_switch: Number = "lines_per_switch = 1",
         /// The wiring table that `tresse design -o` writes (fnn).
+        #[schemars(length(min = 1))]
         wiring: String = "wiring = \"wiring.txt\"",
     }
 }
@@ -107,6 +111,23 @@ choice! {
     }
 }
 
+impl TopologyKind {
+    /// The keys of `topology` beside `kind` for the kind of this word: those that must be given, and
+    /// the others.
+    pub(super) fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
+        match word {
+            "mesh" | "torus" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
+            "clique" => (&["ports"], &["nodes_per_switch", "nics_per_node"]),
+            "irregular" => (&["switches", "ports"], &["nodes_per_switch", "nics_per_node", "seed"]),
+            "fnn" => (&["wiring"], &[]),
+            "pmesh" => (&["dims"], &["grow_to", "lines_per_switch"]),
+            "ring" | "full-mesh" => (&["nodes"], &[]),
+            "direct-mesh" | "direct-torus" => (&["dims"], &[]),
+            _ => (&[], &[]),
+        }
+    }
+}
+
 section! {
     /// How paths are chosen.
     Routing, "[routing]" {
@@ -119,6 +140,7 @@ section! {
         #[schemars(extend("default" = false))]
         lossless: bool = "lossless = false",
         /// The root switch of updown and transit.
+        #[schemars(extend("pattern" = pattern::name()))]
         root: String = "root = \"s00\"",
         /// Add detours through reflector nodes.
         #[schemars(extend("default" = false))]
@@ -126,7 +148,7 @@ section! {
         /// How transit chooses among paths.
         choice: PathChoice = "choice = \"balanced\"",
         /// The traffic to balance for: `uniform`, or a CSV file of src,dst,weight.
-        #[schemars(extend("default" = "uniform"))]
+        #[schemars(length(min = 1), extend("default" = "uniform"))]
         demand: String = "demand = \"uniform\"",
         /// Set up Multipath TCP.
         #[schemars(extend("default" = false))]
@@ -170,7 +192,7 @@ section! {
     /// The VLAN IDs that plans may use.
     Vlans, "[vlans]" {
         /// VIDs: a range such as `100-199`, or several separated by commas.
-        #[schemars(extend("default" = "2-4094"))]
+        #[schemars(extend("default" = "2-4094", "pattern" = pattern::vids()))]
         range: String = "range = \"100-199\"",
         /// The untagged VLAN that gets the base tree. Default: no untagged VLAN between switches.
         #[schemars(range(min = 1, max = 4094))]
@@ -195,6 +217,7 @@ section! {
     #[schemars(extend("required" = ["name"]))]
     Switch, "[[switch]]" {
         /// Name or hostlist, such as `s[00-15]`.
+        #[schemars(extend("pattern" = pattern::names()))]
         name: String = "name = \"s[00-15]\"",
         /// Number of ports. Default: as many as are cabled.
         #[schemars(range(min = 1, max = limits::PORTS))]
@@ -228,8 +251,10 @@ section! {
     #[schemars(extend("required" = ["name"]))]
     Node, "[[node]]" {
         /// Name or hostlist, such as `n[00-15]`.
+        #[schemars(extend("pattern" = pattern::names()))]
         name: String = "name = \"n[00-15]\"",
         /// The NICs in order; for a generated node, what differs from the generated ones.
+        #[schemars(length(min = 1))]
         nics: Vec<At<Nic>> = "nics = [{ switch = \"s0\", port = 1 }]",
         /// May other pairs' frames pass through this node?
         #[schemars(extend("default" = true))]
@@ -242,17 +267,21 @@ section! {
 
 section! {
     /// A network interface of a node.
+    #[schemars(extend("dependentRequired" = { "switch": ["port"], "port": ["switch"] }))]
     Nic, "`nics`" {
         /// Interface name. Default: eth0, eth1, ... in order.
+        #[schemars(extend("pattern" = pattern::nic_name(), "not" = pattern::not_nic_names()))]
         name: String = "name = \"eth0\"",
         /// MAC address. Default: derived, good for lab and planning only.
+        #[schemars(extend("pattern" = pattern::MAC, "not" = pattern::not_macs()))]
         mac: String = "mac = \"02:00:00:00:00:01\"",
         /// The switch it is cabled to; with a node hostlist, a name or one name per node.
+        #[schemars(extend("pattern" = pattern::names()))]
         switch: String = "switch = \"s0\"",
         /// The switch port from 1; with a node hostlist also a list such as `[1-16]`.
         port: PortNumbers = "port = 1",
         /// Line rate, such as 1G, 2.5G, 100M.
-        #[schemars(extend("default" = "1G"))]
+        #[schemars(extend("default" = "1G", "pattern" = pattern::RATE, "not" = pattern::not_rates()))]
         rate: String = "rate = \"1G\"",
         /// IP MTU of the NIC.
         #[schemars(range(min = limits::MIN_MTU, max = limits::MAX_MTU), extend("default" = 1500))]
@@ -265,11 +294,13 @@ section! {
     #[schemars(extend("required" = ["a", "b"]))]
     Link, "[[link]]" {
         /// One end, `switch:port`, such as `s00:23`.
+        #[schemars(extend("pattern" = pattern::link_end()))]
         a: String = "a = \"s00:23\"",
         /// The other end.
+        #[schemars(extend("pattern" = pattern::link_end()))]
         b: String = "b = \"s01:24\"",
         /// Line rate.
-        #[schemars(extend("default" = "1G"))]
+        #[schemars(extend("default" = "1G", "pattern" = pattern::RATE, "not" = pattern::not_rates()))]
         rate: String = "rate = \"1G\"",
     }
 }
@@ -304,9 +335,18 @@ impl JsonSchema for Prefixes {
         "Prefixes".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let (v4, v6) = (pattern::ipv4_prefix(), pattern::IPV6_PREFIX);
+        let prefix = json!({ "type": "string", "anyOf": [{ "pattern": v4 }, { "pattern": v6 }] });
+        let at_most_one = |pattern: &str| json!({ "contains": { "pattern": pattern }, "minContains": 0, "maxContains": 1 });
         json_schema!({ "oneOf": [
-            { "type": "string" },
-            { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 2 },
+            prefix,
+            {
+                "type": "array",
+                "items": prefix,
+                "minItems": 1,
+                "maxItems": 2,
+                "allOf": [at_most_one(&v4), at_most_one(v6)],
+            },
         ]})
     }
 }
@@ -341,7 +381,7 @@ impl JsonSchema for PortNumbers {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "oneOf": [
             { "type": "integer", "minimum": 1, "maximum": limits::PORTS },
-            { "type": "string" },
+            { "type": "string", "pattern": pattern::ports() },
         ]})
     }
 }

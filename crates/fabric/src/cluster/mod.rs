@@ -9,6 +9,7 @@ mod guess;
 mod hostlist;
 mod limits;
 mod model;
+mod pattern;
 mod problem;
 mod read;
 mod resolve;

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests read the example files, and a clock")]
 
 mod mutated;
+mod schema;
 
 use std::collections::BTreeSet;
 use std::fs;

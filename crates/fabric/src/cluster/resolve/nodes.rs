@@ -278,7 +278,7 @@ impl Draft {
 
 fn nic_name(name: &At<String>, found: &mut Found) -> bool {
     let good = (1..=limits::NIC_NAME).contains(&name.value.len())
-        && !matches!(name.value.as_str(), "." | ".." | "all" | "default" | "lo")
+        && !limits::NOT_NIC_NAMES.contains(&name.value.as_str())
         && name.value.bytes().all(|b| b.is_ascii_graphic() && !b"/:%\"'\\".contains(&b));
     if !good {
         let message = format!("`{}` is not an interface name", name.value);

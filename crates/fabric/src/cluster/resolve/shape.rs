@@ -71,21 +71,6 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
     shape.filter(|_| topology.whole).unwrap_or(unknown)
 }
 
-fn keys_of(kind: TopologyKind) -> &'static [&'static str] {
-    match kind {
-        TopologyKind::Mesh | TopologyKind::Torus => &["dims", "nodes_per_switch", "nics_per_node"],
-        TopologyKind::Clique => &["ports", "nodes_per_switch", "nics_per_node"],
-        TopologyKind::Explicit => &[],
-        TopologyKind::Irregular => {
-            &["switches", "ports", "nodes_per_switch", "nics_per_node", "seed"]
-        }
-        TopologyKind::Fnn => &["wiring"],
-        TopologyKind::Pmesh => &["dims", "grow_to", "lines_per_switch"],
-        TopologyKind::Ring | TopologyKind::FullMesh => &["nodes"],
-        TopologyKind::DirectMesh | TopologyKind::DirectTorus => &["dims"],
-    }
-}
-
 fn refuse_foreign_keys(topology: &Topology, kind: TopologyKind, found: &mut Found) {
     let given = [
         ("dims", topology.dims.as_ref().map(|k| &k.key)),
@@ -99,7 +84,8 @@ fn refuse_foreign_keys(topology: &Topology, kind: TopologyKind, found: &mut Foun
         ("lines_per_switch", topology.lines_per_switch.as_ref().map(|k| &k.key)),
         ("wiring", topology.wiring.as_ref().map(|k| &k.key)),
     ];
-    let keys = keys_of(kind);
+    let (required, others) = TopologyKind::keys(kind.word());
+    let keys = [required, others].concat();
     for (name, span) in given.into_iter().filter_map(|(name, span)| Some((name, span?))) {
         if !keys.contains(&name) {
             let message = format!("`{name}` is not a key of topology `{}`", kind.word());

@@ -6,7 +6,7 @@ use super::super::{expand, format, parse};
 use super::files;
 
 /// A valid or broken file with one or a few edits that TOML survives more or less often.
-fn mutated() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let texts: Vec<_> = files("configs")
         .into_iter()
         .chain(files("tests/broken"))

@@ -1,0 +1,89 @@
+//! What texts of the cluster file look like, as the regular expressions of its JSON Schema (the dialect
+//! that ECMA-262 and Rust's `regex` share). They say what the readers accept and a little less exactly:
+//! lengths inside hostlists, ranges that run backwards and sums are the parser's.
+
+use serde_json::{Value, json};
+
+use super::limits;
+
+/// The inside of a hostlist's brackets.
+const NUMBERS: &str =
+    r"\s*[0-9]{1,9}(\s*-\s*[0-9]{1,9})?\s*(,\s*[0-9]{1,9}(\s*-\s*[0-9]{1,9})?\s*)*";
+/// A VID, 1 to 4094.
+const VID: &str = "0*([1-9][0-9]{0,2}|[1-3][0-9]{3}|40[0-8][0-9]|409[0-4])";
+
+/// One name.
+pub(super) fn name() -> String {
+    format!("^{}$", plain_name())
+}
+
+/// A hostlist of names.
+pub(super) fn names() -> String {
+    format!("^{}$", hostlist())
+}
+
+/// `switch:port`, both hostlists.
+pub(super) fn link_end() -> String {
+    format!("^{}:{}$", hostlist(), port_list())
+}
+
+/// Ports as text.
+pub(super) fn ports() -> String {
+    format!("^{}$", port_list())
+}
+
+/// The name of an interface; see [`not_nic_names`].
+pub(super) fn nic_name() -> String {
+    format!(r"^[!#$&(-.0-9;-\[\]-~]{{1,{}}}$", limits::NIC_NAME)
+}
+
+/// What looks like the name of an interface and is none.
+pub(super) fn not_nic_names() -> Value {
+    json!({ "enum": limits::NOT_NIC_NAMES })
+}
+
+/// A MAC address that is no group's.
+pub(super) const MAC: &str = "^[0-9A-Fa-f][02468ACEace]([:-][0-9A-Fa-f]{2}){5}$";
+
+/// The MAC address that no interface has.
+pub(super) fn not_macs() -> Value {
+    json!({ "pattern": "^00([:-]00){5}$" })
+}
+
+/// A rate in bits per second.
+pub(super) const RATE: &str = r"^[0-9]+(\.[0-9]{0,3})?[GMK]?$";
+
+/// Nothing per second.
+pub(super) fn not_rates() -> Value {
+    json!({ "pattern": "^[0.]+[GMK]?$" })
+}
+
+/// VIDs and ranges of them.
+pub(super) fn vids() -> String {
+    let part = format!(r"\s*{VID}(\s*-\s*{VID})?\s*");
+    format!("^{part}(,{part})*$")
+}
+
+/// An IPv4 prefix for unicast between hosts.
+pub(super) fn ipv4_prefix() -> String {
+    let first = "([1-9]|[1-9][0-9]|1[01][0-9]|12[0-689]|1[3-9][0-9]|2[01][0-9]|22[0-3])";
+    let byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+    format!(r"^{first}(\.{byte}){{3}}/0*(3[0-2]|[12]?[0-9])$")
+}
+
+/// An IPv6 prefix; which colons may be left out is the parser's.
+pub(super) const IPV6_PREFIX: &str =
+    "^[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]*/0*(12[0-8]|1[01][0-9]|[1-9]?[0-9])$";
+
+fn plain_name() -> String {
+    format!("[A-Za-z0-9][A-Za-z0-9_.-]{{0,{}}}", limits::NAME - 1)
+}
+
+fn hostlist() -> String {
+    let plain = plain_name();
+    format!(r"({plain}|([A-Za-z0-9][A-Za-z0-9_.-]*)?\[{NUMBERS}\]([A-Za-z0-9_.-]|\[{NUMBERS}\])*)")
+}
+
+fn port_list() -> String {
+    format!(r"\s*([0-9]|\[{NUMBERS}\])+\s*")
+}
