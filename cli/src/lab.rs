@@ -147,6 +147,13 @@ impl Exec {
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.env("TRESSE_SOCKET", found.directory.socket(&self.place));
+        // `tresse` is this program, wherever it is.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let own = std::env::current_exe()?.parent().map(Into::into);
+        let all = own.into_iter().chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(all) {
+            command.env("PATH", path);
+        }
         let status = netns::inside(&found.directory.netns(&self.place), || command.status())
             .map_err(|e| Failure::new(Code::Fault, e))?
             .map_err(|e| Failure::new(Code::Usage, format!("{}: {e}", self.command[0])))?;

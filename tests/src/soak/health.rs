@@ -56,3 +56,26 @@ pub fn namespaces() -> BTreeSet<String> {
     let entries = netns::path("").read_dir().into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn planted_growth_is_found() {
+        let usage = |kib, descriptors| Usage { kib, descriptors };
+        let mut growth = Growth::default();
+        growth.judge(7, "dor", usage(10_000, 20)).unwrap();
+        growth.judge(7, "dor", usage(20_000, 22)).unwrap();
+        let grew = growth.judge(7, "dor", usage(24_000, 20)).unwrap_err();
+        assert!(grew.starts_with("grew under dor: first"), "{grew}");
+        assert!(growth.judge(7, "dor", usage(10_000, 23)).is_err());
+        // Another strategy, another daemon: another first.
+        growth.judge(7, "stp", usage(24_000, 30)).unwrap();
+        growth.judge(8, "dor", usage(24_000, 30)).unwrap();
+        assert_eq!(Usage::of(i32::MAX).unwrap_err(), {
+            "process 2147483647: No such file or directory (os error 2)"
+        });
+        assert!(Usage::of(std::process::id() as i32).unwrap().descriptors >= 3);
+    }
+}

@@ -183,3 +183,37 @@ fn receive(sockets: &[UdpSocket], flows: &Mutex<Vec<Flow>>, stop: &AtomicBool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow() -> Flow {
+        Flow {
+            pair: ("a".into(), "b".into()),
+            sent: 0,
+            open: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            misses: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn planted_losses_and_copies_are_found() {
+        let mut flow = flow();
+        let at = Instant::now();
+        flow.open.extend([(0, at), (1, at), (2, at + Duration::from_secs(9))]);
+        flow.arrived(0);
+        assert_eq!(flow.misses, [], "once is right");
+        flow.arrived(0);
+        let copies: Vec<_> = flow.misses.drain(..).collect();
+        assert_eq!((copies.len(), copies[0].twice), (1, true));
+        flow.give_up(at + Duration::from_secs(1));
+        assert_eq!(flow.misses, [Miss { pair: flow.pair.clone(), sent: at, twice: false }]);
+        // Late is lost, and no copy.
+        flow.arrived(1);
+        assert_eq!(flow.misses.len(), 1);
+        flow.arrived(2);
+        assert!(flow.open.is_empty() && flow.misses.len() == 1);
+    }
+}

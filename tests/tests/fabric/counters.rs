@@ -18,6 +18,9 @@ fn matches(topology: &str, strategy: &str, seed: u64) {
     lab.reset_counters();
     assert_eq!(lab.ping(&some), [], "{topology} {strategy}");
     lab.expect_counted(&some);
+    let node = lab.now.node(some[0].0);
+    let (status, answered) = lab.verb(&["exec", node, "--", "tresse", "status", "--json"]);
+    assert!(answered && status.contains(&format!("\"node\":\"{node}\"")), "{status}");
 }
 
 fn torus() {

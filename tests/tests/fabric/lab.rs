@@ -91,9 +91,8 @@ impl Lab {
 
     /// `tresse lab VERB ARGS`; its standard output and whether its exit code was 0.
     pub fn verb(&self, args: &[&str]) -> (String, bool) {
-        let mut all = vec!["lab"];
+        let mut all = vec!["lab", "--name", NAME];
         all.extend(args);
-        all.extend(["--name", NAME]);
         let output = program::run(&all);
         (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
     }
