@@ -114,7 +114,9 @@ impl Engine {
                 }
             }
             Input::Withdraw { call, force } => {
-                if self.stored.current.is_none() && self.stored.intent.is_none() {
+                // Once more after a withdrawal: what it had to leave may be free now.
+                let some = self.stored.current.is_some() || self.stored.intent.is_some();
+                if !some && !self.withdrawn() {
                     out.push(Effect::Reply(call, Err(NodeError::NoPlan)));
                 } else {
                     let mut job = Job::new(Purpose::Withdraw { call: Some(call) }, None);

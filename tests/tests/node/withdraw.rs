@@ -1,5 +1,7 @@
 //! After `withdraw` the namespace is what it was before.
 
+use tresse_control::OperationLine;
+
 use crate::daemon::{Daemon, Setup, request};
 use crate::judge::{answers, same, sh, snapshot};
 use crate::rig::{Rig, TWO_NICS, dual_stack, ipv6_only};
@@ -87,10 +89,14 @@ fn stays_withdrawn() {
 /// Something foreign on an interface of ours stays, with what it hangs on, and is named.
 fn names_what_is_left() {
     let rig = Rig::new(TWO_NICS);
+    let before = snapshot(&rig.node(0));
     let mut daemon = Daemon::start(&rig, 0, &Setup { canary: false, ..Setup::default() });
     daemon.in_sync();
-    sh(&rig.node(0), "ip link add link eth1.2 name theirs type macvlan");
+    sh(&rig.node(0), "ip route add 192.168.8.0/24 dev eth1.2");
     let withdrawn = daemon.client().withdraw(false).unwrap();
-    assert!(withdrawn.left.iter().any(|l| l.why.contains("theirs")), "{:?}", withdrawn.left);
-    sh(&rig.node(0), "ip link show theirs");
+    let named = |l: &OperationLine| l.why.contains("eth1.2") && l.why.contains("192.168.8.0/24");
+    assert!(withdrawn.left.iter().any(named), "{:?}", withdrawn.left);
+    sh(&rig.node(0), "ip route del 192.168.8.0/24 dev eth1.2");
+    assert_eq!(daemon.client().withdraw(false).unwrap().left, []);
+    same("withdraw once more", &before, &snapshot(&rig.node(0)));
 }

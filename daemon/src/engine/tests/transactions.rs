@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
-use tresse_control::NodeError;
+use tresse_control::{NodeError, Withdrawn};
 use tresse_fabric::cluster::Strategy;
-use tresse_fabric::reconcile::Operation;
+use tresse_fabric::reconcile::{ObservedRoute, Operation};
 
 use super::{ApplyOptions, Host, Input, Reply, bare, prepared};
 
@@ -51,7 +51,41 @@ fn withdraw_leaves_the_kernel_as_it_was_found() {
     assert_eq!(host.kernel, bare());
     assert_eq!(host.disk, withdrawn());
     let again = host.call(|call| Input::Withdraw { call, force: false });
-    assert_eq!(again, Some(Err(NodeError::NoPlan)));
+    let nothing = Withdrawn { operations: Vec::new(), left: Vec::new() };
+    assert_eq!(again, Some(Ok(Reply::Withdrawn(nothing))));
+    let reply = Host::new(false).call(|call| Input::Withdraw { call, force: false });
+    assert_eq!(reply, Some(Err(NodeError::NoPlan)));
+}
+
+#[test]
+fn withdraw_names_what_it_had_to_leave_and_removes_it_when_it_is_free() {
+    let mut host = Host::new(false);
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    applied(host.apply(&plan));
+    let interface = plan.interfaces.keys().next().unwrap().clone();
+    let key = ("192.168.8.0/24".parse().unwrap(), 0);
+    let foreign = ObservedRoute {
+        protocol: 4,
+        nexthop: None,
+        interface: Some(interface.clone()),
+        src: None,
+        mtu: None,
+        advmss: None,
+    };
+    host.kernel.observed.routes.insert(key, foreign);
+    let left = |host: &mut Host| match host.call(|call| Input::Withdraw { call, force: false }) {
+        Some(Ok(Reply::Withdrawn(withdrawn))) => withdrawn.left,
+        other => panic!("{other:?}"),
+    };
+    let lines = left(&mut host);
+    assert!(lines.iter().any(|line| line.why.contains(&interface)), "{lines:?}");
+    assert!(host.kernel.observed.links.contains_key(&interface));
+    assert!(host.kernel.observed.routes.contains_key(&key));
+    host.restart();
+    assert_eq!(left(&mut host), lines);
+    host.kernel.observed.routes.remove(&key);
+    assert_eq!(left(&mut host), []);
+    assert_eq!(host.kernel, bare());
 }
 
 #[test]
