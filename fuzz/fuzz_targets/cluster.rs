@@ -1,4 +1,5 @@
-//! The cluster file: no text panics, problems point into the text, formatting keeps the meaning.
+//! The cluster file: no text panics, problems point into the text, have advice and nothing that acts on
+//! a terminal, formatting keeps the meaning.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,6 +12,8 @@ fuzz_target!(|text: &str| {
             assert!(!problems.problems.is_empty());
             for problem in &problems.problems {
                 assert!(text.get(problem.span.clone()).is_some());
+                let help = problem.help.as_deref().expect("a problem has advice");
+                assert!(!format!("{problem}{help}").contains(char::is_control));
             }
         }
         Ok(parsed) => {

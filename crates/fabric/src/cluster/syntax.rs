@@ -1,6 +1,7 @@
 //! Faults of TOML itself: said in the words of the line they are in, keys that stand twice with the
 //! place of the first, and how far the rest of the file can be trusted after them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -38,6 +39,8 @@ pub(super) fn faults(
     found: &mut Found,
 ) -> Trust {
     let mut trust = Trust { whole: true, until: text.len() + 1, lines: Vec::new() };
+    let mut told = BTreeSet::new();
+    let mut bracket = false;
     for error in errors {
         let span = error.span().unwrap_or_default();
         let line = line_of(text, span.start);
@@ -46,10 +49,13 @@ pub(super) fn faults(
             trust.whole &= !is_header(&text[line.clone()]);
         } else {
             trust.whole = false;
-            // What follows a fault on its line is mostly the same fault again.
-            if trust.lines.last() != Some(&line) {
-                fault(&text[line.clone()], error.message(), &span, found);
+            // What follows a fault on its line is mostly the same fault again, and what follows an
+            // open bracket is one fault to the end of the file.
+            let open = is_open(error.message());
+            if told.insert(line.start) && !(open && bracket) {
+                fault(text, &line, error.message(), &span, found);
             }
+            bracket |= open;
         }
         if is_header(&text[line.clone()]) || !is_contained(&text[line.clone()], &span, &line) {
             trust.until = trust.until.min(line.start);
@@ -60,17 +66,23 @@ pub(super) fn faults(
     trust
 }
 
-fn fault(line: &str, message: &str, span: &Range<usize>, found: &mut Found) {
+fn is_open(message: &str) -> bool {
+    message.starts_with("missing comma") || message.starts_with("missing key for inline table")
+}
+
+fn fault(text: &str, line: &Range<usize>, message: &str, span: &Range<usize>, found: &mut Found) {
     let (what, expected) = match message.trim().split_once(", expected ") {
         Some((what, expected)) => (what, Some(expected)),
         None => (message.trim(), None),
     };
-    let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+    let line = &text[line.clone()];
+    let bare = what.starts_with("string values must be quoted");
+    let unquoted = bare || what == "invalid boolean";
+    let whole = text.get(span.clone()).filter(|whole| bare && !whole.contains(['\n', '"']));
+    let word = whole.map_or_else(|| word_at(text, span.start), str::trim);
     let help = match expected {
-        _ if what.starts_with("string values must be quoted") => {
-            let word = value.split(['#', ',', '}', ']']).next().unwrap_or_default().trim();
-            format!("did you mean `\"{}\"`?", word.trim_matches(['"', '\'']))
-        }
+        _ if unquoted && !word.is_empty() => format!("did you mean `\"{word}\"`?"),
+        _ if is_open(message) => "close the `{` or `[` before it, or write a `,`".to_owned(),
         Some("nothing") => "leave it out".to_owned(),
         Some("newline, `#`") => "one `key = value` a line, and nothing after it".to_owned(),
         Some(expected) => format!("expected {expected}"),
@@ -85,6 +97,7 @@ fn duplicate(text: &str, table: &Spanned<DeTable<'_>>, span: &Range<usize>, foun
     let line = line_of(text, span.start);
     let first = if is_header(&text[line.clone()]) {
         first_header(text, &text[line.clone()], line.start)
+            .or_else(|| last_line_of(text, key, line.start))
     } else {
         first_key(text, table.get_ref(), key.trim_matches(['"', '\'']), span.start)
     };
@@ -114,6 +127,26 @@ fn first_header(text: &str, header: &str, before: usize) -> Option<usize> {
         at += line.len();
     }
     None
+}
+
+/// The last line before this byte that gives a key of this name.
+fn last_line_of(text: &str, key: &str, before: usize) -> Option<usize> {
+    let mut at = before;
+    text[..before].split_inclusive('\n').rev().find_map(|line| {
+        at -= line.len();
+        let rest = line.trim_start().strip_prefix(key)?;
+        rest.trim_start().starts_with('=').then_some(at)
+    })
+}
+
+/// The letters, digits, `-` and `_` around a byte.
+fn word_at(text: &str, at: usize) -> &str {
+    let at = on_boundary(text, at);
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let start = text[..at].rfind(ends).map_or(0, |end| end + 1);
+    let start = on_boundary(text, start.min(at));
+    let end = text[at..].find(ends).map_or(text.len(), |end| at + end);
+    text[start..end].trim_matches(ends)
 }
 
 /// The start of the key of this name in the table that the byte `at` is in.
@@ -150,12 +183,17 @@ fn enclosing<'a, 'i>(value: &'a Spanned<DeValue<'i>>, at: usize) -> Option<&'a D
 
 /// The line around a byte, its end included.
 pub(super) fn line_of(text: &str, at: usize) -> Range<usize> {
+    let at = on_boundary(text, at);
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    start..text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
+}
+
+fn on_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
     }
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    start..text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
+    at
 }
 
 fn is_header(line: &str) -> bool {

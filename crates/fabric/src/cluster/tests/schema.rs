@@ -15,6 +15,8 @@ const PARSER_ONLY: &[(&str, &str)] = &[
     ("duplicate-tables", "is no TOML"),
     ("integer-64", "is no TOML"),
     ("syntax", "is no TOML"),
+    ("syntax-open", "is no TOML"),
+    ("syntax-words", "is no TOML"),
     ("syntax-and-more", "is no TOML"),
     ("later-topology", "is in the format, and planned by a later version"),
     ("later-keys", "is in the format, and planned by a later version"),
