@@ -1,6 +1,7 @@
 //! The main loop: turns sockets, signals and timers into the engine's inputs and carries out its
 //! effects. Decides nothing. One thread: tokio's current-thread runtime with a `LocalSet`.
 
+mod alarm;
 mod announce;
 #[cfg(debug_assertions)]
 mod crash;
@@ -14,9 +15,10 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, waiting};
 
+use self::alarm::Alarm;
 use self::announce::Announcers;
 pub(crate) use self::prepare::paths;
 pub use self::prepare::{Identity, prepare};
@@ -150,6 +152,7 @@ impl Daemon {
         self.step(Input::Start { configured });
         notify::ready();
         let watchdog = notify::watchdog_interval();
+        let mut alarm = Alarm::new().map_err(system("set up a timer"))?;
         let mut pet = watchdog.map(|every| Instant::now() + every);
         loop {
             let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
@@ -170,7 +173,8 @@ impl Daemon {
                     self.reload(None);
                     notify::ready();
                 }
-                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                rang = alarm.until(wake) => {
+                    rang.map_err(system("wait for a timer"))?;
                     if due.is_some_and(|at| at <= Instant::now()) {
                         self.step(Input::Tick);
                     }
