@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use nix::sched::{CloneFlags, unshare};
+use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tresse_fabric::reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, Saved, Wanted, WantedLink,
@@ -291,11 +292,10 @@ fn timed(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Spent> {
     Ok(Spent { wall: begin.elapsed(), processor: processor()?.saturating_sub(before) })
 }
 
-/// Processor time of this thread, the only one (proc(5) `schedstat`, up to date after a yield), and
-/// of its children so far, to 10 ms (fields 16 and 17 of `stat`).
+/// Processor time of this process, all threads, and of its children so far, to 10 ms (fields 16 and
+/// 17 of proc(5) `stat`).
 fn processor() -> anyhow::Result<Duration> {
-    std::thread::yield_now();
-    let own = first_field(&std::fs::read_to_string("/proc/thread-self/schedstat")?)?;
+    let own: Duration = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into();
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit_once(')').context("no command in /proc/self/stat")?.1;
     let ticks: u64 = fields.split_whitespace().skip(13).take(2).flat_map(str::parse::<u64>).sum();

@@ -10,6 +10,7 @@ use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 
+use super::ahead;
 use super::message::{Attributes, Malformed, Message, Messages, word, write_message};
 
 pub(super) const NLM_F_REQUEST: u16 = 1;
@@ -23,6 +24,8 @@ const NLMSG_DONE: u16 = 3;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLMSGHDR: usize = 16;
 const RECEIVE_BYTES: usize = 64 * 1024;
+/// A dump of more datagrams than that (each of up to 32 KiB) is received in a thread of its own.
+const SHORT: usize = 32;
 const RECEIVE_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// More than one queued error message occupies in the kernel (sk_buff, shared info, text).
 const ERROR_QUEUE_BYTES: usize = 2048;
@@ -56,7 +59,17 @@ pub(super) enum DumpError {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for DumpError {
+    /// Messages that found no room on the socket are missing from the dump.
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOBUFS) => Self::Interrupted,
+            _ => Self::Io(error),
+        }
+    }
 }
 
 /// How far one dump has come.
@@ -148,17 +161,18 @@ impl Channel {
         });
         self.send(&request)?;
         let mut progress = Dump { sequence, interrupted: false };
-        loop {
+        let mut take = |datagrams: &[u8]| progress.take(datagrams, &mut each);
+        for _ in 0..SHORT {
             let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Ok(length) => length,
                 Err(Errno::EINTR) => continue,
-                Err(Errno::ENOBUFS) => return Err(DumpError::Interrupted),
                 Err(errno) => return Err(io::Error::from(errno).into()),
             };
-            if progress.take(&self.buffer[..length], &mut each)? {
+            if take(&self.buffer[..length])? {
                 return Ok(());
             }
         }
+        ahead::receive(&self.socket, RECEIVE_BYTES, take)
     }
 
     /// Sends one datagram of requests; the kernel has processed all of them on return.

@@ -11,6 +11,7 @@
 //! and `bulk` writes the same bytes for routes and neighbours without its allocations. They go out
 //! in batches of many messages per system call, which netlink-proto does not do.
 
+mod ahead;
 mod announce;
 mod bulk;
 mod channel;

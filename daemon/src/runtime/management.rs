@@ -28,7 +28,7 @@ pub fn look(
     configured: &[IpAddr],
 ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let mut guarded = BTreeMap::new();
-    for ((dst, _), route) in &observed.routes {
+    for ((dst, _), route) in observed.routes.iter() {
         if let (0, Some(interface)) = (dst.len, &route.interface)
             && route.protocol != PROTOCOL
         {

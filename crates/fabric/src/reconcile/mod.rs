@@ -13,6 +13,7 @@ mod observed;
 mod operation;
 mod pairs;
 mod report;
+mod routes;
 mod saved;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use observed::{
 };
 pub use operation::Operation;
 pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
+pub use routes::{RouteKey, RouteList, Routes};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{Leg, LinkKind, Wanted, WantedLink, WantedNeighbour, WantedRoute};

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::routes::Routes;
 use super::wanted::LinkKind;
 use crate::id::Label;
-use crate::units::{Mac, Prefix};
+use crate::units::Mac;
 
 /// One dump of everything that concerns us. Foreign objects are included where they matter for
 /// safety (K15): they are never changed.
@@ -25,8 +26,7 @@ pub struct Observed {
     pub nexthops: BTreeMap<u32, ObservedNexthop>,
     /// Unicast routes of the main table by (destination, metric), ours and foreign; several
     /// foreign routes with the same key are kept once, ours wins.
-    #[serde(with = "super::pairs")]
-    pub routes: BTreeMap<(Prefix, u32), ObservedRoute>,
+    pub routes: Routes,
     /// Present values of the sysctls that were asked for; absent where the file does not exist.
     pub sysctls: BTreeMap<String, String>,
 }

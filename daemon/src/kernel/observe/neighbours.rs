@@ -14,19 +14,25 @@ pub(super) fn neighbours(
     channel: &mut impl Tables,
     names: &Names,
 ) -> Result<BTreeMap<(String, IpAddr), ObservedNeighbour>, DumpError> {
-    let mut neighbours = BTreeMap::new();
+    let mut by_interface: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     channel.dump(libc::RTM_GETNEIGH, &[0; NDMSG], |message| {
         let neighbour = neighbour(message)?;
         if let (true, Some(address), Some(mac)) =
             (neighbour.state & NUD_PERMANENT != 0, neighbour.address, neighbour.mac)
         {
-            let interface = names.name(neighbour.ifindex)?.to_owned();
             let observed = ObservedNeighbour { mac, protocol: neighbour.protocol };
-            neighbours.insert((interface, address), observed);
+            let interface = names.name(neighbour.ifindex)?;
+            by_interface.entry(interface).or_default().push((address, observed));
         }
         Ok(())
     })?;
-    Ok(neighbours)
+    // A map is made fastest of what is in order, and the names need no comparing.
+    let sorted = by_interface.into_iter().flat_map(|(interface, mut neighbours)| {
+        neighbours.sort_by_key(|(address, _)| *address);
+        let keyed = move |(address, observed)| ((interface.to_owned(), address), observed);
+        neighbours.into_iter().map(keyed)
+    });
+    Ok(sorted.collect())
 }
 
 /// Bytes of `struct ndmsg`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use tresse_fabric::reconcile::{ObservedNexthop, ObservedRoute, PROTOCOL};
+use tresse_fabric::reconcile::{ObservedNexthop, ObservedRoute, RouteList, Routes};
 use tresse_fabric::units::Prefix;
 
 use super::super::channel::{DumpError, Tables};
@@ -32,9 +32,6 @@ pub(super) fn nexthops(
     Ok(nexthops)
 }
 
-/// A route and its key.
-type Keyed = ((Prefix, u32), ObservedRoute);
-
 const RTA_OIF: u16 = 4;
 pub(in crate::kernel) const RTA_DST: u16 = 1;
 pub(in crate::kernel) const RTA_PRIORITY: u16 = 6;
@@ -46,22 +43,15 @@ pub(in crate::kernel) const RTAX_ADVMSS: u16 = 8;
 /// Bytes of `struct rtmsg`.
 const RTMSG: usize = 12;
 
-pub(super) fn routes(
-    channel: &mut impl Tables,
-    names: &Names,
-) -> Result<BTreeMap<(Prefix, u32), ObservedRoute>, DumpError> {
-    let mut routes = Vec::new();
+pub(super) fn routes(channel: &mut impl Tables, names: &Names) -> Result<Routes, DumpError> {
+    let mut routes = RouteList::default();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut body = [0; RTMSG];
         body[0] = family as u8;
         body[4] = libc::RT_TABLE_MAIN;
         body[7] = libc::RTN_UNICAST;
-        let result = channel.dump(libc::RTM_GETROUTE, &body, |message| {
-            if let Some(route) = route(message, names)? {
-                routes.push(route);
-            }
-            Ok(())
-        });
+        let result =
+            channel.dump(libc::RTM_GETROUTE, &body, |message| route(message, names, &mut routes));
         match result {
             // The main table comes into being with its first route.
             Err(DumpError::Kernel(source, _)) if source.raw_os_error() == Some(libc::ENOENT) => {}
@@ -71,12 +61,11 @@ pub(super) fn routes(
             result => result?,
         }
     }
-    routes.sort_by_key(|(key, route): &Keyed| (*key, route.protocol != PROTOCOL));
-    routes.dedup_by_key(|(key, _)| *key);
-    Ok(routes.into_iter().collect())
+    Ok(routes.finish())
 }
 
-fn route(message: &Message<'_>, names: &Names) -> Result<Option<Keyed>, DumpError> {
+/// Adds the route that a message tells of, if it is one of those that concern us.
+fn route(message: &Message<'_>, names: &Names, routes: &mut RouteList) -> Result<(), DumpError> {
     let payload = message.payload;
     let attributes = Attributes::after(payload, RTMSG, "rtmsg")?;
     let (table, kind) = (payload[4], payload[7]);
@@ -84,12 +73,12 @@ fn route(message: &Message<'_>, names: &Names) -> Result<Option<Keyed>, DumpErro
         || table != libc::RT_TABLE_MAIN
         || kind != libc::RTN_UNICAST
     {
-        return Ok(None);
+        return Ok(());
     }
     let unspecified = match i32::from(payload[0]) {
         libc::AF_INET => IpAddr::from([0; 4]),
         libc::AF_INET6 => IpAddr::from([0; 16]),
-        _ => return Ok(None),
+        _ => return Ok(()),
     };
     let mut prefix = Prefix { address: unspecified, len: payload[1] };
     let (mut metric, mut oif) = (0, None);
@@ -125,5 +114,6 @@ fn route(message: &Message<'_>, names: &Names) -> Result<Option<Keyed>, DumpErro
     if route.nexthop.is_none() {
         route.interface = oif.map(|i| names.name(i)).transpose()?.map(str::to_owned);
     }
-    Ok(Some(((prefix, metric), route)))
+    routes.push((prefix, metric), route);
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! What is ours, and what belongs to others (K15).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use crate::reconcile::{
     LinkKind, NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedNeighbour,
-    ObservedNexthop, ObservedRoute, PROTOCOL, Saved, Wanted,
+    ObservedNexthop, ObservedRoute, PROTOCOL, RouteKey, Saved,
 };
 use crate::units::Prefix;
 
@@ -60,54 +60,55 @@ const fn is_default(prefix: &Prefix) -> bool {
     prefix.len <= if prefix.address.is_ipv4() { 1 } else { 3 }
 }
 
-/// For each wanted destination the foreign route that overlaps it. Both sides are sorted, so that
-/// enclosing prefixes come first: one pass with a stack.
-pub(super) fn overlaps<'a>(
-    wanted: &'a Wanted,
-    observed: &'a Observed,
-) -> HashMap<&'a Prefix, &'a (Prefix, u32)> {
-    let of_ours = |route: &ObservedRoute| {
-        is_automatic(route.protocol)
-            && route
-                .interface
-                .as_ref()
-                .and_then(|i| observed.links.get(i))
-                .is_some_and(|l| l.is_ours())
-    };
-    let foreign: Vec<&(Prefix, u32)> = observed
-        .routes
-        .iter()
-        .filter(|((dst, _), route)| !is_our_route(route) && !is_default(dst) && !of_ours(route))
-        .map(|(key, _)| key)
-        .collect();
-    let mut found = HashMap::new();
-    if foreign.is_empty() {
-        return found;
+/// A route that is not ours, and its key.
+pub(super) type ForeignRoute<'a> = (&'a RouteKey, &'a ObservedRoute);
+
+/// All routes that are not ours, in order.
+pub(super) fn foreign_routes(observed: &Observed) -> Vec<ForeignRoute<'_>> {
+    observed.routes.iter().filter(|(_, route)| !is_our_route(route)).collect()
+}
+
+/// Foreign routes beside ascending destinations. Both are sorted, so that enclosing prefixes come
+/// first: one pass with a stack.
+pub(super) struct Overlaps<'a> {
+    foreign: std::iter::Peekable<std::vec::IntoIter<&'a RouteKey>>,
+    stack: Vec<&'a RouteKey>,
+}
+
+impl<'a> Overlaps<'a> {
+    pub(super) fn new(observed: &'a Observed, foreign: &[ForeignRoute<'a>]) -> Self {
+        let of_ours = |route: &ObservedRoute| {
+            is_automatic(route.protocol)
+                && route
+                    .interface
+                    .as_ref()
+                    .and_then(|i| observed.links.get(i))
+                    .is_some_and(|l| l.is_ours())
+        };
+        let foreign = foreign.iter().filter(|((dst, _), r)| !is_default(dst) && !of_ours(r));
+        let foreign: Vec<_> = foreign.map(|(key, _)| *key).collect();
+        Self { foreign: foreign.into_iter().peekable(), stack: Vec::new() }
     }
-    let mut stack: Vec<&(Prefix, u32)> = Vec::new();
-    let mut next = 0;
-    for (dst, _) in wanted.routes.keys() {
-        while let Some(route) = foreign.get(next).filter(|r| r.0 <= *dst) {
+
+    /// The foreign route that overlaps `dst`; never asked for a destination before the last one.
+    pub(super) fn with(&mut self, dst: &Prefix) -> Option<&'a RouteKey> {
+        let Self { foreign, stack } = self;
+        while let Some(route) = foreign.next_if(|route| route.0 <= *dst) {
             while stack.pop_if(|outer| !outer.0.contains(route.0.address)).is_some() {}
             stack.push(route);
-            next += 1;
         }
         while stack.pop_if(|outer| !outer.0.contains(dst.address)).is_some() {}
-        let within = || foreign.get(next).copied().filter(|r| dst.contains(r.0.address));
-        if let Some(route) = stack.last().copied().or_else(within) {
-            found.insert(dst, route);
-        }
+        let within = || foreign.peek().copied().filter(|route| dst.contains(route.0.address));
+        stack.last().copied().or_else(within)
     }
-    found
 }
 
 /// Ids of ours that foreign routes and groups go through.
-pub(super) fn borrowed(observed: &Observed) -> BTreeMap<u32, Object> {
+pub(super) fn borrowed(observed: &Observed, foreign: &[ForeignRoute<'_>]) -> BTreeMap<u32, Object> {
     let mut users = BTreeMap::new();
-    for ((dst, metric), route) in &observed.routes {
+    for ((dst, metric), route) in foreign {
         if let Some(id) = route.nexthop
             && is_our_id(id)
-            && !is_our_route(route)
         {
             users.entry(id).or_insert(Object::Route(*dst, *metric));
         }
@@ -154,8 +155,9 @@ impl<'a> Hangers<'a> {
                 hangers.hang(interface, ipv4, || Object::Nexthop(*id));
             }
         }
-        for ((dst, metric), route) in &observed.routes {
-            if is_our_route(route) || is_automatic(route.protocol) {
+        let foreign = foreign_routes(observed);
+        for ((dst, metric), route) in &foreign {
+            if is_automatic(route.protocol) {
                 continue;
             }
             hangers.sources.extend(route.src);
@@ -164,7 +166,7 @@ impl<'a> Hangers<'a> {
                 hangers.hang(interface, dst.address.is_ipv4(), object);
             }
         }
-        for (id, user) in borrowed(observed) {
+        for (id, user) in borrowed(observed, &foreign) {
             let Some(nexthop) = observed.nexthops.get(&id) else { continue };
             let members = nexthop.group.iter().filter_map(|m| observed.nexthops.get(&m.0));
             for plain in members.chain([nexthop]) {

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
-use super::foreign::{borrowed, is_our_nexthop, is_our_route, overlaps};
+use super::foreign::{
+    ForeignRoute, Overlaps, borrowed, foreign_routes, is_our_nexthop, is_our_route,
+};
 use super::{Context, Phase, Steps, join};
 use crate::id::Label;
 use crate::reconcile::{
@@ -20,16 +22,21 @@ use crate::units::Prefix;
 type Members = Vec<(u32, u16)>;
 type Content<'a> = (&'a str, IpAddr, &'a [Label]);
 
-/// A wanted route that has a usable leg.
+/// A wanted route that has a usable leg and is not yet as it shall be.
 struct Target<'a> {
     key: &'a (Prefix, u32),
     route: &'a WantedRoute,
-    list: usize,
     present: Option<&'a ObservedRoute>,
-    /// What `present` goes through.
-    through: Option<u32>,
+    list: usize,
     /// `present` has the source, MTU and advmss that are wanted.
     alike: bool,
+}
+
+impl Target<'_> {
+    /// What `present` goes through.
+    fn through(&self) -> Option<u32> {
+        self.present?.nexthop
+    }
 }
 
 /// A distinct set of members, and the group that serves it.
@@ -60,15 +67,16 @@ struct Routing<'a> {
 
 /// Operations on nexthops, groups and routes; `locals` are the addresses of this node.
 pub(super) fn routing(context: &Context<'_>, locals: &HashSet<IpAddr>, steps: &mut Steps) {
-    let mut routing = Routing::new(context);
-    routing.targets(context, locals, steps);
+    let foreign = foreign_routes(context.observed);
+    let mut routing = Routing::new(context, &foreign);
+    routing.targets(context, &foreign, locals, steps);
     routing.claim(steps);
     routing.install(context, steps);
     routing.remove(context, steps);
 }
 
 impl<'a> Routing<'a> {
-    fn new(context: &Context<'a>) -> Self {
+    fn new(context: &Context<'a>, foreign: &[ForeignRoute<'a>]) -> Self {
         let observed = context.observed;
         let mut plain = HashMap::new();
         let mut groups = HashMap::new();
@@ -87,10 +95,10 @@ impl<'a> Routing<'a> {
         Self {
             plain,
             groups,
-            borrowed: borrowed(observed),
+            borrowed: borrowed(observed, foreign),
             lists: Vec::new(),
             by_members: HashMap::new(),
-            targets: Vec::with_capacity(context.wanted.routes.len()),
+            targets: Vec::new(),
             waiting: HashSet::new(),
             used: HashSet::new(),
             next_id: NEXTHOP_BASE,
@@ -107,14 +115,21 @@ impl<'a> Routing<'a> {
     }
 
     /// Decides which routes shall exist and through which members; unwanted ones are dropped.
-    fn targets(&mut self, context: &Context<'a>, locals: &HashSet<IpAddr>, steps: &mut Steps) {
+    fn targets(
+        &mut self,
+        context: &Context<'a>,
+        foreign: &[ForeignRoute<'a>],
+        locals: &HashSet<IpAddr>,
+        steps: &mut Steps,
+    ) {
         let Context { wanted, observed, .. } = *context;
-        let overlaps = overlaps(wanted, observed);
+        let mut overlaps = Overlaps::new(observed, foreign);
         let mut reported: BTreeMap<(&(Prefix, u32), bool), Vec<Prefix>> = BTreeMap::new();
         let mut members = Members::new();
         let mut source = None;
         // Destinations in a row often go the same way.
         let mut last: Option<(&[Leg], usize)> = None;
+        let mut own = None;
         for (key, want, have) in join(wanted.routes.iter(), observed.routes.iter()) {
             let present = have.filter(|have| is_our_route(have));
             let Some(route) = want else {
@@ -129,9 +144,8 @@ impl<'a> Routing<'a> {
                 steps.refused.push(Refusal::ForeignRoute { dst, metric, protocol });
                 continue;
             }
-            if let Some(foreign) = overlaps.get(&dst) {
-                let installed = present.is_some()
-                    || observed.routes.range((dst, 0)..=(dst, u32::MAX)).any(|r| is_our_route(r.1));
+            if let Some(foreign) = overlaps.with(&dst) {
+                let installed = present.is_some() || observed.routes.to(dst).any(is_our_route);
                 let list = reported.entry((foreign, installed)).or_default();
                 if list.last() != Some(&dst) {
                     list.push(dst);
@@ -161,12 +175,18 @@ impl<'a> Routing<'a> {
             }
             let list = same.unwrap_or_else(|| self.list(&members));
             last = Some((&route.legs, list));
-            let through = present.and_then(|have| have.nexthop);
             let alike = present.is_some_and(|have| {
                 (have.src, have.mtu, have.advmss)
                     == (Some(route.src), Some(route.mtu), Some(route.advmss))
             });
-            self.targets.push(Target { key, route, list, present, through, alike });
+            let through = present.and_then(|have| have.nexthop).map(|group| (group, list));
+            if through.is_some() && (through == own || self.keep(through)) {
+                own = through;
+                if alike {
+                    continue;
+                }
+            }
+            self.targets.push(Target { key, route, present, list, alike });
         }
         report(context, reported, steps);
     }
@@ -226,28 +246,34 @@ impl<'a> Routing<'a> {
         list
     }
 
-    /// Gives each existing group the list that it shall hold, if any.
+    /// Does the group hold the members of the list already? Then the list is its for good.
+    fn keep(&mut self, through: Option<(u32, usize)>) -> bool {
+        let Some((id, list)) = through else { return false };
+        let Some(group) = self.groups.get_mut(&id) else { return false };
+        let same = group.members == self.lists[list].members;
+        if same {
+            group.list = Some(list);
+            self.lists[list].group.get_or_insert(id);
+        }
+        same
+    }
+
+    /// Gives each other group the list that all its routes want, if they agree.
     fn claim(&mut self, steps: &mut Steps) {
         let mut votes: BTreeMap<u32, Option<usize>> = BTreeMap::new();
         let mut last = None;
         for target in &self.targets {
-            let Some(id) = target.through else { continue };
+            let Some(id) = target.through() else { continue };
             if last.replace((id, target.list)) == Some((id, target.list)) {
                 continue;
             }
-            let Some(group) = self.groups.get_mut(&id) else { continue };
-            let list = &mut self.lists[target.list];
+            let Some(group) = self.groups.get(&id) else { continue };
             if group.list == Some(target.list) {
                 continue;
             }
-            if group.members == list.members {
-                group.list = Some(target.list);
-                list.group.get_or_insert(id);
-            } else {
-                let unanimous = votes.entry(id).or_insert(Some(target.list));
-                if *unanimous != Some(target.list) {
-                    *unanimous = None;
-                }
+            let unanimous = votes.entry(id).or_insert(Some(target.list));
+            if *unanimous != Some(target.list) {
+                *unanimous = None;
             }
         }
         for (id, vote) in votes {
@@ -269,7 +295,8 @@ impl<'a> Routing<'a> {
         let targets = std::mem::take(&mut self.targets);
         let mut kept = None;
         for target in targets {
-            let Target { key: (dst, metric), route, list, present, through, alike } = target;
+            let through = target.through();
+            let Target { key: (dst, metric), route, present, list, alike } = target;
             let own = through.filter(|id| {
                 kept == Some((*id, list))
                     || self.groups.get(id).is_some_and(|g| g.list == Some(list))
