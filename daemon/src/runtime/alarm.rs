@@ -1,6 +1,6 @@
 //! The main loop's one timer, a timerfd(2). The runtime's own timers sit in a wheel, which wakes
-//! the thread up to five times on the way to a distant one (level by level); this one wakes it
-//! when it is due.
+//! the thread level by level on the way to a distant one (twice before 4.3 s are over); this one
+//! wakes it once, when it is due.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
