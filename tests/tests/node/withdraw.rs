@@ -92,11 +92,21 @@ fn names_what_is_left() {
     let before = snapshot(&rig.node(0));
     let mut daemon = Daemon::start(&rig, 0, &Setup { canary: false, ..Setup::default() });
     daemon.in_sync();
-    sh(&rig.node(0), "ip route add 192.168.8.0/24 dev eth1.2");
+    sh(
+        &rig.node(0),
+        "ip route add 192.168.8.0/24 dev eth1.2
+         ip link add link eth0.2 name macvlan0 type macvlan",
+    );
     let withdrawn = daemon.client().withdraw(false).unwrap();
     let named = |l: &OperationLine| l.why.contains("eth1.2") && l.why.contains("192.168.8.0/24");
     assert!(withdrawn.left.iter().any(named), "{:?}", withdrawn.left);
-    sh(&rig.node(0), "ip route del 192.168.8.0/24 dev eth1.2");
+    let named = |l: &OperationLine| l.why.contains("macvlan0");
+    assert!(withdrawn.left.iter().any(named), "{:?}", withdrawn.left);
+    sh(
+        &rig.node(0),
+        "ip route del 192.168.8.0/24 dev eth1.2
+         ip link del macvlan0",
+    );
     assert_eq!(daemon.client().withdraw(false).unwrap().left, []);
     same("withdraw once more", &before, &snapshot(&rig.node(0)));
 }

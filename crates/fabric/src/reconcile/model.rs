@@ -172,6 +172,10 @@ impl Model {
             carrier: false,
             alias: Some(alias.into()),
             master: None,
+            lower: match kind {
+                LinkKind::Vlan { parent, .. } => Some(parent.clone()),
+                LinkKind::Dummy => None,
+            },
         };
         self.observed.links.insert(name.into(), link);
         for (pattern, value) in &self.sysctls {

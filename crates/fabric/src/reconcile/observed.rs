@@ -52,6 +52,9 @@ pub struct ObservedLink {
     pub alias: Option<String>,
     /// Name of its master (bond, bridge, ...), where it has one (K20).
     pub master: Option<String>,
+    /// Name of the interface below it (IFLA_LINK of a VLAN, macvlan, macsec, ...): the kernel deletes
+    /// it together with that one.
+    pub lower: Option<String>,
 }
 
 impl ObservedLink {

@@ -236,6 +236,7 @@ fn bare() -> Model {
             carrier: true,
             alias: None,
             master: None,
+            lower: None,
         };
         kernel.observed.links.insert(name, link);
     }

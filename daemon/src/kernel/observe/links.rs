@@ -70,6 +70,10 @@ pub(super) fn links(
             carrier: link.flags & CARRIER == CARRIER,
             alias,
             master,
+            lower: link
+                .parent
+                .filter(|parent| !link.foreign_parent && *parent != 0)
+                .and_then(|parent| names.name(parent).ok().map(str::to_owned)),
         };
         observed.kind = match (link.kind.as_str(), link.vid, link.parent) {
             ("vlan", Some(vid), Some(parent))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use crate::reconcile::{
-    LinkKind, NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedNeighbour,
+    NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedNeighbour,
     ObservedNexthop, ObservedRoute, PROTOCOL, RouteKey, Saved,
 };
 use crate::units::Prefix;
@@ -135,10 +135,15 @@ impl<'a> Hangers<'a> {
         let (any, ipv4, sources) = Default::default();
         let mut hangers = Self { any, ipv4, sources };
         for (name, link) in &observed.links {
-            if let Some(LinkKind::Vlan { parent, .. }) = &link.kind
-                && !link.is_ours()
-            {
-                hangers.any.entry(parent).or_insert_with(|| Object::Link(name.clone()));
+            match (&link.lower, &link.master) {
+                (Some(lower), _) if !link.is_ours() => {
+                    hangers.any.entry(lower).or_insert_with(|| Object::Link(name.clone()));
+                }
+                // A port of somebody's bridge or bond.
+                (_, Some(master)) if link.is_ours() => {
+                    hangers.any.entry(name).or_insert_with(|| Object::Link(master.clone()));
+                }
+                _ => {}
             }
         }
         for ((interface, address), neighbour) in &observed.neighbours {

@@ -396,12 +396,19 @@ fn k15_what_foreign_objects_hang_on_is_not_removed() {
     (route.nexthop, route.interface) = (group, None);
     model.observed.routes.insert((prefix("192.168.9.0/24"), 0), route.clone());
     model.observed.routes.insert((prefix("192.168.8.0/24"), 0), foreign_route("eth1.101"));
+    // The kernel deletes a macvlan with its lower interface; a bridge would lose a port.
+    let mut macvlan = nic_link(99, crate::units::Mac([2, 0, 0, 0, 0, 99]));
+    macvlan.lower = Some("eth0.100".into());
+    model.observed.links.insert("macvlan0".into(), macvlan);
+    model.observed.links.get_mut("tresse0").unwrap().master = Some("br0".into());
     let outcome = converge(&mut model, &Wanted::default(), &mut saved);
     assert!(model.damage.is_empty(), "{:?}", model.damage);
     assert_eq!(model.observed.routes[&(prefix("192.168.9.0/24"), 0)], route);
-    assert!(model.observed.links.contains_key("eth1.101"));
+    for used in ["eth1.101", "eth0.100", "tresse0"] {
+        assert!(model.observed.links.contains_key(used), "{used}");
+    }
     let in_use = |r: &Refusal| matches!(r, Refusal::InUse { .. });
-    assert!(outcome.refused.len() >= 3 && outcome.refused.iter().all(in_use), "{outcome:#?}");
+    assert!(outcome.refused.len() >= 5 && outcome.refused.iter().all(in_use), "{outcome:#?}");
 }
 
 #[test]

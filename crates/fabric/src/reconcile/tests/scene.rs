@@ -47,8 +47,9 @@ pub fn leg(nic: u8, vid: u16, peer: u8, labels: &[u32], v6: bool) -> Leg {
 }
 
 pub fn nic_link(index: u32, mac: Mac) -> ObservedLink {
-    let (kind, alias, master) = (None, None, None);
-    ObservedLink { index, kind, mac: Some(mac), mtu: 1500, up: true, carrier: true, alias, master }
+    let (kind, alias, master, lower) = (None, None, None, None);
+    let mac = Some(mac);
+    ObservedLink { index, kind, mac, mtu: 1500, up: true, carrier: true, alias, master, lower }
 }
 
 /// A node with NICs eth0 to eth2 and a foreign route; nothing of ours.
