@@ -166,17 +166,24 @@ pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
     })
 }
 
-/// Writes a file as a whole: a reader sees the old or the new text, never a part.
+/// Writes a file as a whole: a reader sees the old or the new text, never a part. A link stays a
+/// link, and a file's permissions stay as they are.
 pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let failure =
-        |e: io::Error| Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()));
-    let mut name = path.file_name().unwrap_or_default().to_owned();
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
-    let new = path.with_file_name(name);
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).map_err(|e| {
+    let new = target.with_file_name(name);
+    let write = || {
+        std::fs::write(&new, text)?;
+        if let Ok(old) = std::fs::metadata(&target) {
+            std::fs::set_permissions(&new, old.permissions())?;
+        }
+        std::fs::rename(&new, &target)
+    };
+    write().map_err(|e: io::Error| {
         // Nothing half-written stays behind; the first error is the one to tell.
         let _ = std::fs::remove_file(&new);
-        failure(e)
+        Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()))
     })
 }
 
@@ -188,6 +195,23 @@ mod tests {
     fn what_acts_on_a_terminal_is_drawn_as_marks() {
         assert_eq!(drawable("a\t\"ö\\\n"), "a\t\"ö\\\n");
         assert_eq!(drawable("\u{1b}[31m\u{202e}\u{9b}x"), "?[31m?????x");
+    }
+
+    #[test]
+    fn links_and_permissions_outlive_a_replacement() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        replace(&directory.path().join("fresh"), "text").unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! each VLAN tree, the addresses of nodes and NICs. Owns the text and the allocation of VIDs; the file
 //! itself is read and written by the caller.
 //!
-//! What a plan no longer uses is `retired`: given out again only when nothing else is left, so that
-//! nodes and switches that still run an older plan never meet an old number with a new meaning. The
-//! retired are forgotten when the lock changes next.
+//! What a plan no longer uses is `retired`: given out again only for the same tree, or when nothing
+//! else is left, so that nodes and switches that still run an older plan never meet an old number with
+//! a new meaning. Retired addresses are forgotten when the lock changes next.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ pub struct Lock {
     /// Where nodes of generated fabrics are, by node name (see [`place`]).
     #[serde(default)]
     pub places: BTreeMap<String, String>,
-    /// Used by the plan before this one.
+    /// Used by plans before this one.
     #[serde(default)]
     pub retired: Retired,
 }
@@ -52,14 +52,15 @@ pub struct LockedVid {
     pub tree: String,
 }
 
-/// What was in use one change ago.
+/// What was in use before.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retired {
-    /// VIDs, ascending.
+    /// VIDs and their trees, the longest retired first. They stay for good: nothing here knows when
+    /// the last switch has forgotten them.
     #[serde(default)]
-    pub vids: Vec<Vid>,
-    /// Addresses, ascending.
+    pub vids: Vec<LockedVid>,
+    /// Addresses of one change ago, ascending.
     #[serde(default)]
     pub addresses: Vec<IpAddr>,
 }
@@ -144,9 +145,10 @@ impl Lock {
             return Err(LockError::Format { found: lock.format });
         }
         let mut seen = BTreeSet::new();
-        for (tree, LockedVid { vid, .. }) in &lock.vids {
-            if !(1..=4094).contains(&vid.0) || !seen.insert(*vid) {
-                return Err(LockError::BadVid { tree: tree.clone(), vid: *vid });
+        let used = lock.vids.iter().map(|(name, v)| (name, v.vid));
+        for (tree, vid) in used.chain(lock.retired.vids.iter().map(|v| (&v.tree, v.vid))) {
+            if !(1..=4094).contains(&vid.0) || !seen.insert(vid) {
+                return Err(LockError::BadVid { tree: tree.clone(), vid });
             }
         }
         let mut at: BTreeMap<&String, &String> = BTreeMap::new();
@@ -205,8 +207,11 @@ impl Lock {
         }
         if self.retired != Retired::default() {
             text.push_str("\n[retired]\n");
-            let vids: Vec<_> = self.retired.vids.iter().map(Vid::to_string).collect();
-            let _ = writeln!(text, "vids = [{}]", vids.join(", "));
+            text.push_str("vids = [\n");
+            for LockedVid { vid, tree } in &self.retired.vids {
+                let _ = writeln!(text, "    {{ vid = {vid}, tree = {} }},", quoted(tree));
+            }
+            text.push_str("]\n");
             let _ = writeln!(text, "addresses = {}", list(&self.retired.addresses));
         }
         text
@@ -238,10 +243,8 @@ impl Lock {
                 next.nics.insert(format!("{}/{}", node.name, nic.name), own.unwrap_or_default());
             }
         }
-        next.retired = self.retired_by(&next);
-        if next.retired == Retired::default() && next.same_use(self) {
-            next.retired = self.retired.clone();
-        }
+        next.retired =
+            if next.same_use(self) { self.retired.clone() } else { self.retired_by(&next) };
         next
     }
 
@@ -251,13 +254,14 @@ impl Lock {
     }
 
     fn retired_by(&self, next: &Self) -> Retired {
-        let vids = |lock: &Self| lock.vids.values().map(|v| v.vid).collect::<BTreeSet<_>>();
+        let used: BTreeSet<Vid> = next.vids.values().map(|v| v.vid).collect();
+        let before = self.retired.vids.iter().chain(self.vids.values());
         let addresses = |lock: &Self| {
             let all = lock.nodes.values().chain(lock.nics.values()).flatten();
             all.copied().collect::<BTreeSet<_>>()
         };
         Retired {
-            vids: vids(self).difference(&vids(next)).copied().collect(),
+            vids: before.filter(|v| !used.contains(&v.vid)).cloned().collect(),
             addresses: addresses(self).difference(&addresses(next)).copied().collect(),
         }
     }

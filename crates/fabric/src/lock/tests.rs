@@ -53,11 +53,34 @@ fn trees_keep_their_vids_and_changed_trees_get_fresh_ones() {
     let vids = allocate(&changed, RANGES, &lock).unwrap();
     assert_eq!(vids, [Vid(102), Vid(103), Vid(100)]);
     let next = lock.next(&none, &Addresses::default(), &changed, &vids);
-    assert_eq!(next.retired.vids, [Vid(101)]);
+    assert_eq!(next.retired.vids, [LockedVid { vid: Vid(101), tree: "2".into() }]);
+    assert_eq!(Lock::parse(&next.emit()).unwrap(), next);
+    // The same tree again is no new meaning.
+    assert_eq!(allocate(&[("a", "1"), ("other", "2")], RANGES, &next).unwrap()[1], Vid(101));
 
     let more = [("new", "0"), ("b", "3"), ("a", "1"), ("c", "4")];
     assert_eq!(allocate(&more, RANGES, &next).unwrap()[3], Vid(200));
     assert_eq!(allocate(&more, &[(100, 103)], &next).unwrap()[3], Vid(101));
+}
+
+/// However often the lock changes, a VID means one tree while there are others to take.
+#[test]
+fn a_vid_is_not_given_to_another_tree_while_there_are_fresh_ones() {
+    let mut meaning = HashMap::new();
+    let mut lock = Lock::default();
+    for rows in [4, 5, 6, 7, 5, 4, 6] {
+        let mut cluster = cluster(&[4, rows]);
+        cluster.vlans.ranges = vec![(100, 199)];
+        let plan = Plan::build_with(cluster, &lock).unwrap();
+        lock = plan.lock(&lock);
+        for LockedVid { vid, tree } in lock.vids.values() {
+            let old = meaning.insert(*vid, tree.clone());
+            let kept = old.as_ref().is_none_or(|old| tree::compatible(old, tree));
+            assert!(kept, "VID {vid} went from {old:?} to {tree}");
+        }
+    }
+    // Back at an earlier size its trees have their VIDs.
+    assert!(meaning.len() < 60, "{} VIDs", meaning.len());
 }
 
 #[test]

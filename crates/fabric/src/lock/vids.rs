@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Lock, tree};
+use super::{Lock, LockedVid, tree};
 use crate::id::Vid;
 
 /// Why VIDs cannot be given.
@@ -22,7 +22,8 @@ pub struct VidsExhausted {
 
 /// A VID for every tree `(name, text)`, in order. A tree keeps the lock's VID if the name is the
 /// same, old and new links together have no loop (K4) and the VID is in `ranges`; any other tree gets
-/// the lowest VID that the lock does not hold, or, when those run out, one that is retired.
+/// the VID that the very same tree had before, else the lowest that the lock does not hold, or, when
+/// those run out, the one retired for longest.
 ///
 /// # Errors
 /// Ranges with too few VIDs.
@@ -37,12 +38,25 @@ pub fn allocate(
         (in_ranges(locked.vid) && tree::compatible(&locked.tree, text)).then_some(locked.vid)
     };
     let held: BTreeSet<Vid> = lock.vids.values().map(|v| v.vid).collect();
-    let retired: BTreeSet<Vid> = lock.retired.vids.iter().copied().collect();
+    let retired: Vec<&LockedVid> =
+        lock.retired.vids.iter().filter(|v| in_ranges(v.vid) && !held.contains(&v.vid)).collect();
+    let mut given: BTreeSet<Vid> = trees.iter().filter_map(kept).collect();
+    let again = |(_, text): &(&str, &str), given: &BTreeSet<Vid>| {
+        let same = |v: &&&LockedVid| v.tree == *text && !given.contains(&v.vid);
+        retired.iter().find(same).map(|v| v.vid)
+    };
+    let back: Vec<Option<Vid>> = trees
+        .iter()
+        .map(|tree| {
+            kept(tree).or_else(|| again(tree, &given).inspect(|vid| _ = given.insert(*vid)))
+        })
+        .collect();
+    let used_before: BTreeSet<Vid> = retired.iter().map(|v| v.vid).collect();
     let all = || ranges.iter().flat_map(|(low, high)| *low..=*high).map(Vid);
-    let fresh = all().filter(|vid| !held.contains(vid) && !retired.contains(vid));
-    let again = all().filter(|vid| !held.contains(vid) && retired.contains(vid));
-    let mut free = fresh.chain(again);
-    let vids: Vec<_> = trees.iter().map_while(|tree| kept(tree).or_else(|| free.next())).collect();
+    let fresh = all().filter(|vid| !held.contains(vid) && !used_before.contains(vid));
+    let oldest = retired.iter().map(|v| v.vid).filter(|vid| !given.contains(vid));
+    let mut free = fresh.chain(oldest);
+    let vids: Vec<_> = back.into_iter().map_while(|vid| vid.or_else(|| free.next())).collect();
     if vids.len() == trees.len() {
         return Ok(vids);
     }

@@ -50,10 +50,11 @@ impl Worst {
 }
 
 impl Failures {
-    /// Fails everything once. With `paths = 1` the loads say it; else pair by pair.
+    /// Fails everything once. With `paths = 1` and one NIC a node the loads say it; else pair by pair.
     pub fn of(plan: &Plan, survey: &Survey, notes: &mut Vec<Finding>) -> Self {
         let cluster = plan.cluster();
-        let tally = if cluster.routing.paths == 1 {
+        let one_nic = cluster.nodes.iter().all(|n| n.nics.len() == 1);
+        let tally = if cluster.routing.paths == 1 && one_nic {
             Tally::from_loads(plan, survey)
         } else {
             Tally::from_pairs(plan)
@@ -110,20 +111,15 @@ impl Tally {
             tally.links[plan.graph().link(c).index()] += load;
         }
         tally.switches.clone_from(&survey.through);
-        let nodes = plan.cluster().nodes.iter().enumerate();
         let mut home = vec![0u64; tally.switches.len()];
-        for (k, node) in nodes {
-            for (i, nic) in node.nics.iter().enumerate() {
-                let number = survey.first_nic[k] + i;
-                tally.switches[nic.switch.index()] += survey.sent[number] + survey.received[number];
-            }
-            home[node.nics.first().map_or(0, |n| n.switch.index())] += 1;
+        for (k, node) in plan.cluster().nodes.iter().enumerate() {
+            let switch = node.nics[0].switch.index();
+            tally.switches[switch] += survey.sent[k] + survey.received[k];
+            home[switch] += 1;
         }
         // A pair with both ends on the switch was counted at both.
-        if plan.cluster().nodes.iter().all(|n| n.nics.len() == 1) {
-            for (lost, h) in tally.switches.iter_mut().zip(home) {
-                *lost -= h * h.saturating_sub(1);
-            }
+        for (lost, h) in tally.switches.iter_mut().zip(home) {
+            *lost -= h * h.saturating_sub(1);
         }
         tally
     }
@@ -187,7 +183,8 @@ impl Tally {
         let first = &paths[0].segments[0];
         let ends = [plan.sender(first).switch.0, plan.receiver(first).switch.0];
         let avoidable = switches.iter().any(|s| !ends.contains(s));
-        if paths.len() < 2 || !links.is_empty() || avoidable {
+        let wanted = plan.cluster().routing.paths > 1;
+        if wanted && (paths.len() < 2 || !links.is_empty() || avoidable) {
             self.sharing += 1;
             self.first_sharing = Some(self.first_sharing.map_or((s, d), |f| f.min((s, d))));
         }

@@ -156,6 +156,29 @@ fn a_second_path_survives_every_single_link() {
     assert_eq!(r.failures.pairs_without_disjoint_backup, 0);
 }
 
+/// A pair whose ends share a switch, by different NICs, is lost once.
+#[test]
+fn a_failed_switch_loses_each_pair_once() {
+    for (dims, nodes, nics) in [(&[4, 4][..], 1, 2), (&[3, 3], 2, 2), (&[4, 3], 3, 1)] {
+        let kind = Kind::Torus { dims: dims.into() };
+        let plan = Plan::build(Cluster::generated(kind, nodes, nics, Strategy::Dor, 1)).unwrap();
+        let lost = |switch: u32| {
+            let crosses = |(s, d): &(crate::id::NodeId, crate::id::NodeId)| {
+                let primary = plan.primary(*s, *d);
+                let mut way = Vec::new();
+                plan.walk(&primary, &mut way);
+                plan.sender(&primary).switch.0 == switch
+                    || way.iter().any(|c| plan.graph().head(*c) == switch)
+            };
+            plan.pairs().filter(crosses).count() as u64
+        };
+        let most = (0..plan.graph().switches() as u32).map(lost).max().unwrap();
+        let report = check(&plan);
+        assert_eq!(report.failures.switch.most_lost, most, "{dims:?} {nodes} {nics}");
+        assert_eq!(report.failures.pairs_without_disjoint_backup, 0);
+    }
+}
+
 /// The whole machinery on parallel cables, several nodes per switch and several NICs per node.
 #[test]
 fn loads_agree_with_walking_every_pair() {
