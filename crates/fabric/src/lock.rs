@@ -25,6 +25,10 @@ pub const FORMAT: u32 = 1;
 pub struct Lock {
     /// [`FORMAT`].
     pub format: u32,
+    /// The tree of the base VLAN, as [`place::cables`] writes it: its VID is fixed by the file, so new
+    /// switches are added to the tree that is there.
+    #[serde(default)]
+    pub base: Option<String>,
     /// VIDs by the name of their tree.
     #[serde(default)]
     pub vids: BTreeMap<String, LockedVid>,
@@ -108,6 +112,7 @@ impl Default for Lock {
     fn default() -> Self {
         Self {
             format: FORMAT,
+            base: None,
             vids: BTreeMap::new(),
             nodes: BTreeMap::new(),
             nics: BTreeMap::new(),
@@ -185,6 +190,9 @@ impl Lock {
     pub fn emit(&self) -> String {
         let mut text = String::from("# written by tresse: keep it beside the cluster file\n");
         let _ = writeln!(text, "format = {}", self.format);
+        if let Some(base) = &self.base {
+            let _ = writeln!(text, "base = {}", quoted(base));
+        }
         if !self.vids.is_empty() {
             text.push_str("\n[vids]\n");
         }

@@ -93,19 +93,43 @@ pub struct FdbEntry {
     pub port: u32,
 }
 
-/// The untagged VLAN and the cables of its tree (K3): the plan's own where it has one, else the
-/// tree of strategy `stp`. `None` where `[vlans] base` is absent or the switches are not connected.
+/// The untagged VLAN and the cables of its tree (K3): those that it had before, as the lock tells, and
+/// where they do not span, further ones of the tree of strategy `stp`. `None` where `[vlans] base` is
+/// absent or the switches are not connected.
 #[must_use]
 pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
     let vid = Vid(plan.cluster().vlans.base?);
-    if let Some(at) = plan.specs().iter().position(|s| s.role == Role::Base) {
-        return Some((vid, plan.tree(TreeId::from(at)).links(plan.graph())));
+    let best = best_base(plan)?;
+    let cluster = plan.cluster();
+    let mut part: Vec<usize> = (0..cluster.switches.len()).collect();
+    let mut links = Vec::with_capacity(best.len());
+    for id in plan.base_before().into_iter().chain(best) {
+        let link = cluster.link(id);
+        let [a, b] = [link.a, link.b].map(|end| root(&mut part, end.switch.index()));
+        if a != b {
+            part[a] = b;
+            links.push(id);
+        }
     }
+    links.sort_unstable();
+    Some((vid, links))
+}
+
+fn root(part: &mut [usize], mut at: usize) -> usize {
+    while part[at] != at {
+        part[at] = part[part[at]];
+        at = part[at];
+    }
+    at
+}
+
+/// The tree with the fewest average hops.
+fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
     if let [single] = plan.specs()
         && let Shape::Links(links) = &single.shape
         && single.name == "stp"
     {
-        return Some((vid, links.clone()));
+        return Some(links.clone());
     }
     let cluster = plan.cluster();
     let mut weights = vec![0u64; cluster.switches.len()];
@@ -115,9 +139,8 @@ pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
         }
     }
     let grid = routing::grid_of(&cluster.kind);
-    let (mut links, _) = routing::least_hops_tree(plan.graph(), grid.as_ref(), &weights).ok()?;
-    links.sort_unstable();
-    Some((vid, links))
+    let (links, _) = routing::least_hops_tree(plan.graph(), grid.as_ref(), &weights).ok()?;
+    Some(links)
 }
 
 /// All switches of a plan. O(pairs x paths x hops) for the VLANs of node ports and for forwarding

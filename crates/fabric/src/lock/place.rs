@@ -1,8 +1,10 @@
 //! Where a switch or node of a generated fabric is, in words that growth does not change. Its name is
 //! a number by place, which another dimension size or one more digit changes.
 
+use std::collections::HashSet;
+
 use crate::cluster::{Cluster, Kind};
-use crate::id::{NodeId, SwitchId};
+use crate::id::{LinkId, NodeId, SwitchId};
 use crate::topology::Grid;
 
 /// A switch of a mesh or torus by its coordinates, `1,2`, without the zeros at the end (a further
@@ -34,6 +36,30 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
     let nic = cluster.node(id).nics.first()?;
     let generated = !matches!(cluster.kind, Kind::Explicit);
     generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
+}
+
+/// Cables by the places and ports of their ends, `0:2~1:3 1:2~2:3`, in ascending order.
+#[must_use]
+pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
+    let mut cables: Vec<_> = links.iter().map(|link| cable(cluster, *link)).collect();
+    cables.sort_unstable();
+    cables.join(" ")
+}
+
+/// The cables of a text of [`cables`] that `cluster` still has.
+#[must_use]
+pub fn links(cluster: &Cluster, text: &str) -> Vec<LinkId> {
+    let wanted: HashSet<&str> = text.split(' ').collect();
+    let all = (0..cluster.links.len()).map(LinkId::from);
+    all.filter(|link| wanted.contains(cable(cluster, *link).as_str())).collect()
+}
+
+fn cable(cluster: &Cluster, link: LinkId) -> String {
+    let link = cluster.link(link);
+    let mut ends =
+        [link.a, link.b].map(|end| format!("{}:{}", switch(cluster, end.switch), end.port));
+    ends.sort_unstable();
+    ends.join("~")
 }
 
 #[cfg(test)]

@@ -83,6 +83,41 @@ fn a_vid_is_not_given_to_another_tree_while_there_are_fresh_ones() {
     assert!(meaning.len() < 60, "{} VIDs", meaning.len());
 }
 
+/// The base VLAN has one VID for ever, so its tree only gets more cables.
+#[test]
+fn the_base_tree_grows_and_does_not_move() {
+    use crate::export::base_vlan;
+    use crate::id::SwitchId;
+
+    for (strategy, sizes) in [
+        (Strategy::Dor, [&[4, 4][..], &[4, 5], &[5, 5], &[5, 6]]),
+        (Strategy::Stp, [&[3, 3], &[4, 3], &[4, 4], &[4, 4, 2]]),
+        (Strategy::Pdor, [&[4], &[5], &[7], &[11]]),
+    ] {
+        let mut lock = Lock::default();
+        let mut before: BTreeSet<String> = BTreeSet::new();
+        for dims in sizes {
+            let kind = Kind::Mesh { dims: dims.into() };
+            let mut cluster = Cluster::generated(kind, 1, 1, strategy, 1);
+            cluster.vlans.base = Some(1);
+            // Many nodes in a corner draw the best tree there.
+            for (node, port) in cluster.nodes.iter_mut().zip(20..).skip(1).step_by(2) {
+                (node.nics[0].switch, node.nics[0].port) = (SwitchId(0), port);
+            }
+            let plan = Plan::build_with(cluster, &lock).unwrap();
+            let (_, links) = base_vlan(&plan).unwrap();
+            assert_eq!(links.len() + 1, plan.graph().switches(), "it spans");
+            let text = place::cables(plan.cluster(), &links);
+            let now: BTreeSet<String> = text.split(' ').map(Into::into).collect();
+            assert!(before.is_subset(&now), "{strategy:?} {dims:?}: {before:?} to {now:?}");
+            lock = plan.lock(&lock);
+            assert_eq!(lock.base.as_deref(), Some(text.as_str()));
+            lock = Lock::parse(&lock.emit()).unwrap();
+            before = now;
+        }
+    }
+}
+
 #[test]
 fn a_vid_outside_the_ranges_is_given_up() {
     let mut lock = Lock::default();

@@ -22,7 +22,8 @@ use sha2::{Digest, Sha256};
 
 use crate::address::{self, AddressError, Addresses};
 use crate::cluster::{Cluster, Nic};
-use crate::id::{NodeId, SwitchId, TreeId, Vid};
+use crate::export::base_vlan;
+use crate::id::{LinkId, NodeId, SwitchId, TreeId, Vid};
 use crate::lock::{self, Lock, VidsExhausted};
 use crate::path::{Path, Segment};
 use crate::routing::{self, Assignment, RoutingError};
@@ -46,6 +47,8 @@ pub struct Plan {
     built: Vec<OnceLock<Tree>>,
     turns: OnceLock<Dependencies>,
     generation: String,
+    /// The base VLAN's tree before this plan, from the lock.
+    base_before: Option<String>,
     /// Do all switches take frames of one size? Then no path has to be walked for its MTU.
     uniform_frames: bool,
 }
@@ -87,6 +90,7 @@ impl Plan {
             vids: Vec::new(),
             addresses: address::assign(&cluster, lock)?,
             generation: String::new(),
+            base_before: lock.base.clone(),
             uniform_frames: cluster
                 .switches
                 .windows(2)
@@ -127,7 +131,14 @@ impl Plan {
     pub fn lock(&self, lock: &Lock) -> Lock {
         let trees = self.named_texts();
         let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        lock.next(&self.cluster, &self.addresses, &trees, &self.vids)
+        let base = base_vlan(self).map(|(_, links)| lock::place::cables(&self.cluster, &links));
+        Lock { base, ..lock.next(&self.cluster, &self.addresses, &trees, &self.vids) }
+    }
+
+    /// The cables of the base VLAN's tree before this plan, those that are still there.
+    pub(crate) fn base_before(&self) -> Vec<LinkId> {
+        let before = self.base_before.as_deref();
+        before.map_or_else(Vec::new, |text| lock::place::links(&self.cluster, text))
     }
 
     fn digest(&self) -> String {
