@@ -24,6 +24,10 @@ pub struct Export {
     /// Write one file per object into this directory and print their paths.
     #[arg(long, short = 'o', value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Switches: with the VLANs of this older cluster file beside the new ones, for the time of the
+    /// change from one to the other.
+    #[arg(long, value_name = "OLD")]
+    keep: Option<PathBuf>,
     /// Leave static forwarding entries out.
     #[arg(long)]
     no_fdb: bool,
@@ -52,12 +56,26 @@ struct Written {
 impl Export {
     /// Plans and writes.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let plan = self.cluster.plan()?;
+        let cluster = input::read_cluster(&self.cluster.file)?;
+        let mut lock = self.cluster.read_lock()?;
+        let mut old = None;
+        if let Some(path) = &self.keep {
+            let before = input::build(input::read_cluster(path)?, &lock, path)?;
+            lock = before.lock(&lock);
+            old = Some(before);
+        }
+        let plan = input::build(cluster, &lock, &self.cluster.file)?;
         let survey = input::accept(&plan, &self.cluster.file)?;
         let cyclic = survey.dependencies.cycle(plan.graph()).is_some();
         let options = Options { cyclic, static_fdb: !self.no_fdb };
-        let files = export::render(&plan, self.format, self.object.as_deref(), options)
-            .map_err(|e| Failure::new(Code::Usage, e))?;
+        let files = export::render_keeping(
+            &plan,
+            old.as_ref(),
+            self.format,
+            self.object.as_deref(),
+            options,
+        )
+        .map_err(|e| Failure::new(Code::Usage, e))?;
         let mut out = output::stdout();
         if let Some(directory) = &self.output {
             let written = write_all(directory, &files)?;

@@ -51,6 +51,23 @@ fn a_plan_with_violations_goes_nowhere() {
     assert!(!directory.path().join("out").exists());
 }
 
+/// For the time of a change switches have the VLANs of both plans.
+#[test]
+fn exports_can_keep_the_plan_before() {
+    let (new, old) = ("configs/torus16-pdor.toml", "configs/torus16.toml");
+    let vlans = |args: &[&str]| -> Vec<String> {
+        let text = tresse(args).exits(0).stdout;
+        let all = text.lines().filter(|l| l.starts_with("vlan ") || l.starts_with(" name tresse-"));
+        all.map(Into::into).collect()
+    };
+    let before = vlans(&["export", old, "ios", "s00"]);
+    let both = vlans(&["export", new, "ios", "s00", "--keep", old]);
+    assert!(before.len() >= 16 && before.iter().all(|line| both.contains(line)), "{both:?}");
+    assert!(both.len() > before.len(), "{both:?}");
+    let told = tresse(["export", new, "hosts", "--keep", old]).exits(2).stderr;
+    assert!(told.contains("`hosts` is no switch configuration"), "{told}");
+}
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     for args in [

@@ -22,6 +22,7 @@ mod hosts;
 mod ios;
 mod iproute2;
 mod junos;
+mod keep;
 mod networkd;
 mod openvswitch;
 mod preamble;
@@ -143,6 +144,25 @@ pub enum ExportError {
         /// The VID.
         vid: Vid,
     },
+    /// More VLANs than a switch holds, while it has those of two plans.
+    #[error(
+        "switch `{switch}` would have {vlans} VLANs with those of the plan before, and max_vlans = \
+         {limit}: change in two steps, by way of a plan with `strategy = \"stp\"`"
+    )]
+    TooManyKept {
+        /// The switch.
+        switch: String,
+        /// VLANs of both plans.
+        vlans: usize,
+        /// What it holds.
+        limit: u32,
+    },
+    /// Only switches keep the VLANs of a plan before.
+    #[error("`{format}` is no switch configuration: leave the plan to keep out")]
+    NoKeep {
+        /// The format.
+        format: &'static str,
+    },
     /// Paths with transit nodes in a format without label stacks.
     #[error("`{format}` knows no label stacks and node `{node}` needs them: use iproute2")]
     Labels {
@@ -214,8 +234,26 @@ pub fn render(
     object: Option<&str>,
     options: Options,
 ) -> Result<Vec<ExportFile>, ExportError> {
+    render_keeping(plan, None, what, object, options)
+}
+
+/// [`render`], for switches with the VLANs of the plan `keep` beside those of `plan`: for the time of
+/// a change. Both are planned with the same lock.
+///
+/// # Errors
+/// As [`render`]; a format that is not for switches; a switch that cannot hold both.
+pub fn render_keeping(
+    plan: &Plan,
+    keep: Option<&Plan>,
+    what: Format,
+    object: Option<&str>,
+    options: Options,
+) -> Result<Vec<ExportFile>, ExportError> {
     let cluster = plan.cluster();
     let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };
+    if keep.is_some() && !matches!(what.entry().1, Subject::Switch) {
+        return Err(ExportError::NoKeep { format: what.name() });
+    }
     match what.entry().1 {
         Subject::Switch => {
             let one = match object {
@@ -229,7 +267,10 @@ pub fn render(
             {
                 return Err(ExportError::Reserved { vid });
             }
-            let configs = switch::configs(plan, options);
+            let configs = match keep {
+                Some(old) => keep::configs(plan, old, options)?,
+                None => switch::configs(plan, options),
+            };
             let wanted = configs.iter().filter(|c| one.is_none_or(|id| id == c.switch));
             Ok(wanted.flat_map(|c| of_switch(what, c)).collect())
         }

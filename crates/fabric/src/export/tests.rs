@@ -254,3 +254,59 @@ fn reserved_vlans_of_ios_are_refused() {
     cluster.vlans.ranges = vec![(998, 1001), (1006, 1010)];
     assert!(render(&Plan::build(cluster).unwrap(), Format::Ios, None, options).is_ok());
 }
+
+/// For the time of a change every cable carries the trees of both plans, and no VID has a loop.
+#[test]
+fn switches_keep_the_plan_before_during_a_change() {
+    use crate::lock::{Lock, place};
+
+    let build = |dims: &[u32], lock: &Lock| {
+        let kind = Kind::Torus { dims: dims.into() };
+        let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
+        cluster.vlans.base = Some(1);
+        Plan::build_with(cluster, lock).unwrap()
+    };
+    let first = build(&[4, 4], &Lock::default());
+    let lock = first.lock(&Lock::default());
+    let second = build(&[4, 5], &lock);
+    let options = Options { cyclic: false, static_fdb: true };
+    let both = keep::configs(&second, &first, options).unwrap();
+    let at = |plan: &Plan, configs: &[SwitchConfig]| -> BTreeMap<(String, u32), BTreeSet<Vid>> {
+        let ports = configs.iter().flat_map(|c| c.ports.iter().map(move |p| (c.switch, p)));
+        ports
+            .map(|(s, p)| {
+                ((place::switch(plan.cluster(), s), p.port), p.tagged.iter().copied().collect())
+            })
+            .collect()
+    };
+    let has = at(&second, &both);
+    for (port, vids) in at(&second, &switch_configs(&second, options)) {
+        assert!(vids.is_subset(&has[&port]), "{port:?}");
+    }
+    let mut carried = 0;
+    for (port, vids) in at(&first, &switch_configs(&first, options)) {
+        // The wrap cables of dimension 1 go elsewhere now.
+        carried += usize::from(vids.is_subset(&has[&port]));
+    }
+    assert!(carried >= 16 * 5 - 8, "{carried} ports");
+    for vid in both[0].vlans.iter().map(|v| v.vid) {
+        let mut part: Vec<usize> = (0..second.graph().switches()).collect();
+        let on = |end: crate::cluster::Port| {
+            has[&(place::switch(second.cluster(), end.switch), end.port)].contains(&vid)
+        };
+        for link in second.cluster().links.iter().filter(|l| on(l.a) && on(l.b)) {
+            let (a, b) = (part[link.a.switch.index()], part[link.b.switch.index()]);
+            assert_ne!(a, b, "{vid} has a loop");
+            part.iter_mut().filter(|p| **p == b).for_each(|p| *p = a);
+        }
+    }
+    // The lock of after the change gives the same.
+    let later = second.lock(&lock);
+    let (first, second) = (build(&[4, 4], &later), build(&[4, 5], &later));
+    assert_eq!(keep::configs(&second, &first, options).unwrap(), both);
+    let mut small = second.cluster().clone();
+    small.switches[3].max_vlans = 12;
+    let small = Plan::build_with(small, &later).unwrap();
+    let told = keep::configs(&small, &first, options).unwrap_err().to_string();
+    assert!(told.starts_with("switch `s03` would have"), "{told}");
+}
