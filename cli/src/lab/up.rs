@@ -37,6 +37,8 @@ pub struct Up {
 impl Up {
     /// Builds the lab in this kernel.
     pub fn run(&self, name: Option<&str>, json: bool) -> Result<Code, Failure> {
+        // First: planning starts threads, which inherit who takes signals.
+        let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
         let plan = self.cluster.plan()?;
         input::accept(&plan, &self.cluster.file)?;
         let options = UpOptions {
@@ -51,7 +53,6 @@ impl Up {
             lock: std::fs::read_to_string(self.cluster.lock_path()).ok(),
             announce_seconds: self.announce_seconds,
         };
-        let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
         let terminal = std::io::stderr().is_terminal();
         let mut progress = |step: &str| {
             if terminal {
