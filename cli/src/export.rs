@@ -57,14 +57,9 @@ impl Export {
     /// Plans and writes.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.cluster.file)?;
-        let mut lock = self.cluster.read_lock()?;
-        let mut old = None;
-        if let Some(path) = &self.keep {
-            let before = input::build(input::read_cluster(path)?, &lock, path)?;
-            lock = before.lock(&lock);
-            old = Some(before);
-        }
-        let plan = input::build(cluster, &lock, &self.cluster.file)?;
+        let lock = self.cluster.read_lock()?;
+        let (plan, old, _) =
+            input::build_after(cluster, lock, &self.cluster.file, self.keep.as_deref())?;
         let survey = input::accept(&plan, &self.cluster.file)?;
         let cyclic = survey.dependencies.cycle(plan.graph()).is_some();
         let options = Options { cyclic, static_fdb: !self.no_fdb };

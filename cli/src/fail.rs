@@ -83,7 +83,8 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// One line on standard error, without what could steer the terminal. There is nowhere left to tell that it is closed.
+/// One line on standard error, without what could steer the terminal. There is nowhere left to tell
+/// that it is closed.
 pub fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "{}", output::plain(message));
 }

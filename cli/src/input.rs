@@ -13,7 +13,7 @@ use tresse_fabric::plan::Plan;
 use tresse_fabric::verify::{self, Survey};
 
 use crate::fail::{self, Code, Failure};
-use crate::output::plain;
+use crate::output::{count, plain};
 
 /// A cluster file with its lock.
 #[derive(Debug, Args)]
@@ -95,9 +95,7 @@ fn refused(problems: Problems) -> Failure {
     for p in &problems {
         show(&file, &source, &p.to_string(), p.span.clone(), p.help.as_deref());
     }
-    let n = problems.len();
-    let s = if n == 1 { "" } else { "s" };
-    let message = format!("{file} has {n} problem{s}");
+    let message = format!("{file} has {}", count(problems.len(), "problem"));
     Failure { problems, ..Failure::new(Code::BadFile, message) }
 }
 
@@ -148,6 +146,23 @@ pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure
         .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display())))
 }
 
+/// Plans a cluster, and before it the one of an `old` file, whose VIDs and addresses then stay as they
+/// are, also without a lock on disk: the plan, the old one, and the lock after that.
+pub fn build_after(
+    cluster: Cluster,
+    mut lock: Lock,
+    path: &Path,
+    old: Option<&Path>,
+) -> Result<(Plan, Option<Plan>, Lock), Failure> {
+    let mut before = None;
+    if let Some(path) = old {
+        let plan = build(read_cluster(path)?, &lock, path)?;
+        lock = plan.lock(&lock);
+        before = Some(plan);
+    }
+    Ok((build(cluster, &lock, path)?, before, lock))
+}
+
 /// Violations shown where a plan is refused.
 const SHOWN: usize = 10;
 
@@ -161,8 +176,8 @@ pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
         if n > SHOWN {
             fail::say(&format!("and {} more: see `tresse check`", n - SHOWN));
         }
-        let s = if n == 1 { "" } else { "s" };
-        Failure::new(Code::Fault, format!("{} has {n} violation{s}", path.display()))
+        let found = count(n, "violation");
+        Failure::new(Code::Fault, format!("{} has {found}", path.display()))
     })
 }
 

@@ -27,6 +27,11 @@ pub fn table<const N: usize>(head: [&str; N]) -> Table {
     table
 }
 
+/// `1 problem`, `2 problems`.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Text that others may have written, for a terminal: what would steer it is shown by its code, as
 /// Rust writes it (`\u{1b}`). Line ends stay.
 pub fn plain(text: &str) -> Cow<'_, str> {

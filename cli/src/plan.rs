@@ -32,15 +32,9 @@ impl Plan {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.cluster.file)?;
         let fresh = self.write_lock && !self.cluster.lock_path().exists();
-        let mut lock = if fresh { Lock::default() } else { self.cluster.read_lock()? };
-        let mut old = None;
-        if let Some(path) = &self.against {
-            let before = input::build(input::read_cluster(path)?, &lock, path)?;
-            // What the older file uses stays as it is, also without a lock on disk.
-            lock = before.lock(&lock);
-            old = Some(before);
-        }
-        let plan = input::build(cluster, &lock, &self.cluster.file)?;
+        let lock = if fresh { Lock::default() } else { self.cluster.read_lock()? };
+        let (plan, old, lock) =
+            input::build_after(cluster, lock, &self.cluster.file, self.against.as_deref())?;
         if self.write_lock {
             let path = self.cluster.lock_path();
             input::replace(&path, &plan.lock(&lock).emit())?;

@@ -7,10 +7,10 @@ use clap::Args;
 use tresse_control::{Applied, ApplyRequest, ClientError, NodeError};
 
 use super::change;
-use super::{Formatted, NodeArgs, count, write_operations, write_pending};
+use super::{Formatted, NodeArgs, write_operations, write_pending};
 use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
-use crate::output;
+use crate::output::{self, count};
 
 /// Arguments of `tresse apply`.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 use tresse_control::Applied;
 
-use super::{Done, Formatted, NodeArgs, code_of, count, write_pending};
+use super::{Done, Formatted, NodeArgs, code_of, write_pending};
 use crate::fail::{self, Code, Failure};
-use crate::output;
+use crate::output::{self, count};
 
 /// Arguments of `tresse confirm`.
 #[derive(Debug, Args)]

@@ -121,11 +121,6 @@ fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()
     waiting(pending).iter().try_for_each(|line| writeln!(out, "pending {}", plain(line)))
 }
 
-/// `1 operation`, `2 operations`.
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 /// Fine, or partly installed where something waits.
 const fn code_of(pending: &[PendingLine]) -> Code {
     if pending.is_empty() { Code::Fine } else { Code::Partly }

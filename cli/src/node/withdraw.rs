@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{Formatted, NodeArgs, count};
+use super::{Formatted, NodeArgs};
 use crate::fail::{Code, Failure};
-use crate::output;
+use crate::output::{self, count};
 
 /// Arguments of `tresse withdraw`.
 #[derive(Debug, Args)]

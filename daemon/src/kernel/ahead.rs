@@ -64,3 +64,48 @@ fn fill(socket: &impl AsRawFd, datagram: usize, buffer: &mut [u8]) -> io::Result
     }
     Ok(length)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    const DATAGRAM: usize = 1000;
+
+    /// A socket on which datagrams of these first bytes and lengths are queued.
+    fn queued(datagrams: &[(u8, usize)]) -> (UnixDatagram, UnixDatagram) {
+        let (from, to) = UnixDatagram::pair().unwrap();
+        for (first, length) in datagrams {
+            assert_eq!(from.send(&vec![*first; *length]).unwrap(), *length);
+        }
+        (from, to)
+    }
+
+    #[test]
+    fn all_is_taken_in_order_until_no_more_is_wanted() {
+        let sent: Vec<_> = (0..8).map(|n| (n, 100 + usize::from(n))).collect();
+        let (_from, to) = queued(&sent);
+        let expected: Vec<u8> = sent.iter().flat_map(|(n, length)| vec![*n; *length]).collect();
+        let mut seen = Vec::new();
+        let take = |bytes: &[u8]| {
+            seen.extend_from_slice(bytes);
+            Ok::<_, io::Error>(seen.len() == expected.len())
+        };
+        receive(&to, DATAGRAM, take).unwrap();
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn the_errors_of_both_ends_are_told() {
+        let (_from, to) = queued(&[(1, 10)]);
+        let short = receive(&to, DATAGRAM, |_| Ok::<_, io::Error>(false)).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::WouldBlock);
+        let (_from, to) = queued(&[(1, 10), (2, 10)]);
+        let refused = receive(&to, DATAGRAM, |_| Err(io::Error::other("malformed")));
+        assert_eq!(refused.unwrap_err().to_string(), "malformed");
+        let plain = std::fs::File::open("/dev/null").unwrap();
+        let not_a_socket = receive(&plain, DATAGRAM, |_| Ok::<_, io::Error>(true)).unwrap_err();
+        assert_eq!(not_a_socket.raw_os_error(), Some(Errno::ENOTSOCK as i32));
+    }
+}

@@ -11,8 +11,9 @@ use crate::cluster::{Learning, Stp};
 use crate::id::{LinkId, NodeId, SwitchId, TreeId, Vid};
 use crate::plan::Plan;
 use crate::routing;
+use crate::topology::Parts;
 use crate::units::Mac;
-use crate::vlan::{Role, Shape};
+use crate::vlan::{Shape, TreeSpec};
 
 /// One switch, in no dialect. Everything is sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,26 +102,15 @@ pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
     let vid = Vid(plan.cluster().vlans.base?);
     let best = best_base(plan)?;
     let cluster = plan.cluster();
-    let mut part: Vec<usize> = (0..cluster.switches.len()).collect();
-    let mut links = Vec::with_capacity(best.len());
-    for id in plan.base_before().into_iter().chain(best) {
-        let link = cluster.link(id);
-        let [a, b] = [link.a, link.b].map(|end| root(&mut part, end.switch.index()));
-        if a != b {
-            part[a] = b;
-            links.push(id);
-        }
-    }
+    let mut parts = Parts::new(cluster.switches.len());
+    let mut joins = |id: &LinkId| {
+        let link = cluster.link(*id);
+        parts.join(link.a.switch.index(), link.b.switch.index())
+    };
+    let all = plan.base_before().into_iter().chain(best);
+    let mut links: Vec<_> = all.filter(|id| joins(id)).collect();
     links.sort_unstable();
     Some((vid, links))
-}
-
-fn root(part: &mut [usize], mut at: usize) -> usize {
-    while part[at] != at {
-        part[at] = part[part[at]];
-        at = part[at];
-    }
-    at
 }
 
 /// The tree with the fewest average hops.
@@ -147,6 +137,13 @@ fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
 /// entries, the rest O(trees x switches).
 #[must_use]
 pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
+    let mut configs = drafts(plan, options);
+    configs.iter_mut().for_each(|config| finish(plan, config));
+    configs
+}
+
+/// All switches with their ports, VLANs and forwarding entries, for [`finish`].
+pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     let cluster = plan.cluster();
     let base = base_vlan(plan);
     let mut configs: Vec<_> = (0..cluster.switches.len())
@@ -189,7 +186,7 @@ pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
         }
     }
     for (config, fdb) in configs.iter_mut().zip(demand.fdb) {
-        finish(plan, config, fdb);
+        config.fdb = fdb;
     }
     configs
 }
@@ -197,16 +194,20 @@ pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
 fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: Options) -> SwitchConfig {
     let cluster = plan.cluster();
     let switch = cluster.switch(id);
-    let taken = |vid: u16| plan.tree_of(Vid(vid)).is_some() || base == Some(Vid(vid));
+    let vlan = |(t, spec): (usize, &TreeSpec)| VlanConfig {
+        vid: plan.vid(t.into()),
+        name: spec.name.clone(),
+        tagged: Vec::new(),
+    };
     SwitchConfig {
         switch: id,
         name: switch.name.clone(),
         fabric: cluster.name.clone(),
         generation: plan.generation().into(),
         ports: Vec::new(),
-        vlans: Vec::new(),
+        vlans: plan.specs().iter().enumerate().map(vlan).collect(),
         base,
-        parking: Vid((2..=4094).rev().find(|v| !taken(*v)).unwrap_or(1)),
+        parking: Vid(1),
         fdb: Vec::new(),
         fdb_age_seconds: switch.fdb_age_seconds,
         max_frame: switch.max_frame,
@@ -219,9 +220,6 @@ fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: Options) -> Swit
 fn vlans_of_links(plan: &Plan) -> Vec<Vec<Vid>> {
     let mut on_link = vec![Vec::new(); plan.cluster().links.len()];
     for tree in (0..plan.specs().len()).map(TreeId::from) {
-        if plan.specs()[tree.index()].role == Role::Base {
-            continue;
-        }
         for link in plan.tree(tree).links(plan.graph()) {
             on_link[link.index()].push(plan.vid(tree));
         }
@@ -305,7 +303,8 @@ fn towards(plan: &Plan, dst: NodeId, fdb: bool) -> Towards {
     found
 }
 
-fn finish(plan: &Plan, config: &mut SwitchConfig, mut fdb: Vec<FdbEntry>) {
+/// Sorts a draft and adds what follows from it: the ports of each VLAN, the VID to park on, remarks.
+pub(super) fn finish(plan: &Plan, config: &mut SwitchConfig) {
     config.ports.sort_unstable_by_key(|p| p.port);
     let mut ports: BTreeMap<Vid, Vec<u32>> = BTreeMap::new();
     for port in &config.ports {
@@ -313,27 +312,29 @@ fn finish(plan: &Plan, config: &mut SwitchConfig, mut fdb: Vec<FdbEntry>) {
             ports.entry(*vid).or_default().push(port.port);
         }
     }
-    config.vlans = (0..plan.specs().len())
-        .map(TreeId::from)
-        .filter(|t| plan.specs()[t.index()].role != Role::Base)
-        .map(|t| (plan.vid(t), plan.specs()[t.index()].name.clone()))
-        .map(|(vid, name)| VlanConfig { vid, name, tagged: ports.remove(&vid).unwrap_or_default() })
-        .collect();
+    for vlan in &mut config.vlans {
+        vlan.tagged = ports.remove(&vlan.vid).unwrap_or_default();
+    }
     config.vlans.sort_unstable_by_key(|v| v.vid);
-    fdb.sort_unstable();
+    let taken = |vid: &Vid| {
+        let tagged = config.vlans.binary_search_by_key(vid, |v| v.vid).is_ok();
+        tagged || config.base == Some(*vid)
+    };
+    config.parking = (2..=4094).rev().map(Vid).find(|vid| !taken(vid)).unwrap_or(Vid(1));
+    config.fdb.sort_unstable();
     let switch = plan.cluster().switch(config.switch);
     let notes = &mut config.notes;
     if let Some(size) = switch.fdb_size
-        && fdb.len() > size as usize
+        && config.fdb.len() > size as usize
     {
         notes.push(format!(
             "{} static forwarding entries left out: fdb_size is {size}, addresses are learned",
-            fdb.len()
+            config.fdb.len()
         ));
-        fdb.clear();
+        config.fdb.clear();
     }
     let derived = plan.cluster().nodes.iter().flat_map(|n| &n.nics).any(|n| n.mac_derived);
-    if derived && !fdb.is_empty() {
+    if derived && !config.fdb.is_empty() {
         notes.push(
             "static forwarding entries name derived MAC addresses: lab only, fill in real ones \
              (`tresse macs`) before real switches"
@@ -372,5 +373,4 @@ fn finish(plan: &Plan, config: &mut SwitchConfig, mut fdb: Vec<FdbEntry>) {
                 .into(),
         );
     }
-    config.fdb = fdb;
 }

@@ -300,6 +300,11 @@ fn switches_keep_the_plan_before_during_a_change() {
             part.iter_mut().filter(|p| **p == b).for_each(|p| *p = a);
         }
     }
+    // A cable that the new plan alone would prune carries the old one's VLANs and is not called pruned.
+    for config in &both {
+        let pruned = config.ports.iter().any(|p| p.role == PortRole::Pruned);
+        assert_eq!(config.notes.iter().any(|n| n.contains("is pruned")), pruned, "{config:?}");
+    }
     // The lock of after the change gives the same.
     let later = second.lock(&lock);
     let (first, second) = (build(&[4, 4], &later), build(&[4, 5], &later));

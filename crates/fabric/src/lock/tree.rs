@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::{Cluster, Kind};
-use crate::topology::{Coordinates, Graph, Grid, generate};
+use crate::topology::{Coordinates, Graph, Grid, Parts, generate};
 use crate::vlan::{Shape, Tree};
 
 /// The text of a tree of `cluster`.
@@ -87,30 +87,15 @@ fn meet(old: &Edges, new: &Edges) -> bool {
 }
 
 fn acyclic(old: &Edges, new: &Edges) -> bool {
-    let mut part: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut parts: Vec<usize> = Vec::new();
-    for (a, b) in old.union(new) {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut parts = Parts::new(2 * (old.len() + new.len()));
+    old.union(new).all(|(a, b)| {
         let [a, b] = [a, b].map(|end| {
-            *part.entry(switch(end)).or_insert_with(|| {
-                parts.push(parts.len());
-                parts.len() - 1
-            })
+            let next = numbers.len();
+            *numbers.entry(switch(end)).or_insert(next)
         });
-        let (a, b) = (root(&mut parts, a), root(&mut parts, b));
-        if a == b {
-            return false;
-        }
-        parts[a] = b;
-    }
-    true
-}
-
-fn root(parts: &mut [usize], mut at: usize) -> usize {
-    while parts[at] != at {
-        parts[at] = parts[parts[at]];
-        at = parts[at];
-    }
-    at
+        parts.join(a, b)
+    })
 }
 
 /// The cables of a text, ends in ascending order; `None` where it is no text of ours.

@@ -38,7 +38,7 @@ impl Comparison {
     /// Compares. O(pairs).
     #[must_use]
     pub fn of(old: &Plan, new: &Plan) -> Self {
-        let lock = old.lock(&Lock::default());
+        let lock = Lock::default().next(old.cluster(), old.addresses(), &[], &[]);
         let before: HashMap<&str, NodeId> = old
             .cluster()
             .nodes

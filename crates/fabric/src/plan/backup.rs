@@ -7,7 +7,7 @@ use super::Plan;
 use crate::id::{LinkId, SwitchId, TreeId};
 use crate::path::{Path, Segment};
 use crate::routing::lines;
-use crate::topology::{Channel, Grid};
+use crate::topology::{Channel, Grid, Parts};
 use crate::verify::{Dependencies, Survey};
 use crate::vlan::{Role, Shape, TreeSpec};
 
@@ -235,22 +235,24 @@ impl Plan {
     /// A tree woven from detours: every open pair's shortest detour is laid down unless it would
     /// close a loop, then links are added until the tree spans. Helps at least the first pair.
     fn woven(&self, open: &[(SwitchId, SwitchId, Vec<LinkId>)]) -> Vec<LinkId> {
-        let mut part: Vec<u32> = (0..self.graph.switches() as u32).collect();
+        let mut parts = Parts::new(self.graph.switches());
+        let ends = |c: Channel| (self.graph.tail(c) as usize, self.graph.head(c) as usize);
         let mut links = BTreeSet::new();
         for (s, d, avoid) in open {
             let Some(way) = self.detour(*s, *d, avoid) else { continue };
-            let mut merged = part.clone();
+            let mut merged = parts.clone();
             let fits = way.iter().all(|&c| {
-                links.contains(&self.graph.link(c))
-                    || join(&mut merged, self.graph.tail(c), self.graph.head(c))
+                let (a, b) = ends(c);
+                links.contains(&self.graph.link(c)) || merged.join(a, b)
             });
             if fits {
-                part = merged;
+                parts = merged;
                 links.extend(way.iter().map(|c| self.graph.link(*c)));
             }
         }
         for c in 0..self.graph.channels() as u32 {
-            if join(&mut part, self.graph.tail(c), self.graph.head(c)) {
+            let (a, b) = ends(c);
+            if parts.join(a, b) {
                 links.insert(self.graph.link(c));
             }
         }
@@ -302,13 +304,4 @@ impl Plan {
         links.sort_unstable();
         links
     }
-}
-
-/// Joins two parts by relabelling; false where they are one already.
-fn join(part: &mut [u32], a: u32, b: u32) -> bool {
-    let (x, y) = (part[a as usize], part[b as usize]);
-    if x != y {
-        part.iter_mut().filter(|p| **p == y).for_each(|p| *p = x);
-    }
-    x != y
 }

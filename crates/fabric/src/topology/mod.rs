@@ -4,6 +4,8 @@
 pub mod generate;
 mod graph;
 mod grid;
+mod parts;
 
 pub use graph::{Channel, Graph};
 pub use grid::{Coordinates, Grid};
+pub use parts::Parts;
