@@ -170,7 +170,10 @@ fn lay_value(value: &mut Value) {
 /// Lists and inline tables on one line, or one entry a line where that is too long; those with
 /// comments inside stay as they are.
 fn lay_inside(value: &mut Value) {
-    if value.to_string().lines().skip(1).any(|line| line.contains('#')) {
+    // A comment inside ends its line, and the value does not end there.
+    let mut alone = value.clone();
+    *alone.decor_mut() = Decor::default();
+    if alone.to_string().rsplit_once('\n').is_some_and(|(lines, _)| lines.contains('#')) {
         return;
     }
     match value {
@@ -308,7 +311,13 @@ b = \"s1:9\"
 
     #[test]
     fn lists_with_comments_keep_their_lines() {
-        let text = "[fabric]\ntopology = { kind = \"torus\", dims = [\n  4, # wide\n  4,\n] }\n";
-        assert_eq!(format(text), text);
+        for dims in ["[\n  4, # wide\n  4,\n]", "[ # wide, deep\n  4, 4]", "[4,\n  # deep\n4]"] {
+            let text = format!("[fabric]\ntopology = {{ kind = \"torus\", dims = {dims} }}\n");
+            assert_eq!(format(&text), text);
+        }
+        let long = "[addressing]\nnodes = [ # both\n  \"10.0.0.0/8\", \"fd00::/64\"] # families\n";
+        assert_eq!(format(long), long);
+        let plain = "[addressing]\nnodes = [\n\"10.0.0.0/8\"] # one family\n";
+        assert_eq!(format(plain), "[addressing]\nnodes = [\"10.0.0.0/8\"] # one family\n");
     }
 }

@@ -32,8 +32,9 @@ pub(super) const MIN_AGE: u32 = 10;
 pub(super) const MAX_AGE: u32 = 1_000_000;
 /// Bytes of an interface name (IFNAMSIZ less its NUL).
 pub(super) const NIC_NAME: usize = 15;
-/// Names that mean something else to the kernel.
-pub(super) const NOT_NIC_NAMES: [&str; 5] = [".", "..", "all", "default", "lo"];
+/// Names that mean something else to the kernel, and that of our own interface.
+pub(super) const NOT_NIC_NAMES: [&str; 6] =
+    [".", "..", "all", "default", "lo", crate::reconcile::NODE_INTERFACE];
 /// Bytes of a switch or node name (RFC 1123 label).
 pub(super) const NAME: usize = 63;
 /// NICs of one fabric.

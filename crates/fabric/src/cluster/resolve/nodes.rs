@@ -247,6 +247,15 @@ impl Draft {
             }
         }
         let named: Vec<_> = nics.iter().filter_map(|w| w.name).collect();
+        for name in &named {
+            let of = |nic: &&Nic| vlan_of(&name.value, &nic.name).is_some();
+            if let Some(nic) = node.nics.iter().find(of) {
+                let (name_, parent) = (&name.value, &nic.name);
+                let message = format!("`{name_}` is the name of a VLAN interface of `{parent}`");
+                let help = "a NIC of its own name, such as `eth1`".to_owned();
+                found.add(ProblemKind::BadName, &name.span, message, help);
+            }
+        }
         for (n, name) in named.iter().enumerate() {
             if named[..n].iter().any(|other| other.value == name.value) {
                 let message = format!("node `{}` has two NICs called `{}`", node.name, name.value);
@@ -289,6 +298,12 @@ fn nic_name(name: &At<String>, found: &mut Found) -> bool {
         found.add(ProblemKind::BadName, &name.span, message, help);
     }
     good
+}
+
+/// The VID of `name` where it is that of a VLAN interface of the NIC `parent`.
+fn vlan_of(name: &str, parent: &str) -> Option<u16> {
+    let vid = name.strip_prefix(parent)?.strip_prefix('.')?.parse().ok()?;
+    (1..=4094).contains(&vid).then_some(vid)
 }
 
 fn read_mac(text: &At<String>, found: &mut Found) -> Option<Mac> {
