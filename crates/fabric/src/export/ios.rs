@@ -4,19 +4,11 @@ use super::preamble::Preamble;
 use super::spell::{dotted, lists, vlan_name};
 use super::{ExportFile, SwitchConfig};
 use crate::id::Vid;
-use crate::plan::Plan;
 
 /// IOS takes command lines of 254 characters.
 const LIST: usize = 200;
 /// Longest VLAN name.
 const NAME: usize = 32;
-
-/// The first VID of the plan that the switches do not let one configure: the default VLANs of FDDI
-/// and Token Ring.
-pub(super) fn reserved(plan: &Plan) -> Option<Vid> {
-    let vids = (0..plan.specs().len()).map(|tree| plan.vid(tree.into()));
-    vids.chain(plan.cluster().vlans.base.map(Vid)).find(|vid| (1002..=1005).contains(&vid.0))
-}
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     let mut out = String::new();

@@ -137,12 +137,16 @@ pub enum ExportError {
     },
     /// A VLAN that the switches keep for themselves.
     #[error(
-        "IOS keeps VLANs 1002 to 1005 for itself and the plan has VLAN {vid}: leave them out of \
-         `[vlans] range`, as in \"2-1001,1006-4094\""
+        "{system} keeps VLAN {vid} for itself and the plan has it: leave it out of `[vlans] range`, \
+         as in \"{range}\""
     )]
     Reserved {
+        /// The switches' system.
+        system: &'static str,
         /// The VID.
         vid: Vid,
+        /// What may be used.
+        range: &'static str,
     },
     /// More VLANs than a switch holds, while it has those of two plans.
     #[error(
@@ -224,6 +228,19 @@ impl FromStr for Format {
     }
 }
 
+/// What every switch does while the plan changes from `old` to `plan`: the VLANs of both (the export's
+/// `--keep`). Both are planned with the same lock.
+///
+/// # Errors
+/// A switch that cannot hold both.
+pub fn switch_configs_keeping(
+    plan: &Plan,
+    old: &Plan,
+    options: Options,
+) -> Result<Vec<SwitchConfig>, ExportError> {
+    keep::configs(plan, old, options)
+}
+
 /// Writes `what` for every switch or node, or for the one named `object`. Files are in index order.
 ///
 /// # Errors
@@ -262,11 +279,7 @@ pub fn render_keeping(
                 }
                 None => None,
             };
-            if what == Format::Ios
-                && let Some(vid) = ios::reserved(plan)
-            {
-                return Err(ExportError::Reserved { vid });
-            }
+            refuse_reserved(plan, what)?;
             let configs = match keep {
                 Some(old) => keep::configs(plan, old, options)?,
                 None => switch::configs(plan, options),
@@ -311,6 +324,23 @@ pub fn render_keeping(
             }
         }
     }
+}
+
+/// The default VLAN is no tagged tree on switches that treat it apart, and Catalyst switches keep the
+/// default VLANs of FDDI and Token Ring.
+fn refuse_reserved(plan: &Plan, what: Format) -> Result<(), ExportError> {
+    let trees = || (0..plan.specs().len()).map(|tree| plan.vid(tree.into()));
+    let base = plan.cluster().vlans.base.map(Vid);
+    let ring = |vid: &Vid| (1002..=1005).contains(&vid.0);
+    let (system, range, vid) = match what {
+        Format::Ios => {
+            let vid = trees().find(|vid| vid.0 == 1 || ring(vid));
+            ("IOS", "2-1001,1006-4094", vid.or(base.filter(ring)))
+        }
+        Format::Sonic => ("SONiC", "2-4094", trees().find(|vid| vid.0 == 1)),
+        _ => return Ok(()),
+    };
+    vid.map_or(Ok(()), |vid| Err(ExportError::Reserved { system, vid, range }))
 }
 
 fn of_switch(what: Format, config: &SwitchConfig) -> Vec<ExportFile> {

@@ -241,18 +241,22 @@ fn whole_fabric_formats_refuse_an_object() {
     assert!(render(&torus(), Format::Dot, Some("99"), Options::default()).is_err());
 }
 
-/// 1002 to 1005 are the default VLANs of FDDI and Token Ring on Catalyst switches.
 #[test]
-fn reserved_vlans_of_ios_are_refused() {
+fn vlans_that_switches_keep_for_themselves_are_refused() {
     let mut cluster = Cluster::generated(Kind::Torus { dims: vec![4, 4] }, 1, 1, Strategy::Dor, 1);
     cluster.vlans.ranges = vec![(998, 1010)];
     let plan = Plan::build(cluster.clone()).unwrap();
     let options = Options { cyclic: true, static_fdb: false };
     let told = render(&plan, Format::Ios, None, options).unwrap_err().to_string();
-    assert!(told.contains("the plan has VLAN 1002: leave them out of"), "{told}");
+    assert!(told.contains("IOS keeps VLAN 1002 for itself"), "{told}");
     assert!(render(&plan, Format::Eos, None, options).is_ok());
     cluster.vlans.ranges = vec![(998, 1001), (1006, 1010)];
-    assert!(render(&Plan::build(cluster).unwrap(), Format::Ios, None, options).is_ok());
+    assert!(render(&Plan::build(cluster.clone()).unwrap(), Format::Ios, None, options).is_ok());
+    cluster.vlans.ranges = vec![(1, 8)];
+    let plan = Plan::build(cluster).unwrap();
+    for (format, taken) in [(Format::Ios, false), (Format::Sonic, false), (Format::Bridge, true)] {
+        assert_eq!(render(&plan, format, None, options).is_ok(), taken);
+    }
 }
 
 /// For the time of a change every cable carries the trees of both plans, and no VID has a loop.
