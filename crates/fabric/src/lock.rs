@@ -276,7 +276,8 @@ impl Lock {
 }
 
 /// A TOML string; as a key it is valid too.
-fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -302,4 +303,4 @@ mod tests;
 pub mod tree;
 mod vids;
 
-pub use vids::{VidsExhausted, allocate};
+pub use vids::{BaseWasTree, VidsExhausted, accept_base, allocate};

@@ -217,3 +217,20 @@ fn a_lock_of_the_largest_torus_is_read_and_planned_quickly() {
     eprintln!("lock of {} bytes read and planned in {:?}", text.len(), started.elapsed());
     assert!(started.elapsed().as_secs() < 5);
 }
+
+#[test]
+fn k4_the_base_vlan_takes_no_vid_of_a_tree() {
+    let first = Plan::build(cluster(&[4, 4])).unwrap();
+    let lock = first.lock(&Lock::default());
+    let mut moved = cluster(&[4, 4]);
+    moved.vlans.ranges = vec![(200, 299)];
+    let vid = first.vid(0.into());
+    moved.vlans.base = Some(vid.0);
+    let error = Plan::build_with(moved.clone(), &lock).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("`[vlans] base` = {vid} was the VID of a VLAN tree")));
+    // Also once the tree is retired.
+    moved.vlans.base = Some(1);
+    let lock = Plan::build_with(moved.clone(), &lock).unwrap().lock(&lock);
+    moved.vlans.base = Some(vid.0);
+    assert!(Plan::build_with(moved, &lock).is_err());
+}

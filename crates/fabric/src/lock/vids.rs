@@ -20,6 +20,27 @@ pub struct VidsExhausted {
     pub trees: usize,
 }
 
+/// The base VLAN's VID was a tree's before: while switches change one by one some would carry the old
+/// tree on it and some the new one (K4).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`[vlans] base` = {vid} was the VID of a VLAN tree before, says the lock: use another VID, or the \
+     file without base"
+)]
+pub struct BaseWasTree {
+    /// The VID.
+    pub vid: Vid,
+}
+
+/// Refuses a base VLAN whose VID the lock knows as a tree's.
+///
+/// # Errors
+/// [`BaseWasTree`].
+pub fn accept_base(vid: Vid, lock: &Lock) -> Result<(), BaseWasTree> {
+    let mut trees = lock.vids.values().chain(&lock.retired.vids);
+    if trees.any(|tree| tree.vid == vid) { Err(BaseWasTree { vid }) } else { Ok(()) }
+}
+
 /// A VID for every tree `(name, text)`, in order. A tree keeps the lock's VID if the name is the
 /// same, old and new links together have no loop (K4) and the VID is in `ranges`; any other tree gets
 /// the VID that the very same tree had before, else the lowest that the lock does not hold, or, when

@@ -24,7 +24,7 @@ use crate::address::{self, AddressError, Addresses};
 use crate::cluster::{Cluster, Nic};
 use crate::export::base_vlan;
 use crate::id::{LinkId, NodeId, SwitchId, TreeId, Vid};
-use crate::lock::{self, Lock, VidsExhausted};
+use crate::lock::{self, BaseWasTree, Lock, VidsExhausted};
 use crate::path::{Path, Segment};
 use crate::routing::{self, Assignment, RoutingError};
 use crate::topology::{Channel, Graph, Grid};
@@ -65,6 +65,9 @@ pub enum PlanError {
     /// Fewer VIDs in `[vlans] range` than trees.
     #[error(transparent)]
     Vids(#[from] VidsExhausted),
+    /// The base VLAN's VID was a tree's.
+    #[error(transparent)]
+    Base(#[from] BaseWasTree),
 }
 
 impl Plan {
@@ -79,8 +82,12 @@ impl Plan {
     /// Plans `cluster` with the VIDs and addresses that `lock` holds.
     ///
     /// # Errors
-    /// [`PlanError`] where the strategy does not fit, or VIDs or addresses run out.
+    /// [`PlanError`] where the strategy does not fit, VIDs or addresses run out, or the lock has the
+    /// base VLAN's VID for a tree.
     pub fn build_with(cluster: Cluster, lock: &Lock) -> Result<Self, PlanError> {
+        if let Some(base) = cluster.vlans.base {
+            lock::accept_base(Vid(base), lock)?;
+        }
         let graph = Graph::new(&cluster);
         let (specs, assignment) = Assignment::new(&cluster, &graph)?;
         let mut plan = Self {
