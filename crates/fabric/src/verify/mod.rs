@@ -97,8 +97,24 @@ impl Judged {
         }
         violations.extend(limits::of_switches(plan));
         limits::of_paths(plan, &survey, &mut violations, &mut notes);
+        notes.extend(not_used(plan));
         Self { survey, cycle, primaries_deadlock_free, violations, notes }
     }
+}
+
+/// What the cluster file says and this version does nothing about.
+fn not_used(plan: &Plan) -> Vec<Finding> {
+    let cluster = plan.cluster();
+    let find = |objects: Vec<&str>, message: &str| {
+        let (first, more) = (*objects.first()?, objects.len() - 1);
+        let object = if more == 0 { first.into() } else { format!("{first} and {more} more") };
+        Some(Finding { kind: "not-used", object, message: message.into() })
+    };
+    let lags = cluster.switches.iter().filter(|s| s.lag).map(|s| s.name.as_str());
+    let gateways = cluster.nodes.iter().filter(|n| n.gateway).map(|n| n.name.as_str());
+    let lag = "lag = true does nothing in this version: of parallel cables a VLAN uses one";
+    let gateway = "gateway = true does nothing in this version: route to other networks by hand";
+    [find(lags.collect(), lag), find(gateways.collect(), gateway)].into_iter().flatten().collect()
 }
 
 fn deadlock(cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {
