@@ -57,11 +57,18 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// The answer of `--json` where the cluster file is wrong.
+/// The answer of `--json` where a file is wrong.
 #[derive(Debug, Serialize)]
-struct Refusal<'a> {
+struct Refusal<'a, E> {
     format: u32,
-    errors: &'a [Problem],
+    errors: &'a [E],
+}
+
+/// What is wrong as a whole: a file that cannot be read, a plan that cannot be made of it.
+#[derive(Debug, Serialize)]
+struct Whole<'a> {
+    kind: &'static str,
+    message: &'a str,
 }
 
 /// Says what failed and gives the exit code.
@@ -72,15 +79,23 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
             if !failure.message.is_empty() {
                 say(&format!("tresse: {}", failure.message));
             }
-            if json && !failure.problems.is_empty() {
-                let refusal = Refusal { format: 1, errors: &failure.problems };
+            if json && failure.code == Code::BadFile {
                 // Standard error said it all; a reader that has gone needs no answer.
-                let _ = output::json_line(&mut std::io::stdout().lock(), &refusal);
+                let _ = refuse(&failure);
             }
             failure.code
         }
     };
     ExitCode::from(code as u8)
+}
+
+fn refuse(failure: &Failure) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if failure.problems.is_empty() {
+        let errors = &[Whole { kind: "file", message: &failure.message }];
+        return output::json_line(&mut out, &Refusal { format: 1, errors });
+    }
+    output::json_line(&mut out, &Refusal { format: 1, errors: &failure.problems })
 }
 
 /// One line on standard error, without what could steer the terminal. There is nowhere left to tell

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
+use tresse_fabric::lock;
 use tresse_fabric::reconcile::ALIAS_PREFIX;
 use tresse_fabric::units::{Mac, Rate};
 
@@ -65,15 +66,17 @@ impl Macs {
 }
 
 fn text(out: &mut impl Write, host: &Host) -> io::Result<()> {
-    writeln!(out, "[[node]]\nname = \"{}\"\nnics = [", host.name)?;
+    writeln!(out, "[[node]]\nname = {}\nnics = [", lock::quoted(&host.name))?;
     for nic in &host.nics {
         let rate = nic.rate.map_or_else(String::new, |rate| format!(", rate = \"{rate}\""));
         let note = match &nic.master {
-            Some(master) => format!(" # part of {master}: not for the fabric as it is"),
+            Some(master) => {
+                format!(" # part of {}: not for the fabric as it is", output::plain(master))
+            }
             None => String::new(),
         };
-        let (name, mac) = (&nic.name, nic.mac);
-        writeln!(out, "    {{ name = \"{name}\", mac = \"{mac}\"{rate} }},{note}")?;
+        let (name, mac) = (lock::quoted(&nic.name), nic.mac);
+        writeln!(out, "    {{ name = {name}, mac = \"{mac}\"{rate} }},{note}")?;
     }
     writeln!(out, "]")
 }
@@ -192,5 +195,14 @@ mod tests {
         );
         let cluster = tresse_fabric::cluster::parse(&file, "x").unwrap();
         assert_eq!(cluster.nodes[0].nics[0].mac, mac);
+        // A name that the cluster file refuses reaches the terminal as a TOML escape.
+        let odd = Host { format: 1, name: "a\"\u{1b}[31m".into(), nics: vec![] };
+        let mut block = Vec::new();
+        text(&mut block, &odd).unwrap();
+        assert!(block.starts_with(
+            br#"[[node]]
+name = "a\"\u001B[31m"
+"#
+        ));
     }
 }

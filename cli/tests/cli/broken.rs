@@ -40,6 +40,23 @@ fn with_json_the_problems_are_one_object_on_standard_output() {
 }
 
 #[test]
+fn with_json_what_is_wrong_as_a_whole_is_an_object_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("tresse.lock");
+    std::fs::write(&lock, "format = 9\n").unwrap();
+    let lock = lock.to_str().unwrap();
+    for (args, says) in [
+        (&["check", "configs/none.toml", "--json"][..], "cannot read configs/none.toml"),
+        (&["plan", "configs/torus16.toml", "--lock", lock, "--json"], "lock format 9 is not 1"),
+    ] {
+        let ran = tresse(args).exits(3);
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(answer["errors"][0]["kind"], "file", "{args:?}");
+        assert!(answer["errors"][0]["message"].as_str().unwrap().contains(says), "{args:?}");
+    }
+}
+
+#[test]
 fn every_verb_that_reads_a_cluster_file_refuses_a_broken_one() {
     let file = "tests/broken/unknown-key.toml";
     let place = format!("{file}:2:1: ");
