@@ -3,35 +3,37 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use tresse_fabric::export::{Options, SwitchConfig, switch_configs};
+use tresse_fabric::export::{Options, SwitchConfig, switch_configs, switch_configs_keeping};
 use tresse_fabric::plan::Plan;
 use tresse_lab::run::{self, RunError};
 use tresse_lab::state::Directory;
 
+const OPTIONS: Options = Options { cyclic: true, static_fdb: false };
+
 /// (port, VID, untagged).
 type Memberships = BTreeSet<(u32, u16, bool)>;
 
-/// Gives every switch the VLANs of a plan, keeping what it has.
+/// Gives every switch of a fabric the VLANs of a next plan beside those of the one it has.
 ///
 /// # Errors
 /// What `bridge` said.
-pub fn add_vlans(directory: &Directory, plan: &Plan) -> Result<(), RunError> {
-    for config in configs(plan) {
-        bridge(directory, &config.name, &lines("add", &memberships(&config)))?;
-    }
-    Ok(())
+pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunError> {
+    let both = configs_keeping(next, now);
+    configs(now)
+        .iter()
+        .zip(&both)
+        .try_for_each(|(now, both)| reconfigure(directory, Some(now), both))
 }
 
 /// Takes from every switch what only the old plan has.
 ///
 /// # Errors
 /// What `bridge` said.
-pub fn remove_vlans(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunError> {
-    for (old, new) in configs(old).iter().zip(configs(new)) {
-        let gone = memberships(old).difference(&memberships(&new)).copied().collect();
-        bridge(directory, &old.name, &lines("del", &gone))?;
-    }
-    Ok(())
+pub fn settle(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunError> {
+    let both = configs_keeping(new, old);
+    both.iter()
+        .zip(&configs(new))
+        .try_for_each(|(both, new)| reconfigure(directory, Some(both), new))
 }
 
 /// One switch from one configuration to another, as the export's order has it: prune, then add.
@@ -66,7 +68,16 @@ pub fn member(
 /// What the export says of every switch.
 #[must_use]
 pub fn configs(plan: &Plan) -> Vec<SwitchConfig> {
-    switch_configs(plan, Options { cyclic: true, static_fdb: false })
+    switch_configs(plan, OPTIONS)
+}
+
+/// What it says of every switch while nodes change from `old` to `plan` (`--keep`).
+///
+/// # Panics
+/// Where a switch cannot hold the VLANs of both.
+#[must_use]
+pub fn configs_keeping(plan: &Plan, old: &Plan) -> Vec<SwitchConfig> {
+    switch_configs_keeping(plan, old, OPTIONS).expect("labs have switches of 4094 VLANs")
 }
 
 fn memberships(config: &SwitchConfig) -> Memberships {

@@ -183,7 +183,7 @@ impl Lab {
         mut between: impl FnMut(&mut Self, &mut Random) -> Result<(), String>,
     ) -> Result<(), String> {
         let next = planned(strategy, &self.now.lock)?;
-        switches::add_vlans(&self.directory, &next.plan).map_err(|e| e.to_string())?;
+        switches::keep(&self.directory, &self.now.plan, &next.plan).map_err(|e| e.to_string())?;
         let old = std::mem::replace(&mut self.now, next);
         let mut nodes = self.nodes();
         random.shuffle(&mut nodes);
@@ -196,8 +196,7 @@ impl Lab {
         self.note("every node has the plan".into());
         self.settled()?;
         self.note("every node is settled".into());
-        switches::remove_vlans(&self.directory, &old.plan, &self.now.plan)
-            .map_err(|e| e.to_string())
+        switches::settle(&self.directory, &old.plan, &self.now.plan).map_err(|e| e.to_string())
     }
 
     fn apply(&self, node: &str) -> Result<(), String> {

@@ -83,7 +83,7 @@ fn loop_before_the_proof() {
         .find(|t| lab.now.plan.tree_of(next.plan.vid(*t)).is_none())
         .expect("two trees where one was");
     let (vid, chord) = (next.plan.vid(fresh).0, chord(&next.plan, fresh));
-    lab.add_vlans(&next.plan);
+    lab.keep(&next.plan);
     for port in [chord.a, chord.b] {
         lab.member("add", port, vid);
     }

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 
+use tresse_fabric::export::SwitchConfig;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
 use tresse_tests::random::Random;
-use tresse_tests::switches::configs;
+use tresse_tests::switches::{configs, configs_keeping};
 
 use super::datagrams::Traffic;
 use super::lab::{Lab, Planned, eventually, file};
-use super::probe::Probe;
+use super::probe::{Copies, Probe};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("strategy_change_under_traffic_loses_nothing", strategy_change_under_traffic_loses_nothing),
     ("k4_switches_changed_one_by_one_never_duplicate", one_by_one_never_duplicates),
+    ("k4_kept_vlans_go_on_all_the_time", kept_vlans_go_on_all_the_time),
     ("k4_fabric_grown_one_switch_at_a_time_never_duplicates", growing_never_duplicates),
 ];
 
@@ -50,7 +52,7 @@ fn strategy_change_under_traffic_loses_nothing() {
 /// As an operator does it: the switches get the new VLANs, then the nodes the plan one after the
 /// other, and the switches lose the old VLANs once no node has them.
 fn change(lab: &mut Lab, next: Planned, random: &mut Random) {
-    lab.add_vlans(&next.plan);
+    lab.keep(&next.plan);
     let mut nodes: Vec<_> = lab.now.nodes().collect();
     random.shuffle(&mut nodes);
     for node in nodes {
@@ -69,19 +71,21 @@ fn change(lab: &mut Lab, next: Planned, random: &mut Random) {
             },
         );
     }
-    lab.remove_vlans(&old.plan, &lab.now.plan);
+    lab.settle(&old.plan);
 }
 
-/// Every VLAN of either plan from every node, after every single switch.
-fn roll(lab: &Lab, old: &Plan, new: &Plan, random: &mut Random) {
+/// Every VLAN of either configuration from every node, after every single switch: what arrives.
+fn roll(
+    lab: &Lab,
+    before: &[SwitchConfig],
+    after: &[SwitchConfig],
+    random: &mut Random,
+) -> Vec<Copies> {
     let mut probe = Probe::new(lab);
-    let vids = |plan: &Plan| -> BTreeSet<u16> {
-        configs(plan).iter().flat_map(|c| &c.vlans).map(|v| v.vid.0).collect()
-    };
-    let vids: BTreeSet<u16> = vids(old).union(&vids(new)).copied().collect();
+    let vids: BTreeSet<u16> =
+        before.iter().chain(after).flat_map(|c| &c.vlans).map(|v| v.vid.0).collect();
     let frames: Vec<_> =
         lab.now.nodes().flat_map(|n| vids.iter().map(move |vid| (n, *vid))).collect();
-    let (before, after) = (configs(old), configs(new));
     let mut order: Vec<usize> = (0..after.len()).collect();
     random.shuffle(&mut order);
     let mut round = |what: &str| {
@@ -89,14 +93,15 @@ fn roll(lab: &Lab, old: &Plan, new: &Plan, random: &mut Random) {
         let wrong: Vec<_> =
             copies.iter().filter(|((from, _, to), n)| from == to || **n > 1).take(5).collect();
         assert!(wrong.is_empty(), "{what}, order {order:?}: {wrong:?}");
-        copies.len()
+        copies
     };
-    assert!(round("before") > 0);
+    let mut seen = vec![round("before")];
     for &k in &order {
         lab.reconfigure(before.get(k), &after[k]);
-        round(&format!("after {}", after[k].name));
+        seen.push(round(&format!("after {}", after[k].name)));
     }
-    assert!(round("after all") > 0);
+    assert!(!seen[0].is_empty() && !seen[order.len()].is_empty());
+    seen
 }
 
 fn one_by_one_never_duplicates() {
@@ -104,7 +109,29 @@ fn one_by_one_never_duplicates() {
     let mut random = Random::new(7);
     for strategy in ["stp", "pdor", "dor", "stp"] {
         let next = lab.now.next(strategy);
-        roll(&lab, &lab.now.plan, &next.plan, &mut random);
+        roll(&lab, &configs(&lab.now.plan), &configs(&next.plan), &mut random);
+        lab.now = next;
+    }
+}
+
+/// By way of what `export --keep` says nothing is doubled, and nothing that went before stops: a node
+/// may change its plan at any moment between.
+fn kept_vlans_go_on_all_the_time() {
+    let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 1, ""), &["--no-daemon"]);
+    let mut random = Random::new(8);
+    for strategy in ["stp", "pdor"] {
+        let next = lab.now.next(strategy);
+        let both = configs_keeping(&next.plan, &lab.now.plan);
+        let go_on = |kept: &Copies, seen: &[Copies]| {
+            for copies in seen {
+                let lost = kept.keys().find(|way| !copies.contains_key(way));
+                assert_eq!(lost, None, "to {strategy}: {} of {} ways", copies.len(), kept.len());
+            }
+        };
+        let seen = roll(&lab, &configs(&lab.now.plan), &both, &mut random);
+        go_on(&seen[0], &seen);
+        let seen = roll(&lab, &both, &configs(&next.plan), &mut random);
+        go_on(&seen[seen.len() - 1], &seen);
         lab.now = next;
     }
 }
@@ -124,6 +151,6 @@ fn growing_never_duplicates() {
             lab.reconfigure(Some(config), before.get(k).unwrap_or(&empty));
         }
         lab.now = large;
-        roll(&lab, &small.plan, &lab.now.plan, &mut Random::new(seed));
+        roll(&lab, &before, &configs(&lab.now.plan), &mut Random::new(seed));
     }
 }

@@ -8,14 +8,14 @@ use tresse_tests::switches;
 use super::lab::Lab;
 
 impl Lab {
-    /// Gives every switch the VLANs of a plan, keeping what it has.
-    pub fn add_vlans(&self, plan: &Plan) {
-        switches::add_vlans(&self.directory, plan).unwrap();
+    /// Gives every switch the VLANs of a next plan beside those of this one.
+    pub fn keep(&self, next: &Plan) {
+        switches::keep(&self.directory, &self.now.plan, next).unwrap();
     }
 
     /// Takes from every switch what only the old plan has.
-    pub fn remove_vlans(&self, old: &Plan, new: &Plan) {
-        switches::remove_vlans(&self.directory, old, new).unwrap();
+    pub fn settle(&self, old: &Plan) {
+        switches::settle(&self.directory, old, &self.now.plan).unwrap();
     }
 
     /// One switch from one configuration to another.
