@@ -18,9 +18,9 @@ pub fn of_switches(plan: &Plan) -> Vec<Finding> {
             findings.push(Finding { kind, object: switch.name.clone(), message });
         };
         if vlans > switch.max_vlans as usize {
+            let fewer = if cluster.routing.paths > 1 { ", or paths = 1" } else { "" };
             let message = format!(
-                "the plan needs {vlans} VLANs, {} more than max_vlans = {}: use pdor or stp, or \
-                 paths = 1",
+                "the plan needs {vlans} VLANs, {} more than max_vlans = {}: use pdor or stp{fewer}",
                 vlans - switch.max_vlans as usize,
                 switch.max_vlans
             );

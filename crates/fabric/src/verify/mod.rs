@@ -98,8 +98,22 @@ impl Judged {
         violations.extend(limits::of_switches(plan));
         limits::of_paths(plan, &survey, &mut violations, &mut notes);
         notes.extend(not_used(plan));
+        notes.extend(undetected(plan));
         Self { survey, cycle, primaries_deadlock_free, violations, notes }
     }
+}
+
+/// What failures leave is reckoned from the plan, and a node sees only its own carrier (K1).
+fn undetected(plan: &Plan) -> Option<Finding> {
+    let cluster = plan.cluster();
+    (cluster.routing.paths > 1 && !cluster.links.is_empty()).then(|| Finding {
+        kind: "undetected-failures",
+        object: "cables between switches, switches".into(),
+        message: "what a failure leaves is by the paths of the plan, and this version moves to a \
+                  backup only where the sender's own NIC loses its carrier: until other failures are \
+                  mended, pairs whose primary they cut stay cut"
+            .into(),
+    })
 }
 
 /// What the cluster file says and this version does nothing about.

@@ -165,8 +165,19 @@ impl Survey {
     fn group_many_nics(&mut self, plan: &Plan, s: NodeId, scratch: &mut Scratch) {
         let cluster = plan.cluster();
         let trees = plan.specs().len();
+        // Fewest hops to every switch from any NIC of the source.
+        let mut fewest = vec![u32::MAX; plan.graph().switches()];
+        for nic in &cluster.node(s).nics {
+            plan.graph().distances(nic.switch.0, &mut scratch.distance, &mut scratch.queue);
+            fewest.iter_mut().zip(&scratch.distance).for_each(|(f, d)| *f = (*f).min(*d));
+        }
+        scratch.distances_from = None;
         for d in (0..cluster.nodes.len()).map(NodeId::from).filter(|d| *d != s) {
             let segment = plan.primary(s, d);
+            let shortest = cluster.node(d).nics.iter().map(|n| fewest[n.switch.index()]).min();
+            if shortest < Some(plan.hops(&segment)) && self.not_minimal.is_none_or(|(a, _)| s < a) {
+                self.not_minimal = Some((s, d));
+            }
             self.sent[self.first_nic[s.index()] + segment.nic] += 1;
             let receiver = self.first_nic[d.index()] + segment.to_nic;
             self.received[receiver] += 1;

@@ -157,6 +157,18 @@ fn a_second_path_survives_every_single_link() {
 }
 
 /// A pair whose ends share a switch, by different NICs, is lost once.
+/// The NIC pair with the fewest hops in the tree need not be the one with the fewest in the fabric.
+#[test]
+fn several_nics_are_minimal_only_if_no_other_pair_of_nics_is_nearer() {
+    for (dims, nics) in [([3, 5], 2), ([4, 4], 2), ([3, 3], 3)] {
+        let kind = Kind::Mesh { dims: dims.into() };
+        let plan = Plan::build(Cluster::generated(kind, 1, nics, Strategy::Stp, 1)).unwrap();
+        let long =
+            plan.pairs().filter(|&(s, d)| plan.hops(&plan.primary(s, d)) > plan.distance(s, d));
+        assert_eq!(check(&plan).minimal, long.count() == 0, "{dims:?} {nics}");
+    }
+}
+
 #[test]
 fn a_failed_switch_loses_each_pair_once() {
     for (dims, nodes, nics) in [(&[4, 4][..], 1, 2), (&[3, 3], 2, 2), (&[4, 3], 3, 1)] {
