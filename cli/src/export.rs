@@ -58,8 +58,12 @@ impl Export {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.cluster.file)?;
         let lock = self.cluster.read_lock()?;
-        let (plan, old, _) =
-            input::build_after(cluster, lock, &self.cluster.file, self.keep.as_deref())?;
+        let keep = self.keep.as_deref();
+        let change = input::build_after(cluster, lock, &self.cluster.file, keep)?;
+        if let (Some(old), false) = (keep, change.held) {
+            input::warn_unlocked(old, &self.cluster.lock_path());
+        }
+        let (plan, old) = (change.plan, change.old);
         let survey = input::accept(&plan, &self.cluster.file)?;
         let cyclic = survey.dependencies.cycle(plan.graph()).is_some();
         let options = Options { cyclic, static_fdb: !self.no_fdb };

@@ -146,21 +146,43 @@ pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure
         .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display())))
 }
 
-/// Plans a cluster, and before it the one of an `old` file, whose VIDs and addresses then stay as they
-/// are, also without a lock on disk: the plan, the old one, and the lock after that.
+/// A plan beside the older one that it replaces.
+pub struct Change {
+    /// The plan.
+    pub plan: Plan,
+    /// The older one, where it was asked for.
+    pub old: Option<Plan>,
+    /// The lock that both follow.
+    pub lock: Lock,
+    /// Did the lock as it was read know what the older plan uses? Else the plan is as if the lock had
+    /// been written for the older plan before.
+    pub held: bool,
+}
+
+/// Plans a cluster, and with the same lock that of an `old` file. What the older plan uses and the lock
+/// lacks is added to it, or the two would give one VID to two trees.
 pub fn build_after(
     cluster: Cluster,
     mut lock: Lock,
     path: &Path,
     old: Option<&Path>,
-) -> Result<(Plan, Option<Plan>, Lock), Failure> {
-    let mut before = None;
-    if let Some(path) = old {
-        let plan = build(read_cluster(path)?, &lock, path)?;
-        lock = plan.lock(&lock);
-        before = Some(plan);
+) -> Result<Change, Failure> {
+    let old = old.map(|old| build(read_cluster(old)?, &lock, old)).transpose()?;
+    let held = old.as_ref().is_none_or(|old| old.is_held_by(&lock));
+    if let (Some(old), false) = (&old, held) {
+        lock = old.lock(&lock);
     }
-    Ok((build(cluster, &lock, path)?, before, lock))
+    Ok(Change { plan: build(cluster, &lock, path)?, old, lock, held })
+}
+
+/// Says that a plan is not what the nodes will compute.
+pub fn warn_unlocked(old: &Path, lock: &Path) {
+    let (old, lock) = (old.display(), lock.display());
+    fail::say(&format!(
+        "WARNING: the lock {lock} does not hold what {old} uses. This is as if it did; without it the \
+         plan gives VLAN IDs of running trees to other trees. First: \
+         tresse plan {old} --lock {lock} --write-lock"
+    ));
 }
 
 /// Violations shown where a plan is refused.

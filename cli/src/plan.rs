@@ -19,7 +19,7 @@ pub struct Plan {
     /// Only what this node installs.
     #[arg(long, value_name = "NAME", conflicts_with = "against")]
     node: Option<String>,
-    /// Count the pairs that change against this older cluster file.
+    /// Count the pairs whose primary path changes against this older cluster file.
     #[arg(long, value_name = "OLD")]
     against: Option<PathBuf>,
     /// Write the lock, so that VIDs and addresses stay as the cluster grows.
@@ -33,14 +33,16 @@ impl Plan {
         let cluster = input::read_cluster(&self.cluster.file)?;
         let fresh = self.write_lock && !self.cluster.lock_path().exists();
         let lock = if fresh { Lock::default() } else { self.cluster.read_lock()? };
-        let (plan, old, lock) =
-            input::build_after(cluster, lock, &self.cluster.file, self.against.as_deref())?;
+        let against = self.against.as_deref();
+        let change = input::build_after(cluster, lock, &self.cluster.file, against)?;
+        let (plan, path) = (change.plan, self.cluster.lock_path());
         if self.write_lock {
-            let path = self.cluster.lock_path();
-            input::replace(&path, &plan.lock(&lock).emit())?;
+            input::replace(&path, &plan.lock(&change.lock).emit())?;
+        } else if let (Some(old), false) = (against, change.held) {
+            input::warn_unlocked(old, &path);
         }
         let mut out = output::stdout();
-        if let Some(old) = old {
+        if let Some(old) = change.old {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
             let node = plan.cluster().node_named(name).ok_or_else(|| {

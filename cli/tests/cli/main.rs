@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's failure is a panic")]
 
 mod broken;
+mod change;
 mod daemon;
 mod edges;
 mod golden;

@@ -256,6 +256,16 @@ impl Lock {
         next
     }
 
+    /// Does this lock know what a plan uses: each of its VIDs for a tree that goes with the plan's?
+    #[must_use]
+    pub fn holds(&self, trees: &[(&str, &str)], vids: &[Vid]) -> bool {
+        let known = self.vids.values().chain(&self.retired.vids);
+        let known: BTreeMap<Vid, &str> = known.map(|v| (v.vid, v.tree.as_str())).collect();
+        let holds =
+            |text: &str, vid: &Vid| known.get(vid).is_some_and(|t| tree::compatible(t, text));
+        trees.iter().zip(vids).all(|((_, text), vid)| holds(text, vid))
+    }
+
     fn same_use(&self, other: &Self) -> bool {
         (&self.vids, &self.nodes, &self.nics, &self.places)
             == (&other.vids, &other.nodes, &other.nics, &other.places)

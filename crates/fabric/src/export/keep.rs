@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
 use crate::cluster::Port;
 use crate::id::{LinkId, SwitchId, Vid};
-use crate::lock::place;
+use crate::lock::{place, tree};
 use crate::plan::Plan;
 
 /// The configurations of `plan` with the VLANs of `old` added, which must have been planned with the
@@ -25,11 +25,13 @@ pub(super) fn configs(
         .map(|config| (place::switch(old.cluster(), config.switch), config))
         .collect();
     let cabled = same_cables(plan, old);
+    let loops = base_loops(plan, old);
     for config in &mut configs {
         if let Some(before) = before.get(&place::switch(plan.cluster(), config.switch)) {
             add(config, before, &cabled);
         }
         switch::finish(plan, config);
+        config.notes.extend(loops.clone());
         let vlans = config.vlans.len() + usize::from(config.base.is_some());
         let limit = plan.cluster().switch(config.switch).max_vlans;
         if vlans > limit as usize {
@@ -38,6 +40,23 @@ pub(super) fn configs(
         }
     }
     Ok(configs)
+}
+
+/// What to do about base trees of both plans that together have a loop, which one VID cannot keep
+/// apart: cables of the old tree are gone.
+fn base_loops(plan: &Plan, old: &Plan) -> Option<String> {
+    let text = |plan: &Plan| {
+        let (vid, links) = switch::base_vlan(plan)?;
+        Some((vid, place::cables(plan.cluster(), &links)))
+    };
+    let ((vid, new), (before, old)) = (text(plan)?, text(old)?);
+    (vid == before && !tree::compatible(&old, &new)).then(|| {
+        format!(
+            "base VLAN {vid} has another tree in each plan, and both together have a loop: leave its \
+             spanning tree on (without the last block of this file) until every switch has the \
+             configuration of the new plan"
+        )
+    })
 }
 
 /// The ports of `plan` whose cable to another switch was there before, and goes where it went.

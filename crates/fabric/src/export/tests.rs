@@ -259,6 +259,31 @@ fn vlans_that_switches_keep_for_themselves_are_refused() {
     }
 }
 
+/// A cable of the base tree is gone: the old and the new tree together are a ring of four.
+#[test]
+fn a_base_tree_that_moves_is_told_in_every_file() {
+    use crate::lock::Lock;
+
+    let build = |kind: fn(Vec<u32>) -> Kind, lock: &Lock| {
+        let mut cluster = Cluster::generated(kind(vec![4]), 1, 1, Strategy::Stp, 1);
+        cluster.vlans.base = Some(1);
+        Plan::build_with(cluster, lock).unwrap()
+    };
+    let mesh = build(|dims| Kind::Mesh { dims }, &Lock::default());
+    let torus = build(|dims| Kind::Torus { dims }, &mesh.lock(&Lock::default()));
+    let moved = |plan: &Plan, old: &Plan| {
+        let told = keep::configs(plan, old, Options::default()).unwrap();
+        told.iter().filter(|c| c.notes.iter().any(|n| n.contains("another tree"))).count()
+    };
+    assert_eq!((moved(&torus, &mesh), moved(&mesh, &mesh)), (0, 0), "the tree only grows");
+    let mut cut = build(|dims| Kind::Torus { dims }, &Lock::default()).cluster().clone();
+    let (_, links) = base_vlan(&torus).unwrap();
+    cut.kind = Kind::Explicit;
+    cut.links.remove(links[0].index());
+    let cut = Plan::build_with(cut, &torus.lock(&Lock::default())).unwrap();
+    assert_eq!(moved(&cut, &torus), 4);
+}
+
 /// For the time of a change every cable carries the trees of both plans, and no VID has a loop.
 #[test]
 fn switches_keep_the_plan_before_during_a_change() {

@@ -142,6 +142,14 @@ impl Plan {
         Lock { base, ..lock.next(&self.cluster, &self.addresses, &trees, &self.vids) }
     }
 
+    /// Does `lock` know the VIDs of this plan?
+    #[must_use]
+    pub fn is_held_by(&self, lock: &Lock) -> bool {
+        let trees = self.named_texts();
+        let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        lock.holds(&trees, &self.vids)
+    }
+
     /// The cables of the base VLAN's tree before this plan, those that are still there.
     pub(crate) fn base_before(&self) -> Vec<LinkId> {
         let before = self.base_before.as_deref();
