@@ -28,6 +28,20 @@ pub enum Code {
     NotPermitted = 6,
 }
 
+impl Code {
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Fault => "fault",
+            Self::Usage => "usage",
+            Self::BadFile => "file",
+            Self::Unreachable => "unreachable",
+            Self::Partly => "partly",
+            Self::NotPermitted => "not-permitted",
+        }
+    }
+}
+
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub struct Failure {
@@ -57,14 +71,14 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// The answer of `--json` where a file is wrong.
+/// The answer of `--json` where a verb fails.
 #[derive(Debug, Serialize)]
 struct Refusal<'a, E> {
     format: u32,
     errors: &'a [E],
 }
 
-/// What is wrong as a whole: a file that cannot be read, a plan that cannot be made of it.
+/// What is wrong as a whole: a file that cannot be read, no daemon that answers.
 #[derive(Debug, Serialize)]
 struct Whole<'a> {
     kind: &'static str,
@@ -79,7 +93,7 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
             if !failure.message.is_empty() {
                 say(&format!("tresse: {}", failure.message));
             }
-            if json && failure.code == Code::BadFile {
+            if json && failure.code != Code::Fine {
                 // Standard error said it all; a reader that has gone needs no answer.
                 let _ = refuse(&failure);
             }
@@ -92,7 +106,7 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
 fn refuse(failure: &Failure) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     if failure.problems.is_empty() {
-        let errors = &[Whole { kind: "file", message: &failure.message }];
+        let errors = &[Whole { kind: failure.code.kind(), message: &failure.message }];
         return output::json_line(&mut out, &Refusal { format: 1, errors });
     }
     output::json_line(&mut out, &Refusal { format: 1, errors: &failure.problems })

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use tresse_fabric::cluster;
 
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 use crate::{input, output};
 
 /// Arguments of `tresse fmt`.
@@ -22,28 +23,39 @@ pub struct Fmt {
     stdout: bool,
 }
 
+/// The answer of `--json`.
+#[derive(Debug, Serialize)]
+struct Formatted<'a> {
+    format: u32,
+    /// Was the file in the usual form?
+    formatted: bool,
+    /// The usual form, for `--stdout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
 impl Fmt {
     /// Formats. A file with problems is refused as a whole.
-    pub fn run(&self) -> Result<Code, Failure> {
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
         input::read_cluster(&self.file)?;
         let text = input::read_text(&self.file)?;
-        let formatted = cluster::format(&text);
-        if self.stdout {
-            let mut out = output::stdout();
-            out.write_all(formatted.as_bytes())?;
-            out.flush()?;
-            return Ok(Code::Fine);
+        let usual = cluster::format(&text);
+        let formatted = usual == text;
+        if !formatted && !self.check && !self.stdout {
+            input::replace(&self.file, &usual)?;
         }
-        if formatted == text {
-            return Ok(Code::Fine);
+        let mut out = output::stdout();
+        if json {
+            let text = self.stdout.then_some(usual.as_str());
+            output::json_line(&mut out, &Formatted { format: 1, formatted, text })?;
+        } else if self.stdout {
+            out.write_all(usual.as_bytes())?;
         }
-        if self.check {
-            return Err(Failure::new(
-                Code::Fault,
-                format!("{} is not formatted: run tresse fmt", self.file.display()),
-            ));
+        out.flush()?;
+        if self.check && !formatted {
+            fail::say(&format!("tresse: {} is not formatted: run tresse fmt", self.file.display()));
+            return Ok(Code::Fault);
         }
-        input::replace(&self.file, &formatted)?;
         Ok(Code::Fine)
     }
 }

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         Verb::Trace(verb) => verb.run(json),
         Verb::Export(verb) => verb.run(json),
         Verb::Schema(verb) => verb.run(),
-        Verb::Fmt(verb) => verb.run(),
+        Verb::Fmt(verb) => verb.run(json),
         Verb::Lab(verb) => verb.run(json),
         Verb::Status(verb) => verb.run(json),
         Verb::Diff(verb) => verb.run(json),

@@ -240,7 +240,7 @@ section! {
         /// Ageing time of the forwarding database in seconds.
         #[schemars(range(min = limits::MIN_AGE, max = limits::MAX_AGE), extend("default" = 300))]
         fdb_age_seconds: Number = "fdb_age_seconds = 300",
-        /// Parallel cables between the same two switches form one trunk.
+        /// Parallel cables between the same two switches form one trunk (not yet: no effect).
         #[schemars(extend("default" = false))]
         lag: bool = "lag = false",
     }
@@ -259,7 +259,7 @@ section! {
         /// May other pairs' frames pass through this node?
         #[schemars(extend("default" = true))]
         transit: bool = "transit = true",
-        /// Does it route between the fabric and hosts outside the plan?
+        /// Does it route between the fabric and hosts outside the plan (not yet: no effect)?
         #[schemars(extend("default" = false))]
         gateway: bool = "gateway = false",
     }
