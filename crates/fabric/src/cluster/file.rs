@@ -94,7 +94,7 @@ choice! {
         Clique = "clique",
         /// Everything is listed in the file.
         Explicit = "explicit",
-        /// A random irregular network of switches (not yet planned).
+        /// A random regular graph of switches.
         Irregular = "irregular",
         /// A flat neighbourhood network (not yet planned).
         Fnn = "fnn",
@@ -112,6 +112,11 @@ choice! {
 }
 
 impl TopologyKind {
+    /// Switches that no dimension orders.
+    pub(super) fn has_no_dimensions(self) -> bool {
+        matches!(self, Self::Explicit | Self::Clique | Self::Irregular)
+    }
+
     /// The keys of `topology` beside `kind` for the kind of this word: those that must be given, and
     /// the others.
     pub(super) fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
@@ -167,7 +172,7 @@ choice! {
         Pdor = "pdor",
         /// Minimal paths, packed into trees (not yet planned).
         Minimal = "minimal",
-        /// up*/down* (not yet planned).
+        /// up*/down*: balanced and free of deadlock on any fabric.
         Updown = "updown",
         /// Minimal paths split at in-transit nodes (not yet planned).
         Transit = "transit",

@@ -73,6 +73,7 @@ pub(super) fn default_name(kind: &Kind) -> String {
         Kind::Mesh { dims } => format!("mesh-{}", sizes(dims)),
         Kind::Torus { dims } => format!("torus-{}", sizes(dims)),
         Kind::Clique { ports } => format!("clique-{ports}"),
+        Kind::Irregular { switches, ports, seed } => format!("irregular-{switches}-{ports}-{seed}"),
         Kind::Explicit => "explicit".into(),
     }
 }

@@ -8,6 +8,8 @@ pub(super) const SWITCHES: u32 = 1 << 16;
 pub(super) const NODES: u32 = 1 << 17;
 /// Ports of a clique's switch: (N/2 + 1) switches have about N^2/8 cables.
 pub(super) const CLIQUE_PORTS: u32 = 512;
+/// Ports of an irregular fabric's switch.
+pub(super) const IRREGULAR_PORTS: u32 = 1024;
 /// Nodes on a switch.
 pub(super) const NODES_PER_SWITCH: u32 = 4096;
 /// NICs of a node; the last byte of a derived MAC.

@@ -27,7 +27,7 @@ pub struct Cluster {
     pub addressing: Addressing,
 }
 
-/// What generated the fabric.
+/// What generated the fabric. The generation digests the variants by number: new ones come last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
@@ -48,6 +48,15 @@ pub enum Kind {
     },
     /// Switches, nodes and links are listed in the file.
     Explicit,
+    /// A random regular graph of switches ([`random::regular`](crate::topology::random::regular)).
+    Irregular {
+        /// How many switches.
+        switches: u32,
+        /// Ports per switch: those that no NIC needs are cabled to other switches.
+        ports: u32,
+        /// Which random graph.
+        seed: u32,
+    },
 }
 
 /// One Ethernet switch.
@@ -164,7 +173,7 @@ pub struct Routing {
     pub lossless: bool,
 }
 
-/// The strategies of DESIGN section 4 that this version plans.
+/// The strategies of DESIGN section 4 that this version plans. New ones come last, as in [`Kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
@@ -174,6 +183,11 @@ pub enum Strategy {
     Dor,
     /// Partial dimension-order routing (Definitions 2.5, 2.7, 3.5, 3.7).
     Pdor,
+    /// Up*/down* routing (in-transit-buffers, section 2).
+    Updown {
+        /// The root of the breadth-first tree; `None`: that with the lowest maximum load.
+        root: Option<SwitchId>,
+    },
 }
 
 /// `[vlans]`.

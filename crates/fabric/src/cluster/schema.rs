@@ -25,8 +25,13 @@ pub(super) fn keys_of_kinds() -> Value {
         let (required, others) = TopologyKind::keys(word);
         let keys = [&["kind"], required, others].concat();
         let mut then = json!({ "propertyNames": { "enum": keys }, "required": required });
-        if *word == "clique" {
-            then["properties"] = json!({ "ports": { "maximum": limits::CLIQUE_PORTS } });
+        let ports = match *word {
+            "clique" => Some(limits::CLIQUE_PORTS),
+            "irregular" => Some(limits::IRREGULAR_PORTS),
+            _ => None,
+        };
+        if let Some(most) = ports {
+            then["properties"] = json!({ "ports": { "maximum": most } });
         }
         json!({ "if": of_kind(&[word]), "then": then })
     };
@@ -62,7 +67,7 @@ pub(super) fn rules_of_kinds() -> Value {
             },
         },
         {
-            "if": topology(of_kind(&["explicit", "clique"])),
+            "if": topology(of_kind(&["explicit", "clique", "irregular"])),
             "then": strategy(json!({ "not": { "enum": ["dor", "pdor"] } })),
         },
         {

@@ -255,3 +255,16 @@ fn format_keeps_the_content_of_every_file() {
         assert_format_keeps(&text);
     }
 }
+
+#[test]
+fn a_root_is_a_switch_of_the_fabric() {
+    let text = |root: &str| {
+        format!(
+            "[fabric]\ntopology = {{ kind = \"irregular\", switches = 16, ports = 5 }}\n[routing]\n\
+             strategy = \"updown\"\nroot = \"{root}\"\n"
+        )
+    };
+    let cluster = parse(&text("s07"), "x").unwrap();
+    assert_eq!(cluster.routing.strategy, Strategy::Updown { root: Some(crate::id::SwitchId(7)) });
+    assert_eq!(kinds(&text("s16")), [ProblemKind::UnknownName]);
+}

@@ -8,7 +8,8 @@ use crate::id::{LinkId, NodeId, SwitchId};
 use crate::topology::Grid;
 
 /// A switch of a mesh or torus by its coordinates, `1,2`, without the zeros at the end (a further
-/// dimension adds only zeros); of a clique by its index; any other by its name.
+/// dimension adds only zeros); of a clique or irregular fabric by its
+/// index; any other by its name.
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
     let joined = |numbers: &[u32]| {
@@ -24,6 +25,7 @@ pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
             }
         }
         Kind::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
+        Kind::Irregular { .. } => return joined(&[id.0]),
         Kind::Clique { .. } | Kind::Explicit => {}
     }
     cluster.switch(id).name.clone()

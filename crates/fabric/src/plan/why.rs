@@ -5,6 +5,7 @@ use super::Plan;
 use crate::cluster::Strategy;
 use crate::id::SwitchId;
 use crate::path::Segment;
+use crate::routing::Assignment;
 use crate::routing::lines;
 use crate::topology::Grid;
 
@@ -37,6 +38,7 @@ impl Plan {
                 why.extend(cut(grid, s, d));
                 why.push(format!("pdor: {}; so {tree}", kept_row(grid, s, d)));
             }
+            (Strategy::Updown { .. }, _) => why.push(self.why_updown(segment, tree)),
             _ => {
                 let (hops, fewest) = (self.hops(segment), self.distance(segment.from, segment.to));
                 let mut text =
@@ -51,6 +53,33 @@ impl Plan {
             }
         }
         why
+    }
+}
+
+impl Plan {
+    fn why_updown(&self, segment: &Segment, tree: &str) -> String {
+        let Assignment::Updown(updown) = &self.assignment else { return String::new() };
+        let order = updown.order();
+        let mut way = Vec::new();
+        self.walk(segment, &mut way);
+        let up = way.iter().take_while(|c| order.is_up(&self.graph, **c)).count();
+        let top = match way.get(up.saturating_sub(1)) {
+            Some(last) if up > 0 => SwitchId(self.graph.head(*last)),
+            _ => self.sender(segment).switch,
+        };
+        let name = |s: SwitchId| &self.cluster.switch(s).name;
+        let mut text = format!(
+            "updown: of the root {}; {up} up to {}, then {} down, on {tree}",
+            name(SwitchId(order.root())),
+            name(top),
+            way.len() - up
+        );
+        let fewest = self.distance(segment.from, segment.to);
+        if way.len() as u32 > fewest {
+            let more = way.len() as u32 - fewest;
+            text.push_str(&format!("; {more} longer than the shortest, which goes up after down"));
+        }
+        text
     }
 }
 

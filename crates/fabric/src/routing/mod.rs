@@ -4,8 +4,10 @@ mod dor;
 pub(crate) mod lines;
 mod pdor;
 mod stp;
+pub mod updown;
 
 pub use stp::{StpMethod, least_hops_tree};
+pub use updown::Updown;
 
 use crate::cluster::{Cluster, Kind, Strategy};
 use crate::id::{SwitchId, TreeId};
@@ -21,6 +23,8 @@ pub enum Assignment {
     Dor(dor::Dor),
     /// Partial dimension-order routing on a grid.
     Pdor(pdor::Pdor),
+    /// Up*/down* routing.
+    Updown(Updown),
 }
 
 /// Why a strategy cannot plan a fabric.
@@ -62,12 +66,7 @@ impl Assignment {
         let grid = grid_of(&cluster.kind);
         match (cluster.routing.strategy, grid) {
             (Strategy::Stp, grid) => {
-                let mut weights = vec![0u64; cluster.switches.len()];
-                for node in &cluster.nodes {
-                    if let Some(nic) = node.nics.first() {
-                        weights[nic.switch.index()] += 1;
-                    }
-                }
+                let weights = weights(cluster);
                 let (links, _) = least_hops_tree(graph, grid.as_ref(), &weights).map_err(|s| {
                     RoutingError::Disconnected { switch: cluster.switch(s).name.clone() }
                 })?;
@@ -92,9 +91,25 @@ impl Assignment {
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }
+            (Strategy::Updown { root }, _) => {
+                let updown = Updown::new(graph, root, &weights(cluster), most_trees(cluster));
+                let (trees, updown) = updown.map_err(|s| RoutingError::Disconnected {
+                    switch: cluster.switch(s).name.clone(),
+                })?;
+                let spec = |(k, links)| TreeSpec {
+                    name: format!("T{k}"),
+                    role: Role::Primary,
+                    shape: Shape::Links(links),
+                };
+                Ok((trees.into_iter().enumerate().map(spec).collect(), Self::Updown(updown)))
+            }
             (strategy, None) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
-                kind: if cluster.kind == Kind::Explicit { "explicit" } else { "a clique" },
+                kind: match cluster.kind {
+                    Kind::Clique { .. } => "a clique",
+                    Kind::Irregular { .. } => "irregular",
+                    _ => "explicit",
+                },
             }),
         }
     }
@@ -119,8 +134,27 @@ impl Assignment {
             Self::Single => TreeId(0),
             Self::Dor(dor) => dor.tree(s, d),
             Self::Pdor(pdor) => pdor.tree(s, d),
+            Self::Updown(updown) => updown.tree(s, d),
         }
     }
+}
+
+/// Nodes on each switch, by their first NIC.
+fn weights(cluster: &Cluster) -> Vec<u64> {
+    let mut weights = vec![0; cluster.switches.len()];
+    for nic in cluster.nodes.iter().filter_map(|node| node.nics.first()) {
+        weights[nic.switch.index()] += 1;
+    }
+    weights
+}
+
+/// Trees that every switch and the VID ranges have room for.
+fn most_trees(cluster: &Cluster) -> usize {
+    let vids =
+        cluster.vlans.free_ranges().iter().map(|(low, high)| usize::from(high - low) + 1).sum();
+    let base = u32::from(cluster.vlans.base.is_some());
+    let held = cluster.switches.iter().map(|s| s.max_vlans.saturating_sub(base) as usize).min();
+    held.map_or(vids, |held| held.min(vids)).max(1)
 }
 
 /// The grid of a mesh or torus.
@@ -129,6 +163,6 @@ pub fn grid_of(kind: &Kind) -> Option<Grid> {
     match kind {
         Kind::Mesh { dims } => Some(Grid::new(dims, false)),
         Kind::Torus { dims } => Some(Grid::new(dims, true)),
-        Kind::Clique { .. } | Kind::Explicit => None,
+        Kind::Clique { .. } | Kind::Irregular { .. } | Kind::Explicit => None,
     }
 }

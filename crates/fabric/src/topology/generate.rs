@@ -1,13 +1,14 @@
-//! Generated fabrics (DESIGN section 3): mesh, torus and clique with their names, ports, cables and
+//! Generated fabrics (DESIGN section 3): mesh, torus, clique and irregular with their names, ports, cables and
 //! derived MAC addresses. Owns the numbering; never checks sizes, which is the parser's work.
 //!
 //! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` = NICs
 //! per node): NIC i of the j-th node sits on port `i n + j + 1`; then come, per dimension, the cable to
 //! the lower and to the higher neighbour (a mesh leaves the ports that would lead outside free), or, in
-//! a clique, one cable per other switch in index order.
+//! a clique and an irregular fabric, one cable per neighbour in index order.
 
 use crate::cluster::{Kind, Learning, Link, Nic, Node, Port, Stp, Switch};
 use crate::id::SwitchId;
+use crate::topology::random;
 use crate::units::{Mac, Rate};
 
 /// Switches, nodes and cables of a generated fabric, in index order.
@@ -30,6 +31,10 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
         Kind::Mesh { dims } => (product(dims), grid_ports(first, dims), grid(dims, false, first)),
         Kind::Torus { dims } => (product(dims), grid_ports(first, dims), grid(dims, true, first)),
         Kind::Clique { ports } => (ports / 2 + 1, *ports, clique(ports / 2 + 1, first)),
+        Kind::Irregular { switches, ports, seed } => {
+            let degree = (ports + 1).saturating_sub(first);
+            (*switches, *ports, neighbours(*switches, degree, *seed, first))
+        }
         Kind::Explicit => return Fabric::default(),
     };
     let names = Names::new('s', count);
@@ -157,6 +162,19 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
 fn clique(count: u32, first: u32) -> Vec<Link> {
     let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
     pairs.map(|(a, b)| cable((a, first + b - 1), (b, first + a))).collect()
+}
+
+/// The ports to other switches are in the order of their indices.
+fn neighbours(count: u32, degree: u32, seed: u32, first: u32) -> Vec<Link> {
+    let mut used = vec![first; count as usize];
+    let mut port = |switch: u32| {
+        let port = used[switch as usize];
+        used[switch as usize] += 1;
+        (switch, port)
+    };
+    // Ascending by lower switch: so each switch meets its lower neighbours first, all in order.
+    let edges = random::regular(count, degree, seed.into());
+    edges.into_iter().map(|(a, b)| cable(port(a), port(b))).collect()
 }
 
 fn cable(a: (u32, u32), b: (u32, u32)) -> Link {

@@ -5,6 +5,7 @@ pub mod generate;
 mod graph;
 mod grid;
 mod parts;
+pub mod random;
 
 pub use graph::{Channel, Graph};
 pub use grid::{Coordinates, Grid};

@@ -57,7 +57,8 @@ impl Draft {
             }
             Shape::Explicit | Shape::Unknown(_) => Fabric::default(),
         };
-        let plain = file.switch.is_none() && file.node.is_none() && file.link.is_none();
+        let rooted = file.routing.as_ref().is_some_and(|routing| routing.value.root.is_some());
+        let plain = file.switch.is_none() && file.node.is_none() && file.link.is_none() && !rooted;
         let named = |count: usize| if plain { 0 } else { count };
         let index = |(i, name): (usize, &String)| (name.clone(), i);
         let switches = fabric.switches.iter().take(named(fabric.switches.len()));

@@ -11,7 +11,6 @@ mod vlans;
 
 use std::ops::{Range, RangeInclusive};
 
-use super::Cluster;
 use super::file::File;
 use super::generated::default_name;
 use super::guess;
@@ -19,6 +18,7 @@ use super::hostlist;
 use super::limits;
 use super::problem::{Found, ProblemKind};
 use super::read::{At, Keys, Number};
+use super::{Cluster, Strategy};
 
 /// Resolve the whole file. The value is good only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
@@ -26,7 +26,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let kind = shape.kind();
     let topology = file.fabric.as_ref().and_then(|f| f.value.topology.as_ref());
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
-    let (routing, strategy) =
+    let (mut routing, strategy) =
         routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
     let vlans = vlans::vlans(file.vlans.as_ref(), &shape, strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape, file);
@@ -34,6 +34,10 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     draft.nodes(file.node.as_ref(), found);
     draft.links(file.link.as_ref(), found);
     draft.finish(file, &topology, found);
+    if let Strategy::Updown { root } = &mut routing.strategy {
+        let name = file.routing.as_ref().and_then(|r| r.value.root.as_ref());
+        *root = name.map(|name| draft.find_switch(&name.value, &name.span, found));
+    }
     let addressing =
         addressing::addressing(file.addressing.as_ref(), &draft.nodes, shape.is_known(), found);
     draft.check_mtu(&addressing, found);

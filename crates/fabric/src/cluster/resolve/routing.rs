@@ -25,6 +25,7 @@ pub(super) fn routing(
         return (routing, absent.then_some(fallback));
     };
     refuse_later_keys(table, found);
+    refuse_root(table, found);
     let strategy = match &table.strategy {
         Some(name) => strategy(name, shape, found),
         None => table.lacks("strategy").then_some(fallback),
@@ -42,9 +43,11 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
         StrategyName::Stp => Strategy::Stp,
         StrategyName::Dor => Strategy::Dor,
         StrategyName::Pdor => Strategy::Pdor,
+        StrategyName::Updown => Strategy::Updown { root: None },
         later => {
             let message = format!("strategy `{}` is not yet planned by this version", later.word());
-            let help = "planned today: stp on any fabric; dor, pdor on mesh and torus".to_owned();
+            let help =
+                "planned today: stp, updown on any fabric; dor, pdor on mesh and torus".to_owned();
             found.add(ProblemKind::NotYet, &name.span, message, help);
             return None;
         }
@@ -60,10 +63,11 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
 /// first (vlan-minimal-paths section 3.3.2).
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
     let kind = match (strategy, shape) {
-        (Strategy::Stp, _) => return None,
+        (Strategy::Stp | Strategy::Updown { .. }, _) => return None,
         (_, Shape::Explicit) => TopologyKind::Explicit,
-        (_, Shape::Unknown(Some(kind @ (TopologyKind::Explicit | TopologyKind::Clique)))) => *kind,
+        (_, Shape::Unknown(Some(kind))) if kind.has_no_dimensions() => *kind,
         (_, Shape::Generated { kind: Kind::Clique { .. }, .. }) => TopologyKind::Clique,
+        (_, Shape::Generated { kind: Kind::Irregular { .. }, .. }) => TopologyKind::Irregular,
         (Strategy::Pdor, Shape::Generated { kind: Kind::Torus { dims }, .. })
             if dims.len() > 2 && dims[1..].iter().any(|n| n % 2 == 1) =>
         {
@@ -80,8 +84,23 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
     };
     Some((
         format!("strategy `{}` is not defined on topology `{}`", name.word(), kind.word()),
-        "strategy = \"stp\", or topology mesh or torus".to_owned(),
+        "strategy = \"updown\" or \"stp\", or topology mesh or torus".to_owned(),
     ))
+}
+
+/// Only trees from a root have one.
+fn refuse_root(table: &Table, found: &mut Found) {
+    let rooted = [StrategyName::Updown, StrategyName::Transit];
+    let Some(root) = &table.root else { return };
+    let fits = match &table.strategy {
+        Some(name) => rooted.contains(&name.value),
+        None => !table.lacks("strategy"),
+    };
+    if !fits {
+        let help = "leave it out, or strategy = \"updown\"".to_owned();
+        let message = "`root` belongs to strategy updown or transit";
+        found.add(ProblemKind::UnknownKey, &root.key, message, help);
+    }
 }
 
 fn refuse_later_keys(table: &Table, found: &mut Found) {
@@ -89,7 +108,6 @@ fn refuse_later_keys(table: &Table, found: &mut Found) {
     let choice = table.choice.as_ref().map_or("", |c| c.value.word());
     let choice = format!("choice = \"{choice}\"");
     let later = [
-        ("root", table.root.as_ref().map(|r| r.key.clone())),
         ("reflect", set(&table.reflect)),
         (choice.as_str(), table.choice.as_ref().map(|c| c.key.clone())),
         ("demand", table.demand.as_ref().filter(|d| d.value != "uniform").map(|d| d.key.clone())),

@@ -11,7 +11,7 @@ use crate::topology::generate::clique_nodes_per_switch;
 /// What the topology says, once its sizes are known to be buildable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
-    /// Mesh, torus or clique.
+    /// Mesh, torus, clique or irregular.
     Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
     /// Everything is listed.
     Explicit,
@@ -60,9 +60,10 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
         TopologyKind::Mesh => grid(topology, |dims| Kind::Mesh { dims }, found),
         TopologyKind::Torus => grid(topology, |dims| Kind::Torus { dims }, found),
         TopologyKind::Clique => clique(topology, found),
+        TopologyKind::Irregular => irregular(topology, found),
         later => {
             let message = format!("topology `{}` is not yet planned by this version", later.word());
-            let help = "planned today: mesh, torus, clique, explicit".to_owned();
+            let help = "planned today: mesh, torus, clique, irregular, explicit".to_owned();
             found.add(ProblemKind::NotYet, &kind.span, message, help);
             None
         }
@@ -189,6 +190,53 @@ fn clique(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
     }
     Some(Shape::Generated {
         kind: Kind::Clique { ports: count },
+        nodes_per_switch,
+        nics_per_node: nics,
+    })
+}
+
+fn irregular(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
+    let before = found.len();
+    let keys = &topology.value;
+    let nodes = keys.nodes_per_switch.as_ref();
+    let nodes_per_switch =
+        within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
+    let nics = nics_per_node(keys, found);
+    let seed = within(keys.seed.as_ref(), "seed", 0..=u32::MAX, 1, found);
+    for (absent, key, help) in [
+        (keys.lacks("switches"), "switches", "such as switches = 16"),
+        (keys.lacks("ports"), "ports", "such as ports = 8"),
+    ] {
+        if absent {
+            missing(key, "`topology`", &topology.span, help, found);
+        }
+    }
+    let (Some(switches), Some(ports)) = (&keys.switches, &keys.ports) else { return None };
+    let count = within(Some(switches), "switches", 1..=limits::SWITCHES, 1, found);
+    let most = limits::IRREGULAR_PORTS;
+    let number = within(Some(ports), "ports", 1..=most, most, found);
+    if found.len() > before {
+        return None;
+    }
+    let for_nics = nodes_per_switch * nics;
+    // Two cables a switch connect any number of switches, one connects two.
+    let cables = count.saturating_sub(1).min(2);
+    if for_nics + cables > number {
+        let message = format!(
+            "switches of {number} ports with {for_nics} NICs each have fewer than the {cables} ports \
+             that connect {count} switches"
+        );
+        let help = match number.saturating_sub(cables) / nics {
+            0 => format!("the nearest valid value is ports = {}", for_nics + cables),
+            most => format!("the nearest valid value is nodes_per_switch = {most}"),
+        };
+        let span = nodes.map_or(&ports.span, |n| &n.span);
+        found.add(ProblemKind::TooFewPorts, span, message, help);
+        return None;
+    }
+    let kind = Kind::Irregular { switches: count, ports: number, seed };
+    fits(count.into(), nodes_per_switch, nics, switches, found).then_some(Shape::Generated {
+        kind,
         nodes_per_switch,
         nics_per_node: nics,
     })
