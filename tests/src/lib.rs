@@ -2,7 +2,6 @@
 //! the counters that a plan predicts, what operators do to switches; and the soak itself.
 
 pub mod program;
-pub mod random;
 pub mod soak;
 pub mod switches;
 pub mod traffic;

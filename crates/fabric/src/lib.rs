@@ -11,6 +11,7 @@ pub mod id;
 pub mod lock;
 pub mod path;
 pub mod plan;
+pub mod random;
 pub mod reconcile;
 pub mod routing;
 pub mod slice;

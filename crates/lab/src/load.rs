@@ -21,6 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use tresse_fabric::random::Random;
 
 use crate::netns;
 use crate::signals::{Interrupted, Signals};
@@ -241,7 +242,8 @@ fn send(
     let headers = if addresses[own].is_ipv4() { 28 } else { 48 };
     let mut payload = vec![0u8; options.packet_bytes - headers];
     payload[..4].copy_from_slice(&(own as u32).to_be_bytes());
-    let mut random = SplitMix(options.seed ^ (own as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut random =
+        Random::new(options.seed ^ (own as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut others: Vec<usize> = (0..addresses.len()).filter(|k| *k != own).collect();
     let mut sent = vec![0u64; addresses.len()];
     let began = Instant::now();
@@ -343,29 +345,6 @@ fn open(address: IpAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): seeded, the same everywhere.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn shuffle(&mut self, items: &mut [usize]) {
-        for k in (1..items.len()).rev() {
-            items.swap(k, (self.next() % (k as u64 + 1)) as usize);
-        }
-    }
-}
-
 const PORT: u16 = 9077;
 /// A trial that sends less than this share of what it should is starved.
 const FULFILLED: f64 = 0.97;
@@ -406,7 +385,7 @@ mod tests {
     fn an_order_is_a_permutation_and_repeats_with_its_seed() {
         let order = |seed| {
             let mut items: Vec<usize> = (0..15).collect();
-            SplitMix(seed).shuffle(&mut items);
+            Random::new(seed).shuffle(&mut items);
             items
         };
         assert_eq!(order(1), order(1));

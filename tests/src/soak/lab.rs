@@ -19,8 +19,8 @@ use tresse_lab::state::Directory;
 
 use super::load::Station;
 use crate::program;
-use crate::random::Random;
 use crate::switches;
+use tresse_fabric::random::Random;
 
 const NAME: &str = "soak";
 /// How long a change or a repair may take; the machine may be an emulated one under load.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use self::health::{Growth, Usage, namespaces};
 use self::lab::Lab;
 use self::load::{Load, Miss};
-use crate::random::Random;
+use tresse_fabric::random::Random;
 
 const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
 

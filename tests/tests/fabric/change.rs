@@ -6,7 +6,7 @@ use tresse_fabric::export::SwitchConfig;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
-use tresse_tests::random::Random;
+use tresse_fabric::random::Random;
 use tresse_tests::switches::{configs, configs_keeping};
 
 use super::datagrams::Traffic;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::path::Segment;
 use tresse_fabric::plan::Plan;
-use tresse_tests::random::Random;
+use tresse_fabric::random::Random;
 
 use super::datagrams::Traffic;
 use super::lab::{Lab, eventually, file};

@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tresse_fabric::random::Random;
 use tresse_tests::program;
-use tresse_tests::random::Random;
 
 use super::lab::{eventually, file};
 

@@ -4,12 +4,12 @@
 //!
 //! Free ends are paired at random as long as that keeps the graph simple (Steger and Wormald 1999);
 //! what then remains, and what is not connected, is mended by exchanging the ends of two cables,
-//! which keeps every degree. The numbers come from SplitMix64 (Steele, Lea and Flood 2014), written
-//! out here because a cluster file must mean the same cables in every version.
+//! which keeps every degree.
 
 use std::collections::BTreeSet;
 
 use super::Parts;
+use crate::random::Random;
 
 /// How often an exchange is tried before a graph is given up for the next one.
 const TRIES: usize = 4096;
@@ -23,14 +23,14 @@ const GRAPHS: usize = 64;
 #[must_use]
 pub fn regular(switches: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
     let degree = degree.min(switches.saturating_sub(1));
-    let mut random = SplitMix64(seed);
+    let mut random = Random::new(seed);
     let mut best: Option<Draft> = None;
     for _ in 0..GRAPHS {
         let mut draft = Draft::new(switches);
         draft.pair(degree, &mut random);
         draft.fill(degree, &mut random);
         draft.connect(&mut random);
-        let done = draft.parts() <= 1 && draft.missing(degree) <= 1;
+        let done = draft.parts().1 <= 1 && draft.missing(degree) <= 1;
         if best.as_ref().is_none_or(|best| draft.rank(degree) < best.rank(degree)) {
             best = Some(draft);
         }
@@ -39,23 +39,6 @@ pub fn regular(switches: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
         }
     }
     best.map_or_else(Vec::new, |draft| draft.edges.into_iter().collect())
-}
-
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`, which is at most 2^32: the bias is below 2^-32.
-    fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
-    }
 }
 
 /// A simple graph that is being made.
@@ -86,7 +69,7 @@ impl Draft {
     }
 
     /// Pairs free ends until hardly any two may be paired.
-    fn pair(&mut self, degree: u32, random: &mut SplitMix64) {
+    fn pair(&mut self, degree: u32, random: &mut Random) {
         let mut free: Vec<u32> =
             (0..self.neighbours.len() as u32).flat_map(|s| (0..degree).map(move |_| s)).collect();
         let mut refused = 0;
@@ -105,7 +88,7 @@ impl Draft {
     }
 
     /// Opens a random cable for two ends that remain, until one or none does.
-    fn fill(&mut self, degree: u32, random: &mut SplitMix64) {
+    fn fill(&mut self, degree: u32, random: &mut Random) {
         let edges: Vec<_> = self.edges.iter().copied().collect();
         for _ in 0..TRIES {
             let free: Vec<u32> = self.free(degree).take(2).collect();
@@ -118,7 +101,7 @@ impl Draft {
                 return;
             }
             let (x, y) = edges[random.below(edges.len())];
-            let (x, y) = if random.next() & 1 == 0 { (x, y) } else { (y, x) };
+            let (x, y) = if random.number() & 1 == 0 { (x, y) } else { (y, x) };
             let there = self.edges.contains(&(x.min(y), x.max(y)));
             if there && self.may(a, x) && self.may(b, y) {
                 self.remove((x.min(y), x.max(y)));
@@ -129,10 +112,10 @@ impl Draft {
     }
 
     /// Exchanges ends between parts until there is one.
-    fn connect(&mut self, random: &mut SplitMix64) {
+    fn connect(&mut self, random: &mut Random) {
         for _ in 0..TRIES {
-            let mut parts = self.joined();
-            if self.parts() <= 1 || self.edges.len() < 2 {
+            let (mut parts, count) = self.parts();
+            if count <= 1 || self.edges.len() < 2 {
                 return;
             }
             let edges: Vec<_> = self.edges.iter().copied().collect();
@@ -147,18 +130,12 @@ impl Draft {
         }
     }
 
-    fn joined(&self) -> Parts {
-        let mut parts = Parts::new(self.neighbours.len());
-        for (a, b) in &self.edges {
-            parts.join(*a as usize, *b as usize);
-        }
-        parts
-    }
-
-    fn parts(&self) -> usize {
+    /// What is connected, and how many parts there are.
+    fn parts(&self) -> (Parts, usize) {
         let mut parts = Parts::new(self.neighbours.len());
         let joins = self.edges.iter().filter(|(a, b)| parts.join(*a as usize, *b as usize));
-        self.neighbours.len() - joins.count()
+        let count = self.neighbours.len() - joins.count();
+        (parts, count)
     }
 
     fn gap(&self, switch: u32, degree: u32) -> usize {
@@ -175,7 +152,7 @@ impl Draft {
 
     /// Better graphs first: connected, then with more cables.
     fn rank(&self, degree: u32) -> (usize, usize) {
-        (self.parts(), self.missing(degree))
+        (self.parts().1, self.missing(degree))
     }
 }
 

@@ -55,13 +55,7 @@ impl Routes {
     /// The channels from switch `s` to `d`, onto the end of `channels`; none where `s` is `d`.
     pub fn walk(&self, graph: &Graph, s: u32, d: u32, channels: &mut Vec<Channel>) {
         let from = channels.len();
-        let steps = &self.steps[s as usize];
-        let mut state = self.last(s as usize, d as usize);
-        while steps[state] != NONE {
-            let (channel, phase) = (steps[state] >> 1, steps[state] & 1);
-            channels.push(channel);
-            state = 2 * graph.tail(channel) as usize + phase as usize;
-        }
+        channels.extend(back(graph, &self.steps[s as usize], self.last(s as usize, d as usize)));
         channels[from..].reverse();
     }
 
@@ -75,11 +69,8 @@ impl Routes {
     /// Puts the demand of source `s` on the channels of its routes.
     fn put(&mut self, graph: &Graph, weights: &[u64], s: usize, put: fn(&mut u64, u64)) {
         for (d, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0) {
-            let mut state = self.last(s, d);
-            while self.steps[s][state] != NONE {
-                let (channel, phase) = (self.steps[s][state] >> 1, self.steps[s][state] & 1);
+            for channel in back(graph, &self.steps[s], self.last(s, d)) {
                 put(&mut self.loads[channel as usize], weights[s] * weight);
-                state = 2 * graph.tail(channel) as usize + phase as usize;
             }
         }
     }
@@ -87,6 +78,22 @@ impl Routes {
     fn last(&self, s: usize, d: usize) -> State {
         2 * d + usize::from(self.down[s * self.steps.len() + d])
     }
+}
+
+/// The channels from a state back to the source.
+fn back<'a>(
+    graph: &'a Graph,
+    steps: &'a Steps,
+    mut state: State,
+) -> impl Iterator<Item = Channel> + 'a {
+    std::iter::from_fn(move || {
+        let (channel, phase) = (steps[state] >> 1, steps[state] & 1);
+        let more = steps[state] != NONE;
+        more.then(|| {
+            state = 2 * graph.tail(channel) as usize + phase as usize;
+            channel
+        })
+    })
 }
 
 /// Scratch of the searches.

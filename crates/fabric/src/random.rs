@@ -1,4 +1,5 @@
-//! Numbers that look random and repeat with their seed (splitmix64).
+//! Numbers that look random and repeat with their seed: SplitMix64 (Steele, Lea and Flood 2014),
+//! written out here because a seed in a cluster file must mean the same in every version.
 
 /// A sequence; its state.
 #[derive(Debug, Clone)]
@@ -20,9 +21,15 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`, which is not 0.
+    /// A number below `limit`, which is not 0 and far below 2^64, or small ones come up more often.
     pub const fn below(&mut self, limit: usize) -> usize {
-        (self.number() % limit as u64) as usize
+        ((self.number() as u128 * limit as u128) >> 64) as usize
+    }
+
+    /// A number from 0 to 1, 1 left out.
+    #[must_use]
+    pub const fn fraction(&mut self) -> f64 {
+        (self.number() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// All items in random order (Fisher and Yates).
