@@ -20,8 +20,9 @@ demo: ## a 4x4 torus on this machine, measured beside its bounds
 
 test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) in the virtual machine
 	@tests/deps.sh test
-	$(CARGO) test --workspace --exclude tresse-tests --locked -- --skip vm_
-	$(CARGO) test --package tresse-tests --locked --lib --bins --test openvswitch
+	$(CARGO) test --workspace --locked --lib --bins --examples --test cli --test kernel --test openvswitch \
+		-- --skip vm_
+	$(CARGO) test --workspace --locked --test fabric -- routed_
 	systemd/check.sh
 	systemd/boot.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/fuzz.sh

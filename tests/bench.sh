@@ -18,9 +18,19 @@ done
 echo "== one node's slice of the large one, as tressed works it out"
 "$built/examples/slice" configs/torus4096.toml
 
+echo "== the ways of a random network of 2,048 switches, beside OpenSM's updn over ibsim"
+tests/opensm.sh
+
 echo "== install 100,000 routes and 10,000 neighbours, in turn with ip -batch and BIRD"
 if [ "$(id -u)" = 0 ]; then
     "$built/examples/install" 100000 10000 "${ROUNDS:-7}"
+else
+    echo "not measured: needs root (network namespaces of its own)"
+fi
+
+echo "== the packet engine pops a label from 60-byte frames and from TCP, in turn with the kernel's IPv4 forwarding"
+if [ "$(id -u)" = 0 ]; then
+    chrt -r 10 "$built/examples/forward" "${ROUNDS:-15}"
 else
     echo "not measured: needs root (network namespaces of its own)"
 fi

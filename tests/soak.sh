@@ -4,8 +4,7 @@
 # repeat one or go on where it stopped.
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --locked --package tresse --package tressed --bin tresse --bin tressed
-cargo build --locked --package tresse-tests --bin in-vm --bin soak
+cargo build --locked --workspace --bins --tests
 built=${CARGO_TARGET_DIR:-target}/debug
 set -- "${SOAK_SECONDS:-14400}" "${SOAK_SEED:-$(date +%s)}" "${SOAK_ROUND:-0}"
 if [ "$(id -u)" = 0 ] && "$built/soak" --can; then

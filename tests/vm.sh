@@ -10,15 +10,14 @@ suite() {
     "$@" || failed=1
 }
 
-suite cargo test --locked --package tresse-lab --test vm -- --ignored
+suite cargo test --locked --workspace --test vm -- --ignored
 
 # Test programs that run inside: cargo hands them to `in-vm`.
-suite cargo build --locked --package tresse --package tressed --bin tresse --bin tressed
-suite cargo build --locked --package tresse-tests --bin in-vm
+suite cargo build --locked --workspace --bins --tests
 host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
 export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
-suite cargo test --locked --package tresse-tests --test node
-suite cargo test --locked --package tresse-tests --test fabric
-suite cargo test --locked --package tressed --test kernel -- vm_
+suite cargo test --locked --workspace --test node
+suite cargo test --locked --workspace --test fabric -- --skip routed_
+suite cargo test --locked --workspace --test kernel -- vm_
 
 exit "$failed"

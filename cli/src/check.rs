@@ -1,25 +1,43 @@
 //! `tresse check`: proofs and their witnesses.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
-use tresse_fabric::verify::{self, Report};
+use tresse_fabric::verify::{self, Finding, Reflect, Report};
 
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
-use crate::output;
+use crate::{lfts, output};
 
 /// Arguments of `tresse check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    #[command(flatten)]
-    cluster: ClusterArgs,
+    /// The cluster file.
+    #[arg(required_unless_present = "lfts")]
+    file: Option<PathBuf>,
+    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    #[arg(long, requires = "file")]
+    lock: Option<PathBuf>,
+    /// Judge an InfiniBand network instead: OpenSM's `opensm-lfts.dump` (`opensm -D 0x43`), or what
+    /// `dump_fts` writes.
+    #[arg(long, value_name = "DUMP", conflicts_with_all = ["file", "lock"])]
+    lfts: Option<PathBuf>,
+    /// Its cables, which a dump does not name: OpenSM's `opensm-subnet.lst`, or what `ibnetdiscover`
+    /// writes; default: `opensm-subnet.lst` beside the dump, where OpenSM puts it.
+    #[arg(long, requires = "lfts", conflicts_with_all = ["file", "lock"])]
+    topology: Option<PathBuf>,
 }
 
 impl Check {
     /// Plans, verifies and prints; exits with 1 where there is a violation.
-    pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let plan = self.cluster.plan()?;
+    pub fn run(self, json: bool) -> Result<Code, Failure> {
+        if let Some(dump) = &self.lfts {
+            return lfts::run(dump, self.topology.as_deref(), json);
+        }
+        // The parser lets no command line without a file through.
+        let file = self.file.unwrap_or_default();
+        let plan = ClusterArgs { file, lock: self.lock }.plan()?;
         let report = verify::check(&plan);
         let mut out = output::stdout();
         if json {
@@ -51,6 +69,23 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
     )?;
     writeln!(out, "link load         max {}, mean {:.3}", r.max_link_load, r.mean_link_load)?;
     writeln!(out, "ideal throughput  {:.4} of a node link", r.ideal_throughput)?;
+    if let Some(cut) = &r.cut {
+        writeln!(
+            out,
+            "cut into halves   {} links each way, {:.3} of a node link per node; Theorem 2: {:.3}",
+            cut.links, cut.per_node, cut.theorem
+        )?;
+    }
+    if r.transit.paths > 0 {
+        writeln!(
+            out,
+            "nodes in transit  on {} paths, max {}, mean {:.3} per path",
+            r.transit.paths, r.transit.max, r.transit.mean
+        )?;
+    }
+    if let Some(reflect) = &r.reflect {
+        reflect_text(out, reflect)?;
+    }
     for (name, worst) in
         [("link", &r.failures.link), ("switch", &r.failures.switch), ("node", &r.failures.node)]
     {
@@ -61,10 +96,39 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
             None => writeln!(out)?,
         }
     }
-    for (title, findings) in [("VIOLATION", &r.violations), ("note", &r.notes)] {
+    findings(out, &r.violations, &r.notes)
+}
+
+/// What was found, violations first.
+pub fn findings(
+    out: &mut impl Write,
+    violations: &[Finding],
+    notes: &[Finding],
+) -> std::io::Result<()> {
+    for (title, findings) in [("VIOLATION", violations), ("note", notes)] {
         for f in findings {
             writeln!(out, "{title}: {f}")?;
         }
     }
     Ok(())
+}
+
+fn reflect_text(out: &mut impl Write, r: &Reflect) -> std::io::Result<()> {
+    write!(out, "demand            {}: {:.4} of a node link by primaries", r.demand, r.direct)?;
+    let Some(optimum) = r.optimum else { return writeln!(out) };
+    writeln!(
+        out,
+        ", {:.4} with detours ({:.2} times), optimum {optimum:.4}",
+        r.achieved,
+        if r.direct > 0.0 { r.achieved / r.direct } else { 1.0 },
+    )?;
+    writeln!(
+        out,
+        "reflectors        {} nodes, {} weighted siblings of {} pairs, of {} detours{}",
+        r.reflectors,
+        r.siblings,
+        r.pairs,
+        r.candidates,
+        if r.restricted { " (not all)" } else { "" }
+    )
 }

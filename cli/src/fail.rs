@@ -1,8 +1,10 @@
 //! How verbs end: exit codes (DESIGN section 8) and the words on standard error.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use serde::Serialize;
 use tresse_fabric::cluster::Problem;
 
@@ -101,6 +103,38 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
         }
     };
     ExitCode::from(code as u8)
+}
+
+/// Says what is wrong with the command line, or prints the help or version that it asks for.
+pub fn usage(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    // There is nowhere left to tell that it cannot be printed.
+    let _ = error.print();
+    if error.use_stderr() && wants_json(arguments) {
+        let _ = refuse(&Failure::new(Code::Usage, wrong(error)));
+    }
+    ExitCode::from(error.exit_code() as u8)
+}
+
+/// What the parser found wrong, in one line without the usage.
+fn wrong(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a verb or an argument is missing".into();
+    }
+    let text = error.to_string();
+    let said = text.split("\n\nUsage:").next().unwrap_or_default();
+    let said = said.split("\n\nFor more information").next().unwrap_or_default();
+    let words: Vec<_> = said.split_whitespace().collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// Is `--json` among the arguments, alone or among short flags? What the parser made of them is lost.
+fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut own = arguments.take_while(|argument| argument != "--");
+    own.any(|argument| {
+        let text = argument.to_string_lossy();
+        let short = text.strip_prefix('-').filter(|flags| flags.chars().all(char::is_alphabetic));
+        text == "--json" || short.is_some_and(|flags| flags.contains('j'))
+    })
 }
 
 fn refuse(failure: &Failure) -> std::io::Result<()> {

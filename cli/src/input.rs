@@ -62,13 +62,18 @@ impl ClusterArgs {
 
 /// Reads the text of a cluster file that the operator named.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).map_err(|e| {
+    let bytes = read_bytes(path)?;
+    let name = path.display().to_string();
+    cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
+}
+
+/// Reads a file that the operator named.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|e| {
         let near = similar(path).filter(|_| e.kind() == ErrorKind::NotFound);
         let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
         Failure::new(Code::BadFile, format!("cannot read {}: {e}{near}", path.display()))
-    })?;
-    let name = path.display().to_string();
-    cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
+    })
 }
 
 /// A file beside this one whose name is nearly the same.
@@ -89,8 +94,8 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     cluster::parse(&text, &path.display().to_string()).map_err(refused)
 }
 
-/// Shows every problem of a cluster file.
-fn refused(problems: Problems) -> Failure {
+/// Shows every problem of a file.
+pub fn refused(problems: Problems) -> Failure {
     let Problems { file, source, problems } = problems;
     for p in &problems {
         show(&file, &source, &p.to_string(), p.span.clone(), p.help.as_deref());

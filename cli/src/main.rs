@@ -3,17 +3,22 @@
 //! Standard output is data, standard error is words (DESIGN section 8).
 
 mod check;
+mod compare;
 mod completion;
+mod design;
+mod env;
 mod export;
 mod fail;
 mod fmt;
 mod input;
 mod lab;
+mod lfts;
 mod macs;
 mod node;
 mod output;
 mod paths;
 mod plan;
+mod reflect;
 mod schema;
 mod trace;
 
@@ -42,8 +47,16 @@ enum Verb {
     Check(check::Check),
     /// Follow the paths of one pair through every switch and port, and say why they are so.
     Trace(trace::Trace),
+    /// Compare what architectures cost and give for a number of nodes.
+    Compare(compare::Compare),
+    /// Find the wiring of a flat neighbourhood: which NIC goes to which switch.
+    Design(design::Design),
+    /// Propose reflectors for what links and nodes carry now.
+    Reflect(reflect::Reflect),
     /// Write switch configurations, node scripts and other programs' files.
     Export(export::Export),
+    /// Tell MPI, UCX, NCCL or Gloo which interface and addresses to use.
+    Env(env::Env),
     /// Print the JSON Schema of the cluster file.
     Schema(schema::Schema),
     /// Rewrite a cluster file in the usual order and spacing.
@@ -80,14 +93,21 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return fail::usage(&error, std::env::args_os().skip(1)),
+    };
     let json = cli.json;
     let result = match cli.verb {
         Verb::Plan(verb) => verb.run(json),
         Verb::Paths(verb) => verb.run(json),
         Verb::Check(verb) => verb.run(json),
         Verb::Trace(verb) => verb.run(json),
+        Verb::Compare(verb) => verb.run(json),
+        Verb::Design(verb) => verb.run(json),
+        Verb::Reflect(verb) => verb.run(json),
         Verb::Export(verb) => verb.run(json),
+        Verb::Env(verb) => verb.run(json),
         Verb::Schema(verb) => verb.run(),
         Verb::Fmt(verb) => verb.run(json),
         Verb::Lab(verb) => verb.run(json),

@@ -54,13 +54,19 @@ impl Paths {
 
 /// `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03 s07 s11`.
 pub fn line(path: &PathView) -> String {
-    let mut text = format!("{} -> {}  rank {}  {} hops", path.src, path.dst, path.rank, path.hops);
+    let mut text = format!("{} -> {}  rank {}", path.src, path.dst, path.rank);
+    if path.weight > 1 || (path.rank > 0 && path.weight > 0) {
+        text.push_str(&format!("  weight {}", path.weight));
+    }
+    text.push_str(&format!("  {} hops", path.hops));
     if !path.minimal {
         text.push_str(" (not minimal)");
     }
     for segment in &path.segments {
         let vlan = segment.vlan.map_or_else(|| "untagged".into(), |v| format!("vlan {v}"));
-        let way = segment.switches.join(" ");
+        let mut way = segment.switches.clone();
+        way.extend(segment.vlan.is_none().then(|| segment.to.clone()));
+        let way = way.join(" ");
         text.push_str(&format!("  {} {vlan}: {way}", segment.nic));
     }
     text

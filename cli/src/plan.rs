@@ -98,20 +98,25 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
         cluster.name,
         cluster.nodes.len(),
         cluster.switches.len(),
-        cluster.links.len(),
+        cluster.links.len() + cluster.direct_cables().count(),
         plan.generation()
     )?;
-    let mut table = output::table(["VID", "ROLE", "TREE"]);
-    for (t, spec) in plan.specs().iter().enumerate() {
-        let role = format!("{:?}", spec.role).to_lowercase();
-        table.add_row([plan.vid(t.into()).to_string(), role, spec.name.clone()]);
+    if plan.xy().is_none() {
+        let mut table = output::table(["VID", "ROLE", "TREE"]);
+        for (t, spec) in plan.specs().iter().enumerate() {
+            let role = format!("{:?}", spec.role).to_lowercase();
+            table.add_row([plan.vid(t.into()).to_string(), role, spec.name.clone()]);
+        }
+        writeln!(out, "{table}")?;
     }
-    writeln!(out, "{table}")?;
-    let mut table = output::table(["NODE", "ADDRESS", "NIC", "MAC", "SWITCH:PORT"]);
+    let mut table = output::table(["NODE", "ADDRESS", "NIC", "MAC", "CABLED TO"]);
     for (k, node) in cluster.nodes.iter().enumerate() {
         let own: Vec<_> = plan.addresses().node[k].iter().map(ToString::to_string).collect();
         for nic in &node.nics {
-            let port = format!("{}:{}", cluster.switch(nic.switch).name, nic.port);
+            let port = match nic.peer.map(|end| (cluster.node(end.node), end.nic)) {
+                Some((peer, far)) => format!("{} {}", peer.name, peer.nics[far].name),
+                None => format!("{}:{}", cluster.switch(nic.switch).name, nic.port),
+            };
             let row = [&node.name, &own.join(" "), &nic.name, &nic.mac.to_string(), &port];
             table.add_row(row);
         }

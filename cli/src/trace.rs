@@ -60,17 +60,20 @@ fn text(out: &mut impl Write, trace: &Traced) -> std::io::Result<()> {
         trace.mtu,
         trace.generation
     )?;
+    let sum = trace.paths.iter().map(|path| path.weight).sum();
     for path in &trace.paths {
-        path_text(out, path)?;
+        path_text(out, path, sum)?;
     }
     writeln!(out, "\nwhy the primary is this one")?;
     trace.why.iter().try_for_each(|why| writeln!(out, "  {why}"))
 }
 
-fn path_text(out: &mut impl Write, path: &TracedPath) -> std::io::Result<()> {
-    let rank = match path.rank {
-        0 => "primary".into(),
-        rank => format!("backup {rank}"),
+fn path_text(out: &mut impl Write, path: &TracedPath, sum: u32) -> std::io::Result<()> {
+    let rank = match (path.rank, path.weight) {
+        (0, 1) if sum == 1 => "primary".into(),
+        (0, weight) => format!("primary, {weight} of {sum} parts of the flows"),
+        (rank, 0) => format!("backup {rank}"),
+        (rank, weight) => format!("sibling {rank}, {weight} of {sum} parts of the flows"),
     };
     let minimal = if path.minimal { "minimal" } else { "not minimal" };
     let s = if path.hops == 1 { "" } else { "s" };
@@ -88,8 +91,14 @@ fn path_text(out: &mut impl Write, path: &TracedPath) -> std::io::Result<()> {
 fn segment_text(out: &mut impl Write, segment: &TracedSegment) -> std::io::Result<()> {
     match segment.vlan {
         Some(vid) => {
-            let role = format!("{:?}", segment.role).to_lowercase();
-            writeln!(out, "  VLAN {vid}, tree {} ({role})", segment.tree)?;
+            let role = segment.role.map_or_else(String::new, |r| format!("{r:?}").to_lowercase());
+            let tree = segment.tree.as_deref().unwrap_or_default();
+            let labels: Vec<_> = segment.labels.iter().map(|label| label.0.to_string()).collect();
+            let labels = match labels.len() {
+                0 => String::new(),
+                n => format!(", label{} {}", if n == 1 { "" } else { "s" }, labels.join("/")),
+            };
+            writeln!(out, "  VLAN {vid}, tree {tree} ({role}){labels}")?;
         }
         None => writeln!(out, "  untagged")?,
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tresse_fabric::cluster;
+use tressed::engine::LabelEngine;
 use tressed::runtime::{Identity, prepare};
 
 const TIMES: usize = 20;
@@ -23,7 +24,7 @@ fn main() -> anyhow::Result<()> {
     let mut size = (0, 0);
     for _ in 0..TIMES {
         let (began, before) = (Instant::now(), processor()?);
-        let prepared = prepare(&text, None, &identity)?;
+        let prepared = prepare(&text, None, &identity, LabelEngine::Kernel)?;
         wall.push(began.elapsed());
         cpu.push(processor()?.saturating_sub(before));
         size = (prepared.wanted.routes.len(), prepared.interfaces.len());

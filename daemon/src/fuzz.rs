@@ -10,7 +10,9 @@ pub use crate::control::fuzz::control;
 pub use crate::kernel::fuzz::netlink;
 
 use crate::config::Config;
-use crate::engine::{Effect, Engine, Execution, Input, Reply, Settings, View};
+use crate::engine::{
+    Effect, Engine, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, View,
+};
 use crate::runtime::paths;
 use crate::state::{StateFile, Stored};
 
@@ -44,7 +46,16 @@ pub fn config(text: &str) {
 
 /// An engine as the daemon makes it.
 pub(crate) fn engine(stored: Stored) -> Engine {
-    Engine::new(Settings { canary: true, announce_ms: None, sequence: 0 }, stored)
+    Engine::new(
+        Settings {
+            canary: true,
+            announce_ms: None,
+            sequence: 0,
+            labels: LabelEngine::Kernel,
+            sources: SourceEngine::Kernel,
+        },
+        stored,
+    )
 }
 
 /// Feeds one input and the answers of a kernel that is empty, takes everything and shows nothing;

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod control;
 pub mod engine;
+pub mod forward;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod kernel;

@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         Err(error) => {
             tracing::error!("{}", chain(&error));
             ExitCode::from(match error {
-                RunError::Config(_) | RunError::Plan(_) | RunError::State(_) => 3,
+                RunError::Config(_)
+                | RunError::Engine(_)
+                | RunError::Plan(_)
+                | RunError::State(_) => 3,
                 RunError::Partly(_) => 5,
                 RunError::Hold(_)
                 | RunError::Bind(_)

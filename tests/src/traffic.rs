@@ -53,18 +53,19 @@ pub fn predicted(plan: &Plan, pings: impl IntoIterator<Item = (NodeId, NodeId)>)
 
 fn add_frame(plan: &Plan, src: NodeId, dst: NodeId, frames: &mut Frames) {
     let cluster = plan.cluster();
-    let segment = plan.primary(src, dst);
-    let vid = plan.vid(segment.tree).0;
-    let mut channels = Vec::new();
-    plan.walk(&segment, &mut channels);
-    let mut places = vec![cluster.node(src).name.clone()];
-    places.push(cluster.switch(plan.sender(&segment).switch).name.clone());
-    for channel in channels {
-        places.push(cluster.switches[plan.graph().head(channel) as usize].name.clone());
-    }
-    places.push(cluster.node(dst).name.clone());
-    for hop in places.windows(2) {
-        *frames.entry((hop[0].clone(), hop[1].clone(), vid)).or_default() += 1;
+    for segment in plan.primary(src, dst) {
+        let vid = plan.vid(segment.tree).0;
+        let mut channels = Vec::new();
+        plan.walk(&segment, &mut channels);
+        let mut places = vec![cluster.node(segment.from).name.clone()];
+        places.push(cluster.switch(plan.sender(&segment).switch).name.clone());
+        for channel in channels {
+            places.push(cluster.switches[plan.graph().head(channel) as usize].name.clone());
+        }
+        places.push(cluster.node(segment.to).name.clone());
+        for hop in places.windows(2) {
+            *frames.entry((hop[0].clone(), hop[1].clone(), vid)).or_default() += 1;
+        }
     }
 }
 

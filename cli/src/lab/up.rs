@@ -3,11 +3,11 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tresse_fabric::units::Rate;
 use tresse_lab::signals::Signals;
 use tresse_lab::state::Shape;
-use tresse_lab::up::{self, UpError, UpOptions};
+use tresse_lab::up::{self, LabEngine, UpError, UpOptions};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -32,6 +32,31 @@ pub struct Up {
     /// Seconds between announcements of the daemons.
     #[arg(long)]
     announce_seconds: Option<u32>,
+    /// What forwards labelled frames for others: `mixed` is kernel and packet on alternate nodes.
+    #[arg(long, value_enum, default_value_t)]
+    engine: Engine,
+    /// What pushes labels onto what nodes send.
+    #[arg(long, value_enum, default_value_t)]
+    source: Source,
+}
+
+/// The `source` of `tressed.toml`.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Source {
+    #[default]
+    Auto,
+    Kernel,
+    Tun,
+}
+
+/// As [`LabEngine`].
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Engine {
+    #[default]
+    Auto,
+    Kernel,
+    Packet,
+    Mixed,
 }
 
 impl Up {
@@ -52,6 +77,17 @@ impl Up {
             cluster: input::read_text(&self.cluster.file)?,
             lock: std::fs::read_to_string(self.cluster.lock_path()).ok(),
             announce_seconds: self.announce_seconds,
+            engine: match self.engine {
+                Engine::Auto => LabEngine::Auto,
+                Engine::Kernel => LabEngine::Kernel,
+                Engine::Packet => LabEngine::Packet,
+                Engine::Mixed => LabEngine::Mixed,
+            },
+            source: match self.source {
+                Source::Auto => "auto",
+                Source::Kernel => "kernel",
+                Source::Tun => "tun",
+            },
         };
         let terminal = std::io::stderr().is_terminal();
         let mut progress = |step: &str| {

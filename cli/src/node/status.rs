@@ -53,6 +53,15 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         "tressed {}, {}, forwarding engine {}",
         status.version, status.activity, status.engine
     )?;
+    match status.source.as_str() {
+        "tun" => writeln!(
+            out,
+            "labels are pushed by tressed through tresse-push (this kernel cannot, or `source` says \
+             so): paths through transit nodes need the daemon"
+        )?,
+        "kernel" => writeln!(out, "labels are pushed by the kernel")?,
+        _ => {}
+    }
     if let Some(seconds) = status.confirm_seconds {
         writeln!(out, "rolls back in {seconds} s unless `tresse confirm` comes")?;
     }

@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
 use crate::run::{has, root, tresse};
 
 #[test]
@@ -13,6 +15,9 @@ fn a_wrong_command_line_exits_with_2() {
         &["knit"],
         &["check"],
         &["check", file, "--fast"],
+        &["check", file, "--lfts", file],
+        &["check", file, "--topology", file],
+        &["check", "--lock", file],
         &["plan", file, "--node", "n99"],
         &["paths", file, "--from", "n99"],
         &["trace", file, "n00", "n99"],
@@ -25,6 +30,28 @@ fn a_wrong_command_line_exits_with_2() {
         let ran = tresse(args).exits(2);
         assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{args:?}");
     }
+}
+
+/// As any other error where JSON is asked for, in whatever order.
+#[test]
+fn with_json_a_wrong_command_line_is_an_object_too() {
+    let file = "configs/torus16.toml";
+    for (args, says) in [
+        (&["--json"][..], "requires a subcommand but one was not provided"),
+        (&["--json", "knit"], "unrecognized subcommand 'knit'"),
+        (&["check", "-j"], "the following required arguments were not provided: <FILE>"),
+        (&["check", file, "--fast", "--json"], "unexpected argument '--fast' found"),
+        (&["design", file, "--seconds", "nan", "--json"], "a number of seconds above 0 is needed"),
+    ] {
+        let ran = tresse(args).exits(2);
+        let answer = ran.object();
+        assert_eq!(answer["errors"][0]["kind"], "usage", "{args:?}");
+        let message = answer["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains(says) && !message.contains('\n'), "{args:?}: {message}");
+        assert!(!ran.stderr.is_empty(), "{args:?}");
+    }
+    assert!(tresse(["check", "--", "--json", "x"]).exits(2).stdout.is_empty());
+    assert!(tresse(["--json", "--version"]).exits(0).stdout.starts_with("tresse "));
 }
 
 /// What `check` refuses is not handed to switches or nodes either.
@@ -94,7 +121,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[test]
 fn completions_and_pages_know_every_verb() {
-    let verbs = ["trace", "export", "apply", "unfuse", "macs"];
+    let verbs = ["trace", "export", "apply", "unfuse", "macs", "env"];
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = tresse(["completion", shell]).exits(0).stdout;
         assert!(verbs.iter().all(|verb| script.contains(verb)), "{shell}");
@@ -118,6 +145,31 @@ fn macs_gives_a_block_and_the_same_as_json() {
         has(nic, "name mac rate master");
         assert!(text.contains(nic["mac"].as_str().unwrap()), "{text}");
     }
+}
+
+#[test]
+fn env_tells_every_library_the_interface_of_the_node_addresses() {
+    for (library, variable, value) in [
+        ("openmpi", "OMPI_MCA_btl_tcp_if_include", "10.77.0.0/16"),
+        ("mpich", "FI_TCP_IFACE", "tresse0"),
+        ("ucx", "UCX_NET_DEVICES", "tresse0"),
+        ("nccl", "NCCL_SOCKET_IFNAME", "=tresse0"),
+        ("gloo", "GLOO_SOCKET_IFNAME", "tresse0"),
+    ] {
+        let args = ["env", "configs/torus16.toml", "--for", library];
+        let advice = tresse(args.iter().chain(&["--json"])).exits(0).object();
+        has(&advice, "format for generation interface prefixes addresses ways variables notes");
+        assert_eq!(advice["variables"][variable], value, "{library}");
+        assert_eq!((&advice["interface"], &advice["ways"]), (&json!("tresse0"), &json!(1)));
+        assert_eq!(advice["addresses"]["n05"], json!(["10.77.0.6"]));
+        let text = tresse(args).exits(0).stdout;
+        assert!(text.replace('\'', "").contains(&format!("export {variable}={value}\n")), "{text}");
+        assert!(text.lines().all(|l| l.starts_with("export ") || l.starts_with("# ")), "{text}");
+    }
+    let links = ["env", "configs/clique-reflect.toml", "--for", "openmpi", "--json"];
+    let advice = tresse(links).exits(0).object();
+    assert!(advice["ways"].as_u64().unwrap() > 1);
+    assert_eq!(advice["variables"]["OMPI_MCA_btl_tcp_links"], advice["ways"].to_string());
 }
 
 #[test]

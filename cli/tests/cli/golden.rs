@@ -43,3 +43,11 @@ fn trace_torus16() {
 fn trace_torus16_2nic() {
     golden("trace-torus16-2nic.txt", &["trace", "configs/torus16-2nic.toml", "n00", "n11"]);
 }
+
+/// Weighted siblings through reflectors.
+#[test]
+fn clique_with_reflectors() {
+    const FILE: &str = "configs/clique-reflect.toml";
+    golden("check-clique-reflect.txt", &["check", FILE]);
+    golden("trace-clique-reflect.txt", &["trace", FILE, "n00", "n04"]);
+}

@@ -4,9 +4,13 @@
 
 mod broken;
 mod change;
+mod compare;
 mod daemon;
+mod design;
 mod edges;
 mod golden;
+mod lfts;
 mod node;
 mod offline;
+mod reflect;
 mod run;

@@ -28,6 +28,7 @@ fn status(changes: &[(&str, Value)]) -> Value {
     let mut status = json!({
         "format": 1, "node": "n00", "generation": "0123456789abcdef", "in_sync": true,
         "pending": [], "drift": [], "fused": [], "backup": [], "engine": "none",
+        "source": "none",
         "activity": "idle", "confirm_seconds": null, "previous": null, "unproven": [],
         "version": "0.1.0", "fault": null,
     });
@@ -88,13 +89,15 @@ fn status_exits_by_what_it_shows() {
             vec![("node", Value::Null), ("generation", Value::Null), ("withdrawn", json!(true))],
             "withdrawn, also over restarts: tresse apply FILE",
         ),
+        (0, vec![("source", json!("tun"))], "labels are pushed by tressed through tresse-push"),
+        (0, vec![("source", json!("kernel"))], "labels are pushed by the kernel"),
     ] {
         let (ran, call) = ask(&["status"], status(&changes));
         let ran = ran.exits(code);
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
         assert_eq!(call["method"], "org.tresse.Node.GetStatus");
         let object = ask(&["status", "--json"], status(&changes)).0.exits(code).object();
-        has(&object, "node generation in_sync pending drift fused backup engine");
+        has(&object, "node generation in_sync pending drift fused backup engine source");
     }
 }
 

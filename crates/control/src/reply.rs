@@ -26,6 +26,10 @@ pub struct Status {
     pub backup: Vec<String>,
     /// What forwards labelled frames here: `none`, `kernel` or `packet`.
     pub engine: String,
+    /// What pushes labels onto what this node sends: `none`, `kernel`, or `tun` where the kernel
+    /// cannot, the daemon itself then.
+    #[serde(default)]
+    pub source: String,
     /// What the daemon is doing: `idle`, `applying`, `rolling-back`, `withdrawing`, `failed`.
     pub activity: String,
     /// Seconds left to confirm the last apply; null where none is due.

@@ -1,4 +1,5 @@
-//! Plans and verifies a torus and prints what each step took: `large 16 16 16`.
+//! Plans and verifies a torus and prints what each step took: `large 16 16 16`; or a P-Mesh, with its
+//! backups: `large pmesh 24 24`.
 //!
 //! Wall clock, and processor time of all threads together, which a busy machine distorts less
 //! (proc(5), first field of `/proc/self/task/*/schedstat`). One node's slice is taken from the
@@ -15,14 +16,20 @@ use tresse_fabric::verify;
 const SLICES: usize = 10;
 
 fn main() {
-    let dims: Vec<String> = std::env::args().skip(1).collect();
+    let mut dims: Vec<String> = std::env::args().skip(1).collect();
+    let routed = dims.first().is_some_and(|word| word == "pmesh");
+    let (kind, routing) = if routed {
+        dims.remove(0);
+        ("pmesh", "")
+    } else {
+        ("torus", "[routing]\nstrategy = \"dor\"\npaths = 1\n")
+    };
     let text = format!(
-        "[fabric]\nname = \"large\"\ntopology = {{ kind = \"torus\", dims = [{}] }}\n\
-         [routing]\nstrategy = \"dor\"\npaths = 1\n",
+        "[fabric]\nname = \"large\"\ntopology = {{ kind = \"{kind}\", dims = [{}] }}\n{routing}",
         dims.join(", ")
     );
-    let parse = || cluster::parse(&text, "large").expect("sizes of a torus");
-    let build = |cluster| Plan::build(cluster).expect("a torus plans");
+    let parse = || cluster::parse(&text, "large").expect("sizes of a fabric");
+    let build = |cluster| Plan::build(cluster).expect("a fabric of such sizes plans");
 
     let whole = Clock::start();
     let plan = build(parse());

@@ -1,13 +1,17 @@
 //! Addresses of nodes and NICs (DESIGN section 3): sequential in node order, kept by the lock.
 //! Owns no interface or route: where an address is installed is the slice's question.
 
+pub mod pmesh;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Kind};
 use crate::id::NodeId;
 use crate::lock::Lock;
+use crate::topology::Layout;
 use crate::units::Prefix;
+use pmesh::Encoding;
 
 /// Addresses, one per prefix of `[addressing]` in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,6 +40,21 @@ pub enum AddressError {
         needed: u128,
         /// The longest prefix that holds them.
         larger: String,
+    },
+    /// The addresses of a P-Mesh need more bits than its base network has.
+    #[error(
+        "{prefix} of `nics` is no base network for the addresses of a P-Mesh of {sizes}, which have \
+         {bits} bits: use a /{longest} or larger"
+    )]
+    Base {
+        /// The prefix.
+        prefix: Prefix,
+        /// The sizes that the addresses have room for.
+        sizes: String,
+        /// Bits of an address below the base network.
+        bits: u32,
+        /// The longest prefix that holds them.
+        longest: u8,
     },
     /// The lock gives one address twice.
     #[error("the lock gives {address} to both `{first}` and `{second}`: remove one of the lines")]
@@ -87,11 +106,46 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
     };
     let owners = Owners { what: "nodes", count: cluster.nodes.len(), key: &node_key };
     let nodes = columns(&owners, &cluster.addressing.nodes, &lock.nodes, lock)?;
+    if let Kind::Pmesh { grow_to, .. } = &cluster.kind {
+        return Ok(Addresses { node: nodes, nic: encoded(cluster, grow_to)? });
+    }
     let owners = Owners { what: "nics", count: place.len(), key: &nic_key };
     let nics = columns(&owners, &cluster.addressing.nics, &lock.nics, lock)?;
     let mut rows = nics.into_iter();
     let nic = cluster.nodes.iter().map(|n| rows.by_ref().take(n.nics.len()).collect()).collect();
     Ok(Addresses { node: nodes, nic })
+}
+
+/// The NIC addresses of a P-Mesh: coordinates say them, so no lock is needed.
+fn encoded(cluster: &Cluster, grow_to: &[u32]) -> Result<Vec<Vec<Vec<IpAddr>>>, AddressError> {
+    let encoding = Encoding::new(grow_to);
+    for prefix in &cluster.addressing.nics {
+        fits_pmesh(prefix, grow_to)?;
+    }
+    let Some(layout) = Layout::of(&cluster.kind) else { return Ok(Vec::new()) };
+    let address = |prefix: &Prefix, dim, x: &[u32]| prefix.nth(encoding.offset(dim, x));
+    let of_nic = |k: usize, dim: usize| {
+        let x = layout.coordinates(k.into());
+        cluster.addressing.nics.iter().filter_map(|p| address(p, dim, x)).collect()
+    };
+    let of_node = |(k, node): (usize, &crate::cluster::Node)| {
+        (0..node.nics.len()).map(|dim| of_nic(k, dim)).collect()
+    };
+    Ok(cluster.nodes.iter().enumerate().map(of_node).collect())
+}
+
+/// Has the base network room for the addresses of a P-Mesh of these sizes?
+///
+/// # Errors
+/// [`AddressError::Base`] with the prefix length that it takes.
+pub fn fits_pmesh(prefix: &Prefix, grow_to: &[u32]) -> Result<(), AddressError> {
+    let encoding = Encoding::new(grow_to);
+    let longest = encoding.longest_prefix(prefix.width());
+    if encoding.bits() <= u32::from(prefix.width()) && prefix.len <= longest {
+        return Ok(());
+    }
+    let sizes = grow_to.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
+    Err(AddressError::Base { prefix: *prefix, sizes, bits: encoding.bits(), longest })
 }
 
 /// What gets addresses: `key` names the n-th in the lock, and is asked only where the lock holds any;
@@ -207,7 +261,7 @@ mod tests {
     }
 
     fn lock_of(cluster: &Cluster, old: &Lock) -> Lock {
-        old.next(cluster, &assign(cluster, old).unwrap(), &[], &[])
+        old.next(cluster, &assign(cluster, old).unwrap(), &[], &[], crate::lock::Labels::new())
     }
 
     #[test]

@@ -45,6 +45,16 @@ index!(
     TreeId
 );
 
+impl SwitchId {
+    /// No switch: the NIC is cabled to another node's.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+impl TreeId {
+    /// No VLAN tree: the segment is untagged.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
 /// An IEEE 802.1Q VLAN identifier, 1 to 4094.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -6,8 +6,12 @@
 
 pub mod address;
 pub mod cluster;
+pub mod cost;
+pub mod design;
 pub mod export;
+pub mod forward;
 pub mod id;
+pub mod label;
 pub mod lock;
 pub mod path;
 pub mod plan;

@@ -38,9 +38,16 @@ pub struct Lock {
     /// NIC addresses by `node/NIC`.
     #[serde(default)]
     pub nics: BTreeMap<String, Vec<IpAddr>>,
+    /// Labels of in-transit nodes, by node address and label: what each means, as [`crate::label`]
+    /// writes it.
+    #[serde(default, with = "labels")]
+    pub labels: Labels,
     /// Where nodes of generated fabrics are, by node name (see [`place`]).
     #[serde(default)]
     pub places: BTreeMap<String, String>,
+    /// What the paths were balanced for.
+    #[serde(default)]
+    pub balance: Option<balance::Locked>,
     /// Used by plans before this one.
     #[serde(default)]
     pub retired: Retired,
@@ -67,6 +74,35 @@ pub struct Retired {
     /// Addresses of one change ago, ascending.
     #[serde(default)]
     pub addresses: Vec<IpAddr>,
+    /// Labels of one change ago, by node address.
+    #[serde(default)]
+    pub labels: BTreeMap<String, BTreeSet<u32>>,
+}
+
+/// See [`Lock::labels`].
+pub type Labels = BTreeMap<String, BTreeMap<u32, String>>;
+
+/// TOML's keys are text.
+mod labels {
+    use super::{BTreeMap, Deserialize, Labels};
+    use serde::{Deserializer, Serialize, Serializer, de::Error};
+
+    type Texts = BTreeMap<String, BTreeMap<String, String>>;
+
+    pub fn serialize<S: Serializer>(labels: &Labels, to: S) -> Result<S::Ok, S::Error> {
+        labels.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Labels, D::Error> {
+        let number = |(label, meaning): (String, String)| match label.parse() {
+            Ok(number @ 16..=0xf_ffff) => Ok((number, meaning)),
+            _ => Err(D::Error::custom(format!("`{label}` is not a label from 16 to 1048575"))),
+        };
+        let node = |(node, labels): (String, BTreeMap<String, String>)| {
+            Ok((node, labels.into_iter().map(number).collect::<Result<_, _>>()?))
+        };
+        Texts::deserialize(from)?.into_iter().map(node).collect()
+    }
 }
 
 /// Why a text is not a lock.
@@ -116,7 +152,9 @@ impl Default for Lock {
             vids: BTreeMap::new(),
             nodes: BTreeMap::new(),
             nics: BTreeMap::new(),
+            labels: BTreeMap::new(),
             places: BTreeMap::new(),
+            balance: None,
             retired: Retired::default(),
         }
     }
@@ -213,6 +251,21 @@ impl Lock {
         for (name, place) in &self.places {
             let _ = writeln!(text, "{} = {}", quoted(name), quoted(place));
         }
+        if !self.labels.is_empty() {
+            text.push_str("\n[labels]\n");
+        }
+        for (node, labels) in &self.labels {
+            let each = |(label, meaning): (&u32, &String)| format!("{label} = {}", quoted(meaning));
+            let labels: Vec<_> = labels.iter().map(each).collect();
+            let _ = writeln!(text, "{} = {{ {} }}", quoted(node), labels.join(", "));
+        }
+        if let Some(balance) = &self.balance {
+            let _ =
+                writeln!(text, "\n[balance]\nof = {}\n\n[balance.switches]", quoted(&balance.of));
+            for (switch, [nodes, transit]) in &balance.switches {
+                let _ = writeln!(text, "{} = [{nodes}, {transit}]", quoted(switch));
+            }
+        }
         if self.retired != Retired::default() {
             text.push_str("\n[retired]\n");
             text.push_str("vids = [\n");
@@ -221,6 +274,13 @@ impl Lock {
             }
             text.push_str("]\n");
             let _ = writeln!(text, "addresses = {}", list(&self.retired.addresses));
+            if !self.retired.labels.is_empty() {
+                text.push_str("\n[retired.labels]\n");
+            }
+            for (node, labels) in &self.retired.labels {
+                let labels: Vec<_> = labels.iter().map(u32::to_string).collect();
+                let _ = writeln!(text, "{} = [{}]", quoted(node), labels.join(", "));
+            }
         }
         text
     }
@@ -234,8 +294,9 @@ impl Lock {
         addresses: &Addresses,
         trees: &[(&str, &str)],
         vids: &[Vid],
+        labels: Labels,
     ) -> Self {
-        let mut next = Self::default();
+        let mut next = Self { labels, ..Self::default() };
         for ((name, tree), vid) in trees.iter().zip(vids) {
             let entry = LockedVid { vid: *vid, tree: (*tree).to_owned() };
             next.vids.insert((*name).to_owned(), entry);
@@ -267,8 +328,8 @@ impl Lock {
     }
 
     fn same_use(&self, other: &Self) -> bool {
-        (&self.vids, &self.nodes, &self.nics, &self.places)
-            == (&other.vids, &other.nodes, &other.nics, &other.places)
+        (&self.vids, &self.nodes, &self.nics, &self.labels, &self.places)
+            == (&other.vids, &other.nodes, &other.nics, &other.labels, &other.places)
     }
 
     fn retired_by(&self, next: &Self) -> Retired {
@@ -281,7 +342,20 @@ impl Lock {
         Retired {
             vids: before.filter(|v| !used.contains(&v.vid)).cloned().collect(),
             addresses: addresses(self).difference(&addresses(next)).copied().collect(),
+            labels: self.unused_labels(next),
         }
+    }
+}
+
+impl Lock {
+    fn unused_labels(&self, next: &Self) -> BTreeMap<String, BTreeSet<u32>> {
+        let unused = |(node, labels): (&String, &BTreeMap<u32, String>)| {
+            let used = next.labels.get(node);
+            let unused = labels.keys().filter(|l| used.is_none_or(|used| !used.contains_key(l)));
+            let unused: BTreeSet<u32> = unused.copied().collect();
+            (!unused.is_empty()).then(|| (node.clone(), unused))
+        };
+        self.labels.iter().filter_map(unused).collect()
     }
 }
 
@@ -307,6 +381,7 @@ fn list(addresses: &[IpAddr]) -> String {
     format!("[{}]", texts.join(", "))
 }
 
+pub mod balance;
 pub mod place;
 #[cfg(test)]
 mod tests;

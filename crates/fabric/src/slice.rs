@@ -2,6 +2,8 @@
 //!
 //! A slice is computed alone: O(nodes x paths), without the other nodes' slices.
 
+mod routed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -9,11 +11,12 @@ use serde::Serialize;
 
 use crate::cluster::Nic;
 use crate::id::{NodeId, TreeId, Vid};
-use crate::path::Segment;
+use crate::label::Transit;
+use crate::path::{Path, Segment};
 use crate::plan::Plan;
 use crate::reconcile::{
-    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE, Wanted, WantedLink,
-    WantedNeighbour, WantedRoute,
+    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE, Wanted,
+    WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
 };
 use crate::units::Prefix;
 
@@ -72,6 +75,9 @@ impl Plan {
     /// The slice of one node.
     #[must_use]
     pub fn slice(&self, node: NodeId) -> Slice {
+        if let Some(xy) = self.xy() {
+            return routed::slice(self, xy, node);
+        }
         let (wanted, alternatives) = (Wanted::default(), BTreeMap::new());
         let mut builder = Builder { plan: self, node, wanted, alternatives };
         builder.peers();
@@ -83,6 +89,9 @@ impl Plan {
     #[must_use]
     pub fn uses(&self, node: NodeId) -> BTreeMap<(usize, TreeId), bool> {
         let trees = self.specs().len();
+        if trees == 0 {
+            return BTreeMap::new();
+        }
         // By NIC and tree: None, or whether a segment ends there.
         let mut uses = vec![None; self.cluster().node(node).nics.len() * trees];
         let mut add = |segment: &Segment| {
@@ -97,12 +106,14 @@ impl Plan {
         for peer in (0..self.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != node) {
             for (a, b) in [(peer, node), (node, peer)] {
                 if one {
-                    add(&self.primary(a, b));
+                    self.primary(a, b).iter().for_each(&mut add);
                 } else {
                     self.paths(a, b).iter().flat_map(|p| &p.segments).for_each(&mut add);
                 }
             }
         }
+        let transit = &self.transits()[node.index()];
+        transit.labels.keys().chain(&transit.arrivals).for_each(&mut add);
         let used = uses.into_iter().enumerate().filter_map(|(at, use_)| Some((at, use_?)));
         used.map(|(at, ends)| ((at / trees, TreeId::from(at % trees)), ends)).collect()
     }
@@ -122,49 +133,79 @@ impl Builder<'_> {
             if peer == me {
                 continue;
             }
-            let segments: Vec<Segment> =
-                self.plan.paths(me, peer).iter().map(|p| p.segments[0]).collect();
-            self.routes(peer, &segments);
+            self.routes(peer, &self.plan.paths(me, peer));
         }
+        self.transit();
     }
 
-    /// Routes to one peer: the primary, and at a higher metric the first backup on another NIC,
-    /// which the kernel falls back to by itself on carrier loss (K1).
-    fn routes(&mut self, peer: NodeId, segments: &[Segment]) {
+    /// Routes to one peer: the primary with its weighted siblings in one group, and at a higher metric
+    /// the first backup on another NIC, which the kernel falls back to by itself on carrier loss (K1).
+    fn routes(&mut self, peer: NodeId, paths: &[Path]) {
         let addresses = self.plan.addresses();
-        let backup = segments[1..].iter().find(|s| s.nic != segments[0].nic);
-        let mtu = segments.iter().map(|s| self.plan.mtu(s)).min().unwrap_or(1280);
+        let carriers: Vec<&Path> = paths.iter().filter(|path| path.weight > 0).collect();
+        let other_nic = |path: &&Path| path.segments[0].nic != paths[0].segments[0].nic;
+        let backup: Vec<&Path> = paths[1..].iter().filter(other_nic).take(1).collect();
+        let mtus = paths.iter().map(|path| self.plan.path_mtu(&path.segments));
+        let mtu = mtus.min().unwrap_or(1280);
         for &dst in &addresses.node[peer.index()] {
             let ipv4 = dst.is_ipv4();
             let Some(src) = addresses.of_node(self.node, ipv4) else { continue };
-            let routes = [(METRIC_PRIMARY, Some(&segments[0])), (METRIC_BACKUP, backup)];
-            for (metric, segment) in routes {
-                let Some(leg) = segment.and_then(|s| self.leg(s, ipv4)) else { continue };
+            let routes = [(METRIC_PRIMARY, &carriers), (METRIC_BACKUP, &backup)];
+            for (metric, paths) in routes {
+                let mut legs: Vec<Leg> =
+                    paths.iter().filter_map(|path| self.leg(path, ipv4)).collect();
+                if legs.is_empty() {
+                    continue;
+                }
+                legs.sort_unstable();
                 let headers = if ipv4 { 40 } else { 60 };
                 self.wanted.routes.insert(
                     (Prefix::host(dst), metric),
-                    WantedRoute { src, mtu, advmss: mtu - headers, legs: vec![leg] },
+                    WantedRoute { src, mtu, advmss: mtu - headers, legs },
                 );
             }
-            let others: Vec<Leg> = segments[1..].iter().filter_map(|s| self.leg(s, ipv4)).collect();
+            let alone = |path: &Path| Some(Leg { weight: 1, ..self.leg(path, ipv4)? });
+            let others: Vec<Leg> = paths[1..].iter().filter_map(alone).collect();
             if !others.is_empty() {
                 self.alternatives.insert(Prefix::host(dst), others);
             }
-            for segment in segments {
-                if let Some(leg) = self.leg(segment, ipv4) {
-                    let mac = self.plan.receiver(segment).mac;
-                    self.wanted
-                        .neighbours
-                        .insert((leg.interface, leg.via), WantedNeighbour { mac });
-                }
-            }
+            paths.iter().for_each(|path| self.neighbour(&path.segments[0], ipv4));
         }
     }
 
-    fn leg(&self, segment: &Segment, ipv4: bool) -> Option<Leg> {
-        let via = self.plan.addresses().of_nic(segment.to, segment.to_nic, ipv4)?;
+    /// What this node forwards: a label for each segment that goes on from here, taken from the NICs
+    /// that send labelled frames to it.
+    fn transit(&mut self) {
+        let plan = self.plan;
+        let Transit { labels, arrivals } = &plan.transits()[self.node.index()];
+        for (segment, &label) in labels {
+            // What is left may be either family; the neighbour is named by one.
+            let ipv4 = plan.addresses().of_nic(segment.to, segment.to_nic, true).is_some();
+            self.neighbour(segment, ipv4);
+            let interface = self.interface(segment.nic, segment.tree);
+            let via = plan.addresses().of_nic(segment.to, segment.to_nic, ipv4);
+            self.wanted.labels.extend(via.map(|via| (label, WantedLabel { interface, via })));
+        }
+        for segment in arrivals {
+            let interface = self.interface(segment.to_nic, segment.tree);
+            let sources = self.wanted.label_sources.entry(interface).or_default();
+            sources.insert(plan.sender(segment).mac);
+        }
+    }
+
+    fn neighbour(&mut self, segment: &Segment, ipv4: bool) {
+        let via = self.plan.addresses().of_nic(segment.to, segment.to_nic, ipv4);
         let interface = self.interface(segment.nic, segment.tree);
-        Some(Leg { interface, via, labels: Vec::new(), weight: 1 })
+        let mac = self.plan.receiver(segment).mac;
+        self.wanted.neighbours.extend(via.map(|via| ((interface, via), WantedNeighbour { mac })));
+    }
+
+    fn leg(&self, path: &Path, ipv4: bool) -> Option<Leg> {
+        let first = &path.segments[0];
+        let via = self.plan.addresses().of_nic(first.to, first.to_nic, ipv4)?;
+        let interface = self.interface(first.nic, first.tree);
+        let weight = u8::try_from(path.weight.max(1)).unwrap_or(u8::MAX);
+        Some(Leg { interface, via, labels: self.plan.labels(&path.segments), weight })
     }
 
     fn interface(&self, nic: usize, tree: TreeId) -> String {

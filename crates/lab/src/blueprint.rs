@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::cluster::Port;
+use tresse_fabric::cluster::{Nic, NicEnd, Node, Port};
 use tresse_fabric::export::{Options, PortConfig, SwitchConfig, switch_configs};
 use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
@@ -23,7 +23,8 @@ pub struct Blueprint {
     pub nodes: Vec<LabNode>,
     /// Switches in plan order.
     pub switches: Vec<LabSwitch>,
-    /// Cables: switch-to-switch links in plan order, then NICs in node order.
+    /// Cables: switch-to-switch links in plan order, then NICs in node order, those between nodes by
+    /// their first end.
     pub cables: Vec<Cable>,
 }
 
@@ -43,6 +44,9 @@ pub struct LabNode {
 pub struct LabSwitch {
     /// Its name in the plan.
     pub name: String,
+    /// Does it know no VLANs?
+    #[serde(default)]
+    pub plain: bool,
     /// Ageing time of its forwarding database.
     pub fdb_age_seconds: u32,
     /// Static forwarding entries: (MAC, VID, port interface). Empty where stations announce.
@@ -54,7 +58,7 @@ pub struct LabSwitch {
 pub struct Cable {
     /// One end; the node's end of a NIC cable.
     pub a: End,
-    /// The other end; always a switch port.
+    /// The other end: a switch port, but where a cable joins two nodes.
     pub b: End,
     /// Rate from the cluster file.
     pub rate: Rate,
@@ -119,6 +123,7 @@ impl Blueprint {
             .iter()
             .map(|config| LabSwitch {
                 name: config.name.clone(),
+                plain: plan.xy().is_some(),
                 fdb_age_seconds: config.fdb_age_seconds,
                 fdb: config
                     .fdb
@@ -149,10 +154,10 @@ impl Blueprint {
         self.switches.iter().any(|s| s.name == place)
     }
 
-    /// Does any cable end in a switch, so that VLANs are needed?
+    /// Do switches carry VLANs?
     #[must_use]
     pub fn needs_vlans(&self) -> bool {
-        !self.switches.is_empty()
+        self.switches.iter().any(|switch| !switch.plain)
     }
 }
 
@@ -204,19 +209,30 @@ fn cables(plan: &Plan, configs: &[SwitchConfig]) -> Vec<Cable> {
         let (a, b) = (port_end(link.a, next()), port_end(link.b, next()));
         cables.push(Cable { a, b, rate: link.rate });
     }
-    for node in &cluster.nodes {
-        for nic in &node.nics {
-            let a = End {
-                place: node.name.clone(),
-                switch: false,
-                interface: nic.name.clone(),
-                ifindex: next(),
-                mac: Some(nic.mac),
-                mtu: nic.mtu,
-                tagged: BTreeSet::new(),
-                untagged: None,
+    let nic_end = |node: &Node, nic: &Nic, ifindex| End {
+        place: node.name.clone(),
+        switch: false,
+        interface: nic.name.clone(),
+        ifindex,
+        mac: Some(nic.mac),
+        mtu: nic.mtu,
+        tagged: BTreeSet::new(),
+        untagged: None,
+    };
+    for (k, node) in cluster.nodes.iter().enumerate() {
+        for (i, nic) in node.nics.iter().enumerate() {
+            let own = NicEnd { node: k.into(), nic: i };
+            if nic.peer.is_some_and(|peer| peer < own) {
+                continue;
+            }
+            let a = nic_end(node, nic, next());
+            let b = match nic.peer {
+                Some(peer) => {
+                    let far = cluster.node(peer.node);
+                    nic_end(far, &far.nics[peer.nic], next())
+                }
+                None => port_end(Port { switch: nic.switch, port: nic.port }, next()),
             };
-            let b = port_end(Port { switch: nic.switch, port: nic.port }, next());
             cables.push(Cable { a, b, rate: nic.rate });
         }
     }

@@ -79,9 +79,10 @@ pub fn start(
     if let Some(lock) = &options.lock {
         write(&directory.path.join("tresse.lock"), lock)?;
     }
-    let results = run::parallel(&record.blueprint.nodes, run::workers(), |node| {
+    let nodes: Vec<_> = record.blueprint.nodes.iter().enumerate().collect();
+    let results = run::parallel(&nodes, run::workers(), |(index, node)| {
         signals.check()?;
-        start_one(directory, &node.name, tressed, options)
+        start_one(directory, &node.name, options.engine.of_node(*index), tressed, options)
     });
     let children: Vec<Child> = results.into_iter().collect::<Result<_, DaemonError>>()?;
     for (node, mut child) in record.blueprint.nodes.iter().zip(children) {
@@ -98,6 +99,7 @@ pub fn start(
 fn start_one(
     directory: &Directory,
     node: &str,
+    engine: &str,
     tressed: &Path,
     options: &UpOptions,
 ) -> Result<Child, DaemonError> {
@@ -107,7 +109,8 @@ fn start_one(
     let config = own.join("tressed.toml");
     let cluster = directory.path.join("cluster.toml");
     let mut text = format!(
-        "cluster = {cluster:?}\nnode = {node:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
+        "cluster = {cluster:?}\nnode = {node:?}\nengine = {engine:?}\nsource = {:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
+        options.source,
         directory.socket(node)
     );
     if options.lock.is_some() {

@@ -79,16 +79,27 @@ pub fn heal(directory: &Directory, object: Option<&str>) -> Result<(), FaultErro
     Ok(directory.store(&record)?)
 }
 
-/// How a port is to be: (down, disabled).
-type Ports = BTreeMap<(String, String), (bool, bool)>;
+/// Ports that faults touch, by place and interface.
+type Ports = BTreeMap<(String, String), Want>;
+
+/// How a port is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Want {
+    down: bool,
+    disabled: bool,
+    /// Is it a bridge's, so that it can be disabled?
+    bridged: bool,
+}
 
 fn affected(record: &Record) -> Ports {
     let mut all = Ports::new();
     for fault in &record.faults {
         for end in ports(&record.blueprint, &fault.object).unwrap_or_default() {
             let entry = all.entry((end.place.clone(), end.interface.clone())).or_default();
-            entry.0 |= !fault.silent;
-            entry.1 |= fault.silent;
+            entry.bridged = end.switch;
+            // A cable between nodes has no bridge that could lose frames and keep the carrier.
+            entry.down |= !fault.silent || !end.switch;
+            entry.disabled |= fault.silent && end.switch;
         }
     }
     all
@@ -106,10 +117,12 @@ fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), Run
     let mut texts: BTreeMap<&str, (String, String)> = BTreeMap::new();
     for port in changed {
         let (place, interface) = port;
-        let (down, disabled) = after.get(port).copied().unwrap_or_default();
+        let whole = || before.get(port).map(|b| Want { bridged: b.bridged, ..Want::default() });
+        let now = after.get(port).copied().or_else(whole).unwrap_or_default();
+        let Want { down, disabled, bridged } = now;
         let (links, states) = texts.entry(place).or_default();
         let _ = writeln!(links, "link set dev {interface} {}", if down { "down" } else { "up" });
-        if !down {
+        if !down && bridged {
             let state = if disabled { 0 } else { 3 };
             let _ = writeln!(states, "link set dev {interface} state {state}");
         }
@@ -118,6 +131,10 @@ fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), Run
         let netns = directory.netns(place);
         run::batch(Some(&netns), "ip", &links)?;
         run::batch(Some(&netns), "bridge", &states)?;
+        if let Ok(again) = std::fs::read_to_string(directory.again_file(place)) {
+            // What another failure still keeps down cannot come back yet.
+            let _ = run::read(&netns, "ip", &["-force", "-batch", "-"], &again);
+        }
     }
     Ok(())
 }

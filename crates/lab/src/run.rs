@@ -23,6 +23,14 @@ pub enum RunError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A file of the lab.
+    #[error("{}: {source}", .path.display())]
+    Keep {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
     /// It said no.
     #[error("in {place}: `{program}` failed: {message}")]
     Failed {

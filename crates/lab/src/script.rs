@@ -35,14 +35,16 @@ fn end(text: &mut String, end: &End, directory: &Directory) {
     let _ = write!(text, "numtxqueues 1 numrxqueues 1 netns {netns}");
 }
 
-/// `ip -batch` in a switch: the bridge and its ports. Without VLANs nothing passes yet.
+/// `ip -batch` in a switch: the bridge and its ports. Without VLANs nothing passes yet, unless it knows
+/// none.
 #[must_use]
 pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> String {
     let age = fdb_age_seconds.saturating_mul(100);
+    let plain = blueprint.switches.iter().any(|s| s.name == switch && s.plain);
+    let vlans = "vlan_filtering 1 vlan_default_pvid 0 vlan_stats_enabled 1 vlan_stats_per_port 1 ";
+    let vlans = if plain { "" } else { vlans };
     let mut text = format!(
-        "link add name {BRIDGE} type bridge vlan_filtering 1 vlan_default_pvid 0 \
-         mcast_snooping 0 vlan_stats_enabled 1 vlan_stats_per_port 1 stp_state 0 \
-         ageing_time {age}\n"
+        "link add name {BRIDGE} type bridge {vlans}mcast_snooping 0 stp_state 0 ageing_time {age}\n"
     );
     for (port, _) in blueprint.ends(switch) {
         let _ = writeln!(text, "link set dev {} master {BRIDGE}", port.interface);

@@ -1,17 +1,22 @@
 //! A node's slice by iproute2, for labs without daemons.
 //!
-//! Takes the same wanted state as the daemon, leaves out groups: one plain route per destination
-//! and metric.
+//! Takes the same wanted state as the daemon, leaves out groups (one plain route per destination
+//! and metric) and the filter on labelled frames; the kernel forwards labels.
 
 use std::fmt::Write;
 
-use tresse_fabric::reconcile::{LinkKind, Wanted};
+use tresse_fabric::reconcile::{Leg, LinkKind, METRIC_BACKUP, Wanted, turn_table};
+
+use tresse_fabric::units::Prefix;
 
 use crate::netns;
 use crate::run::{self, RunError};
 
 /// Installs a slice into a fresh namespace.
 pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
+    let mut wanted = wanted.clone();
+    wanted.labels_by_kernel();
+    let wanted = &wanted;
     run::batch(Some(netns), "ip", &links(wanted))?;
     netns::inside(netns, || {
         for (key, value) in &wanted.sysctls {
@@ -19,7 +24,63 @@ pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
             let _ = std::fs::write(format!("/proc/sys/{key}"), value);
         }
     })?;
-    run::batch(Some(netns), "ip", &addresses_and_routes(wanted))
+    run::batch(Some(netns), "ip", &addresses_and_routes(wanted))?;
+    run::batch(Some(netns), "ip", &turns(wanted))?;
+    let text = labels(wanted);
+    if text.is_empty() {
+        return Ok(());
+    }
+    run::read(netns, "ip", &["-f", "mpls", "-batch", "-"], &text).map(drop)
+}
+
+/// A rule for what arrives by each NIC, and a table behind it.
+fn turns(wanted: &Wanted) -> String {
+    let mut text = String::new();
+    for (index, nic) in wanted.nics.keys().enumerate() {
+        let table = turn_table(index);
+        for (ipv4, family) in [(true, ""), (false, "-6 ")] {
+            let here = |((came, to), _): &(&(String, Prefix), &Leg)| {
+                came == nic && to.address.is_ipv4() == ipv4
+            };
+            if wanted.turns.tables.iter().any(|turn| here(&turn)) {
+                let rule = "lookup {table} priority {table} protocol 78";
+                let rule = rule.replace("{table}", &table.to_string());
+                let _ = writeln!(text, "{family}rule add iif {nic} {rule}");
+            }
+        }
+    }
+    text + &turn_routes(wanted)
+}
+
+fn turn_routes(wanted: &Wanted) -> String {
+    let mut text = String::new();
+    for ((came, to), Leg { interface, via, .. }) in &wanted.turns.tables {
+        let Some(index) = wanted.nics.keys().position(|nic| nic == came) else { continue };
+        let table = turn_table(index);
+        let _ = writeln!(
+            text,
+            "route replace {to} via {via} dev {interface} onlink table {table} proto 78"
+        );
+    }
+    text
+}
+
+fn labels(wanted: &Wanted) -> String {
+    let mut text = String::new();
+    for (label, way) in &wanted.labels {
+        let family = if way.via.is_ipv4() { "inet" } else { "inet6" };
+        let _ = writeln!(
+            text,
+            "route add {} via {family} {} dev {} proto 78",
+            label.0, way.via, way.interface
+        );
+    }
+    text
+}
+
+fn encap(leg: &Leg) -> String {
+    let labels: Vec<_> = leg.labels.iter().map(|l| l.0.to_string()).collect();
+    if labels.is_empty() { String::new() } else { format!("encap mpls {} ", labels.join("/")) }
 }
 
 fn links(wanted: &Wanted) -> String {
@@ -34,6 +95,7 @@ fn links(wanted: &Wanted) -> String {
             ),
             // A bridge without ports is there on every kernel that labs run on (K8).
             LinkKind::Dummy => writeln!(text, "link add name {name} mtu {} type bridge", link.mtu),
+            LinkKind::Tun => Ok(()),
         };
     }
     text
@@ -53,17 +115,37 @@ fn addresses_and_routes(wanted: &Wanted) -> String {
             let _ = writeln!(text, "link set dev {name} up");
         }
     }
+    text.push_str(&neighbours_and_routes(wanted));
+    text
+}
+
+/// What an interface loses by going down: all of it again, on top of what is left.
+#[must_use]
+pub fn again(wanted: &Wanted) -> String {
+    neighbours_and_routes(wanted) + &turn_routes(wanted)
+}
+
+fn neighbours_and_routes(wanted: &Wanted) -> String {
+    let mut text = String::new();
     for ((interface, address), neighbour) in &wanted.neighbours {
         let mac = neighbour.mac;
-        let _ = writeln!(text, "neigh add {address} lladdr {mac} dev {interface} nud permanent");
+        let _ =
+            writeln!(text, "neigh replace {address} lladdr {mac} dev {interface} nud permanent");
     }
-    for ((destination, metric), route) in &wanted.routes {
+    let routes = wanted.routes.iter().map(|((to, metric), route)| (to, *metric, route));
+    let backups = wanted.turns.backups.iter().map(|(to, route)| (to, METRIC_BACKUP, route));
+    for (destination, metric, route) in routes.chain(backups) {
         let Some(leg) = route.legs.first() else { continue };
         let _ = writeln!(
             text,
-            "route add {destination} via {} dev {} onlink src {} metric {metric} proto 78 \
+            "route replace {destination} {}via {} dev {} onlink src {} metric {metric} proto 78 \
              mtu {} advmss {}",
-            leg.via, leg.interface, route.src, route.mtu, route.advmss
+            encap(leg),
+            leg.via,
+            leg.interface,
+            route.src,
+            route.mtu,
+            route.advmss
         );
     }
     text

@@ -180,6 +180,12 @@ impl Directory {
         }
     }
 
+    /// What `ip` gets when an interface of a node without a daemon comes back.
+    #[must_use]
+    pub fn again_file(&self, node: &str) -> PathBuf {
+        self.path.join(format!("{node}.again"))
+    }
+
     /// Writes the record, whole or not at all.
     pub fn store(&self, record: &Record) -> Result<(), StateError> {
         self.write("state.json", record)

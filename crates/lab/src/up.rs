@@ -30,6 +30,37 @@ pub struct UpOptions {
     pub lock: Option<String>,
     /// Seconds between a daemon's announcements; `None` for its own choice.
     pub announce_seconds: Option<u32>,
+    /// What the daemons forward labelled frames by.
+    pub engine: LabEngine,
+    /// What the daemons push labels by: the `source` of their `tressed.toml`.
+    pub source: &'static str,
+}
+
+/// What forwards labelled frames in a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LabEngine {
+    /// Each daemon's own choice.
+    #[default]
+    Auto,
+    /// The kernel on all nodes.
+    Kernel,
+    /// Raw sockets on all nodes.
+    Packet,
+    /// The kernel on every other node, beginning with the first, raw sockets on the rest.
+    Mixed,
+}
+
+impl LabEngine {
+    /// The `engine` of a node's `tressed.toml`.
+    #[must_use]
+    pub const fn of_node(self, index: usize) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Mixed if index % 2 == 1 => "packet",
+            Self::Kernel | Self::Mixed => "kernel",
+            Self::Packet => "packet",
+        }
+    }
 }
 
 /// Why there is no lab now. Nothing of it is left.
@@ -179,7 +210,12 @@ fn build(
         if record.daemons {
             return Ok(());
         }
-        slice_script::install(&netns, &plan.slice(NodeId::from(*index)).wanted)
+        let wanted = plan.slice(NodeId::from(*index)).wanted;
+        slice_script::install(&netns, &wanted)?;
+        // A daemon mends its node when an interface comes back; here the lab does.
+        let file = directory.again_file(&node.name);
+        let written = std::fs::write(&file, slice_script::again(&wanted));
+        written.map_err(|source| RunError::Keep { path: file, source })
     })?;
     if let Some(tressed) = &options.tressed {
         progress(&format!("starting {} daemons", blueprint.nodes.len()));

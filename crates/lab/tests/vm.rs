@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -161,6 +163,32 @@ fn time_limit_kills_the_program() {
         (1, _) => Ok(()),
         seen => Err(format!("{seen:?}")),
     });
+}
+
+/// The guest must not take the next client's words for the rest of the frame.
+#[test]
+#[ignore = "boots a virtual machine (QEMU, Debian packages)"]
+fn client_that_dies_within_a_frame_leaves_its_port_usable() {
+    let _ = VM.pid();
+    let state = options().state_dir;
+    let lock = std::fs::File::create(state.join("0.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut stream = UnixStream::connect(state.join("0.sock")).unwrap();
+    let header = br#"{"kind":"exec","argv":["cat"],"env":[],"cwd":null,"stdin":true}"#;
+    let mut bytes = b"TRESSEhi\x07\0\0\0\0\0\0\0\x01\0\0\0".to_vec();
+    bytes.extend((header.len() as u32).to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(header);
+    let stdin = br#"{"kind":"stdin"}"#;
+    bytes.extend((stdin.len() as u32).to_le_bytes());
+    bytes.extend((1u32 << 20).to_le_bytes());
+    bytes.extend(stdin);
+    stream.write_all(&bytes).unwrap();
+    let mut welcome = [0; 20];
+    stream.read_exact(&mut welcome).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    drop((stream, lock));
+    assert_eq!(shell("echo here"), (0, "here\n".into()));
 }
 
 #[test]

@@ -30,6 +30,36 @@ pub struct Config {
     pub announce_seconds: Option<u32>,
     /// Prove each VLAN before it carries traffic (K5); false only for fabrics under test.
     pub canary: bool,
+    /// What forwards labelled frames for others.
+    pub engine: EngineChoice,
+    /// What pushes labels onto what this node sends.
+    pub source: SourceChoice,
+}
+
+/// `source`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceChoice {
+    /// The kernel where it can, else the daemon.
+    #[default]
+    Auto,
+    /// The kernel's routes.
+    Kernel,
+    /// The daemon, through a TUN interface.
+    Tun,
+}
+
+/// `engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineChoice {
+    /// The kernel where it can, else raw sockets.
+    #[default]
+    Auto,
+    /// The kernel's label routes.
+    Kernel,
+    /// Raw sockets.
+    Packet,
 }
 
 impl Default for Config {
@@ -44,6 +74,8 @@ impl Default for Config {
             strict: false,
             announce_seconds: None,
             canary: true,
+            engine: EngineChoice::Auto,
+            source: SourceChoice::Auto,
         }
     }
 }
@@ -78,7 +110,7 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "cluster",
     "lock",
     "node",
@@ -88,6 +120,8 @@ const KEYS: [&str; 9] = [
     "strict",
     "announce_seconds",
     "canary",
+    "engine",
+    "source",
 ];
 
 impl Config {
@@ -165,10 +199,14 @@ mod tests {
             strict = true
             announce_seconds = 30
             canary = false
+            engine = "packet"
+            source = "tun"
         "#;
         let config = Config::parse(text, Path::new("x")).unwrap();
         assert_eq!(config.management.len(), 2);
         assert!(!config.canary && config.strict);
+        assert_eq!(config.engine, EngineChoice::Packet);
+        assert_eq!(config.source, SourceChoice::Tun);
         assert_eq!(Config::parse("", Path::new("x")).unwrap(), Config::default());
         let written: toml::Table = text.parse().unwrap();
         assert!(KEYS.iter().all(|key| written.contains_key(*key)));

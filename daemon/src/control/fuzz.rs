@@ -15,7 +15,7 @@ use super::call::Message;
 use super::exchange;
 use super::request::{Change, Request};
 use super::service::Node;
-use crate::engine::{ApplyOptions, Engine, Input, Reply};
+use crate::engine::{ApplyOptions, Engine, Input, LabelEngine, Reply};
 use crate::fuzz::{drive, engine};
 use crate::runtime::{Identity, paths, prepare};
 use crate::state::Stored;
@@ -120,7 +120,12 @@ fn answer(engine: &mut Engine, request: Request) {
                         return drop(answer.send(Ok(Reply::Done)));
                     }
                     let identity = Identity::Named("n0".into());
-                    match prepare(&request.cluster, request.lock.as_deref(), &identity) {
+                    match prepare(
+                        &request.cluster,
+                        request.lock.as_deref(),
+                        &identity,
+                        LabelEngine::Kernel,
+                    ) {
                         Ok(prepared) => Input::Apply {
                             call: Some(CALL),
                             prepared: Box::new(prepared),

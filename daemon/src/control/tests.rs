@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Alert, Client, ClientError, Counters, Event, NodeError, Status};
 
 use super::{BindError, Change, Request, Server};
-use crate::engine::{Engine, Reply, Settings};
+use crate::engine::{Engine, LabelEngine, Reply, Settings, SourceEngine};
 use crate::state::Stored;
 
 /// A daemon's control side with an engine that has no plan, on a thread of its own.
@@ -65,7 +65,13 @@ impl Fake {
 }
 
 fn answer(request: Request) {
-    let settings = Settings { canary: true, announce_ms: None, sequence: 0 };
+    let settings = Settings {
+        canary: true,
+        announce_ms: None,
+        sequence: 0,
+        labels: LabelEngine::Kernel,
+        sources: SourceEngine::Kernel,
+    };
     let engine = Engine::new(settings, Stored::default());
     match request {
         Request::Status(answer) => drop(answer.send(engine.status(0))),

@@ -65,7 +65,9 @@ impl Engine {
                         );
                     }
                     (call, None) => {
-                        let mut job = Job::new(Purpose::Apply { call }, Some((*prepared).into()));
+                        let mut prepared = *prepared;
+                        prepared.sourced_by(self.settings.sources);
+                        let mut job = Job::new(Purpose::Apply { call }, Some(prepared.into()));
                         job.options = options;
                         self.observe(job, out);
                     }

@@ -14,6 +14,7 @@ impl Engine {
     pub(super) fn undo(&mut self, mut job: Job, failure: NodeError, out: &mut Vec<Effect>) {
         let operations: Vec<Operation> = job.inverses.drain(..).rev().flatten().collect();
         job.phase = Phase::Undo { operations: operations.clone(), failure };
+        self.pushes_again(&job, out);
         self.job = Some(job);
         out.push(Effect::Execute(operations));
     }

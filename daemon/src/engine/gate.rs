@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use tresse_control::PendingLine;
-use tresse_fabric::reconcile::{Object, Wanted, WantedRoute};
+use tresse_fabric::id::Label;
+use tresse_fabric::reconcile::{Object, Wanted, WantedLabel, WantedRoute};
 use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
@@ -31,7 +32,7 @@ pub struct Gated<'a> {
 }
 
 impl Gated<'_> {
-    fn closed(&self, interface: &str) -> Option<(u16, Gate)> {
+    pub(super) fn closed(&self, interface: &str) -> Option<(u16, Gate)> {
         let vid = self.prepared.interfaces.get(interface)?.vid;
         self.gates.get(&vid).filter(|g| **g != Gate::Open).map(|g| (vid, *g))
     }
@@ -57,6 +58,43 @@ impl Gated<'_> {
             _ => Ok(open),
         }
     }
+}
+
+/// Why something waits for a VLAN.
+fn waits(vid: u16, gate: Gate) -> String {
+    match gate {
+        Gate::Fused => format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"),
+        _ => format!("VLAN {vid} is not proven yet"),
+    }
+}
+
+fn line(object: &Object, why: String) -> PendingLine {
+    PendingLine { kind: object.kind().into(), object: object.to_string(), why }
+}
+
+/// The label routes out of VLANs that are open. Those of `old` stay: labels keep their meaning
+/// over one change of plans (K4), and sources that have not changed yet use them.
+fn labels(
+    new: Gated<'_>,
+    old: Option<Gated<'_>>,
+    pending: &mut Vec<PendingLine>,
+) -> BTreeMap<Label, WantedLabel> {
+    let mut labels = BTreeMap::new();
+    for (label, way) in &new.prepared.wanted.labels {
+        if let Some((vid, gate)) = new.closed(&way.interface) {
+            pending.push(line(&Object::Label(*label, Some(way.clone())), waits(vid, gate)));
+        } else {
+            labels.insert(*label, way.clone());
+        }
+    }
+    if let Some(old) = old {
+        for (label, way) in &old.prepared.wanted.labels {
+            if old.closed(&way.interface).is_none() {
+                labels.entry(*label).or_insert_with(|| way.clone());
+            }
+        }
+    }
+    labels
 }
 
 /// The part of `new` that its gates let through, and what waits for them.
@@ -95,19 +133,19 @@ pub fn effective(
             }
             Err((vid, Gate::Fused)) => {
                 let way = new.alternative(key.0, route).or_else(kept);
-                (format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"), way)
+                (waits(vid, Gate::Fused), way)
             }
-            Err((vid, _)) => {
+            Err((vid, gate)) => {
                 let way = kept().or_else(|| new.alternative(key.0, route));
-                (format!("VLAN {vid} is not proven yet"), way)
+                (waits(vid, gate), way)
             }
         };
-        let object = Object::Route(key.0, key.1);
-        pending.push(PendingLine { kind: object.kind().into(), object: object.to_string(), why });
+        pending.push(line(&Object::Route(key.0, key.1), why));
         if let Some(route) = route {
             routes.insert(*key, route);
         }
     }
+    wanted.labels = labels(new, old, &mut pending);
     if let Some(old) = old.map(|old| &old.prepared.wanted) {
         for (name, link) in &old.links {
             wanted.links.entry(name.clone()).or_insert_with(|| link.clone());
@@ -121,6 +159,9 @@ pub fn effective(
         }
         for (name, nic) in &old.nics {
             wanted.nics.entry(name.clone()).or_insert(*nic);
+        }
+        for (name, sources) in &old.label_sources {
+            wanted.label_sources.entry(name.clone()).or_default().extend(sources);
         }
     }
     let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));

@@ -10,6 +10,8 @@ use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Announcement;
 
 use super::prepared::Prepared;
+use super::source::Pushing;
+use super::transit::Forwarding;
 use crate::state::Stored;
 
 /// Names one control call until it is answered.
@@ -146,6 +148,10 @@ pub enum Effect {
     },
     /// Hold announcement sockets on exactly these interfaces, by (name, ifindex).
     Listen(BTreeSet<(String, u32)>),
+    /// Forward exactly this for others, by raw sockets.
+    Forward(Box<Forwarding>),
+    /// Push exactly this onto what the TUN interface gives.
+    Push(Box<Pushing>),
     /// Send an announcement.
     Announce {
         /// On this interface.

@@ -8,10 +8,14 @@ use tresse_fabric::reconcile::{
 use super::bridge::Heard;
 use super::gate::{Gated, effective};
 use super::transaction::{Job, Purpose};
-use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
+use super::{Effect, Engine, Pushing, REPAIR_MS, SourceEngine, View, guard, line, source, tell};
 
 impl Engine {
-    pub(super) fn compare(&self, job: &Job, view: &View) -> (Reconciliation, Vec<PendingLine>) {
+    pub(super) fn compare(
+        &self,
+        job: &Job,
+        view: &View,
+    ) -> (Reconciliation, Vec<PendingLine>, Pushing) {
         let own = matches!(job.purpose, Purpose::Apply { .. });
         let options = Options {
             force_interfaces: if own {
@@ -20,8 +24,8 @@ impl Engine {
                 self.stored.force_interfaces.clone()
             },
         };
-        let (wanted, pending) = match &job.target {
-            None => (Wanted::default(), Vec::new()),
+        let (wanted, pending, pushing) = match &job.target {
+            None => (Wanted::default(), Vec::new(), Pushing::default()),
             Some(target) => {
                 let gates = self.gates(target);
                 let replaces = own && self.stored.current.as_ref().is_some_and(|c| c != target);
@@ -38,14 +42,19 @@ impl Engine {
                     (false, true) => None,
                     (false, false) => Some(self.bridge.heard()),
                 };
-                effective(
-                    Gated { prepared: target, gates: &gates },
-                    old.map(|o| Gated { prepared: o, gates: &old_gates }),
-                    heard,
-                )
+                let new = Gated { prepared: target, gates: &gates };
+                let old = old.map(|o| Gated { prepared: o, gates: &old_gates });
+                let (mut wanted, mut pending) = effective(new, old, heard);
+                let pushing = match self.settings.sources {
+                    SourceEngine::Kernel => Pushing::default(),
+                    SourceEngine::Tun => {
+                        source::through_tun(&mut wanted, new, old, &view.observed, &mut pending)
+                    }
+                };
+                (wanted, pending, pushing)
             }
         };
-        (reconcile_with(&wanted, &view.observed, &self.stored.saved, &options), pending)
+        (reconcile_with(&wanted, &view.observed, &self.stored.saved, &options), pending, pushing)
     }
 
     /// Why a transaction must not begin.

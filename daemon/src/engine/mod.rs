@@ -8,6 +8,8 @@
 //! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
 //! - `bridge` holds on to the plan before until every peer has moved.
 //! - `guard` keeps the way to the machine open (K19).
+//! - `transit` says what is forwarded for others, and by what.
+//! - `source` says what pushes labels onto what this node sends itself.
 //! - `report` answers what can be answered at once.
 
 mod bridge;
@@ -21,9 +23,11 @@ mod input;
 mod judge;
 mod prepared;
 mod report;
+mod source;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod transit;
 mod vlans;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,6 +45,9 @@ use crate::state::{Intent, Stored};
 
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
 pub use self::prepared::{Prepared, VlanInterface};
+pub use self::report::PathPlace;
+pub use self::source::{PushPath, Pushing, SourceEngine};
+pub use self::transit::{Forwarding, ForwardingNic, LabelEngine};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
 const LOOK_BURST: u64 = 20;
@@ -67,6 +74,10 @@ pub struct Settings {
     pub announce_ms: Option<u64>,
     /// Where announcement numbers start: never used before by this node.
     pub sequence: u64,
+    /// What forwards labelled frames.
+    pub labels: LabelEngine,
+    /// What pushes labels onto what this node sends.
+    pub sources: SourceEngine,
 }
 
 /// The engine.
@@ -85,6 +96,11 @@ pub struct Engine {
     refresh: BTreeMap<String, Refresh>,
     bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
+    forwarding: Forwarding,
+    /// What the TUN interface was last told to push.
+    pushing: Pushing,
+    /// The same, when the kernel last held what was wanted.
+    pushed: Pushing,
     pending: Vec<PendingLine>,
     drift: Vec<OperationLine>,
     in_sync: bool,
@@ -104,7 +120,13 @@ pub struct Engine {
 impl Engine {
     /// An engine that knows what was stored; [`Input::Start`] sets it going.
     #[must_use]
-    pub fn new(settings: Settings, stored: Stored) -> Self {
+    pub fn new(settings: Settings, mut stored: Stored) -> Self {
+        // What was stored may have been left to another one.
+        for plan in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
+            let plan = Arc::make_mut(plan);
+            plan.forwarded_by(settings.labels);
+            plan.sourced_by(settings.sources);
+        }
         Self {
             settings,
             now: 0,
@@ -117,6 +139,9 @@ impl Engine {
             refresh: BTreeMap::new(),
             bridge: Bridge::default(),
             listening: BTreeSet::new(),
+            forwarding: Forwarding::default(),
+            pushing: Pushing::default(),
+            pushed: Pushing::default(),
             pending: Vec::new(),
             drift: Vec::new(),
             in_sync: false,

@@ -1,13 +1,15 @@
 //! A slice made ready for this node: what the engine installs and remembers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::id::NodeId;
+use tresse_fabric::id::{Label, NodeId};
 use tresse_fabric::lock;
 use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::{Leg, Wanted};
-use tresse_fabric::units::Prefix;
+use tresse_fabric::reconcile::{Leg, Wanted, WantedLabel};
+use tresse_fabric::units::{Mac, Prefix};
+
+use super::transit::LabelEngine;
 
 /// One node's part of one plan, with the texts that it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +35,12 @@ pub struct Prepared {
     /// By destination: the first legs of its other paths, by rank, for when a VLAN is fused.
     #[serde(default)]
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
+    /// What this node forwards for others, whatever does it: `wanted` has it where the kernel does.
+    #[serde(default)]
+    pub labels: Vec<(Label, WantedLabel)>,
+    /// By interface, the MACs that labelled frames are taken from.
+    #[serde(default)]
+    pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
 }
 
 /// One VLAN interface of this node.
@@ -81,7 +89,13 @@ impl Prepared {
 
     /// The slice of `node`, with the texts that `plan` came from.
     #[must_use]
-    pub fn new(plan: &Plan, node: NodeId, cluster: String, lock: Option<String>) -> Self {
+    pub fn new(
+        plan: &Plan,
+        node: NodeId,
+        cluster: String,
+        lock: Option<String>,
+        labels: LabelEngine,
+    ) -> Self {
         let slice = plan.slice(node);
         let model = plan.cluster();
         let age = model.switches.iter().map(|s| s.fdb_age_seconds).min().unwrap_or(300);
@@ -102,7 +116,7 @@ impl Prepared {
                 (name, prepared)
             })
             .collect();
-        Self {
+        let mut prepared = Self {
             node: slice.node,
             id: node,
             nodes: model.nodes.len() as u32,
@@ -111,9 +125,13 @@ impl Prepared {
             cluster,
             lock,
             interfaces,
+            labels: slice.wanted.labels.clone().into_iter().collect(),
+            label_sources: slice.wanted.label_sources.clone(),
             wanted: slice.wanted,
             alternatives: slice.alternatives,
-        }
+        };
+        prepared.forwarded_by(labels);
+        prepared
     }
 }
 

@@ -9,6 +9,17 @@ use tresse_fabric::units::Prefix;
 use super::Engine;
 use super::gate::Gate;
 
+/// What a path is to its pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathPlace {
+    /// The primary or one of its weighted siblings.
+    Carrier,
+    /// The backup that is used first.
+    FirstBackup,
+    /// Another backup.
+    Backup,
+}
+
 impl Engine {
     /// The answer to GetStatus.
     #[must_use]
@@ -24,7 +35,8 @@ impl Engine {
             drift: self.drift.clone(),
             fused: self.fused(),
             backup: self.on_backup(),
-            engine: "none".into(),
+            engine: self.label_engine().into(),
+            source: self.source_engine().into(),
             activity: match (doing, &self.fault) {
                 (Some(doing), _) => doing.into(),
                 (None, Some(_)) => "failed".into(),
@@ -61,7 +73,12 @@ impl Engine {
     /// The state of a path that leaves by `interface` for `destination`: `active`, `standby`,
     /// `pending` or `fused`.
     #[must_use]
-    pub fn path_state(&self, interface: &str, destination: IpAddr, rank: u32) -> &'static str {
+    pub fn path_state(
+        &self,
+        interface: &str,
+        destination: IpAddr,
+        place: PathPlace,
+    ) -> &'static str {
         let Some(current) = &self.stored.current else { return "pending" };
         let vid = current.interfaces.get(interface).map(|i| i.vid);
         if vid.is_some_and(|vid| self.stored.fused.contains_key(&vid)) {
@@ -69,9 +86,9 @@ impl Engine {
         }
         let primary = self.holds((Prefix::host(destination), METRIC_PRIMARY));
         let backup = self.holds((Prefix::host(destination), METRIC_BACKUP));
-        match (rank, primary, backup) {
-            (0, true, _) | (1, false, true) => "active",
-            (0, false, _) => "pending",
+        match (place, primary, backup) {
+            (PathPlace::Carrier, true, _) | (PathPlace::FirstBackup, false, true) => "active",
+            (PathPlace::Carrier, false, _) => "pending",
             _ if vid.is_some_and(|vid| self.gates(current).get(&vid) == Some(&Gate::Unproven)) => {
                 "pending"
             }

@@ -19,7 +19,8 @@ use tresse_control::{Alert, Difference, NodeError, OperationLine, PendingLine};
 use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
 
 use super::{
-    ApplyOptions, CallId, Effect, Engine, Execution, Prepared, Reply, View, guard, line, tell,
+    ApplyOptions, CallId, Effect, Engine, Execution, Prepared, Pushing, Reply, View, guard, line,
+    tell,
 };
 use crate::state::{Intent, Stored, Unconfirmed};
 
@@ -74,6 +75,8 @@ pub(super) struct Job {
     pub(super) inverses: Vec<Vec<Operation>>,
     pub(super) lines: Vec<OperationLine>,
     pub(super) pending: Vec<PendingLine>,
+    /// What this node's TUN interface is to push once it is done.
+    pub(super) pushing: Pushing,
     pub(super) rounds: u32,
     /// `saved` as it was before an apply began.
     pub(super) saved: Option<Saved>,
@@ -92,6 +95,7 @@ impl Job {
             inverses: Vec::new(),
             lines: Vec::new(),
             pending: Vec::new(),
+            pushing: Pushing::default(),
             rounds: 0,
             saved: None,
             uncommitted: None,
@@ -126,7 +130,8 @@ impl Engine {
             }
             Err(message) => return self.give_up(job, NodeError::Internal { message }, out),
         };
-        let (comparison, mut pending) = self.compare(&job, &view);
+        let (comparison, mut pending, pushing) = self.compare(&job, &view);
+        job.pushing = pushing;
         pending.extend(comparison.pending.iter().map(|p| PendingLine {
             kind: p.object.kind().into(),
             object: p.object.to_string(),
@@ -179,6 +184,7 @@ impl Engine {
                 }
             }
             self.settle(&job, &view);
+            self.pushes(&job, out);
             self.view = Some(view);
             return self.commit(job, out);
         }
@@ -349,6 +355,7 @@ impl Engine {
     }
 
     fn execute(&mut self, mut job: Job, operations: Vec<Planned>, out: &mut Vec<Effect>) {
+        self.pushes_both(&job, out);
         out.push(Effect::Execute(operations.iter().map(|p| p.operation.clone()).collect()));
         job.phase = Phase::Execute(operations);
         self.job = Some(job);

@@ -83,6 +83,7 @@ impl Engine {
     pub(super) fn vlans(&mut self, now: u64, out: &mut Vec<Effect>) {
         let Some(current) = self.stored.current.clone() else {
             self.listen(BTreeSet::new(), out);
+            self.forward(None, None, out);
             return;
         };
         let old = self.held_plan();
@@ -117,6 +118,7 @@ impl Engine {
             (link.up && link.is_ours()).then(|| (name.clone(), link.index))
         });
         self.listen(present.collect(), out);
+        self.forward(Some(&current), old.as_deref(), out);
     }
 
     /// An announcement arrived. Is there more to do than to wait for the next deadline?

@@ -8,7 +8,7 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 
 use super::*;
-use crate::engine::Prepared;
+use crate::engine::{LabelEngine, Prepared};
 use crate::state::Intent;
 
 /// Two switches with a node each.
@@ -33,6 +33,11 @@ fn each(target: &str, body: impl Fn(&[u8])) {
         eprintln!("{}", path.display());
         body(&fs::read(path).unwrap());
     }
+}
+
+#[test]
+fn labelled_frames_are_judged_as_a_slow_reading_judges_them() {
+    each("forward", tresse_fabric::forward::fuzz::forward);
 }
 
 #[test]
@@ -62,7 +67,8 @@ fn state_files_are_read_or_refused() {
 fn applied() -> Stored {
     let cluster = tresse_fabric::cluster::parse(CLUSTER, "cluster.toml").unwrap();
     let plan = Plan::build(cluster).unwrap();
-    let prepared = Arc::new(Prepared::new(&plan, NodeId(0), CLUSTER.into(), None));
+    let prepared =
+        Arc::new(Prepared::new(&plan, NodeId(0), CLUSTER.into(), None, LabelEngine::Kernel));
     Stored {
         current: Some(prepared.clone()),
         previous: Some(prepared),

@@ -22,6 +22,8 @@ use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL};
 
 use super::bulk::{self, NewRoute};
 use super::channel::NLM_F_REQUEST;
+use super::filter::{self, Filter};
+use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
 
@@ -150,16 +152,51 @@ pub(super) fn encode<'a>(
         Operation::DeleteRoute { dst, metric } => {
             bulk::route(buffer, NLM_F_REQUEST, sequence, (*dst, *metric), None);
         }
+        Operation::AddLabel { label, way, replace } => {
+            let route = LabelRoute::pop(*label, interfaces.index(&way.interface)?, way.via);
+            let flags = new_or_replace(*replace);
+            write_message(buffer, libc::RTM_NEWROUTE, flags, sequence, |b| route.emit(b));
+        }
+        Operation::DeleteLabel { label, .. } => {
+            write_message(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, |b| {
+                label::emit_delete(*label, b);
+            });
+        }
+        Operation::AddIngress { interface } | Operation::DeleteIngress { interface } => {
+            let (kind, flags) = match operation {
+                Operation::AddIngress { .. } => (filter::RTM_NEWQDISC, NEW),
+                _ => (filter::RTM_DELQDISC, NLM_F_REQUEST),
+            };
+            let index = interfaces.index(interface)?;
+            write_message(buffer, kind, flags, sequence, |b| filter::emit_clsact(index, b));
+        }
+        Operation::AddFilter { interface, handle, source } => {
+            let index = interfaces.index(interface)?;
+            let filter = Filter { handle: *handle, source: *source };
+            write_message(buffer, filter::RTM_NEWTFILTER, NEW, sequence, |b| {
+                filter.emit(index, b);
+            });
+        }
+        Operation::DeleteFilter { interface, handle, source } => {
+            let index = interfaces.index(interface)?;
+            let filter = Filter { handle: *handle, source: *source };
+            write_message(buffer, filter::RTM_DELTFILTER, NLM_F_REQUEST, sequence, |b| {
+                filter.emit_key(index, b);
+            });
+        }
     }
     Ok(())
 }
 
-/// Appends the message that completes a link just created: alias, and no link-local address, so
+/// Appends the message that completes a link just created: MTU, alias, and no link-local address, so
 /// that nothing is flooded before the canary (K5).
-pub(super) fn finish_link(buffer: &mut Vec<u8>, sequence: u32, name: &str, alias: &str) {
+pub(super) fn finish_link(buffer: &mut Vec<u8>, sequence: u32, name: &str, mtu: u32, alias: &str) {
     let mut message = LinkMessage::default();
-    message.attributes =
-        vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
+    message.attributes = vec![
+        LinkAttribute::IfName(name.to_owned()),
+        LinkAttribute::Mtu(mtu),
+        LinkAttribute::IfAlias(alias.to_owned()),
+    ];
     if Path::new("/proc/sys/net/ipv6/conf").exists() {
         let mode = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
         message.attributes.push(LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![mode])]));
@@ -204,6 +241,7 @@ fn add_link<'a>(
         }
         (LinkKind::Dummy, NewLink::AsAsked) => vec![LinkInfo::Kind(InfoKind::Dummy)],
         (LinkKind::Dummy, NewLink::BridgeForDummy) => vec![LinkInfo::Kind(InfoKind::Bridge)],
+        (LinkKind::Tun, _) => unreachable!("TUN interfaces are made by /dev/net/tun"),
     };
     message.attributes.push(LinkAttribute::LinkInfo(info));
     Ok(message)

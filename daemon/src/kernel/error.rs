@@ -117,12 +117,23 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
         }
         Operation::DeleteNexthop { .. } => errno == libc::ENOENT,
         Operation::DeleteRoute { .. } => matches!(errno, libc::ESRCH | libc::ENODEV),
+        // Of a label within its table the kernel does not tell whether it had a route.
+        Operation::DeleteLabel { .. } => errno == libc::EINVAL,
+        // EINVAL: the qdisc that the filter hung on is gone.
+        Operation::DeleteIngress { .. } | Operation::DeleteFilter { .. } => {
+            matches!(errno, libc::ENOENT | libc::EINVAL | libc::ENODEV)
+        }
         _ => false,
     }
 }
 
 fn verb(replace: bool) -> &'static str {
     if replace { "replace" } else { "add" }
+}
+
+fn named(operation: &Operation) -> String {
+    let object = operation.object();
+    format!("{} {object}", object.kind())
 }
 
 /// Verb and object for messages.
@@ -133,6 +144,9 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         }
         Operation::AddLink { name, link: LinkKind::Dummy, .. } => {
             ("add", format!("dummy interface {name}"))
+        }
+        Operation::AddLink { name, link: LinkKind::Tun, .. } => {
+            ("add", format!("TUN interface {name}"))
         }
         Operation::ChangeLink { name, mtu, .. } => {
             ("set", format!("MTU {mtu} and alias of interface {name}"))
@@ -169,6 +183,11 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::DeleteRoute { dst, metric } => {
             ("delete", format!("route {dst} metric {metric}"))
         }
+        Operation::AddLabel { replace, .. } => (verb(*replace), named(operation)),
+        Operation::DeleteLabel { .. }
+        | Operation::DeleteIngress { .. }
+        | Operation::DeleteFilter { .. } => ("delete", named(operation)),
+        Operation::AddIngress { .. } | Operation::AddFilter { .. } => ("add", named(operation)),
     }
 }
 
@@ -180,6 +199,13 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         }
         (Operation::AddLink { link: LinkKind::Vlan { .. }, .. }, libc::EOPNOTSUPP) => {
             Some("the kernel has no 802.1Q: load the module with `modprobe 8021q`")
+        }
+        (
+            Operation::AddLink { link: LinkKind::Tun, .. },
+            libc::ENOENT | libc::ENODEV | libc::ENXIO,
+        ) => Some("the kernel has no TUN interfaces, or hides /dev/net/tun: `modprobe tun`"),
+        (Operation::AddLink { link: LinkKind::Tun, .. }, libc::EBUSY | libc::EINVAL) => {
+            Some("an interface with this name exists and is not ours")
         }
         (Operation::AddLink { .. }, libc::EOPNOTSUPP) => {
             Some("the kernel has neither dummy nor bridge: `modprobe dummy`")
@@ -195,12 +221,23 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         {
             Some(
                 "the kernel may lack MPLS encapsulation: `modprobe mpls_iptunnel`, or let the \
-                 daemon push labels through its TUN interface",
+                 daemon push labels: `source = \"tun\"`",
             )
         }
         (Operation::AddNexthop { .. }, libc::ENETDOWN) => {
             Some("the interface is down or without carrier: the nexthop is installed when it is up")
         }
+        (Operation::AddLabel { .. }, libc::EOPNOTSUPP) => Some(
+            "the kernel forwards no labels: `modprobe -a mpls_router mpls_iptunnel`, or `engine = \
+             \"packet\"`",
+        ),
+        (Operation::AddLabel { .. }, libc::EINVAL) if text.contains("platform_labels") => {
+            Some("net.mpls.platform_labels must be above the label")
+        }
+        (Operation::AddIngress { .. } | Operation::AddFilter { .. }, libc::ENOENT) => Some(
+            "the kernel lacks the filter on labelled frames: `modprobe -a sch_ingress cls_flower \
+             act_gact`, or `engine = \"packet\"`",
+        ),
         (Operation::AddRoute { .. }, libc::EINVAL) if text.contains("prefsrc") => {
             Some("the node address must be on tresse0 before its routes")
         }
@@ -208,8 +245,11 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             Operation::AddRoute { replace: false, .. }
             | Operation::AddNeighbour { replace: false, .. }
             | Operation::AddGroup { replace: false, .. }
+            | Operation::AddLabel { replace: false, .. }
             | Operation::AddNexthop { .. }
-            | Operation::AddAddress { .. },
+            | Operation::AddAddress { .. }
+            | Operation::AddIngress { .. }
+            | Operation::AddFilter { .. },
             libc::EEXIST,
         ) => Some("it exists already; what we did not make is never replaced"),
         (

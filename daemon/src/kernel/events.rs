@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use tresse_fabric::reconcile::PROTOCOL;
 
 use super::channel::raise_receive_queue;
+use super::filter::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, ingress_of};
 use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
 use super::observe::{NUD_PERMANENT, neighbour};
@@ -26,8 +27,8 @@ const COALESCE: Duration = Duration::from_millis(5);
 const RECEIVE_BYTES: usize = 64 * 1024;
 const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
-/// RTNLGRP_LINK, NEIGH, IPV4_IFADDR, IPV4_ROUTE, IPV6_IFADDR, IPV6_ROUTE, NEXTHOP.
-const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
+/// RTNLGRP_LINK, NEIGH, TC, IPV4_IFADDR, IPV4_ROUTE, IPV6_IFADDR, IPV6_ROUTE, MPLS_ROUTE, NEXTHOP.
+const GROUPS: [u32; 9] = [1, 3, 4, 5, 7, 9, 11, 27, 32];
 
 /// Something changed in the kernel.
 #[derive(
@@ -41,10 +42,12 @@ pub enum Event {
     AddressChanged,
     /// A permanent neighbour, or one of ours, came, went or changed.
     NeighbourChanged,
-    /// A unicast route of the main table came, went or changed.
+    /// A unicast route of the main table, or a label route, came, went or changed.
     RouteChanged,
     /// A nexthop object or group came, went or changed.
     NexthopChanged,
+    /// An ingress qdisc or a filter came, went or changed.
+    FilterChanged,
     /// Events were lost (ENOBUFS): anything may have changed.
     Overrun,
 }
@@ -156,6 +159,10 @@ pub(super) fn event(message: &Message<'_>) -> Option<Event> {
             let fixed = message.payload.get(..12)?;
             (fixed[4] == libc::RT_TABLE_MAIN && fixed[7] == libc::RTN_UNICAST)
                 .then_some(Event::RouteChanged)
+        }
+        RTM_NEWTFILTER | RTM_DELTFILTER => Some(Event::FilterChanged),
+        RTM_NEWQDISC | RTM_DELQDISC => {
+            ingress_of(message.payload).ok()?.map(|_| Event::FilterChanged)
         }
         _ => None,
     }

@@ -9,6 +9,7 @@
 //! holds an error for each message of a batch; should one be lost nevertheless, the operations
 //! without proof are `Unknown`.
 
+use std::fs::File;
 use std::mem;
 
 use tresse_fabric::reconcile::{LinkKind, Operation};
@@ -18,6 +19,7 @@ use super::encode::{Interfaces, NewLink, encode, finish_link};
 use super::error::{ExecuteError, already_absent};
 use super::observe::{NDA_DST, NDMSG, NUD_PERMANENT, neighbour};
 use super::{message, sysctl};
+use crate::sys::tun;
 
 const BATCH_MESSAGES: usize = 512;
 const BATCH_BYTES: usize = 96 * 1024;
@@ -46,9 +48,26 @@ pub struct Outcome {
     pub status: Vec<Status>,
     /// (index of the operation, why), ascending; empty means that all took effect.
     pub errors: Vec<(usize, ExecuteError)>,
+    /// The TUN interfaces that were created, which are there for as long as these.
+    pub tuns: Vec<Tun>,
+}
+
+/// A TUN interface that is held open.
+#[derive(Debug)]
+pub struct Tun {
+    /// Its name.
+    pub name: String,
+    /// Reads packets behind their offload headers, as [`crate::sys::tun::create`] says.
+    pub packets: File,
 }
 
 impl Outcome {
+    /// Nothing was sent yet of so many operations.
+    pub(crate) fn untried(operations: usize) -> Self {
+        let status = vec![Status::NotSent; operations];
+        Self { status, errors: Vec::new(), tuns: Vec::new() }
+    }
+
     /// Did everything take effect?
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -73,8 +92,7 @@ impl Outcome {
 /// takes the place of one that is not permanent. A link that cannot be completed is removed again.
 #[must_use]
 pub fn execute(operations: &[Operation]) -> Outcome {
-    let mut outcome =
-        Outcome { status: vec![Status::NotSent; operations.len()], errors: Vec::new() };
+    let mut outcome = Outcome::untried(operations.len());
     let Some(first) = operations.first() else { return outcome };
     let channel = match Channel::open() {
         Ok(channel) => channel,
@@ -287,7 +305,7 @@ impl Executor {
     fn add_link(&mut self, operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
         self.interfaces.clear();
         let operation = &operations[index];
-        let Operation::AddLink { name, link, alias, .. } = operation else { return index + 1 };
+        let Operation::AddLink { name, link, mtu, alias } = operation else { return index + 1 };
         if let LinkKind::Vlan { parent, .. } = link
             && self.interfaces.index(parent).is_err()
         {
@@ -295,7 +313,10 @@ impl Executor {
             outcome.fail(index, Status::Failed, error);
             return index + 1;
         }
-        let mut created = self.create(operation);
+        let mut created = match link {
+            LinkKind::Tun => Ok(create_tun(name, outcome)),
+            _ => self.create(operation),
+        };
         if let (LinkKind::Dummy, NewLink::AsAsked, Ok(reply)) = (link, self.dummy, &created)
             && reply.errno == libc::EOPNOTSUPP
         {
@@ -304,7 +325,7 @@ impl Executor {
         }
         let finished = match created {
             Ok(reply) if reply.errno == 0 => {
-                self.one(|e, sequence| finish_link(&mut e.buffer, sequence, name, alias))
+                self.one(|e, sequence| finish_link(&mut e.buffer, sequence, name, *mtu, alias))
             }
             Ok(reply) => {
                 let error = ExecuteError::refused(operation, reply.errno, reply.text);
@@ -329,6 +350,7 @@ impl Executor {
             }
         };
         let delete = Operation::DeleteLink { name: name.clone() };
+        outcome.tuns.retain(|tun| tun.name != *name);
         let _ = self.one(|e, sequence| {
             let _ = encode(
                 &mut e.buffer,
@@ -350,6 +372,18 @@ impl Executor {
             let _ = encode(&mut e.buffer, sequence, operation, &mut e.interfaces, false, dummy);
         })
     }
+}
+
+/// Creates a TUN interface and holds it open; the answer is as the kernel's to a message.
+fn create_tun(name: &str, outcome: &mut Outcome) -> Reply {
+    let errno = match tun::create(name) {
+        Ok(packets) => {
+            outcome.tuns.push(Tun { name: name.to_owned(), packets });
+            0
+        }
+        Err(error) => error.raw_os_error().unwrap_or(libc::EINVAL),
+    };
+    Reply { sequence: 0, errno, text: None }
 }
 
 /// K5: nothing on a new interface listens to router advertisements or solicits them.

@@ -3,17 +3,19 @@
 
 use super::channel::{Dump, DumpError, Tables};
 use super::events::event;
+use super::filter::{Filter, RTM_NEWTFILTER, Seen};
+use super::label::LabelRoute;
 use super::message::{Message, Messages};
 use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
 use super::observe::tables;
 
 /// Reads `bytes` as one datagram: as the replies to all dumps, as events, and as nexthop objects,
-/// which are written back the same.
+/// label routes and filters, which are written back the same.
 ///
 /// # Panics
 /// Where a decoder has a fault.
 pub fn netlink(bytes: &[u8]) {
-    let _ = tables(&mut Recording(bytes));
+    let _ = tables(&mut Recording(bytes), true);
     for message in Messages(bytes).flatten() {
         let _ = event(&message);
         if message.kind == RTM_NEWNEXTHOP
@@ -22,6 +24,20 @@ pub fn netlink(bytes: &[u8]) {
             let mut written = Vec::new();
             nexthop.emit(&mut written);
             assert_eq!(Nexthop::parse(&written), Ok(nexthop));
+        }
+        if message.kind == libc::RTM_NEWROUTE
+            && let Ok(Some(route)) = LabelRoute::parse(message.payload)
+        {
+            let mut written = Vec::new();
+            route.emit(&mut written);
+            assert_eq!(LabelRoute::parse(&written), Ok(Some(route)));
+        }
+        if message.kind == RTM_NEWTFILTER
+            && let Ok(Seen::Ours(filter)) = Filter::parse(message.payload)
+        {
+            let mut written = Vec::new();
+            filter.emit(1, &mut written);
+            assert_eq!(Filter::parse(&written), Ok(Seen::Ours(filter)));
         }
     }
 }
@@ -56,7 +72,8 @@ mod tests {
     #[test]
     fn seed_is_read_whole() {
         let seed = include_bytes!("../../../fuzz/seeds/netlink/namespace");
-        let observed = tables(&mut Recording(seed)).map_err(|(table, e)| format!("{table}: {e}"));
+        let observed =
+            tables(&mut Recording(seed), true).map_err(|(table, e)| format!("{table}: {e}"));
         let observed = observed.unwrap();
         assert!(observed.links["eth0.100"].is_ours() && observed.links["eth0.100"].kind.is_some());
         let group = &observed.nexthops[&0x5400_0003];
@@ -65,5 +82,20 @@ mod tests {
         let ours = observed.routes.values().filter(|r| r.protocol == PROTOCOL);
         assert_eq!(ours.count(), 2, "{:?}", observed.routes);
         assert!(observed.neighbours.values().any(|n| n.protocol == PROTOCOL));
+    }
+
+    /// Label routes, ours and foreign, and an interface with our filters and a foreign one.
+    #[test]
+    fn seed_of_labels_is_read_whole() {
+        let seed = include_bytes!("../../../fuzz/seeds/netlink/labels");
+        netlink(seed);
+        let observed =
+            tables(&mut Recording(seed), true).map_err(|(table, e)| format!("{table}: {e}"));
+        let observed = observed.unwrap();
+        assert_eq!(observed.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17, 18, 19]);
+        assert_eq!(observed.labels.values().filter(|l| l.via.is_some()).count(), 3);
+        let filters = &observed.ingress["eth0"];
+        assert_eq!((filters.passed.len(), filters.dropped.len()), (2, 1));
+        assert!(filters.foreign && filters.taken.is_none(), "{filters:?}");
     }
 }

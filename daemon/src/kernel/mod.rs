@@ -3,7 +3,8 @@
 //!
 //! - [`observe`] reads everything that concerns us, [`execute`] carries out operations and says
 //!   exactly which took effect, [`Events`] tells that something changed, [`carrier`] asks a
-//!   driver, [`AnnounceSocket`] sends and receives the announcements of one interface.
+//!   driver, [`nic`] looks at one NIC, [`AnnounceSocket`] sends and receives the announcements of
+//!   one interface, [`label_support`] says what this kernel can do with labels.
 //! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
 //! - Calls other than `async` ones block for the duration of their system calls only.
 //!
@@ -19,11 +20,15 @@ mod encode;
 mod error;
 mod events;
 mod execute;
+mod filter;
 #[doc(hidden)]
 pub mod fuzz;
+mod label;
 mod message;
 mod nexthop;
+mod nic;
 mod observe;
+mod support;
 mod sysctl;
 
 use std::io;
@@ -31,9 +36,11 @@ use std::io;
 pub use announce::{AnnounceError, AnnounceSocket};
 pub use error::ExecuteError;
 pub use events::{Event, Events};
-pub use execute::{Outcome, Status, execute};
+pub use execute::{Outcome, Status, Tun, execute};
 pub use message::Malformed;
+pub use nic::{NicState, nic};
 pub use observe::{ObserveError, observe};
+pub use support::{LabelSupport, NoKernelEngine, label_support};
 
 /// Has `interface` carrier, asked of its driver (ETHTOOL_GLINK)? `None`: no such interface, or the
 /// driver cannot tell.

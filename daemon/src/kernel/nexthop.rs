@@ -149,7 +149,7 @@ fn members(attribute: &Attribute<'_>) -> Result<Vec<(u32, u16)>, Malformed> {
 }
 
 /// RFC 3032 label stack entries: label 20 bits, class 3, bottom of stack 1, TTL 8, big endian.
-fn stack(labels: &[Label]) -> Vec<u8> {
+pub(super) fn stack(labels: &[Label]) -> Vec<u8> {
     let last = labels.len() - 1;
     labels
         .iter()
@@ -158,7 +158,7 @@ fn stack(labels: &[Label]) -> Vec<u8> {
         .collect()
 }
 
-fn labels(bytes: &[u8]) -> Result<Vec<Label>, Malformed> {
+pub(super) fn labels(bytes: &[u8]) -> Result<Vec<Label>, Malformed> {
     if !bytes.len().is_multiple_of(4) {
         return Err(Malformed::new("MPLS_IPTUNNEL_DST", bytes.len() / 4 * 4 + 4, bytes.len()));
     }

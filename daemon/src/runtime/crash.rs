@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::sys::signal::{Signal, raise};
 use tresse_fabric::reconcile::Operation;
 
-use crate::kernel::{self, Outcome, Status};
+use crate::kernel::{self, Outcome};
 
 static DIE_AT: LazyLock<Option<u64>> =
     LazyLock::new(|| std::env::var("TRESSED_DIE_AT").ok()?.parse().ok());
@@ -29,10 +29,11 @@ pub(super) fn execute(operations: &[Operation]) -> Outcome {
     if DIE_AT.is_none() {
         return kernel::execute(operations);
     }
-    let mut whole = Outcome { status: vec![Status::NotSent; operations.len()], errors: Vec::new() };
+    let mut whole = Outcome::untried(operations.len());
     for (index, operation) in operations.iter().enumerate() {
         let one = kernel::execute(std::slice::from_ref(operation));
         whole.status[index] = one.status[0];
+        whole.tuns.extend(one.tuns);
         whole.errors.extend(one.errors.into_iter().map(|(_, error)| (index, error)));
         if !whole.errors.is_empty() {
             break;

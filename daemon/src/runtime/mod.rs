@@ -5,10 +5,13 @@ mod alarm;
 mod announce;
 #[cfg(debug_assertions)]
 mod crash;
+mod forward;
 mod management;
 mod notify;
 mod prepare;
+mod push;
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::Duration;
@@ -20,12 +23,15 @@ use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, waiting};
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
+use self::forward::Forwarder;
 pub(crate) use self::prepare::paths;
 pub use self::prepare::{Identity, prepare};
+use self::push::Source;
 use crate::config::{Config, ConfigError};
 use crate::control::{BindError, Change, Request, Server, unix_ms};
 use crate::engine::{
-    ApplyOptions, CallId, Effect, Engine, Execution, Input, Prepared, Reply, Settings, View,
+    ApplyOptions, CallId, Effect, Engine, Execution, Input, LabelEngine, Prepared, Reply, Settings,
+    SourceEngine, View,
 };
 use crate::kernel;
 use crate::state::{Hold, HoldError, StateError, StateFile};
@@ -33,6 +39,9 @@ use crate::sys;
 
 /// Requests that may wait for the main loop.
 const REQUESTS: usize = 64;
+/// What `--once` leaves out on such a kernel.
+const NO_DAEMON: &str = "this kernel cannot push labels: paths through transit nodes are there \
+    only while the daemon runs";
 /// Events that a slow watcher may fall behind.
 const EVENTS: usize = 1024;
 
@@ -42,6 +51,9 @@ pub enum RunError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// `strict` asks for what this kernel cannot do.
+    #[error("engine = \"kernel\": {0}")]
+    Engine(#[from] kernel::NoKernelEngine),
     /// The state directory is another daemon's, or cannot be written.
     #[error(transparent)]
     Hold(#[from] HoldError),
@@ -83,6 +95,9 @@ pub struct Daemon {
     events: broadcast::Sender<Event>,
     event_seq: u64,
     announcers: Announcers,
+    labels: LabelEngine,
+    forwarder: Forwarder,
+    source: Source,
     /// The failure of an apply that nobody waited for.
     failure: Option<String>,
 }
@@ -91,12 +106,16 @@ impl Daemon {
     /// Takes the state directory and loads the state.
     ///
     /// # Errors
-    /// [`RunError::Hold`], [`RunError::State`].
+    /// [`RunError::Hold`], [`RunError::State`], [`RunError::Engine`].
     pub fn new(config: Config) -> Result<Self, RunError> {
         let hold = Hold::take(&config.state_dir)?;
         let state = StateFile::new(&config.state_dir);
         let stored = state.load()?;
+        let support = LazyCell::new(kernel::label_support);
+        let labels = forward::choose(config.engine, config.strict, || *support)?;
         let settings = Settings {
+            labels,
+            sources: push::choose(config.source, || *support),
             canary: config.canary,
             announce_ms: config.announce_seconds.map(|s| u64::from(s) * 1000),
             // Nanoseconds: no two starts of one node share a number.
@@ -113,6 +132,9 @@ impl Daemon {
             events: broadcast::Sender::new(EVENTS),
             event_seq: 0,
             announcers: Announcers::default(),
+            labels,
+            forwarder: Forwarder::default(),
+            source: Source::default(),
             failure: None,
         })
     }
@@ -127,6 +149,9 @@ impl Daemon {
         let status = self.engine.status(self.now());
         match self.failure.take().or(status.fault) {
             Some(message) => Err(RunError::Failed(message)),
+            None if status.source == SourceEngine::Tun.word() => {
+                Err(RunError::Partly(vec![NO_DAEMON.into()]))
+            }
             None if status.pending.is_empty() => Ok(()),
             None => Err(RunError::Partly(waiting(&status.pending))),
         }
@@ -164,6 +189,8 @@ impl Daemon {
                 events = changes.next() => {
                     let events = events.map_err(system("read kernel events"))?;
                     let overrun = events.contains(&kernel::Event::Overrun);
+                    self.forwarder.refresh();
+                    self.source.refresh();
                     self.step(Input::Changed { overrun });
                 }
                 Some(frame) = heard.recv() => self.step(frame),
@@ -228,8 +255,10 @@ impl Daemon {
                 let outcome = kernel::execute(&operations);
                 #[cfg(debug_assertions)]
                 let outcome = crash::execute(&operations);
+                let done = outcome.done().collect();
+                self.source.hold(outcome.tuns);
                 Some(Input::Executed(Execution {
-                    done: outcome.done().collect(),
+                    done,
                     errors: outcome.errors.iter().map(|(i, e)| (*i, e.to_string())).collect(),
                 }))
             }
@@ -245,6 +274,14 @@ impl Daemon {
             }
             Effect::Listen(interfaces) => {
                 self.announcers.set(&interfaces);
+                None
+            }
+            Effect::Forward(forwarding) => {
+                self.forwarder.set(*forwarding);
+                None
+            }
+            Effect::Push(pushing) => {
+                self.source.set(*pushing);
                 None
             }
             Effect::Announce { interface, source, announcement } => {
@@ -272,6 +309,8 @@ impl Daemon {
             Request::Counters(answer) => {
                 let mut counters = self.engine.counters();
                 counters.extend(self.announcers.counters());
+                counters.extend(self.forwarder.counters());
+                counters.extend(self.source.counters());
                 let _ = answer.send(Counters { counters });
             }
             Request::Change(change, answer) => self.change(change, answer),
@@ -336,7 +375,7 @@ impl Daemon {
     }
 
     fn prepared(&self, request: &ApplyRequest) -> Result<Prepared, NodeError> {
-        prepare(&request.cluster, request.lock.as_deref(), &self.identity()?)
+        prepare(&request.cluster, request.lock.as_deref(), &self.identity()?, self.labels)
     }
 
     /// The configured plan, where it may be needed at start.
@@ -367,7 +406,8 @@ impl Daemon {
             _ => None,
         };
         let identity = self.identity().map_err(RunError::Plan)?;
-        prepare(&cluster, lock.as_deref(), &identity).map(Some).map_err(RunError::Plan)
+        let prepared = prepare(&cluster, lock.as_deref(), &identity, self.labels);
+        prepared.map(Some).map_err(RunError::Plan)
     }
 
     fn identity(&self) -> Result<Identity, NodeError> {

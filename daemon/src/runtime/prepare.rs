@@ -11,7 +11,7 @@ use tresse_fabric::slice::interface_name;
 use tresse_fabric::units::Mac;
 use tresse_fabric::verify;
 
-use crate::engine::{Engine, Prepared};
+use crate::engine::{Engine, LabelEngine, PathPlace, Prepared};
 
 /// How this host is found in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +30,12 @@ pub fn prepare(
     cluster: &str,
     lock: Option<&str>,
     identity: &Identity,
+    labels: LabelEngine,
 ) -> Result<Prepared, NodeError> {
     let plan = plan(cluster, lock)?;
     accept(&plan)?;
     let node = which(plan.cluster(), identity)?;
-    Ok(Prepared::new(&plan, node, cluster.into(), lock.map(Into::into)))
+    Ok(Prepared::new(&plan, node, cluster.into(), lock.map(Into::into), labels))
 }
 
 /// The paths of one node, with their state as the engine sees it.
@@ -50,12 +51,19 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
     let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != src);
     let mut lines = Vec::new();
     for dst in peers.filter(|n| to.is_none_or(|to| plan.cluster().node(*n).name == to)) {
-        for path in plan.paths(src, dst) {
+        let paths = plan.paths(src, dst);
+        let backups = paths.iter().filter(|path| path.weight > 0).count();
+        for (at, path) in paths.into_iter().enumerate() {
+            let place = match at {
+                _ if path.weight > 0 => PathPlace::Carrier,
+                _ if at == backups => PathPlace::FirstBackup,
+                _ => PathPlace::Backup,
+            };
             let first = &path.segments[0];
             let interface = interface_name(plan.sender(first), first.nic, plan.vid(first.tree));
             let address = plan.addresses().of_node(dst, true);
             let address = address.or_else(|| plan.addresses().of_node(dst, false));
-            let state = address.map_or("pending", |a| engine.path_state(&interface, a, path.rank));
+            let state = address.map_or("pending", |a| engine.path_state(&interface, a, place));
             lines.push(line(plan.path_view(&path), state));
         }
     }

@@ -7,3 +7,5 @@ pub mod ethtool;
 pub mod memory;
 pub mod packet;
 pub mod readiness;
+pub mod ring;
+pub mod tun;

@@ -1,13 +1,21 @@
-//! `AF_PACKET` calls that socket2 and nix lack: bind to one interface, group membership,
-//! `PACKET_IGNORE_OUTGOING` (packet(7), include/uapi/linux/if_packet.h).
+//! `AF_PACKET` calls that socket2 and nix lack: bind to one interface, group membership, the
+//! options of `SOL_PACKET`, many frames in one call (packet(7), sendmmsg(2),
+//! include/uapi/linux/if_packet.h). Receive rings are in [`super::ring`].
 
 #![expect(unsafe_code, reason = "sockaddr_ll and the SOL_PACKET options have no safe wrapper")]
 
 use std::io;
-use std::mem::size_of;
+use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
+/// The most frames that one [`send_many`] takes.
+pub const MOST: usize = 64;
+
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
+const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_COPY_THRESH: libc::c_int = 7;
+const PACKET_VNET_HDR: libc::c_int = 15;
+const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_MR_MULTICAST: libc::c_ushort = 0;
 
@@ -65,7 +73,98 @@ pub fn ignore_outgoing(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, PACKET_IGNORE_OUTGOING, &1_i32)
 }
 
-fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
+/// Puts a `struct virtio_net_hdr` of 10 bytes before every frame, both ways: what is left to do for
+/// its checksum and segmentation. To be set before the ring is made.
+///
+/// # Errors
+/// `EBUSY` on a socket with a ring.
+pub fn offload_header(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(socket, PACKET_VNET_HDR, &1_i32)
+}
+
+/// Queues frames that are too long for a slot of the receive ring for `recv`, beside their slot.
+///
+/// # Errors
+/// None known.
+pub fn queue_long(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(socket, PACKET_COPY_THRESH, &1_i32)
+}
+
+/// Hands frames to the driver past the queueing discipline, or not (K13).
+///
+/// # Errors
+/// None known.
+pub fn bypass_queueing(socket: BorrowedFd<'_>, bypass: bool) -> io::Result<()> {
+    set(socket, PACKET_QDISC_BYPASS, &i32::from(bypass))
+}
+
+/// How many frames found no room in the ring since the last call.
+///
+/// # Errors
+/// None known.
+pub fn take_lost(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut statistics = [0_u32; 2];
+    let mut length = size_of::<[u32; 2]>() as libc::socklen_t;
+    // SAFETY: `statistics` has room for `length` bytes, a `struct tpacket_stats` (two numbers of 4
+    // bytes); both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            PACKET_STATISTICS,
+            (&raw mut statistics).cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics[1]) }
+}
+
+/// Sends frames, at most [`MOST`] of them, in order and without waiting; how many were taken, at
+/// least one.
+///
+/// # Errors
+/// Why the first could not be sent: `EAGAIN` when the socket's queue is full, `ENOBUFS` when that of
+/// the interface is, `ENETDOWN` or `ENXIO` when the interface is down or gone.
+pub fn send_many(socket: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
+    if let [frame] = frames {
+        return send_one(socket, frame).map(|()| 1);
+    }
+    let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; MOST];
+    let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; MOST];
+    let count = frames.len().min(MOST);
+    for ((frame, part), message) in frames.iter().zip(&mut parts).zip(&mut messages) {
+        let iov = part.write(libc::iovec {
+            iov_base: frame.as_ptr().cast_mut().cast(),
+            iov_len: frame.len(),
+        });
+        // SAFETY: all fields of an mmsghdr are integers or pointers, for which zero is a value.
+        let message = message.write(unsafe { std::mem::zeroed() });
+        message.msg_hdr.msg_iov = iov;
+        message.msg_hdr.msg_iovlen = 1;
+    }
+    // SAFETY: the first `count` messages are written, each with one iovec in `parts`, which points
+    // to a frame of that length; sending reads them only, and all outlive the call.
+    let sent = unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            messages.as_mut_ptr().cast(),
+            count as libc::c_uint,
+            libc::MSG_DONTWAIT as _,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// A single frame costs less by send(2).
+fn send_one(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: `frame` is that many initialised bytes, which are only read and outlive the call.
+    let sent = unsafe {
+        libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(super) fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: `value` points to `size_of::<T>()` initialised bytes of a `repr(C)` struct or an
     // integer and outlives the call.
     let result = unsafe {

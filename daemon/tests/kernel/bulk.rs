@@ -75,7 +75,7 @@ fn bulk_round_trip() {
 fn every_refusal_is_heard() {
     let operations = prepared();
     done(&operations[..2000]);
-    let Outcome { status, errors } = execute(&operations[..2000]);
+    let Outcome { status, errors, .. } = execute(&operations[..2000]);
     assert_eq!(errors.len(), 512, "a whole batch fails, and no second is sent");
     assert!(status[..512].iter().all(|s| *s == Status::Failed));
     assert!(status[512..].iter().all(|s| *s == Status::NotSent));

@@ -21,7 +21,7 @@ pub fn block_on(future: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future);
 }
 
-async fn settled(events: &mut Events) -> Vec<Event> {
+pub async fn settled(events: &mut Events) -> Vec<Event> {
     let mut all = Vec::new();
     while let Ok(more) = tokio::time::timeout(Duration::from_millis(50), events.next()).await {
         all.extend(more.unwrap());
@@ -32,7 +32,7 @@ async fn settled(events: &mut Events) -> Vec<Event> {
 }
 
 /// Link-local addresses would come and go on their own schedule.
-fn without_ipv6() {
+pub fn without_ipv6() {
     done(&[Operation::WriteSysctl {
         key: "net/ipv6/conf/default/disable_ipv6".into(),
         value: "1".into(),

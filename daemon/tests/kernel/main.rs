@@ -5,11 +5,16 @@
 
 mod announce;
 mod bulk;
+mod chain;
 mod events;
 mod forwarding;
 mod interfaces;
+mod labels;
 mod namespace;
+mod packet;
+mod push;
 mod start;
+mod transit;
 
 use std::process::ExitCode;
 
@@ -23,6 +28,10 @@ fn main() -> ExitCode {
     trials.extend(bulk::trials());
     trials.extend(events::trials());
     trials.extend(announce::trials());
+    trials.extend(packet::trials());
+    trials.extend(push::trials());
     trials.extend(start::trials());
+    trials.extend(labels::trials());
+    trials.extend(transit::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -13,8 +13,10 @@ use serde_json::Value;
 pub enum Feature {
     /// 802.1Q VLAN interfaces (module 8021q).
     Vlan,
-    /// `encap mpls` (module mpls_iptunnel).
+    /// `encap mpls` and label routes (modules mpls_iptunnel and mpls_router).
     Mpls,
+    /// Filters by source MAC (module cls_flower).
+    Flower,
 }
 
 /// A test in a namespace of its own. Without root or a needed feature it is ignored with the
@@ -66,6 +68,10 @@ fn has(feature: Feature) -> bool {
              ip addr add 10.0.0.1/24 dev p0 && \
              ip nexthop add id 1 encap mpls 100 via 10.0.0.2 dev p0 onlink"
         }
+        Feature::Flower => {
+            "ip link add p0 type veth peer name p1 && tc qdisc add dev p0 clsact && \
+             tc filter add dev p0 ingress pref 1 protocol mpls_uc flower action drop"
+        }
     };
     std::thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).is_ok()
@@ -80,6 +86,14 @@ pub fn ip(words: &str) -> String {
     let (ok, text) = try_ip(words);
     assert!(ok, "ip {words}: {text}");
     text
+}
+
+/// Runs `tc` likewise.
+pub fn tc(words: &str) -> String {
+    let output = Command::new("tc").args(words.split_whitespace()).output().expect("tc runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "tc {words}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Runs `ip`, gives success and output.

@@ -42,8 +42,8 @@ fn receive_only() {
         let mut sends = BTreeSet::new();
         let mut all = BTreeSet::new();
         for peer in lab.now.nodes().filter(|p| *p != node) {
-            sends.insert(plan.vid(plan.primary(node, peer).tree).0);
-            all.insert(plan.vid(plan.primary(peer, node).tree).0);
+            sends.insert(plan.vid(plan.primary(node, peer)[0].tree).0);
+            all.insert(plan.vid(plan.primary(peer, node)[0].tree).0);
         }
         receive_only += all.difference(&sends).count();
         all.extend(&sends);

@@ -111,7 +111,7 @@ fn loop_before_the_proof() {
 
     // Nothing more, whatever the nodes want to send, and the other VLANs are at work.
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
-    let on = |a, b| lab.now.plan.vid(lab.now.plan.primary(a, b).tree).0;
+    let on = |a, b| lab.now.plan.vid(lab.now.plan.primary(a, b)[0].tree).0;
     let open = |&(a, b): &(_, _)| on(a, b) != vid && on(b, a) != vid;
     let (open, closed): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| open(pair));
     assert!(!open.is_empty() && !closed.is_empty());

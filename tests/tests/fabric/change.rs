@@ -22,7 +22,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 /// The way of a pair: its primary's VID.
 fn vid(plan: &Plan, (a, b): (NodeId, NodeId)) -> u16 {
-    plan.vid(plan.primary(a, b).tree).0
+    plan.vid(plan.primary(a, b)[0].tree).0
 }
 
 fn strategy_change_under_traffic_loses_nothing() {

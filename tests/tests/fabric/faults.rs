@@ -124,7 +124,7 @@ fn cut_cable() {
     // A pair that loses its way out and whose backup is whole.
     let (pair, fault) = plan
         .pairs()
-        .map(|pair| (pair, Fault::Nic(pair.0, plan.primary(pair.0, pair.1).nic)))
+        .map(|pair| (pair, Fault::Nic(pair.0, plan.primary(pair.0, pair.1)[0].nic)))
         .find(|(pair, fault)| fault.leaves(plan, *pair))
         .expect("two NICs");
     let traffic = Traffic::start(&lab, &[pair]);

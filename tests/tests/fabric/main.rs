@@ -16,7 +16,10 @@ mod faults;
 mod lab;
 mod leftovers;
 mod probe;
+mod reflect;
+mod routed;
 mod switches;
+mod transit;
 
 use libtest_mimic::{Arguments, Trial};
 use tresse_lab::probe as features;
@@ -34,16 +37,20 @@ const TESTS: &[Tests] = &[
     counters::TESTS,
     faults::TESTS,
     leftovers::TESTS,
+    transit::TESTS,
+    reflect::TESTS,
 ];
 
 fn main() {
-    let missing = features::probe(true, Shape::Rate(1_000_000)).err().map(|e| e.to_string());
+    let missing = |vlans, shape| features::probe(vlans, shape).err().map(|e| e.to_string());
+    let (switched, routed) = (missing(true, Shape::Rate(1_000_000)), missing(false, Shape::None));
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    let trials = TESTS
+    let switched = TESTS.iter().copied().flatten().map(|test| (test, switched.clone()));
+    let trials = routed::TESTS
         .iter()
-        .copied()
-        .flatten()
-        .map(|&(name, body)| match missing.clone() {
+        .map(|test| (test, routed.clone()))
+        .chain(switched)
+        .map(|(&(name, body), missing)| match missing {
             None => Trial::test(name, move || {
                 body();
                 Ok(())

@@ -115,7 +115,7 @@ impl Rig {
     pub fn port(&self, node: usize, nic: &str) -> String {
         let nics = &self.view.nodes[node].nics;
         let nic = nics.iter().find(|n| n.name == nic).unwrap();
-        format!("{}p{}", nic.switch, nic.port)
+        port_of(nic)
     }
 
     /// Takes a NIC's carrier away, or gives it back.
@@ -138,8 +138,9 @@ impl Rig {
     }
 
     fn plug_new(&self, node: usize, nic: &NicView) {
-        let (netns, port) = (self.node(node), format!("{}p{}", nic.switch, nic.port));
-        let NicView { name, mac, switch, .. } = nic;
+        let (netns, port) = (self.node(node), port_of(nic));
+        let NicView { name, mac, .. } = nic;
+        let switch = nic.switch.as_deref().unwrap();
         sh(
             &self.switch(),
             &format!(
@@ -148,7 +149,7 @@ impl Rig {
                  ip -n {netns} link set {name} up"
             ),
         );
-        self.tag(switch, nic.port);
+        self.tag(switch, nic.port.unwrap());
         sh(&self.switch(), &format!("ip link set {port} up"));
     }
 
@@ -216,6 +217,11 @@ impl Drop for Rig {
             }
         }
     }
+}
+
+/// The name of the switch port that a NIC is cabled to.
+fn port_of(nic: &NicView) -> String {
+    format!("{}p{}", nic.switch.as_deref().unwrap(), nic.port.unwrap())
 }
 
 fn print_log(path: &Path) -> std::io::Result<()> {

@@ -24,6 +24,8 @@ section! {
         vlans: Vlans = "[vlans] with range = \"100-199\"",
         /// Where addresses come from.
         addressing: Addressing = "[addressing] with nodes = \"10.77.0.0/16\"",
+        /// Traffic to balance for, beside or instead of uniform traffic: all that is not listed is 0.
+        demand: Vec<At<Traffic>> = "[[demand]] with from = \"n[0-3]\", to = \"n[4-7]\"",
         /// Switches of an explicit fabric, or overrides for generated ones.
         switch: Vec<At<Switch>> = "[[switch]] with name = \"s00\"",
         /// Nodes of an explicit fabric, overrides for generated ones, or nodes beside them.
@@ -72,9 +74,9 @@ section! {
         /// Seed of the random cabling (irregular).
         seed: Number = "seed = 1",
         /// Sizes to keep room for in the addresses (pmesh).
-        #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 1)))]
+        #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 2, max = limits::GROWN)))]
         grow_to: Vec<At<Number>> = "grow_to = [8, 8]",
-        /// Lines that share a switch (pmesh).
+        /// Lines that share a switch (pmesh; more than 1 is not yet planned).
         #[schemars(range(min = 1))]
         lines_per_switch: Number = "lines_per_switch = 1",
         /// The wiring table that `tresse design -o` writes (fnn).
@@ -98,15 +100,15 @@ choice! {
         Irregular = "irregular",
         /// A flat neighbourhood network (not yet planned).
         Fnn = "fnn",
-        /// A P-Mesh (not yet planned).
+        /// A P-Mesh: a switch per line of nodes, which route.
         Pmesh = "pmesh",
-        /// A ring of nodes (not yet planned).
+        /// A ring of nodes, without switches.
         Ring = "ring",
-        /// A mesh of nodes without switches (not yet planned).
+        /// A mesh of nodes, without switches.
         DirectMesh = "direct-mesh",
-        /// A torus of nodes without switches (not yet planned).
+        /// A torus of nodes, without switches.
         DirectTorus = "direct-torus",
-        /// Every node cabled to every other (not yet planned).
+        /// Every node cabled to every other, without switches.
         FullMesh = "full-mesh",
     }
 }
@@ -115,6 +117,14 @@ impl TopologyKind {
     /// Switches that no dimension orders.
     pub(super) fn has_no_dimensions(self) -> bool {
         matches!(self, Self::Explicit | Self::Clique | Self::Irregular)
+    }
+
+    /// Do nodes route?
+    pub(super) fn is_routed(self) -> bool {
+        matches!(
+            self,
+            Self::Pmesh | Self::Ring | Self::DirectMesh | Self::DirectTorus | Self::FullMesh
+        )
     }
 
     /// The keys of `topology` beside `kind` for the kind of this word: those that must be given, and
@@ -136,7 +146,7 @@ impl TopologyKind {
 section! {
     /// How paths are chosen.
     Routing, "[routing]" {
-        /// The strategy. Default: dor on mesh and torus, stp elsewhere.
+        /// The strategy. Default: dor on mesh and torus, xy where nodes route, stp elsewhere.
         strategy: StrategyName = "strategy = \"stp\"",
         /// Paths per ordered pair of nodes: the primary and its backups.
         #[schemars(range(min = 1, max = limits::PATHS), extend("default" = 2))]
@@ -147,13 +157,14 @@ section! {
         /// The root switch of updown and transit.
         #[schemars(extend("pattern" = pattern::name()))]
         root: String = "root = \"s00\"",
-        /// Add detours through reflector nodes.
+        /// Add detours through reflector nodes, weighted for the demand.
         #[schemars(extend("default" = false))]
         reflect: bool = "reflect = false",
         /// How transit chooses among paths.
         choice: PathChoice = "choice = \"balanced\"",
-        /// The traffic to balance for: `uniform`, or a CSV file of src,dst,weight.
-        #[schemars(length(min = 1), extend("default" = "uniform"))]
+        /// The traffic to balance for: `uniform`, from every node to every other. Other traffic is listed
+        /// in `[[demand]]` tables.
+        #[schemars(extend("const" = "uniform", "default" = "uniform"))]
         demand: String = "demand = \"uniform\"",
         /// Set up Multipath TCP.
         #[schemars(extend("default" = false))]
@@ -170,13 +181,13 @@ choice! {
         Dor = "dor",
         /// Partial dimension-order routing.
         Pdor = "pdor",
-        /// Minimal paths, packed into trees (not yet planned).
+        /// Minimal paths on any fabric, packed into few trees.
         Minimal = "minimal",
         /// up*/down*: balanced and free of deadlock on any fabric.
         Updown = "updown",
-        /// Minimal paths split at in-transit nodes (not yet planned).
+        /// Minimal paths on any fabric, split at in-transit nodes: free of deadlock.
         Transit = "transit",
-        /// Dimension order through nodes (not yet planned).
+        /// Dimension order through nodes: on every topology whose nodes route.
         Xy = "xy",
         /// One segment within a neighbourhood (not yet planned).
         Direct = "direct",
@@ -214,6 +225,22 @@ section! {
         /// One address per NIC: a prefix, or one IPv4 and one IPv6 prefix.
         #[schemars(extend("default" = "10.78.0.0/16"))]
         nics: Prefixes = "nics = \"10.78.0.0/16\"",
+    }
+}
+
+section! {
+    /// Traffic: from each node of one list to each of another.
+    #[schemars(extend("required" = ["from", "to"]))]
+    Traffic, "[[demand]]" {
+        /// The nodes that send: a name or hostlist of nodes, or of switches for all nodes on them.
+        #[schemars(extend("pattern" = pattern::names()))]
+        from: String = "from = \"n[0-3]\"",
+        /// The nodes that receive.
+        #[schemars(extend("pattern" = pattern::names()))]
+        to: String = "to = \"s1\"",
+        /// What each of `from` sends to each of `to`, beside other entries' weights.
+        #[schemars(range(min = 1, max = limits::DEMAND), extend("default" = 1))]
+        weight: Number = "weight = 1",
     }
 }
 

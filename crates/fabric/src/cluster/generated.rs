@@ -1,6 +1,6 @@
 //! A generated cluster with every default, without a file: what tests and benchmarks plan.
 
-use crate::cluster::{Addressing, Cluster, Kind, Routing, Strategy, Vlans};
+use crate::cluster::{Addressing, Choice, Cluster, Kind, Routing, Strategy, Vlans};
 use crate::topology::generate;
 use crate::units::Prefix;
 
@@ -29,9 +29,16 @@ impl Cluster {
             switches: fabric.switches,
             nodes: fabric.nodes,
             links: fabric.links,
-            routing: Routing { strategy, paths, lossless: false },
+            routing: Routing {
+                strategy,
+                paths,
+                lossless: false,
+                reflect: false,
+                choice: Choice::Balanced,
+            },
             vlans: Vlans::default(),
             addressing: Addressing::default(),
+            demand: Vec::new(),
         }
     }
 }
@@ -75,6 +82,11 @@ pub(super) fn default_name(kind: &Kind) -> String {
         Kind::Clique { ports } => format!("clique-{ports}"),
         Kind::Irregular { switches, ports, seed } => format!("irregular-{switches}-{ports}-{seed}"),
         Kind::Explicit => "explicit".into(),
+        Kind::Pmesh { dims, .. } => format!("pmesh-{}", sizes(dims)),
+        Kind::Ring { nodes } => format!("ring-{nodes}"),
+        Kind::DirectMesh { dims } => format!("direct-mesh-{}", sizes(dims)),
+        Kind::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
+        Kind::FullMesh { nodes } => format!("full-mesh-{nodes}"),
     }
 }
 

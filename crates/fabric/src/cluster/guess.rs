@@ -9,7 +9,7 @@ use crate::units::{Mac, Rate};
 /// The text of a value that stands where `key` of the table called `table` wants another type.
 pub(super) fn of_type(table: &str, key: &str, value: &DeValue<'_>) -> Option<String> {
     match (table, key, value) {
-        ("the cluster file", "switch" | "node" | "link", DeValue::Table(_)) => {
+        ("the cluster file", "switch" | "node" | "link" | "demand", DeValue::Table(_)) => {
             Some(format!("[[{key}]]"))
         }
         (_, "dims" | "grow_to", _) => numbers(value),
@@ -31,7 +31,9 @@ pub(super) fn number(value: &DeValue<'_>) -> Option<String> {
         DeValue::String(text) => text.trim().parse::<u32>().ok().map(|n| n.to_string()),
         DeValue::Float(float) => {
             let float: f64 = float.as_str().parse().ok()?;
-            (0.0..=f64::from(u32::MAX)).contains(&float).then(|| format!("{}", float.round()))
+            // Something is not nothing, however little: weights and counts begin at 1.
+            let whole = if float > 0.0 { float.round().max(1.0) } else { 0.0 };
+            (0.0..=f64::from(u32::MAX)).contains(&float).then(|| format!("{whole}"))
         }
         DeValue::Array(list) if list.len() == 1 => {
             list.first()?.get_ref().as_integer().map(ToString::to_string)

@@ -49,6 +49,41 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     Ok(names)
 }
 
+/// Hostlists of these names, few: names that differ in their last number alone share one. The names come
+/// back in order where they are sorted so.
+#[must_use]
+pub fn collapse(names: &[&str]) -> Vec<String> {
+    let mut lists: Vec<(&str, usize, Vec<u64>)> = Vec::new();
+    for name in names {
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count().min(9);
+        let (stem, number) = name.split_at(name.len() - digits);
+        let value = number.parse().unwrap_or(0);
+        match lists.last_mut() {
+            Some((last, width, values))
+                if digits > 0
+                    && (*last, *width) == (stem, digits)
+                    && values.last() < Some(&value) =>
+            {
+                values.push(value);
+            }
+            _ => lists.push((stem, digits, vec![value])),
+        }
+    }
+    let text = |(stem, width, values): (&str, usize, Vec<u64>)| {
+        let number = |n: u64| if width == 0 { String::new() } else { format!("{n:0width$}") };
+        if values.len() == 1 {
+            return format!("{stem}{}", number(values[0]));
+        }
+        let ranges = values.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
+            [one] => number(*one),
+            [first, .., last] => format!("{}-{}", number(*first), number(*last)),
+            [] => String::new(),
+        });
+        format!("{stem}[{}]", ranges.collect::<Vec<_>>().join(","))
+    };
+    lists.into_iter().map(text).collect()
+}
+
 fn numbers(list: &str) -> Result<Vec<String>, HostlistError> {
     let mut all = Vec::new();
     for part in list.split(',') {
@@ -99,6 +134,20 @@ mod tests {
         assert_eq!(expand("r[0-1]n[1-2]").unwrap(), ["r0n1", "r0n2", "r1n1", "r1n2"]);
         assert_eq!(expand("[1-4]").unwrap().len(), 4);
         assert_eq!(expand("s[00-15]").unwrap().len(), 16);
+    }
+
+    #[test]
+    fn names_come_back_as_they_were() {
+        for (names, lists) in [
+            (&["n00", "n01", "n02", "n07"][..], &["n[00-02,07]"][..]),
+            (&["n8", "n9", "n10"], &["n[8-9]", "n10"]),
+            (&["a1b", "a2b", "login", "n3"], &["a1b", "a2b", "login", "n3"]),
+            (&["n1"], &["n1"]),
+        ] {
+            assert_eq!(collapse(names), lists);
+            let all: Vec<String> = lists.iter().flat_map(|l| expand(l).unwrap()).collect();
+            assert_eq!(all, names);
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@
 pub(super) const DIMENSIONS: usize = 6;
 /// Switches of one fabric.
 pub(super) const SWITCHES: u32 = 1 << 16;
+/// Sizes that addresses of a P-Mesh have room for: 2048 x 2048 in a class A network (p-mesh, section 4.1).
+pub(super) const GROWN: u32 = 1 << 16;
 /// Nodes of one fabric.
 pub(super) const NODES: u32 = 1 << 17;
 /// Ports of a clique's switch: (N/2 + 1) switches have about N^2/8 cables.
@@ -18,6 +20,9 @@ pub(super) const NICS_PER_NODE: u32 = 64;
 pub(super) const PORTS: u32 = 65_535;
 /// Paths per ordered pair.
 pub(super) const PATHS: u32 = 64;
+/// What one node sends to another, in units of the least that one does: wider spans than this the linear
+/// program of the detours does not tell from round-off.
+pub(super) const DEMAND: u32 = 10_000;
 /// Octets of a frame: IEEE 802.3 untagged, and the largest jumbo frame in use.
 pub(super) const MIN_FRAME: u32 = 1518;
 /// See [`MIN_FRAME`].

@@ -21,15 +21,15 @@ mod tests;
 use toml::de::{DeTable, DeValue};
 
 pub use format::format;
-pub use hostlist::{HostlistError, expand};
+pub use hostlist::{HostlistError, collapse, expand};
 pub use model::{
-    Addressing, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy, Switch,
-    Vlans,
+    Addressing, Choice, Cluster, Kind, Learning, Link, Nic, NicEnd, Node, Port, Routing, Stp,
+    Strategy, Switch, Traffic, Vlans,
 };
 pub use problem::{Problem, ProblemKind, Problems, nearest};
 pub use schema::schema;
 
-use problem::Found;
+pub(crate) use problem::{Found, printable};
 use read::Read;
 
 /// Read a cluster file. `file_name` only names it in problems.

@@ -25,6 +25,21 @@ pub struct Cluster {
     pub vlans: Vlans,
     /// `[addressing]`.
     pub addressing: Addressing,
+    /// `[[demand]]`; empty: every node sends 1 to every other. What is absent is not in the digest, so
+    /// that plans without it keep theirs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub demand: Vec<Traffic>,
+}
+
+/// Traffic: each of `from` sends `weight` to each of `to`, itself excepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Who sends, ascending.
+    pub from: Vec<NodeId>,
+    /// Who receives, ascending.
+    pub to: Vec<NodeId>,
+    /// How much.
+    pub weight: u32,
 }
 
 /// What generated the fabric. The generation digests the variants by number: new ones come last.
@@ -57,6 +72,53 @@ pub enum Kind {
         /// Which random graph.
         seed: u32,
     },
+    /// A P-Mesh (p-mesh, section 4.0): node k = x0 + N0 x1 + ..., one switch per line of nodes that
+    /// differ in one dimension only.
+    Pmesh {
+        /// Nodes per dimension, 1 to 6 entries, each at least 2.
+        dims: Vec<u32>,
+        /// The sizes that addresses have room for, each at least that of `dims`.
+        grow_to: Vec<u32>,
+    },
+    /// Nodes in a ring, cabled to each other.
+    Ring {
+        /// How many, at least 2.
+        nodes: u32,
+    },
+    /// A mesh of nodes that are cabled to each other.
+    DirectMesh {
+        /// Nodes per dimension, 1 to 6 entries, each at least 2.
+        dims: Vec<u32>,
+    },
+    /// A torus of nodes that are cabled to each other. Size 2 has one cable.
+    DirectTorus {
+        /// Nodes per dimension, 1 to 6 entries, each at least 2.
+        dims: Vec<u32>,
+    },
+    /// Every node cabled to every other.
+    FullMesh {
+        /// How many, at least 2.
+        nodes: u32,
+    },
+}
+
+impl Kind {
+    /// Do nodes route, instead of switches carrying VLANs?
+    #[must_use]
+    pub const fn is_routed(&self) -> bool {
+        match self {
+            Self::Mesh { .. }
+            | Self::Torus { .. }
+            | Self::Clique { .. }
+            | Self::Explicit
+            | Self::Irregular { .. } => false,
+            Self::Pmesh { .. }
+            | Self::Ring { .. }
+            | Self::DirectMesh { .. }
+            | Self::DirectTorus { .. }
+            | Self::FullMesh { .. } => true,
+        }
+    }
 }
 
 /// One Ethernet switch.
@@ -123,7 +185,7 @@ pub struct Node {
     pub gateway: bool,
 }
 
-/// One network interface of a node, cabled to a switch port.
+/// One network interface of a node, cabled to a switch port or to another node's NIC.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nic {
     /// Interface name, `eth0`.
@@ -132,14 +194,26 @@ pub struct Nic {
     pub mac: Mac,
     /// Is `mac` derived, and so good for lab and planning only?
     pub mac_derived: bool,
-    /// The switch it is cabled to.
+    /// The switch it is cabled to; [`SwitchId::NONE`] where `peer` says to which NIC.
     pub switch: SwitchId,
-    /// The port on that switch, from 1.
+    /// The port on that switch, from 1; 0 without one.
     pub port: u32,
+    /// The NIC that it is cabled to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<NicEnd>,
     /// Line rate.
     pub rate: Rate,
     /// IP MTU of the NIC; default 1500.
     pub mtu: u32,
+}
+
+/// A NIC as the end of a cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct NicEnd {
+    /// The node.
+    pub node: NodeId,
+    /// Index into its NICs.
+    pub nic: usize,
 }
 
 /// One switch-to-switch cable.
@@ -171,6 +245,31 @@ pub struct Routing {
     pub paths: u32,
     /// Refuse a plan whose channel dependency graph is cyclic.
     pub lossless: bool,
+    /// Add detours through reflectors where the demand gains by them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reflect: bool,
+    /// How `transit` chooses among the shortest ways.
+    #[serde(skip_serializing_if = "Choice::is_balanced")]
+    pub choice: Choice,
+}
+
+/// How `transit` chooses among the shortest ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// Balanced over links and nodes.
+    #[default]
+    Balanced,
+    /// A legal up*/down* one where there is one, at random (in-transit-buffers, section 4).
+    Paper,
+}
+
+impl Choice {
+    /// The default, which digests leave out.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_balanced(&self) -> bool {
+        *self == Self::Balanced
+    }
 }
 
 /// The strategies of DESIGN section 4 that this version plans. New ones come last, as in [`Kind`].
@@ -188,6 +287,15 @@ pub enum Strategy {
         /// The root of the breadth-first tree; `None`: that with the lowest maximum load.
         root: Option<SwitchId>,
     },
+    /// Minimal paths in few trees (SPAIN, NSDI 2010).
+    Minimal,
+    /// Minimal paths split at in-transit nodes (in-transit-buffers, section 3).
+    Transit {
+        /// As for `Updown`.
+        root: Option<SwitchId>,
+    },
+    /// Dimension order through nodes (p-mesh, section 4.2).
+    Xy,
 }
 
 /// `[vlans]`.
@@ -215,10 +323,35 @@ impl Cluster {
         &self.switches[id.index()]
     }
 
+    /// By switch, the nodes that may be in transit there, each with the NIC that it has there.
+    #[must_use]
+    pub fn transit_nodes(&self) -> Vec<Vec<(NodeId, usize)>> {
+        let mut at = vec![Vec::new(); self.switches.len()];
+        for (k, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.transit) {
+            for (i, nic) in node.nics.iter().enumerate() {
+                let Some(here) = at.get_mut(nic.switch.index()) else { continue };
+                let here: &mut Vec<(NodeId, usize)> = here;
+                if here.last().is_none_or(|(last, _)| last.index() != k) {
+                    here.push((k.into(), i));
+                }
+            }
+        }
+        at
+    }
+
     /// The node with this index.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// The cables between nodes, each by its lower end first, in the order of that end.
+    pub fn direct_cables(&self) -> impl Iterator<Item = (NicEnd, NicEnd)> {
+        self.nodes.iter().enumerate().flat_map(|(k, node)| {
+            let ends = node.nics.iter().enumerate();
+            ends.filter_map(move |(nic, n)| Some((NicEnd { node: k.into(), nic }, n.peer?)))
+                .filter(|(a, b)| a < b)
+        })
     }
 
     /// The cable with this index.

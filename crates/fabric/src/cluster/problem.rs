@@ -1,5 +1,5 @@
-//! What is wrong with a cluster file: every fault with its place, the offending text and what to
-//! write instead. Owns positions (byte span to line and column) and the search for the nearest valid
+//! What is wrong with a cluster file, or another program's dump: every fault with its place, the
+//! offending text and what to write instead. Owns positions (byte span to line and column) and the search for the nearest valid
 //! value; rendering with a picture of the line is the CLI's.
 
 use std::fmt;
@@ -75,6 +75,10 @@ pub enum ProblemKind {
     Disconnected,
     /// A fabric larger than this version plans.
     TooLarge,
+    /// A line that the format of a dump does not have here.
+    UnexpectedLine,
+    /// A dump that ends or skips something too early.
+    Incomplete,
 }
 
 impl ProblemKind {
@@ -178,10 +182,10 @@ type Fault = (Range<usize>, ProblemKind, String, Option<String>);
 
 /// Where the checks put what they find.
 #[derive(Debug, Default)]
-pub(super) struct Found(Vec<Fault>);
+pub(crate) struct Found(Vec<Fault>);
 
 impl Found {
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         kind: ProblemKind,
         span: &Range<usize>,
@@ -191,11 +195,11 @@ impl Found {
         self.0.push((span.clone(), kind, message.into(), help.into()));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
@@ -203,6 +207,11 @@ impl Found {
     /// what to say about the next can be spared.
     pub(super) fn repeats(&self, kind: ProblemKind, span: &Range<usize>) -> bool {
         self.0.last().is_some_and(|(at, last, ..)| *last == kind && at == span)
+    }
+
+    /// Leave the first few.
+    pub(crate) fn cut(&mut self, most: usize) {
+        self.0.truncate(most);
     }
 
     /// Give what was found since `before` without advice this advice.
@@ -218,7 +227,7 @@ impl Found {
     }
 
     /// Give every fault its line and column; the same fault at the same place is told once.
-    pub(super) fn into_problems(mut self, source: &str, file: &str) -> Problems {
+    pub(crate) fn into_problems(mut self, source: &str, file: &str) -> Problems {
         self.0.sort_by_key(|(span, kind, ..)| (span.start, *kind));
         self.0.dedup_by(|a, b| a.0 == b.0 && a.2 == b.2);
         let mut more = 0;
@@ -228,7 +237,7 @@ impl Found {
             if repeats {
                 let kept = first.2.rfind(" (and ").filter(|_| more > 1).unwrap_or(first.2.len());
                 first.2.truncate(kept);
-                first.2.push_str(&format!(" (and {more} more)"));
+                first.2.push_str(&format!(" (and {more} more like it)"));
             }
             repeats
         });
@@ -269,7 +278,7 @@ const EXCERPT: usize = 60;
 
 /// The text with control characters and others that show nothing or reorder a line as escapes: it
 /// may come from the file, and goes to terminals and logs.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -19,6 +19,9 @@ pub fn schema() -> String {
     text
 }
 
+/// Kinds whose nodes route.
+const ROUTED: [&str; 5] = ["pmesh", "ring", "direct-mesh", "direct-torus", "full-mesh"];
+
 /// Which keys `topology` has depends on its kind.
 pub(super) fn keys_of_kinds() -> Value {
     let rule = |word: &&str| {
@@ -32,6 +35,9 @@ pub(super) fn keys_of_kinds() -> Value {
         };
         if let Some(most) = ports {
             then["properties"] = json!({ "ports": { "maximum": most } });
+        }
+        if ROUTED.contains(word) && required.contains(&"dims") {
+            then["properties"] = json!({ "dims": { "items": { "minimum": 2 } } });
         }
         json!({ "if": of_kind(&[word]), "then": then })
     };
@@ -65,6 +71,14 @@ pub(super) fn rules_of_kinds() -> Value {
                 },
                 "required": ["switch", "node"],
             },
+        },
+        {
+            "if": topology(of_kind(&ROUTED)),
+            "then": strategy(json!({ "const": "xy" })),
+        },
+        {
+            "if": topology(of_kind(&["mesh", "torus", "clique", "irregular", "explicit"])),
+            "then": strategy(json!({ "not": { "const": "xy" } })),
         },
         {
             "if": topology(of_kind(&["explicit", "clique", "irregular"])),

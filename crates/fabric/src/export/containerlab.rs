@@ -34,7 +34,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
     }
     line!(out, "  links:");
     for node in &cluster.nodes {
-        for nic in &node.nics {
+        for nic in node.nics.iter().filter(|nic| nic.peer.is_none()) {
             line!(out, "    - type: veth");
             line!(out, "      endpoints:");
             line!(
@@ -50,6 +50,16 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
                 json!(cluster.switch(nic.switch).name),
                 nic.port
             );
+        }
+    }
+    for (a, b) in cluster.direct_cables() {
+        line!(out, "    - type: veth");
+        line!(out, "      endpoints:");
+        for end in [a, b] {
+            let node = cluster.node(end.node);
+            let nic = &node.nics[end.nic];
+            let (node, name) = (json!(node.name), json!(nic.name));
+            line!(out, "        - {{node: {node}, interface: {name}, mac: \"{}\"}}", nic.mac);
         }
     }
     for link in &cluster.links {

@@ -45,7 +45,7 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
         );
     }
     for node in &cluster.nodes {
-        for nic in &node.nics {
+        for nic in node.nics.iter().filter(|nic| nic.peer.is_none()) {
             let port = port_of(nic.switch.index(), nic.port);
             line!(
                 out,
@@ -57,6 +57,17 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
                 style(&port.tagged, port.untagged)
             );
         }
+    }
+    for (a, b) in cluster.direct_cables() {
+        let (near, far) = (cluster.node(a.node), cluster.node(b.node));
+        line!(
+            out,
+            "  {} -- {} [taillabel={}, headlabel={}];",
+            quoted(&near.name),
+            quoted(&far.name),
+            quoted(&near.nics[a.nic].name),
+            quoted(&far.nics[b.nic].name)
+        );
     }
     line!(out, "}}");
     vec![ExportFile { name: format!("{}.dot", cluster.name), text: out }]

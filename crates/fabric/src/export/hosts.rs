@@ -55,7 +55,7 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
     let mut leaves: Vec<Vec<&str>> = vec![Vec::new(); cluster.switches.len()];
     for node in &cluster.nodes {
         if let Some(nic) = node.nics.first() {
-            leaves[nic.switch.index()].push(&node.name);
+            leaves.get_mut(nic.switch.index()).into_iter().for_each(|leaf| leaf.push(&node.name));
         }
     }
     let mut switches = Vec::new();

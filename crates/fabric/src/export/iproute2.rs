@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use super::ExportFile;
 use super::spell::shell;
 use crate::plan::Plan;
-use crate::reconcile::{ALIAS_PREFIX, Leg, LinkKind, NEXTHOP_BASE, PROTOCOL, Wanted};
+use crate::reconcile::{
+    ALIAS_PREFIX, FILTER_COOKIE, Leg, LinkKind, NEXTHOP_BASE, PLATFORM_LABELS, PREF_DROP,
+    PREF_PASS, PROTOCOL, Wanted,
+};
 use crate::slice::Slice;
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
@@ -26,15 +29,24 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
         "# Before another generation's script: undo. The same objects as tressed makes, but"
     );
     line!(out, "# nothing watches them: no repair, no canary before the first frame, no BFD.");
+    let wanted = &wanted_of(slice);
     line!(out, "set -eu");
     line!(out, ": \"${{state:=/run/tresse-script}}\"");
     out.push_str(FUNCTIONS);
-    undo(&slice.wanted, &mut out);
+    if !(wanted.label_sources.is_empty() && wanted.labels.is_empty()) {
+        let cookie: String = FILTER_COOKIE.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = LABEL_FUNCTIONS.replace("COOKIE", &cookie);
+        let text = text.replace("PASS", &PREF_PASS.to_string());
+        out.push_str(&text.replace("DROP", &PREF_DROP.to_string()));
+    }
+    undo(wanted, &mut out);
     line!(out);
     line!(out, "up() {{");
-    links(&slice.wanted, &mut out);
-    sysctls(&slice.wanted, &mut out);
-    batches(&slice.wanted, &mut out);
+    links(wanted, &mut out);
+    filters(wanted, &mut out);
+    sysctls(wanted, &mut out);
+    batches(wanted, &mut out);
+    labels(wanted, &mut out);
     line!(out, "}}");
     line!(out);
     line!(out, "case ${{1:-up}} in");
@@ -93,6 +105,74 @@ keep() {
 }
 "#;
 
+/// The filter on labelled frames: `clear` takes it away, `drop_rest` completes it (K11); `raise`
+/// never lowers what others may rely on, `fits` tells whether undoing that would.
+const LABEL_FUNCTIONS: &str = r#"
+# raise KEY VALUE: as keep, for a limit
+raise() {
+    [ ! -e "/proc/sys/$1" ] || [ "$(cat "/proc/sys/$1")" -ge "$2" ] || keep "$1" "$2"
+}
+
+# fits LIMIT: no label route is lost with it
+fits() { ip -f mpls route | awk -v limit="$1" '$1 + 0 >= limit { exit 1 }'; }
+
+# clear INTERFACE
+clear() {
+    for pref in PASS DROP; do
+        tc filter del dev "$1" ingress pref $pref 2>/dev/null || :
+    done
+}
+
+# pass INTERFACE HANDLE MAC
+pass() {
+    tc filter add dev "$1" ingress pref PASS handle "$2" protocol mpls_uc flower src_mac "$3" \
+        action pass cookie COOKIE
+}
+
+# drop_rest INTERFACE
+drop_rest() {
+    tc filter add dev "$1" ingress pref DROP handle 1 protocol mpls_uc flower \
+        action drop cookie COOKIE
+}
+"#;
+
+/// A script pops labels by the kernel: it is no packet engine.
+fn wanted_of(slice: &Slice) -> Wanted {
+    let mut wanted = slice.wanted.clone();
+    wanted.labels_by_kernel();
+    wanted
+}
+
+fn filters(wanted: &Wanted, out: &mut String) {
+    for (interface, sources) in &wanted.label_sources {
+        let interface = shell(interface);
+        line!(out, "    tc qdisc add dev {interface} clsact 2>/dev/null || :");
+        line!(out, "    clear {interface}");
+        for (mac, handle) in sources.iter().zip(1..) {
+            line!(out, "    pass {interface} {handle} {mac}");
+        }
+        line!(out, "    drop_rest {interface}");
+    }
+}
+
+/// After the neighbours that they lead to.
+fn labels(wanted: &Wanted, out: &mut String) {
+    if wanted.labels.is_empty() {
+        return;
+    }
+    line!(out, "    ip -f mpls -batch - <<'EOF'");
+    for (label, way) in &wanted.labels {
+        let family = if way.via.is_ipv4() { "inet" } else { "inet6" };
+        let (via, interface) = (way.via, shell(&way.interface));
+        line!(
+            out,
+            "route replace {} via {family} {via} dev {interface} protocol {PROTOCOL}",
+            label.0
+        );
+    }
+    line!(out, "EOF");
+}
+
 fn undo(wanted: &Wanted, out: &mut String) {
     let ipv6 = wanted.routes.keys().any(|(dst, _)| !dst.address.is_ipv4());
     line!(out);
@@ -102,6 +182,14 @@ fn undo(wanted: &Wanted, out: &mut String) {
         line!(out, "    ip -6 route flush proto {PROTOCOL} 2>/dev/null || :");
     }
     line!(out, "    ip nexthop flush proto {PROTOCOL} >/dev/null 2>&1 || :");
+    if !wanted.labels.is_empty() {
+        line!(out, "    ip -f mpls route show proto {PROTOCOL} | while read -r label rest; do");
+        line!(out, "        ip -f mpls route del \"$label\"");
+        line!(out, "    done");
+    }
+    for interface in wanted.label_sources.keys().filter(|i| !wanted.links.contains_key(*i)) {
+        line!(out, "    clear {}", shell(interface));
+    }
     line!(out, "    ip -o link show | while read -r _ name rest; do");
     line!(out, "        case $rest in");
     line!(out, "        *\"alias {ALIAS_PREFIX}\"*)");
@@ -110,6 +198,9 @@ fn undo(wanted: &Wanted, out: &mut String) {
     line!(out, "        esac");
     line!(out, "    done");
     line!(out, "    [ ! -e \"$state/sysctls\" ] || while read -r key value; do");
+    if !wanted.labels.is_empty() {
+        line!(out, "        [ \"$key\" != {PLATFORM_LABELS} ] || fits \"$value\" || continue");
+    }
     line!(out, "        echo \"$value\" >\"/proc/sys/$key\"");
     line!(out, "    done <\"$state/sysctls\"");
     line!(out, "    rm -rf \"$state\"");
@@ -137,6 +228,7 @@ fn links(wanted: &Wanted, out: &mut String) {
                 );
                 line!(out, "        link {quoted} {} {alias} name {quoted} type bridge", link.mtu);
             }
+            LinkKind::Tun => {}
         }
     }
 }
@@ -145,7 +237,12 @@ fn links(wanted: &Wanted, out: &mut String) {
 fn sysctls(wanted: &Wanted, out: &mut String) {
     for (key, value) in &wanted.sysctls {
         let ours = key.split('/').any(|part| wanted.links.contains_key(part));
-        line!(out, "    {} {} {}", if ours { "put" } else { "keep" }, shell(key), shell(value));
+        let function = match key.as_str() {
+            PLATFORM_LABELS => "raise",
+            _ if ours => "put",
+            _ => "keep",
+        };
+        line!(out, "    {function} {} {}", shell(key), shell(value));
     }
 }
 

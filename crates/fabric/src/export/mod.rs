@@ -39,6 +39,7 @@ use rayon::prelude::*;
 
 use crate::id::{NodeId, TreeId, Vid};
 use crate::plan::Plan;
+use crate::slice::Slice;
 
 pub use switch::{
     FdbEntry, PortConfig, PortRole, SwitchConfig, VlanConfig, base_vlan, configs as switch_configs,
@@ -113,6 +114,18 @@ impl Default for Options {
 /// Why nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
+    /// The switches of a fabric whose nodes route need nothing set.
+    #[error(
+        "nodes route in this fabric: its switches carry one untagged network each and need no \
+         configuration"
+    )]
+    NothingToSet,
+    /// Not for fabrics whose nodes route.
+    #[error("format `{format}` does not yet know fabrics whose nodes route: `tresse plan --node`")]
+    NotYet {
+        /// The format.
+        format: &'static str,
+    },
     /// No such format.
     #[error("`{name}` is not an export format: use one of {}", Format::names())]
     UnknownFormat {
@@ -167,8 +180,8 @@ pub enum ExportError {
         /// The format.
         format: &'static str,
     },
-    /// Paths with transit nodes in a format without label stacks.
-    #[error("`{format}` knows no label stacks and node `{node}` needs them: use iproute2")]
+    /// Paths with transit nodes in a format without labels.
+    #[error("`{format}` knows no labels and node `{node}` needs them: use iproute2")]
     Labels {
         /// The format.
         format: &'static str,
@@ -241,6 +254,12 @@ pub fn switch_configs_keeping(
     keep::configs(plan, old, options)
 }
 
+/// The iproute2 script of the node whose slice this is, with whatever state that wants.
+#[must_use]
+pub fn node_script(plan: &Plan, slice: &Slice) -> String {
+    iproute2::render(plan, slice).into_iter().map(|file| file.text).collect()
+}
+
 /// Writes `what` for every switch or node, or for the one named `object`. Files are in index order.
 ///
 /// # Errors
@@ -266,6 +285,16 @@ pub fn render_keeping(
     object: Option<&str>,
     options: Options,
 ) -> Result<Vec<ExportFile>, ExportError> {
+    if plan.xy().is_some() {
+        match what.entry().1 {
+            Subject::Switch => return Err(ExportError::NothingToSet),
+            Subject::Node => return Err(ExportError::NotYet { format: what.name() }),
+            Subject::Fabric if what == Format::Containerlab => {
+                return Err(ExportError::NotYet { format: what.name() });
+            }
+            Subject::Fabric => {}
+        }
+    }
     let cluster = plan.cluster();
     let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };
     if keep.is_some() && !matches!(what.entry().1, Subject::Switch) {

@@ -2,7 +2,7 @@
 //! version 253 or later) and a sysctl.d file.
 //!
 //! networkd brings nexthops and routes of an interface back when its carrier returns. It knows no
-//! label stacks and writes no alias: tressed takes these interfaces for foreign ones.
+//! labels and writes no alias: tressed takes these interfaces for foreign ones.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use crate::slice::Slice;
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
     let wanted = &slice.wanted;
-    if wanted.routes.values().flat_map(|r| &r.legs).any(|leg| !leg.labels.is_empty()) {
+    let pushes = wanted.routes.values().flat_map(|r| &r.legs).any(|leg| !leg.labels.is_empty());
+    if pushes || !wanted.labels.is_empty() {
         return Err(ExportError::Labels { format: "networkd", node: slice.node.clone() });
     }
     let head = format!(
@@ -40,6 +41,7 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, Expo
                 line!(text, "Kind=vlan\nMTUBytes={}\n\n[VLAN]\nId={vid}", link.mtu);
             }
             LinkKind::Dummy => line!(text, "Kind=dummy\nMTUBytes={}", link.mtu),
+            LinkKind::Tun => line!(text, "Kind=tun\nMTUBytes={}", link.mtu),
         }
         files.push(unit(format!("20-tresse-{name}.netdev"), &text));
         let mut text = network(wanted, name);

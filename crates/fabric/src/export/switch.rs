@@ -96,9 +96,12 @@ pub struct FdbEntry {
 
 /// The untagged VLAN and the cables of its tree (K3): those that it had before, as the lock tells, and
 /// where they do not span, further ones of the tree of strategy `stp`. `None` where `[vlans] base` is
-/// absent or the switches are not connected.
+/// absent, where nodes route, or where the switches are not connected.
 #[must_use]
 pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
+    if plan.xy().is_some() {
+        return None;
+    }
     let vid = Vid(plan.cluster().vlans.base?);
     let best = best_base(plan)?;
     let cluster = plan.cluster();
@@ -176,7 +179,8 @@ pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
             let mut tagged = std::mem::take(&mut demand.vids[k][i]);
             tagged.sort_unstable();
             tagged.dedup();
-            configs[nic.switch.index()].ports.push(PortConfig {
+            let Some(config) = configs.get_mut(nic.switch.index()) else { continue };
+            config.ports.push(PortConfig {
                 port: nic.port,
                 role: PortRole::Node,
                 peer: format!("{} {}", node.name, nic.name),
@@ -272,6 +276,9 @@ fn demand(plan: &Plan, fdb: bool) -> Demand {
 fn towards(plan: &Plan, dst: NodeId, fdb: bool) -> Towards {
     let cluster = plan.cluster();
     let mut found = Towards { uses: Vec::new(), fdb: Vec::new() };
+    if plan.xy().is_some() {
+        return found;
+    }
     let mut seen = BTreeMap::new();
     let mut channels = Vec::new();
     for src in (0..cluster.nodes.len()).map(NodeId::from).filter(|s| *s != dst) {

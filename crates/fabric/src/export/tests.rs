@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::cluster::{Cluster, Kind, Strategy};
-use crate::id::{LinkId, TreeId};
+use crate::id::{Label, LinkId, NodeId, TreeId};
+use crate::reconcile::WantedLabel;
 
 fn torus() -> Plan {
     let kind = Kind::Torus { dims: vec![4, 4] };
@@ -343,4 +344,26 @@ fn switches_keep_the_plan_before_during_a_change() {
     let small = Plan::build_with(small, &later).unwrap();
     let told = keep::configs(&small, &first, options).unwrap_err().to_string();
     assert!(told.starts_with("switch `s03` would have"), "{told}");
+}
+
+#[test]
+fn k11_a_script_of_a_transit_node_filters_before_it_takes_labels() {
+    let plan = torus();
+    let mut slice = plan.slice(NodeId(1));
+    let ((interface, via), neighbour) = slice.wanted.neighbours.first_key_value().unwrap();
+    let (interface, via, mac) = (interface.clone(), *via, neighbour.mac);
+    slice.wanted.label_sources.insert(interface.clone(), [mac].into());
+    slice.wanted.labels.insert(Label(16), WantedLabel { interface: interface.clone(), via });
+    let text = &iproute2::render(&plan, &slice)[0].text;
+    let at = |line: &str| text.find(line).unwrap_or_else(|| panic!("no `{line}` in:\n{text}"));
+    assert!(at("    raise net/mpls/platform_labels 17") > at("    drop_rest "));
+    assert!(at(&format!("    put net/mpls/conf/{interface}/input 1")) > at("    drop_rest "));
+    at(&format!("    pass {interface} 1 {mac}\n    drop_rest {interface}\n"));
+    at(
+        "ingress pref 7801 handle 1 protocol mpls_uc flower \\\n        action drop cookie 747265737365",
+    );
+    let route = format!("\nroute replace 16 via inet {via} dev {interface} protocol 78\n");
+    assert!(at(&route) > at("neigh replace"));
+    let networkd = networkd::render(&plan, &slice);
+    assert!(matches!(networkd, Err(ExportError::Labels { .. })));
 }

@@ -6,16 +6,13 @@ use std::collections::HashSet;
 use crate::cluster::{Cluster, Kind};
 use crate::id::{LinkId, NodeId, SwitchId};
 use crate::topology::Grid;
+use crate::topology::generate::coordinates;
 
 /// A switch of a mesh or torus by its coordinates, `1,2`, without the zeros at the end (a further
 /// dimension adds only zeros); of a clique or irregular fabric by its
 /// index; any other by its name.
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
-    let joined = |numbers: &[u32]| {
-        let used = numbers.iter().rposition(|x| *x != 0).map_or(1, |last| last + 1);
-        numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-    };
     match &cluster.kind {
         Kind::Mesh { dims } | Kind::Torus { dims } => {
             // Sizes only: a mesh and a torus number alike.
@@ -26,15 +23,34 @@ pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
         }
         Kind::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
         Kind::Irregular { .. } => return joined(&[id.0]),
-        Kind::Clique { .. } | Kind::Explicit => {}
+        Kind::Clique { .. }
+        | Kind::Explicit
+        | Kind::Pmesh { .. }
+        | Kind::Ring { .. }
+        | Kind::DirectMesh { .. }
+        | Kind::DirectTorus { .. }
+        | Kind::FullMesh { .. } => {}
     }
     cluster.switch(id).name.clone()
 }
 
-/// A node of a generated fabric by the port of its first NIC, `1,2:1`. Elsewhere the name is all
-/// there is.
+/// Coordinates without the zeros at the end.
+fn joined(numbers: &[u32]) -> String {
+    let used = numbers.iter().rposition(|x| *x != 0).map_or(1, |last| last + 1);
+    numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A node of a generated fabric by the port of its first NIC, `1,2:1`, or where nodes route by its
+/// coordinates. Elsewhere the name is all there is.
 #[must_use]
 pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
+    match &cluster.kind {
+        Kind::Pmesh { dims, .. } | Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
+            return Some(joined(&coordinates(id.0, dims)));
+        }
+        Kind::Ring { .. } | Kind::FullMesh { .. } => return Some(joined(&[id.0])),
+        _ => {}
+    }
     let nic = cluster.node(id).nics.first()?;
     let generated = !matches!(cluster.kind, Kind::Explicit);
     generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))

@@ -17,13 +17,14 @@ fn a_lock_round_trips_and_is_stable_text() {
     let addresses = assign(&cluster, &Lock::default()).unwrap();
     let trees = [("VL(-:1,0)", "aa"), ("odd \"name\" \\ é", "bb")];
     let vids = allocate(&trees, RANGES, &Lock::default()).unwrap();
-    let lock = Lock::default().next(&cluster, &addresses, &trees, &vids);
+    let lock = Lock::default().next(&cluster, &addresses, &trees, &vids, Labels::new());
     let text = lock.emit();
     assert!(text.contains("\"VL(-:1,0)\" = { vid = 100, tree = \"aa\" }"), "{text}");
     assert!(text.contains("\"n15/eth0\" = [\"10.78.0.16\"]"), "{text}");
     assert_eq!(Lock::parse(&text).unwrap(), lock);
     assert_eq!(Lock::parse(&text).unwrap().emit(), text);
-    let again = lock.next(&cluster, &assign(&cluster, &lock).unwrap(), &trees, &vids);
+    let again =
+        lock.next(&cluster, &assign(&cluster, &lock).unwrap(), &trees, &vids, Labels::new());
     assert_eq!(again, lock);
 }
 
@@ -47,12 +48,12 @@ fn trees_keep_their_vids_and_changed_trees_get_fresh_ones() {
     let vids = allocate(&first, RANGES, &Lock::default()).unwrap();
     assert_eq!(vids, [Vid(100), Vid(101)]);
     let none = Cluster::generated(Kind::Explicit, 1, 1, Strategy::Stp, 1);
-    let lock = Lock::default().next(&none, &Addresses::default(), &first, &vids);
+    let lock = Lock::default().next(&none, &Addresses::default(), &first, &vids, Labels::new());
 
     let changed = [("new", "0"), ("b", "3"), ("a", "1")];
     let vids = allocate(&changed, RANGES, &lock).unwrap();
     assert_eq!(vids, [Vid(102), Vid(103), Vid(100)]);
-    let next = lock.next(&none, &Addresses::default(), &changed, &vids);
+    let next = lock.next(&none, &Addresses::default(), &changed, &vids, Labels::new());
     assert_eq!(next.retired.vids, [LockedVid { vid: Vid(101), tree: "2".into() }]);
     assert_eq!(Lock::parse(&next.emit()).unwrap(), next);
     // The same tree again is no new meaning.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::Plan;
-use crate::id::NodeId;
-use crate::lock::{Lock, place};
+use crate::id::{NodeId, TreeId};
+use crate::lock::{Labels, Lock, place};
+use crate::path::Segment;
 
 /// The difference between two plans. Nodes and switches of generated fabrics are compared by their
 /// places, as the lock does, others by their names.
@@ -38,7 +39,7 @@ impl Comparison {
     /// Compares. O(pairs).
     #[must_use]
     pub fn of(old: &Plan, new: &Plan) -> Self {
-        let lock = Lock::default().next(old.cluster(), old.addresses(), &[], &[]);
+        let lock = Lock::default().next(old.cluster(), old.addresses(), &[], &[], Labels::new());
         let before: HashMap<&str, NodeId> = old
             .cluster()
             .nodes
@@ -89,18 +90,25 @@ impl Comparison {
     }
 }
 
-/// NICs, VID and switches of a primary, by names and places.
+/// NICs, VID and switches of each segment of a primary, by names and places; where nodes route, the
+/// nodes.
 fn fingerprint<'a>(
     plan: &'a Plan,
     places: &'a [String],
     s: NodeId,
     d: NodeId,
-) -> (&'a str, &'a str, u16, Vec<&'a str>) {
-    let segment = plan.primary(s, d);
-    let (from, to) = (plan.sender(&segment), plan.receiver(&segment));
-    let mut channels = Vec::new();
-    plan.walk(&segment, &mut channels);
-    let mut way = vec![places[from.switch.index()].as_str()];
-    way.extend(channels.iter().map(|c| places[plan.graph().head(*c) as usize].as_str()));
-    (&from.name, &to.name, plan.vid(segment.tree).0, way)
+) -> Vec<(&'a str, &'a str, u16, Vec<&'a str>)> {
+    let one = |segment: &Segment| {
+        let (from, to) = (plan.sender(segment), plan.receiver(segment));
+        if segment.tree == TreeId::NONE {
+            let next = plan.cluster().node(segment.to).name.as_str();
+            return (from.name.as_str(), to.name.as_str(), 0, vec![next]);
+        }
+        let mut channels = Vec::new();
+        plan.walk(segment, &mut channels);
+        let mut way = vec![places[from.switch.index()].as_str()];
+        way.extend(channels.iter().map(|c| places[plan.graph().head(*c) as usize].as_str()));
+        (from.name.as_str(), to.name.as_str(), plan.vid(segment.tree).0, way)
+    };
+    plan.primary(s, d).iter().map(one).collect()
 }

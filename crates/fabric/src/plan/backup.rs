@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::Plan;
 use crate::id::{LinkId, SwitchId, TreeId};
 use crate::path::{Path, Segment};
-use crate::routing::lines;
+use crate::routing::updown::detour_trees;
+use crate::routing::{Assignment, lines, most_trees};
 use crate::topology::{Channel, Grid, Parts};
 use crate::verify::{Dependencies, Survey};
 use crate::vlan::{Role, Shape, TreeSpec};
@@ -22,9 +23,9 @@ type Penalty = (u32, u32, u32, u32, u32);
 impl Plan {
     /// The best backup after `before`, or `None` where every candidate is one of them.
     pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
-        let first = before[0].segments[0];
-        let (a, b) = (&self.cluster.node(first.from).nics, &self.cluster.node(first.to).nics);
-        let taken: Vec<Segment> = before.iter().map(|p| p.segments[0]).collect();
+        let (src, dst) = (before[0].src, before[0].dst);
+        let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
+        let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
         let mut links = vec![false; self.cluster.links.len()];
         let mut switches = vec![false; self.graph.switches()];
         let mut channels = Vec::new();
@@ -38,15 +39,17 @@ impl Plan {
             switches[self.sender(segment).switch.index()] = true;
             switches[self.receiver(segment).switch.index()] = true;
         }
-        let turns = self.cluster.routing.lossless.then(|| self.primary_turns());
+        // All trees of up*/down* routing are legal, so that any turn may be taken.
+        let legal = matches!(self.assignment, Assignment::Updown(_));
+        let turns = (self.cluster.routing.lossless && !legal).then(|| self.primary_turns());
         let mut best: Option<(Penalty, Segment)> = None;
         for (nic, from) in a.iter().enumerate() {
             for (to_nic, to) in b.iter().enumerate() {
-                let same_nic = taken.iter().any(|t| t.nic == nic);
-                let same_peer = taken.iter().any(|t| t.to_nic == to_nic);
+                let same_nic = taken.iter().any(|t| (t.from, t.nic) == (src, nic));
+                let same_peer = taken.iter().any(|t| (t.to, t.to_nic) == (dst, to_nic));
                 let ends = [from.switch.0, to.switch.0];
                 for tree in self.candidates(from.switch, to.switch) {
-                    let segment = Segment { nic, to_nic, tree, ..first };
+                    let segment = Segment { from: src, nic, tree, to: dst, to_nic };
                     channels.clear();
                     self.walk(&segment, &mut channels);
                     // The same way under another VID protects nothing but the VID itself.
@@ -130,8 +133,14 @@ impl Plan {
     /// that are left, until none helps any.
     pub(super) fn backup_trees(&self) -> Vec<TreeSpec> {
         let n = self.graph.switches();
+        let legal = match &self.assignment {
+            Assignment::Updown(updown) => Some(updown.order()),
+            _ => None,
+        };
         if n > SEEK_SWITCHES {
-            return self.reverse_combs();
+            let mut combs = if legal.is_some() { Vec::new() } else { self.reverse_combs() };
+            combs.truncate(self.spare_vids());
+            return combs;
         }
         let homes: BTreeSet<SwitchId> =
             self.cluster.nodes.iter().flat_map(|n| n.nics.iter().map(|nic| nic.switch)).collect();
@@ -143,13 +152,27 @@ impl Plan {
                     continue;
                 }
                 channels.clear();
-                let primary = self.primary_tree(s, d);
-                self.tree(primary).walk(&self.graph, s, d, &mut channels);
+                let mut at = s;
+                for leg in self.assignment.legs(s, d) {
+                    self.tree(leg.tree).walk(&self.graph, at, leg.to, &mut channels);
+                    at = leg.to;
+                }
                 let links: Vec<_> = channels.iter().map(|c| self.graph.link(*c)).collect();
                 if !(0..self.specs.len()).any(|t| self.avoids(self.tree(t.into()), s, d, &links)) {
                     open.push((s, d, links));
                 }
             }
+        }
+        if let Some(order) = legal {
+            let trees = detour_trees(&self.graph, order, &open, self.spare_vids());
+            return (self.specs.len()..)
+                .zip(trees)
+                .map(|(k, links)| TreeSpec {
+                    name: format!("T{k}"),
+                    role: Role::Backup,
+                    shape: Shape::Links(links),
+                })
+                .collect();
         }
         let mut shapes: Vec<Shape> = self.reverse_combs().into_iter().map(|t| t.shape).collect();
         shapes.extend((0..n as u32).map(|root| Shape::Links(self.breadth_first(root))));
@@ -179,11 +202,10 @@ impl Plan {
         chosen
     }
 
+    /// Trees that the VID ranges and every switch have room for beside those that are there: a backup
+    /// never makes a plan fail that fits without it.
     fn spare_vids(&self) -> usize {
-        let ranges = &self.cluster.vlans.ranges;
-        let room: usize = ranges.iter().map(|(a, b)| usize::from(b - a) + 1).sum();
-        let limit = self.cluster.switches.iter().map(|s| s.max_vlans as usize).min().unwrap_or(0);
-        room.min(limit).saturating_sub(self.specs.len())
+        most_trees(&self.cluster).saturating_sub(self.specs.len())
     }
 
     fn shape(&self, shape: &Shape) -> crate::vlan::Tree {

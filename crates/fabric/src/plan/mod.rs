@@ -5,7 +5,11 @@
 
 mod against;
 mod backup;
+pub(crate) mod demand;
 mod digest;
+mod estimate;
+mod longer;
+mod reflect;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -13,26 +17,34 @@ mod view;
 mod why;
 
 pub use against::Comparison;
+pub use estimate::{Estimate, Measured};
+pub use longer::Longer;
 pub use trace::{Trace, TracedPath, TracedSegment, TracedSwitch};
 pub use view::{NicView, NodeView, PathView, PlanView, SegmentView, SwitchView, VlanView};
 
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
+use smallvec::smallvec;
 
 use crate::address::{self, AddressError, Addresses};
 use crate::cluster::{Cluster, Nic};
 use crate::export::base_vlan;
-use crate::id::{LinkId, NodeId, SwitchId, TreeId, Vid};
+use crate::id::{Label, LinkId, NodeId, SwitchId, TreeId, Vid};
+use crate::label::{self, Transit, Transits};
+use crate::lock::balance::Balance;
 use crate::lock::{self, BaseWasTree, Lock, VidsExhausted};
-use crate::path::{Path, Segment};
+use crate::path::{Path, Segment, Segments};
+use crate::routing::reflect::Detours;
+use crate::routing::updown::Order;
+use crate::routing::xy::Xy;
 use crate::routing::{self, Assignment, RoutingError};
 use crate::topology::{Channel, Graph, Grid};
 use crate::verify::Dependencies;
 use crate::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
 
 /// Raised whenever the same input plans differently than before.
-const PLANNER: u32 = 3;
+const PLANNER: u32 = 4;
 
 /// A plan. See the module.
 #[derive(Debug)]
@@ -40,12 +52,21 @@ pub struct Plan {
     cluster: Cluster,
     graph: Graph,
     grid: Option<Grid>,
+    /// Who routes where, where nodes do.
+    xy: Option<Xy>,
     assignment: Assignment,
     specs: Vec<TreeSpec>,
     vids: Vec<Vid>,
     addresses: Addresses,
     built: Vec<OnceLock<Tree>>,
+    transits: Transits,
+    detours: Detours,
+    /// By switch, the nodes that may be in transit there and their NIC.
+    transit: Vec<Vec<(NodeId, usize)>>,
     turns: OnceLock<Dependencies>,
+    balance: Balance,
+    /// By node: its number where pairs take turns.
+    turns_of: Vec<usize>,
     generation: String,
     /// The base VLAN's tree before this plan, from the lock.
     base_before: Option<String>,
@@ -89,13 +110,21 @@ impl Plan {
             lock::accept_base(Vid(base), lock)?;
         }
         let graph = Graph::new(&cluster);
-        let (specs, assignment) = Assignment::new(&cluster, &graph)?;
+        let balance = Balance::of(&cluster, lock);
+        let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
+        let addresses = address::assign(&cluster, lock)?;
         let mut plan = Self {
             grid: routing::grid_of(&cluster.kind),
+            xy: Xy::of(&cluster.kind),
+            transit: cluster.transit_nodes(),
+            transits: Transits::default(),
+            detours: Detours::default(),
             built: Vec::new(),
             turns: OnceLock::new(),
             vids: Vec::new(),
-            addresses: address::assign(&cluster, lock)?,
+            turns_of: lock::balance::turns(&cluster, &addresses),
+            addresses,
+            balance,
             generation: String::new(),
             base_before: lock.base.clone(),
             uniform_frames: cluster
@@ -107,13 +136,28 @@ impl Plan {
             assignment,
             specs,
         };
+        // By what the lock keeps, as pairs take turns: those that are there keep theirs.
+        for nodes in &mut plan.transit {
+            nodes.sort_by_key(|(node, _)| plan.turns_of[node.index()]);
+        }
         plan.reset_trees();
-        if plan.cluster.routing.paths > 1 {
+        if plan.cluster.routing.paths > 1 && plan.xy.is_none() {
             let more = plan.backup_trees();
             plan.specs.extend(more);
             plan.reset_trees();
         }
-        plan.vids = plan.allocate_vids(lock)?;
+        plan.vids = loop {
+            match plan.allocate_vids(lock) {
+                // VIDs that the lock holds for other trees may leave too few: backups do without.
+                Err(_) if plan.specs.last().is_some_and(|spec| spec.role == Role::Backup) => {
+                    plan.specs.pop();
+                    plan.reset_trees();
+                }
+                vids => break vids?,
+            }
+        };
+        plan.detours = plan.find_detours();
+        plan.transits = label::allocate(&plan, lock);
         plan.generation = plan.digest();
         Ok(plan)
     }
@@ -139,7 +183,10 @@ impl Plan {
         let trees = self.named_texts();
         let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let base = base_vlan(self).map(|(_, links)| lock::place::cables(&self.cluster, &links));
-        Lock { base, ..lock.next(&self.cluster, &self.addresses, &trees, &self.vids) }
+        let labels = label::to_lock(self);
+        let next = lock.next(&self.cluster, &self.addresses, &trees, &self.vids, labels);
+        let balance = self.balance.to_lock(&self.cluster);
+        Lock { base, balance, ..next }
     }
 
     /// Does `lock` know the VIDs of this plan?
@@ -163,7 +210,12 @@ impl Plan {
         for (spec, vid) in self.specs.iter().zip(&self.vids) {
             digest.add(&(&spec.name, vid));
         }
+        digest.add(&(&self.balance.nodes, &self.balance.transit));
         digest.add(&(&self.addresses.node, &self.addresses.nic));
+        for transit in &self.transits {
+            transit.labels.values().for_each(|label| digest.add(label));
+        }
+        self.detours.by_pair.iter().for_each(|split| digest.add(&split));
         digest.finish()
     }
 
@@ -249,18 +301,26 @@ impl Plan {
         Sha256::digest(self.tree_text(id)).iter().take(8).map(|b| format!("{b:02x}")).collect()
     }
 
+    /// The routing through nodes, where nodes route.
+    #[must_use]
+    pub const fn xy(&self) -> Option<&Xy> {
+        self.xy.as_ref()
+    }
+
     /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header
-    /// and FCS and 4 of tag.
+    /// and FCS and 4 of tag, which those of nodes that route do not have.
     #[must_use]
     pub fn nic_mtu(&self, nic: &Nic) -> u32 {
-        nic.mtu.min(self.cluster.switch(nic.switch).max_frame.saturating_sub(18 + 4))
+        let tag = if self.xy.is_some() { 0 } else { 4 };
+        let switch = self.cluster.switches.get(nic.switch.index());
+        switch.map_or(nic.mtu, |switch| nic.mtu.min(switch.max_frame.saturating_sub(18 + tag)))
     }
 
     /// The IP MTU of a segment: the smallest NIC and switch on the way.
     #[must_use]
     pub fn mtu(&self, segment: &Segment) -> u32 {
         let ends = self.nic_mtu(self.sender(segment)).min(self.nic_mtu(self.receiver(segment)));
-        if self.uniform_frames {
+        if self.uniform_frames || segment.tree == TreeId::NONE {
             return ends;
         }
         let mut channels = Vec::new();
@@ -269,15 +329,64 @@ impl Plan {
         switches.fold(ends, |mtu, s| mtu.min(self.cluster.switch(s).max_frame.saturating_sub(22)))
     }
 
-    /// The tree that primary frames from switch `s` to switch `d` take.
+    /// The tree that primary frames from switch `s` to switch `d` take first.
     #[must_use]
     pub fn primary_tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
         self.assignment.tree(s, d)
     }
 
-    /// The trees that primary frames from switch `s` take, by destination switch.
-    pub fn primary_trees(&self, s: SwitchId, trees: &mut Vec<TreeId>) {
-        self.assignment.trees_from(s, self.graph.switches(), trees);
+    /// The trees that primary frames from switch `s` take, by destination switch; `None` where some
+    /// paths may have several segments.
+    #[must_use]
+    pub fn primary_trees(&self, s: SwitchId, trees: &mut Vec<TreeId>) -> Option<()> {
+        self.assignment.trees_from(s, self.graph.switches(), trees)
+    }
+
+    /// What every node does in transit, by node.
+    #[must_use]
+    pub fn transits(&self) -> &[Transit] {
+        &self.transits
+    }
+
+    /// The labels that frames bear at the start of a path's first segment: one per node in transit.
+    #[must_use]
+    pub fn labels(&self, segments: &[Segment]) -> Vec<Label> {
+        if self.xy.is_some() {
+            return Vec::new();
+        }
+        let label = |after: &Segment| self.transits[after.from.index()].labels[after];
+        segments[1..].iter().map(label).collect()
+    }
+
+    /// The IP MTU of a path: each segment carries four octets for every label that is left on it (K9).
+    #[must_use]
+    pub fn path_mtu(&self, segments: &[Segment]) -> u32 {
+        let labels = if self.xy.is_some() { 0 } else { segments.len() as u32 };
+        let left = (0..labels).rev().chain(std::iter::repeat(0));
+        let mtus =
+            segments.iter().zip(left).map(|(s, labels)| self.mtu(s).saturating_sub(4 * labels));
+        mtus.min().unwrap_or(0)
+    }
+
+    /// May paths have in-transit nodes: primaries, or weighted siblings?
+    #[must_use]
+    pub fn has_labels(&self) -> bool {
+        self.has_transit() || !self.detours.by_pair.is_empty()
+    }
+
+    /// May primaries have in-transit nodes?
+    #[must_use]
+    pub fn has_transit(&self) -> bool {
+        matches!(&self.assignment, Assignment::Updown(updown) if updown.has_transit())
+    }
+
+    /// Which ends of cables are up, where the strategy goes by that.
+    #[must_use]
+    pub const fn updown_order(&self) -> Option<&Order> {
+        match &self.assignment {
+            Assignment::Updown(updown) => Some(updown.order()),
+            _ => None,
+        }
     }
 
     /// The NIC of a segment's sender.
@@ -292,61 +401,114 @@ impl Plan {
         &self.cluster.node(segment.to).nics[segment.to_nic]
     }
 
-    /// The channels that a segment crosses, onto the end of `channels`.
+    /// Switch-to-switch channels that a segment crosses, onto the end of `channels`.
     pub fn walk(&self, segment: &Segment, channels: &mut Vec<Channel>) {
+        if segment.tree == TreeId::NONE {
+            return;
+        }
         let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         self.tree(segment.tree).walk(&self.graph, s, d, channels);
     }
 
-    /// Switch-to-switch links that a segment crosses.
+    /// Switch-to-switch links that a segment crosses; 1 where nodes route, so that a path has as many
+    /// hops as segments.
     #[must_use]
     pub fn hops(&self, segment: &Segment) -> u32 {
+        if segment.tree == TreeId::NONE {
+            return 1;
+        }
         let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         self.tree(segment.tree).distance(s, d)
     }
 
-    /// The primary's segment. Between nodes with several NICs: the pair of NICs with the fewest
-    /// hops, ties taken in turn by (src + dst) so that parallel fabrics share the load.
+    /// The primary's segments. Between nodes with several NICs: the pair of NICs with the fewest
+    /// hops, ties taken in turn by the sum of the nodes' numbers so that parallel fabrics share the load.
     #[must_use]
-    pub fn primary(&self, src: NodeId, dst: NodeId) -> Segment {
-        let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
-        let make = |nic: usize, to_nic: usize| Segment {
-            from: src,
-            nic,
-            tree: self.primary_tree(a[nic].switch, b[to_nic].switch),
-            to: dst,
-            to_nic,
-        };
-        if a.len() == 1 && b.len() == 1 {
-            return make(0, 0);
+    pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
+        if let Some(xy) = &self.xy {
+            return xy.primary(src, dst);
         }
-        let all = a.len() * b.len();
-        let mut best: Vec<Segment> = Vec::with_capacity(all);
+        let (a, b) = (self.cluster.node(src).nics.len(), self.cluster.node(dst).nics.len());
+        if a == 1 && b == 1 {
+            return self.segments((src, 0), (dst, 0));
+        }
+        let mut best: Vec<Segments> = Vec::with_capacity(a * b);
         let mut fewest = u32::MAX;
-        for i in 0..all {
-            let segment = make(i % a.len(), i / a.len());
-            let hops = self.hops(&segment);
+        for i in 0..a * b {
+            let segments = self.segments((src, i % a), (dst, i / a));
+            let hops = segments.iter().map(|s| self.hops(s)).sum();
             if hops < fewest {
                 best.clear();
                 fewest = hops;
             }
             if hops == fewest {
-                best.push(segment);
+                best.push(segments);
             }
         }
-        best[(src.index() + dst.index()) % best.len()]
+        best.swap_remove(self.turn(src, dst) % best.len())
     }
 
-    /// All paths from `src` to `dst`, by rank; never empty. `src` and `dst` differ.
+    /// The segments between two NICs. Of the nodes that may be in transit at a switch every pair of
+    /// nodes takes another one, in turn by the sum of their numbers.
+    fn segments(&self, (src, nic): (NodeId, usize), (dst, to_nic): (NodeId, usize)) -> Segments {
+        let switch = |(node, nic): (NodeId, usize)| self.cluster.node(node).nics[nic].switch;
+        let mut at = (src, nic);
+        let legs = self.assignment.legs(switch(at), switch((dst, to_nic)));
+        let mut segments = Segments::new();
+        for leg in legs {
+            let next =
+                self.transit_at(leg.to, src, dst).filter(|_| leg.to != switch((dst, to_nic)));
+            let (to, to_nic) = next.unwrap_or((dst, to_nic));
+            segments.push(Segment { from: at.0, nic: at.1, tree: leg.tree, to, to_nic });
+            at = (to, to_nic);
+        }
+        segments
+    }
+
+    /// The in-transit node of a pair at a switch, and its NIC there: neither end of the pair if there is
+    /// another.
+    fn transit_at(&self, switch: SwitchId, src: NodeId, dst: NodeId) -> Option<(NodeId, usize)> {
+        let nodes = self.in_transit(switch);
+        let first = self.turn(src, dst);
+        let mut turn = (0..nodes.len()).map(|i| nodes[(first + i) % nodes.len()]);
+        turn.find(|(node, _)| ![src, dst].contains(node)).or(nodes.first().copied())
+    }
+
+    /// The nodes that primaries may turn at on a switch, and their NICs: as many as the paths are balanced
+    /// for.
+    pub(super) fn in_transit(&self, switch: SwitchId) -> &[(NodeId, usize)] {
+        let nodes = &self.transit[switch.index()];
+        &nodes[..nodes.len().min(self.balance.transit[switch.index()] as usize)]
+    }
+
+    /// Where pairs take turns, whose it is: the lock keeps the numbers of nodes as the file grows.
+    fn turn(&self, src: NodeId, dst: NodeId) -> usize {
+        self.turns_of[src.index()] + self.turns_of[dst.index()]
+    }
+
+    /// All paths from `src` to `dst`, by rank: the primary, its weighted siblings, then backups with
+    /// weight 0; never empty. `src` and `dst` differ.
     #[must_use]
     pub fn paths(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
-        let primary = self.primary(src, dst);
-        let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments: vec![primary] }];
-        for rank in 1..self.cluster.routing.paths {
+        if let Some(xy) = &self.xy {
+            return self.routed_paths(xy, src, dst);
+        }
+        let mut paths = self.carriers(src, dst);
+        for rank in paths.len() as u32..self.cluster.routing.paths {
             let Some(segment) = self.backup(&paths) else { break };
-            paths.push(Path { src, dst, rank, weight: 0, segments: vec![segment] });
+            paths.push(Path { src, dst, rank, weight: 0, segments: smallvec![segment] });
         }
         paths
+    }
+
+    /// The primary, and the way that packets take where `src` has lost its next hop. What nodes further
+    /// on lose they mend themselves, so there are never more than two.
+    fn routed_paths(&self, xy: &Xy, src: NodeId, dst: NodeId) -> Vec<Path> {
+        let path =
+            |rank: u32, segments| Path { src, dst, rank, weight: u32::from(rank == 0), segments };
+        let backup = (self.cluster.routing.paths > 1).then(|| xy.backup(src, dst)).flatten();
+        let backup = backup.map(|segments| path(1, segments));
+        [path(0, xy.primary(src, dst))].into_iter().chain(backup).collect()
     }
 
     /// Every ordered pair of different nodes, by source, then destination.

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::Plan;
-use crate::id::{NodeId, Vid};
+use crate::id::{Label, NodeId, SwitchId, TreeId, Vid};
 use crate::path::{Path, Segment};
 use crate::slice::interface_name;
 use crate::units::Mac;
@@ -32,7 +32,7 @@ pub struct Trace {
     pub distance: u32,
     /// IP MTU between them: the smallest of all paths.
     pub mtu: u32,
-    /// Why the primary path is this one, one sentence per choice.
+    /// Why the primary path is this one, one sentence per choice; then one per weighted sibling.
     pub why: Vec<String>,
     /// Every path by rank.
     pub paths: Vec<TracedPath>,
@@ -73,10 +73,12 @@ pub struct TracedSegment {
     pub interface: String,
     /// VID.
     pub vlan: Option<Vid>,
+    /// The label stack on it, the top first: one label for each node in transit that is still to come.
+    pub labels: Vec<Label>,
     /// Name of the VID's tree.
-    pub tree: String,
+    pub tree: Option<String>,
     /// What the tree is for.
-    pub role: Role,
+    pub role: Option<Role>,
     /// Switches in order.
     pub switches: Vec<TracedSwitch>,
     /// Receiving node.
@@ -113,6 +115,8 @@ impl Plan {
         let paths = self.paths(src, dst);
         let primary = self.parts(&paths[0]);
         let traced: Vec<_> = paths.iter().map(|p| self.traced_path(p, &primary)).collect();
+        let mut why = self.why(&paths[0].segments);
+        why.extend(self.why_siblings(&paths));
         let of_node = |id: NodeId| {
             (self.cluster.node(id).name.clone(), self.addresses.node[id.index()].clone())
         };
@@ -126,7 +130,7 @@ impl Plan {
             dst_addresses,
             distance: self.distance(src, dst),
             mtu: traced.iter().map(|p| p.mtu).min().unwrap_or(0),
-            why: self.why(&paths[0].segments[0]),
+            why,
             paths: traced,
         }
     }
@@ -135,19 +139,24 @@ impl Plan {
         let hops = path.segments.iter().map(|s| self.hops(s)).sum();
         let shared =
             if path.rank == 0 { Vec::new() } else { self.shared(primary, &self.parts(path)) };
+        let labels = self.labels(&path.segments);
+        let each = path.segments.iter().enumerate();
+        let segments = each
+            .map(|(i, s)| self.traced_segment(s, labels.get(i..).unwrap_or_default()))
+            .collect();
         TracedPath {
             rank: path.rank,
             weight: path.weight,
             minimal: hops == self.distance(path.src, path.dst),
             hops,
-            mtu: path.segments.iter().map(|s| self.mtu(s)).min().unwrap_or(0),
-            segments: path.segments.iter().map(|s| self.traced_segment(s)).collect(),
+            mtu: self.path_mtu(&path.segments),
+            segments,
             disjoint: (path.rank > 0).then_some(shared.is_empty()),
             shared,
         }
     }
 
-    fn traced_segment(&self, segment: &Segment) -> TracedSegment {
+    fn traced_segment(&self, segment: &Segment, labels: &[Label]) -> TracedSegment {
         let (sender, receiver) = (self.sender(segment), self.receiver(segment));
         let mut channels = Vec::new();
         self.walk(segment, &mut channels);
@@ -164,17 +173,23 @@ impl Plan {
             cross(at, out.port);
             at = (next.switch, next.port);
         }
-        cross(at, receiver.port);
-        let vid = self.vid(segment.tree);
-        let spec = &self.specs[segment.tree.index()];
+        if at.0 != SwitchId::NONE {
+            cross(at, receiver.port);
+        }
+        let vid = (segment.tree != TreeId::NONE).then(|| self.vid(segment.tree));
+        let spec = self.specs.get(segment.tree.index());
         TracedSegment {
             from: self.cluster.node(segment.from).name.clone(),
             nic: sender.name.clone(),
             mac: sender.mac,
-            interface: interface_name(sender, segment.nic, vid),
-            vlan: Some(vid),
-            tree: spec.name.clone(),
-            role: spec.role,
+            interface: vid.map_or_else(
+                || sender.name.clone(),
+                |vid| interface_name(sender, segment.nic, vid),
+            ),
+            vlan: vid,
+            labels: labels.to_vec(),
+            tree: spec.map(|spec| spec.name.clone()),
+            role: spec.map(|spec| spec.role),
             switches,
             to: self.cluster.node(segment.to).name.clone(),
             to_nic: receiver.name.clone(),
@@ -189,7 +204,8 @@ impl Plan {
             channels.clear();
             self.walk(segment, &mut channels);
             parts.links.extend(channels.iter().map(|c| self.graph.link(*c).0));
-            parts.switches.insert(self.sender(segment).switch.0);
+            let switch = self.sender(segment).switch;
+            parts.switches.extend((switch != SwitchId::NONE).then_some(switch.0));
             parts.switches.extend(channels.iter().map(|c| self.graph.head(*c)));
             parts.nics.insert((segment.from, segment.nic));
             parts.nics.insert((segment.to, segment.to_nic));
@@ -248,7 +264,7 @@ mod tests {
                         assert!(cables.contains(&(out, next)), "{pair:?}");
                     }
                 }
-                let tree = &trace.paths[0].segments[0].tree;
+                let tree = trace.paths[0].segments[0].tree.as_ref().unwrap();
                 assert!(
                     trace.why.last().unwrap().contains(&format!("so {tree}")),
                     "{:?}",

@@ -62,9 +62,14 @@ pub struct NicView {
     /// MAC address.
     pub mac: Mac,
     /// The switch it is cabled to.
-    pub switch: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
     /// The port there.
-    pub port: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+    /// The node and NIC that it is cabled to, where that is no switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<[String; 2]>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
     /// VIDs that it sends or receives on.
@@ -154,8 +159,12 @@ impl Plan {
                 .map(|(i, nic)| NicView {
                     name: nic.name.clone(),
                     mac: nic.mac,
-                    switch: name(nic.switch),
-                    port: nic.port,
+                    switch: nic.peer.is_none().then(|| name(nic.switch)),
+                    port: nic.peer.is_none().then_some(nic.port),
+                    peer: nic.peer.map(|end| {
+                        let node = cluster.node(end.node);
+                        [node.name.clone(), node.nics[end.nic].name.clone()]
+                    }),
                     addresses: self.addresses().nic[k][i].clone(),
                     vlans: Vec::new(),
                 })
@@ -215,19 +224,24 @@ impl Plan {
         self.walk(segment, &mut channels);
         let mut switches = vec![self.sender(segment).switch];
         switches.extend(channels.iter().map(|c| SwitchId(self.graph().head(*c))));
+        switches.retain(|switch| *switch != SwitchId::NONE);
         SegmentView {
             from: cluster.node(segment.from).name.clone(),
             nic: self.sender(segment).name.clone(),
-            vlan: Some(self.vid(segment.tree)),
+            vlan: (segment.tree != TreeId::NONE).then(|| self.vid(segment.tree)),
             switches: switches.iter().map(|s| cluster.switch(*s).name.clone()).collect(),
             to: cluster.node(segment.to).name.clone(),
             to_nic: self.receiver(segment).name.clone(),
         }
     }
 
-    /// Fewest switch-to-switch links between two nodes, over all pairs of their NICs.
+    /// Fewest switch-to-switch links between two nodes, over all pairs of their NICs; where nodes
+    /// route, fewest hops.
     #[must_use]
     pub fn distance(&self, src: NodeId, dst: NodeId) -> u32 {
+        if let Some(xy) = &self.xy {
+            return xy.layout().distance(src, dst);
+        }
         let mut distance = Vec::new();
         let mut queue = Vec::new();
         let mut fewest = u32::MAX;

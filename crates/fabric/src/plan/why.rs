@@ -2,28 +2,45 @@
 //! (vlan-minimal-paths, sections 2.3, 2.4, 3.2 to 3.4).
 
 use super::Plan;
-use crate::cluster::Strategy;
+use super::longer::room;
+use crate::cluster::{Choice, Strategy};
 use crate::id::SwitchId;
-use crate::path::Segment;
+use crate::path::{Path, Segment};
 use crate::routing::Assignment;
 use crate::routing::lines;
+use crate::routing::xy::Xy;
 use crate::topology::Grid;
 
 impl Plan {
-    /// One sentence per choice that led to `segment`, a primary's.
-    pub(super) fn why(&self, segment: &Segment) -> Vec<String> {
+    /// Dimension by dimension, as its segments move.
+    fn why_xy(&self, xy: &Xy, segments: &[Segment]) -> String {
+        let (from, to) = (segments[0].from, segments[segments.len() - 1].to);
+        let (x, y) = (xy.layout().coordinates(from), xy.layout().coordinates(to));
+        let moved = x.iter().zip(y).enumerate().filter(|(_, (x, y))| x != y);
+        let each = moved.map(|(dim, (x, y))| format!("dimension {dim} from {x} to {y}"));
+        let way = each.collect::<Vec<_>>().join(", then ");
+        let ring = if xy.layout().is_closed() { ", each by the shorter way round" } else { "" };
+        format!("xy: {way}{ring}; {} hops, as few as there are", segments.len())
+    }
+
+    /// One sentence per choice that led to a primary's segments.
+    pub(super) fn why(&self, segments: &[Segment]) -> Vec<String> {
+        if let Some(xy) = &self.xy {
+            return vec![self.why_xy(xy, segments)];
+        }
         let mut why = Vec::new();
-        let (from, to) = (self.cluster.node(segment.from), self.cluster.node(segment.to));
+        let (segment, last) = (&segments[0], &segments[segments.len() - 1]);
+        let (from, to) = (self.cluster.node(segment.from), self.cluster.node(last.to));
         let pairs = from.nics.len() * to.nics.len();
         if pairs > 1 {
             why.push(format!(
                 "of the {pairs} pairs of NICs {} and {} have the fewest hops; equal ones are taken \
                  in turn over the pairs of nodes",
                 self.sender(segment).name,
-                self.receiver(segment).name
+                self.receiver(last).name
             ));
         }
-        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        let (s, d) = (self.sender(segment).switch, self.receiver(last).switch);
         let tree = &self.specs[segment.tree.index()].name;
         match (self.cluster.routing.strategy, &self.grid) {
             (Strategy::Dor, Some(grid)) => {
@@ -38,7 +55,18 @@ impl Plan {
                 why.extend(cut(grid, s, d));
                 why.push(format!("pdor: {}; so {tree}", kept_row(grid, s, d)));
             }
-            (Strategy::Updown { .. }, _) => why.push(self.why_updown(segment, tree)),
+            (Strategy::Updown { .. }, _) => {
+                why.extend(self.why_crowded("updown", segments));
+                why.push(self.why_updown("updown", segment));
+            }
+            (Strategy::Minimal, _) if self.is_crowded(s, d) => {
+                why.extend(self.why_crowded("minimal", segments));
+            }
+            (Strategy::Minimal, _) => why.push(format!(
+                "minimal: the least loaded of the shortest ways, on {tree}, the first tree that has \
+                 room for it"
+            )),
+            (Strategy::Transit { .. }, _) => why.extend(self.why_transit(segments)),
             _ => {
                 let (hops, fewest) = (self.hops(segment), self.distance(segment.from, segment.to));
                 let mut text =
@@ -57,7 +85,78 @@ impl Plan {
 }
 
 impl Plan {
-    fn why_updown(&self, segment: &Segment, tree: &str) -> String {
+    /// One sentence for each weighted sibling of a pair.
+    pub(super) fn why_siblings(&self, paths: &[Path]) -> Vec<String> {
+        let sum: u32 = paths.iter().map(|path| path.weight).sum();
+        let one = |path: &Path| {
+            let (node, nic) = (self.cluster.node(path.segments[1].from), path.segments[1].nic);
+            format!(
+                "rank {}: {} of {sum} parts of the pair's flows go through {}, a reflector on {} that \
+                 sends them on out of {}: so the linear program splits the demand between these two \
+                 switches",
+                path.rank,
+                path.weight,
+                node.name,
+                self.cluster.switch(node.nics[nic].switch).name,
+                node.nics[nic].name
+            )
+        };
+        paths[1..].iter().filter(|path| path.weight > 0).map(one).collect()
+    }
+
+    /// Where the way that was chosen found no tree: what it was given instead.
+    fn why_crowded(&self, what: &str, segments: &[Segment]) -> Option<String> {
+        let (first, last) = (&segments[0], &segments[segments.len() - 1]);
+        let (s, d) = (self.sender(first).switch, self.receiver(last).switch);
+        if !self.is_crowded(s, d) {
+            return None;
+        }
+        let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
+        let mut text = format!(
+            "{what}: {}, and the way chosen for this pair fits into none of these; so {}, of the trees \
+             in which it is shortest the one with the fewest such pairs",
+            room(&self.cluster),
+            self.specs[first.tree.index()].name
+        );
+        let fewest = self.distance(first.from, last.to);
+        if hops > fewest {
+            text.push_str(&format!(": {} longer than the shortest way", hops - fewest));
+        }
+        Some(text)
+    }
+
+    fn why_transit(&self, segments: &[Segment]) -> Vec<String> {
+        let name = |s: SwitchId| &self.cluster.switch(s).name;
+        let turns = segments[1..].iter().map(|segment| {
+            let (node, nic) = (self.cluster.node(segment.from), self.sender(segment));
+            let nodes = self.in_transit(nic.switch).len();
+            format!(
+                "at {} the way turns from down to up, which is not legal: {} takes the frames in and \
+                 sends them on, one of {nodes} nodes there, taken in turn over the pairs of nodes",
+                name(nic.switch),
+                node.name,
+            )
+        });
+        let (from, to) = (&segments[0], &segments[segments.len() - 1]);
+        let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
+        let first = match self.cluster.routing.choice {
+            _ if hops > self.distance(from.from, to.to) => {
+                "transit: no shortest way without a node in transit where there is none; the least \
+                 loaded of those that can be had"
+            }
+            Choice::Balanced => "transit: the least loaded of the shortest ways",
+            Choice::Paper => {
+                "transit, choice = \"paper\": one of the shortest ways by lot, of those that never go up \
+                 after down where there are some"
+            }
+        };
+        let legs = segments.iter().map(|segment| self.why_updown("a segment", segment));
+        let first = self.why_crowded("transit", segments).unwrap_or_else(|| first.to_owned());
+        std::iter::once(first).chain(turns).chain(legs).collect()
+    }
+
+    fn why_updown(&self, what: &str, segment: &Segment) -> String {
+        let tree = &self.specs[segment.tree.index()].name;
         let Assignment::Updown(updown) = &self.assignment else { return String::new() };
         let order = updown.order();
         let mut way = Vec::new();
@@ -69,13 +168,14 @@ impl Plan {
         };
         let name = |s: SwitchId| &self.cluster.switch(s).name;
         let mut text = format!(
-            "updown: of the root {}; {up} up to {}, then {} down, on {tree}",
+            "{what}: of the root {}; {up} up to {}, then {} down, on {tree}",
             name(SwitchId(order.root())),
             name(top),
             way.len() - up
         );
         let fewest = self.distance(segment.from, segment.to);
-        if way.len() as u32 > fewest {
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        if what == "updown" && way.len() as u32 > fewest && !self.is_crowded(s, d) {
             let more = way.len() as u32 - fewest;
             text.push_str(&format!("; {more} longer than the shortest, which goes up after down"));
         }

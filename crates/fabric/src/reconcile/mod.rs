@@ -23,14 +23,18 @@ mod wanted;
 pub use diff::{Options, reconcile, reconcile_with};
 pub use object::Object;
 pub use observed::{
-    Observed, ObservedAddress, ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute,
+    Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,
+    ObservedNexthop, ObservedRoute,
 };
 pub use operation::Operation;
 pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
 pub use routes::{RouteKey, RouteList, Routes};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
-pub use wanted::{Leg, LinkKind, Wanted, WantedLink, WantedNeighbour, WantedRoute};
+pub use wanted::{
+    Leg, LinkKind, PLATFORM_LABELS, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
+    WantedTurns, label_input, turn_table,
+};
 
 /// RTPROT of our routes, nexthops and neighbours (`rt_protos.d/tresse.conf`).
 pub const PROTOCOL: u8 = 78;
@@ -42,7 +46,15 @@ pub const NEXTHOP_END: u32 = 0x5500_0000;
 pub const METRIC_PRIMARY: u32 = 7800;
 /// Metric of backup routes (K1, K15).
 pub const METRIC_BACKUP: u32 = 7801;
+/// Preference of the filters that pass labelled frames from planned neighbours (K11).
+pub const PREF_PASS: u16 = 7800;
+/// Preference of the filter that drops all other labelled frames (K11).
+pub const PREF_DROP: u16 = 7801;
+/// The cookie on the action of each filter of ours: what tc has for a mark.
+pub const FILTER_COOKIE: &[u8] = b"tresse";
 /// Links that are ours carry an alias that starts so.
 pub const ALIAS_PREFIX: &str = "tresse:";
 /// The interface that holds the node addresses (K8).
 pub const NODE_INTERFACE: &str = "tresse0";
+/// The TUN interface of a source whose kernel cannot push labels.
+pub const PUSH_INTERFACE: &str = "tresse-push";

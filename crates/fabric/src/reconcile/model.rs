@@ -8,9 +8,11 @@
 use std::net::IpAddr;
 
 use super::{
-    ALIAS_PREFIX, LinkKind, Observed, ObservedAddress, ObservedLink, ObservedNeighbour,
-    ObservedNexthop, ObservedRoute, Operation, PROTOCOL, sysctl_interface,
+    ALIAS_PREFIX, LinkKind, Observed, ObservedAddress, ObservedIngress, ObservedLabel,
+    ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute, Operation, PLATFORM_LABELS,
+    PROTOCOL, WantedLabel, sysctl_interface,
 };
+use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
 /// Why the kernel refuses an operation.
@@ -68,6 +70,12 @@ impl Model {
             Operation::WriteSysctl { key, value, .. } => {
                 let now = self.observed.sysctls.get_mut(key).ok_or("ENOENT")?;
                 now.clone_from(value);
+                if key == PLATFORM_LABELS {
+                    let limit = Label(value.parse().map_err(|_| "EINVAL")?);
+                    for (_, lost) in self.observed.labels.split_off(&limit) {
+                        self.note(lost.protocol, operation);
+                    }
+                }
                 Ok(())
             }
             Operation::AddAddress { interface, address } => self.add_address(interface, *address),
@@ -127,7 +135,64 @@ impl Model {
                 self.note(old.protocol, operation);
                 Ok(())
             }
+            Operation::AddLabel { label, way, replace } => self.add_label(*label, way, *replace),
+            Operation::DeleteLabel { label, .. } => {
+                let old = self.observed.labels.remove(label).ok_or("ESRCH")?;
+                self.note(old.protocol, operation);
+                Ok(())
+            }
+            Operation::AddIngress { interface } => {
+                self.link(interface)?;
+                let new = ObservedIngress::default();
+                match self.observed.ingress.insert(interface.clone(), new) {
+                    None => Ok(()),
+                    Some(_) => Err("EEXIST"),
+                }
+            }
+            Operation::DeleteIngress { interface } => {
+                let old = self.observed.ingress.remove(interface).ok_or("EINVAL")?;
+                if old.foreign {
+                    self.damage.push(operation.to_string());
+                }
+                Ok(())
+            }
+            Operation::AddFilter { interface, handle, source } => {
+                let ingress = self.observed.ingress.get_mut(interface).ok_or("EINVAL")?;
+                let new = match source {
+                    Some(mac) => ingress.passed.insert(*handle, *mac).is_none(),
+                    None => ingress.dropped.insert(*handle),
+                };
+                if new { Ok(()) } else { Err("EEXIST") }
+            }
+            Operation::DeleteFilter { interface, handle, source } => {
+                let ingress = self.observed.ingress.get_mut(interface).ok_or("EINVAL")?;
+                let there = match source {
+                    Some(_) => ingress.passed.remove(handle).is_some(),
+                    None => ingress.dropped.remove(handle),
+                };
+                if there { Ok(()) } else { Err("ENOENT") }
+            }
         }
+    }
+
+    fn add_label(&mut self, label: Label, way: &WantedLabel, replace: bool) -> Outcome {
+        self.link(&way.interface)?;
+        let limit = self.observed.sysctls.get(PLATFORM_LABELS).and_then(|v| v.parse().ok());
+        if limit.is_none_or(|limit: u32| label.0 >= limit) {
+            return Err("EINVAL");
+        }
+        match self.observed.labels.get(&label) {
+            Some(_) if !replace => return Err("EEXIST"),
+            None if replace => return Err("ENOENT"),
+            Some(old) if old.protocol != PROTOCOL => {
+                self.damage.push(format!("label {}", label.0));
+            }
+            _ => {}
+        }
+        let (interface, via) = (Some(way.interface.clone()), Some(way.via));
+        let route = ObservedLabel { protocol: PROTOCOL, interface, via, swap: Vec::new() };
+        self.observed.labels.insert(label, route);
+        Ok(())
     }
 
     fn note(&mut self, protocol: u8, operation: &Operation) {
@@ -148,7 +213,7 @@ impl Model {
             .observed
             .links
             .values()
-            .any(|l| *kind != LinkKind::Dummy && l.kind.as_ref() == Some(kind))
+            .any(|l| matches!(kind, LinkKind::Vlan { .. }) && l.kind.as_ref() == Some(kind))
         {
             return Err("EEXIST");
         }
@@ -160,7 +225,7 @@ impl Model {
                 }
                 parent.mac
             }
-            LinkKind::Dummy => None,
+            LinkKind::Dummy | LinkKind::Tun => None,
         };
         let index = self.observed.links.values().map(|l| l.index).max().unwrap_or_default() + 1;
         let link = ObservedLink {
@@ -174,7 +239,7 @@ impl Model {
             master: None,
             lower: match kind {
                 LinkKind::Vlan { parent, .. } => Some(parent.clone()),
-                LinkKind::Dummy => None,
+                LinkKind::Dummy | LinkKind::Tun => None,
             },
         };
         self.observed.links.insert(name.into(), link);
@@ -390,6 +455,15 @@ impl Model {
         self.flush_routes(name, |_| true);
         let observed = &mut self.observed;
         observed.neighbours.retain(|key, _| key.0 != name);
+        observed.ingress.remove(name);
+        let damage = &mut self.damage;
+        observed.labels.retain(|label, route| {
+            let goes = route.interface.as_deref() == Some(name);
+            if goes && route.protocol != PROTOCOL {
+                damage.push(format!("label {}: its interface vanished", label.0));
+            }
+            !goes
+        });
         let sources: Vec<IpAddr> =
             observed.addresses.keys().filter(|k| k.0 == name).map(|k| k.1).collect();
         observed.addresses.retain(|key, _| key.0 != name);

@@ -7,8 +7,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Leg, Operation};
-use crate::units::Prefix;
+use super::{Leg, Operation, WantedLabel};
+use crate::id::Label;
+use crate::units::{Mac, Prefix};
 
 /// One kernel object, by the key that people know it by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -30,6 +31,12 @@ pub enum Object {
     Group(u32),
     /// A route by destination and metric.
     Route(Prefix, u32),
+    /// A label route, with where it goes if that is plain.
+    Label(Label, Option<WantedLabel>),
+    /// The clsact qdisc of an interface.
+    Ingress(String),
+    /// A filter on labelled frames: interface, and the source that it passes, or the rest.
+    Filter(String, Option<Mac>),
 }
 
 impl Object {
@@ -44,6 +51,9 @@ impl Object {
             Self::Nexthop(_) | Self::Leg(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) => "route",
+            Self::Label(..) => "label",
+            Self::Ingress(_) => "qdisc",
+            Self::Filter(..) => "filter",
         }
     }
 }
@@ -58,7 +68,20 @@ impl fmt::Display for Object {
             Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
             Self::Leg(leg) => write!(f, "{leg}"),
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
+            Self::Label(label, None) => write!(f, "{}", label.0),
+            Self::Label(label, Some(way)) => write!(f, "{} {way}", label.0),
+            Self::Ingress(interface) => write!(f, "clsact dev {interface}"),
+            Self::Filter(interface, Some(mac)) => {
+                write!(f, "labelled from {mac} dev {interface} pass")
+            }
+            Self::Filter(interface, None) => write!(f, "labelled dev {interface} drop"),
         }
+    }
+}
+
+impl fmt::Display for WantedLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "via {} dev {}", self.via, self.interface)
     }
 }
 
@@ -69,7 +92,7 @@ impl fmt::Display for Leg {
     }
 }
 
-fn write_labels(f: &mut fmt::Formatter<'_>, labels: &[crate::id::Label]) -> fmt::Result {
+fn write_labels(f: &mut fmt::Formatter<'_>, labels: &[Label]) -> fmt::Result {
     for (i, label) in labels.iter().enumerate() {
         write!(f, "{}{}", if i == 0 { " mpls " } else { "/" }, label.0)?;
     }
@@ -81,14 +104,19 @@ impl Operation {
     #[must_use]
     pub const fn verb(&self) -> &'static str {
         match self {
-            Self::AddLink { .. } | Self::AddAddress { .. } | Self::AddNexthop { .. } => "add",
+            Self::AddLink { .. }
+            | Self::AddAddress { .. }
+            | Self::AddNexthop { .. }
+            | Self::AddIngress { .. }
+            | Self::AddFilter { .. } => "add",
             Self::ChangeLink { .. } => "change",
             Self::SetLinkState { up: true, .. } => "up",
             Self::SetLinkState { up: false, .. } => "down",
             Self::WriteSysctl { .. } => "write",
             Self::AddNeighbour { replace, .. }
             | Self::AddGroup { replace, .. }
-            | Self::AddRoute { replace, .. } => {
+            | Self::AddRoute { replace, .. }
+            | Self::AddLabel { replace, .. } => {
                 if *replace {
                     "replace"
                 } else {
@@ -99,7 +127,10 @@ impl Operation {
             | Self::DeleteAddress { .. }
             | Self::DeleteNeighbour { .. }
             | Self::DeleteNexthop { .. }
-            | Self::DeleteRoute { .. } => "delete",
+            | Self::DeleteRoute { .. }
+            | Self::DeleteLabel { .. }
+            | Self::DeleteIngress { .. }
+            | Self::DeleteFilter { .. } => "delete",
         }
     }
 
@@ -124,6 +155,16 @@ impl Operation {
             Self::AddGroup { id, .. } => Object::Group(*id),
             Self::AddRoute { dst, metric, .. } | Self::DeleteRoute { dst, metric } => {
                 Object::Route(*dst, *metric)
+            }
+            Self::AddLabel { label, way, .. } | Self::DeleteLabel { label, way } => {
+                Object::Label(*label, Some(way.clone()))
+            }
+            Self::AddIngress { interface } | Self::DeleteIngress { interface } => {
+                Object::Ingress(interface.clone())
+            }
+            Self::AddFilter { interface, source, .. }
+            | Self::DeleteFilter { interface, source, .. } => {
+                Object::Filter(interface.clone(), *source)
             }
         }
     }

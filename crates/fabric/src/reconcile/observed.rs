@@ -1,6 +1,6 @@
 //! What the kernel of one node holds, as dumped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,41 @@ pub struct Observed {
     pub routes: Routes,
     /// Present values of the sysctls that were asked for; absent where the file does not exist.
     pub sysctls: BTreeMap<String, String>,
+    /// Can this kernel forward labels (mpls_router)?
+    #[serde(default)]
+    pub mpls: bool,
+    /// All label routes, ours and foreign.
+    #[serde(default, with = "super::pairs")]
+    pub labels: BTreeMap<Label, ObservedLabel>,
+    /// Interfaces with an ingress qdisc (clsact or ingress).
+    #[serde(default)]
+    pub ingress: BTreeMap<String, ObservedIngress>,
+}
+
+/// One label route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedLabel {
+    /// rtm_protocol; ours is [`super::PROTOCOL`].
+    pub protocol: u8,
+    /// RTA_OIF (name), where there is one way only.
+    pub interface: Option<String>,
+    /// RTA_VIA, where it is an IP address.
+    pub via: Option<IpAddr>,
+    /// RTA_NEWDST: labels pushed in place of the one popped, outermost first. Never ours.
+    pub swap: Vec<Label>,
+}
+
+/// The filters on an interface's ingress qdisc.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ObservedIngress {
+    /// Filters of ours that pass the labelled frames of one MAC, by handle.
+    pub passed: BTreeMap<u32, Mac>,
+    /// Handles of filters of ours that drop all labelled frames left.
+    pub dropped: BTreeSet<u32>,
+    /// Is there a filter that is not ours?
+    pub foreign: bool,
+    /// A preference of ours that a foreign filter holds.
+    pub taken: Option<u16>,
 }
 
 /// One interface.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::wanted::LinkKind;
+use super::wanted::{LinkKind, WantedLabel};
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
@@ -136,5 +136,50 @@ pub enum Operation {
         dst: Prefix,
         /// Metric.
         metric: u32,
+    },
+    /// RTM_NEWROUTE of a label that is popped.
+    AddLabel {
+        /// The label that arrives.
+        label: Label,
+        /// Where what is left goes.
+        way: WantedLabel,
+        /// Does a route of ours for this label exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELROUTE of a label route of ours.
+    DeleteLabel {
+        /// The label.
+        label: Label,
+        /// Where it went.
+        way: WantedLabel,
+    },
+    /// RTM_NEWQDISC: clsact, which the label filter hangs on.
+    AddIngress {
+        /// Interface.
+        interface: String,
+    },
+    /// RTM_DELQDISC of a clsact that we made.
+    DeleteIngress {
+        /// Interface.
+        interface: String,
+    },
+    /// RTM_NEWTFILTER of a flower filter on ingress (K11), with [`super::FILTER_COOKIE`].
+    AddFilter {
+        /// Interface.
+        interface: String,
+        /// Its handle within its preference.
+        handle: u32,
+        /// Passes labelled frames from this MAC ([`super::PREF_PASS`]); `None` drops all that are
+        /// left ([`super::PREF_DROP`]).
+        source: Option<Mac>,
+    },
+    /// RTM_DELTFILTER of a filter of ours.
+    DeleteFilter {
+        /// Interface.
+        interface: String,
+        /// Its handle.
+        handle: u32,
+        /// What it passes, as with `AddFilter`.
+        source: Option<Mac>,
     },
 }

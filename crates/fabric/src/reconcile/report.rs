@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{Object, Operation};
+use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
 /// The outcome of [`super::reconcile`].
@@ -243,6 +244,32 @@ pub enum Refusal {
         first: Prefix,
         /// How many.
         destinations: usize,
+    },
+    /// K15: someone else's label route, or one of our protocol that no plan of ours makes.
+    #[error("label route {} exists and is not ours (protocol {protocol}): remove it", label.0)]
+    ForeignLabel {
+        /// The label.
+        label: Label,
+        /// Its protocol.
+        protocol: u8,
+    },
+    /// K15: someone else's filter where ours belong.
+    #[error(
+        "an ingress filter at preference {preference} dev {interface} is not ours: give it another preference"
+    )]
+    ForeignFilter {
+        /// Interface.
+        interface: String,
+        /// The preference.
+        preference: u16,
+    },
+    /// The kernel engine without its module.
+    #[error(
+        "this kernel forwards no labels, the plan needs {labels} label routes here: `modprobe -a mpls_router mpls_iptunnel`, or `engine = \"packet\"`"
+    )]
+    NoLabels {
+        /// How many are wanted.
+        labels: usize,
     },
     /// K2: removing it would flush the interface.
     #[error("address {address} is the last IPv4 address of {interface}, which is in use")]

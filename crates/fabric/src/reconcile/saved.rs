@@ -12,11 +12,15 @@ use super::{Observed, Operation, Planned, Wanted};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Saved {
     /// Values that sysctls had before we first wrote them, by path below `/proc/sys`. Those of
-    /// interfaces of ours are not kept: the file vanishes with the interface.
+    /// interfaces of ours are not kept, since the file vanishes with the interface; but label input
+    /// is, because K11 wants it off where no label arrives any more.
     pub sysctls: BTreeMap<String, String>,
     /// Addresses of ours on interfaces that are not ours alone: the only mark of them where the
     /// kernel has no IFA_PROTO.
     pub addresses: BTreeSet<(String, IpAddr)>,
+    /// Interfaces that we gave a clsact qdisc; it bears no mark.
+    #[serde(default)]
+    pub ingress: BTreeSet<String>,
 }
 
 impl Saved {
@@ -41,8 +45,15 @@ impl Saved {
                 {
                     saved.sysctls.entry(key.clone()).or_insert_with(|| before.clone());
                 }
+                Operation::WriteSysctl { key, before, .. } if is_label_input(key) => {
+                    let off = || before.clone().unwrap_or_else(|| "0".into());
+                    saved.sysctls.entry(key.clone()).or_insert_with(off);
+                }
                 Operation::AddAddress { interface, address } if !ours(interface) => {
                     saved.addresses.insert((interface.clone(), *address));
+                }
+                Operation::AddIngress { interface } => {
+                    saved.ingress.insert(interface.clone());
                 }
                 _ => {}
             }
@@ -59,8 +70,18 @@ impl Saved {
         });
         self.addresses
             .retain(|key| wanted.addresses.contains(key) || observed.addresses.contains_key(key));
+        self.ingress.retain(|interface| {
+            observed
+                .ingress
+                .get(interface)
+                .is_some_and(|found| wanted.label_sources.contains_key(interface) || !found.foreign)
+        });
         self
     }
+}
+
+fn is_label_input(key: &str) -> bool {
+    key.starts_with("net/mpls/conf/") && key.ends_with("/input")
 }
 
 /// The interface that a sysctl belongs to: `net/ipv4/conf/eth0.100/rp_filter`,

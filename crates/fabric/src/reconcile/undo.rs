@@ -6,7 +6,8 @@
 use std::net::IpAddr;
 
 use super::diff::narrow;
-use super::{Observed, Operation, sysctl_interface};
+use super::{Observed, Operation, WantedLabel, sysctl_interface};
+use crate::id::Label;
 use crate::units::Prefix;
 
 /// The operations, in order, that take `operation` back; `before` is the observation that the
@@ -67,6 +68,29 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
             route(*dst, *metric, true, before)
         }
         Operation::DeleteRoute { dst, metric } => route(*dst, *metric, false, before),
+        Operation::AddLabel { label, way, replace: false } => {
+            vec![Operation::DeleteLabel { label: *label, way: way.clone() }]
+        }
+        Operation::AddLabel { label, replace: true, .. } => self::label(*label, before),
+        Operation::DeleteLabel { label, way } => {
+            vec![Operation::AddLabel { label: *label, way: way.clone(), replace: false }]
+        }
+        Operation::AddIngress { interface } => {
+            vec![Operation::DeleteIngress { interface: interface.clone() }]
+        }
+        Operation::DeleteIngress { interface } => {
+            vec![Operation::AddIngress { interface: interface.clone() }]
+        }
+        Operation::AddFilter { interface, handle, source } => vec![Operation::DeleteFilter {
+            interface: interface.clone(),
+            handle: *handle,
+            source: *source,
+        }],
+        Operation::DeleteFilter { interface, handle, source } => vec![Operation::AddFilter {
+            interface: interface.clone(),
+            handle: *handle,
+            source: *source,
+        }],
     }
 }
 
@@ -86,10 +110,28 @@ fn recreate(name: &str, before: &Observed) -> Vec<Operation> {
         value: value.clone(),
         before: None,
     }));
+    if let Some(ingress) = before.ingress.get(name) {
+        operations.push(Operation::AddIngress { interface: name.into() });
+        let passed = ingress.passed.iter().map(|(handle, mac)| (*handle, Some(*mac)));
+        let dropped = ingress.dropped.iter().map(|handle| (*handle, None));
+        operations.extend(passed.chain(dropped).map(|(handle, source)| Operation::AddFilter {
+            interface: name.into(),
+            handle,
+            source,
+        }));
+    }
     if link.up {
         operations.push(Operation::SetLinkState { name: name.into(), up: true });
     }
     operations
+}
+
+fn label(label: Label, before: &Observed) -> Vec<Operation> {
+    let found = before.labels.get(&label).and_then(|found| {
+        Some(WantedLabel { interface: found.interface.clone()?, via: found.via? })
+    });
+    let operation = found.map(|way| Operation::AddLabel { label, way, replace: true });
+    operation.into_iter().collect()
 }
 
 fn neighbour(interface: &str, address: IpAddr, replace: bool, before: &Observed) -> Vec<Operation> {

@@ -27,6 +27,86 @@ pub struct Wanted {
     /// NICs of this node that the plan uses, by name: the MAC each must have (K16) and the least
     /// MTU it must carry (K9).
     pub nics: BTreeMap<String, (Mac, u32)>,
+    /// Label routes of a transit node, by the label that arrives.
+    #[serde(default, with = "super::pairs")]
+    pub labels: BTreeMap<Label, WantedLabel>,
+    /// Interfaces on which labels arrive, each with the MACs that they are taken from (K11): all
+    /// other labelled frames are dropped there.
+    #[serde(default)]
+    pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
+    /// What strategy `xy` needs of a kernel that routes by the interface that packets arrive by.
+    #[serde(default, skip_serializing_if = "WantedTurns::is_empty")]
+    pub turns: WantedTurns,
+}
+
+/// Backups after which packets come to nodes that would send them back, and the routes by which those
+/// nodes turn them aside. One is not to be installed without the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct WantedTurns {
+    /// Backup routes, at [`super::METRIC_BACKUP`].
+    #[serde(with = "super::pairs")]
+    pub backups: BTreeMap<Prefix, WantedRoute>,
+    /// Routes for packets that arrive by an interface which they would leave by again, by (that
+    /// interface, destination), in a table of its own: [`turn_table`].
+    #[serde(with = "super::pairs")]
+    pub tables: BTreeMap<(String, Prefix), Leg>,
+}
+
+impl WantedTurns {
+    /// Is nothing asked for?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.backups.is_empty() && self.tables.is_empty()
+    }
+}
+
+impl Wanted {
+    /// Lets the kernel forward what [`Wanted::labels`] says: adds the sysctls that it needs.
+    pub fn labels_by_kernel(&mut self) {
+        if let Some((highest, _)) = self.labels.last_key_value() {
+            self.sysctls.insert(PLATFORM_LABELS.into(), (highest.0 + 1).to_string());
+        }
+        for interface in self.label_sources.keys() {
+            self.sysctls.insert(label_input(interface), "1".into());
+        }
+    }
+
+    /// Keeps the kernel's hands off labelled frames, which another engine forwards (K12): no label
+    /// routes, no filter, no label input.
+    pub fn labels_by_other(&mut self) {
+        self.labels.clear();
+        for interface in std::mem::take(&mut self.label_sources).into_keys() {
+            self.sysctls.insert(label_input(&interface), "0".into());
+        }
+    }
+}
+
+/// The routing table, and the priority of the rule that leads to it, for packets that arrive by the
+/// NIC with this index among [`Wanted::nics`]: see [`WantedTurns::tables`].
+#[must_use]
+pub const fn turn_table(nic: usize) -> u32 {
+    TURN_TABLES + nic as u32
+}
+
+/// See [`turn_table`].
+const TURN_TABLES: u32 = 7800;
+
+/// Labels below this number can have a route.
+pub const PLATFORM_LABELS: &str = "net/mpls/platform_labels";
+
+/// The sysctl that lets an interface take labelled frames.
+#[must_use]
+pub fn label_input(interface: &str) -> String {
+    format!("net/mpls/conf/{interface}/input")
+}
+
+/// A label route: the label is popped, what is left goes to a neighbour.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WantedLabel {
+    /// Outgoing interface.
+    pub interface: String,
+    /// The neighbour, whose permanent entry is wanted too.
+    pub via: IpAddr,
 }
 
 /// One interface of ours.
@@ -55,6 +135,10 @@ pub enum LinkKind {
     },
     /// A dummy; where the kernel has none, a bridge without ports (K8).
     Dummy,
+    /// A TUN interface through which the daemon gets what it pushes labels onto: it is there for as
+    /// long as the daemon holds it open. No slice asks for one, a daemon whose kernel cannot push
+    /// labels does.
+    Tun,
 }
 
 /// A permanent neighbour entry.

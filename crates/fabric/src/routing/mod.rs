@@ -2,15 +2,20 @@
 
 mod dor;
 pub(crate) mod lines;
+mod minimal;
 mod pdor;
+pub mod reflect;
 mod stp;
 pub mod updown;
+pub mod xy;
 
+pub use minimal::Minimal;
 pub use stp::{StpMethod, least_hops_tree};
-pub use updown::Updown;
+pub use updown::{Demand, Leg, Updown};
 
-use crate::cluster::{Cluster, Kind, Strategy};
-use crate::id::{SwitchId, TreeId};
+use crate::cluster::{Choice, Cluster, Kind, Strategy};
+use crate::id::{LinkId, SwitchId, TreeId};
+use crate::lock::balance::Balance;
 use crate::topology::{Graph, Grid};
 use crate::vlan::{Role, Shape, TreeSpec};
 
@@ -23,8 +28,12 @@ pub enum Assignment {
     Dor(dor::Dor),
     /// Partial dimension-order routing on a grid.
     Pdor(pdor::Pdor),
-    /// Up*/down* routing.
+    /// Minimal paths in few trees.
+    Minimal(Minimal),
+    /// Up*/down* routing, with or without in-transit nodes.
     Updown(Updown),
+    /// Nodes route: there are no trees.
+    Nodes,
 }
 
 /// Why a strategy cannot plan a fabric.
@@ -38,6 +47,14 @@ pub enum RoutingError {
         /// The fabric's kind.
         kind: &'static str,
     },
+    /// `xy` needs nodes that are joined by lines or cables.
+    #[error(
+        "strategy `xy` plans fabrics whose nodes route, and here switches carry VLANs: use stp"
+    )]
+    NeedsNodes,
+    /// Fabrics whose nodes route have no VLANs.
+    #[error("the nodes of this fabric route: use strategy `xy`")]
+    NeedsXy,
     /// `pdor` on a torus of more than two dimensions needs even sizes past dimension 0.
     #[error(
         "strategy `pdor` on a torus of more than two dimensions needs an even size in every \
@@ -58,18 +75,26 @@ pub enum RoutingError {
 }
 
 impl Assignment {
-    /// The trees and the assignment of `cluster`'s strategy.
+    /// The trees and the assignment of `cluster`'s strategy, for as many nodes as `balance` says.
     ///
     /// # Errors
     /// [`RoutingError`] where the strategy does not fit the fabric.
-    pub fn new(cluster: &Cluster, graph: &Graph) -> Result<(Vec<TreeSpec>, Self), RoutingError> {
+    pub fn new(
+        cluster: &Cluster,
+        graph: &Graph,
+        balance: &Balance,
+    ) -> Result<(Vec<TreeSpec>, Self), RoutingError> {
+        let Balance { nodes, transit } = balance;
         let grid = grid_of(&cluster.kind);
+        let disconnected =
+            |s| RoutingError::Disconnected { switch: cluster.switch(s).name.clone() };
         match (cluster.routing.strategy, grid) {
+            (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Nodes)),
+            (Strategy::Xy, _) => Err(RoutingError::NeedsNodes),
+            _ if cluster.kind.is_routed() => Err(RoutingError::NeedsXy),
             (Strategy::Stp, grid) => {
-                let weights = weights(cluster);
-                let (links, _) = least_hops_tree(graph, grid.as_ref(), &weights).map_err(|s| {
-                    RoutingError::Disconnected { switch: cluster.switch(s).name.clone() }
-                })?;
+                let (links, _) =
+                    least_hops_tree(graph, grid.as_ref(), nodes).map_err(disconnected)?;
                 let spec = TreeSpec {
                     name: "stp".into(),
                     role: Role::Primary,
@@ -82,26 +107,28 @@ impl Assignment {
                 Ok((trees, Self::Dor(dor)))
             }
             (Strategy::Pdor, Some(grid)) => {
-                if grid.is_torus() && grid.rank() > 2 {
-                    let odd = grid.dims().iter().enumerate().skip(1).find(|(_, n)| *n % 2 == 1);
-                    if let Some((dim, &size)) = odd {
-                        return Err(RoutingError::OddSize { dim, size });
-                    }
+                if let Some((dim, size)) = odd_size(&grid) {
+                    return Err(RoutingError::OddSize { dim, size });
                 }
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }
+            (Strategy::Minimal, _) => {
+                let planned = Minimal::new(graph, nodes, most_trees(cluster));
+                let (trees, minimal) = planned.map_err(disconnected)?;
+                Ok((numbered(trees), Self::Minimal(minimal)))
+            }
             (Strategy::Updown { root }, _) => {
-                let updown = Updown::new(graph, root, &weights(cluster), most_trees(cluster));
-                let (trees, updown) = updown.map_err(|s| RoutingError::Disconnected {
-                    switch: cluster.switch(s).name.clone(),
-                })?;
-                let spec = |(k, links)| TreeSpec {
-                    name: format!("T{k}"),
-                    role: Role::Primary,
-                    shape: Shape::Links(links),
-                };
-                Ok((trees.into_iter().enumerate().map(spec).collect(), Self::Updown(updown)))
+                let demand = Demand { nodes, transit: &vec![0; graph.switches()] };
+                Self::updown(cluster, graph, root, &demand).map_err(disconnected)
+            }
+            (Strategy::Transit { root }, _) if cluster.routing.choice == Choice::Paper => {
+                let planned = Updown::as_in_the_paper(graph, root, transit, most_trees(cluster));
+                let (trees, updown) = planned.map_err(disconnected)?;
+                Ok((numbered(trees), Self::Updown(updown)))
+            }
+            (Strategy::Transit { root }, _) => {
+                Self::updown(cluster, graph, root, &Demand { nodes, transit }).map_err(disconnected)
             }
             (strategy, None) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
@@ -114,47 +141,91 @@ impl Assignment {
         }
     }
 
-    /// The trees from `s` to every switch, by switch: what [`tree`](Self::tree) gives for each.
-    pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) {
+    fn updown(
+        cluster: &Cluster,
+        graph: &Graph,
+        root: Option<SwitchId>,
+        demand: &Demand,
+    ) -> Result<(Vec<TreeSpec>, Self), SwitchId> {
+        let (trees, updown) = Updown::new(graph, root, demand, most_trees(cluster))?;
+        Ok((numbered(trees), Self::Updown(updown)))
+    }
+
+    /// The way that a frame from a node on `s` to a node on `d` takes: one leg, or several with an
+    /// in-transit node between each and the next. O(dimensions).
+    pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
+        let (one, several) = match self {
+            Self::Nodes => (None, None),
+            Self::Single => (Some(Leg { tree: TreeId(0), to: d }), None),
+            Self::Dor(dor) => (Some(Leg { tree: dor.tree(s, d), to: d }), None),
+            Self::Pdor(pdor) => (Some(Leg { tree: pdor.tree(s, d), to: d }), None),
+            Self::Minimal(minimal) => (Some(minimal.leg(s, d)), None),
+            Self::Updown(updown) => (None, Some(updown.legs(s, d))),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    }
+
+    /// The trees from `s` to every switch, by switch; `None` where ways may have several legs.
+    #[must_use]
+    pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) -> Option<()> {
         trees.clear();
         match self {
+            Self::Updown(updown) if updown.has_transit() => return None,
             // Dimension order chooses by the first coordinate alone.
             Self::Dor(dor) => {
                 let row = dor.row_from(s);
                 trees.extend(row.iter().cycle().take(switches));
             }
-            _ => trees.extend((0..switches).map(|d| self.tree(s, d.into()))),
+            _ => trees
+                .extend((0..switches).filter_map(|d| Some(self.legs(s, d.into()).next()?.tree))),
         }
+        Some(())
     }
 
-    /// The tree that a frame from a node on `s` to a node on `d` takes. O(dimensions).
+    /// The tree of the first leg from `s` to `d`.
     #[must_use]
     pub fn tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
-        match self {
-            Self::Single => TreeId(0),
-            Self::Dor(dor) => dor.tree(s, d),
-            Self::Pdor(pdor) => pdor.tree(s, d),
-            Self::Updown(updown) => updown.tree(s, d),
-        }
+        self.legs(s, d).next().map_or(TreeId(0), |leg| leg.tree)
     }
 }
 
-/// Nodes on each switch, by their first NIC.
-fn weights(cluster: &Cluster) -> Vec<u64> {
-    let mut weights = vec![0; cluster.switches.len()];
-    for nic in cluster.nodes.iter().filter_map(|node| node.nics.first()) {
-        weights[nic.switch.index()] += 1;
-    }
-    weights
+/// Trees `T0`, `T1`, ... of these cables.
+fn numbered(trees: Vec<Vec<LinkId>>) -> Vec<TreeSpec> {
+    let spec = |(k, links)| TreeSpec {
+        name: format!("T{k}"),
+        role: Role::Primary,
+        shape: Shape::Links(links),
+    };
+    trees.into_iter().enumerate().map(spec).collect()
 }
 
 /// Trees that every switch and the VID ranges have room for.
-fn most_trees(cluster: &Cluster) -> usize {
+pub(crate) fn most_trees(cluster: &Cluster) -> usize {
     let vids =
         cluster.vlans.free_ranges().iter().map(|(low, high)| usize::from(high - low) + 1).sum();
     let base = u32::from(cluster.vlans.base.is_some());
     let held = cluster.switches.iter().map(|s| s.max_vlans.saturating_sub(base) as usize).min();
     held.map_or(vids, |held| held.min(vids)).max(1)
+}
+
+/// The first dimension that keeps a torus from `pdor`, and its size.
+fn odd_size(grid: &Grid) -> Option<(usize, u32)> {
+    let mut sizes = grid.dims().iter().copied().enumerate().skip(1);
+    let odd = sizes.find(|(_, size)| size % 2 == 1);
+    odd.filter(|_| grid.is_torus() && grid.rank() > 2)
+}
+
+/// How many trees `pdor` has on a fabric, where it is defined there.
+#[must_use]
+pub(crate) fn pdor_trees(kind: &Kind) -> Option<usize> {
+    let grid = grid_of(kind).filter(|grid| odd_size(grid).is_none())?;
+    Some(pdor::Pdor::new(grid).0.len())
+}
+
+/// Is `pdor` defined on a fabric?
+#[must_use]
+pub(crate) fn has_pdor(kind: &Kind) -> bool {
+    grid_of(kind).is_some_and(|grid| odd_size(&grid).is_none())
 }
 
 /// The grid of a mesh or torus.
@@ -163,6 +234,6 @@ pub fn grid_of(kind: &Kind) -> Option<Grid> {
     match kind {
         Kind::Mesh { dims } => Some(Grid::new(dims, false)),
         Kind::Torus { dims } => Some(Grid::new(dims, true)),
-        Kind::Clique { .. } | Kind::Irregular { .. } | Kind::Explicit => None,
+        _ => None,
     }
 }

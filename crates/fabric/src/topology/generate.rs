@@ -1,5 +1,5 @@
 //! Generated fabrics (DESIGN section 3): mesh, torus, clique and irregular with their names, ports, cables and
-//! derived MAC addresses. Owns the numbering; never checks sizes, which is the parser's work.
+//! derived MAC addresses; `routed` has those whose nodes route. Owns the numbering; never checks sizes, which is the parser's work.
 //!
 //! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` = NICs
 //! per node): NIC i of the j-th node sits on port `i n + j + 1`; then come, per dimension, the cable to
@@ -8,7 +8,7 @@
 
 use crate::cluster::{Kind, Learning, Link, Nic, Node, Port, Stp, Switch};
 use crate::id::SwitchId;
-use crate::topology::random;
+use crate::topology::{Layout, random};
 use crate::units::{Mac, Rate};
 
 /// Switches, nodes and cables of a generated fabric, in index order.
@@ -36,6 +36,13 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
             (*switches, *ports, neighbours(*switches, degree, *seed, first))
         }
         Kind::Explicit => return Fabric::default(),
+        Kind::Pmesh { .. }
+        | Kind::Ring { .. }
+        | Kind::DirectMesh { .. }
+        | Kind::DirectTorus { .. }
+        | Kind::FullMesh { .. } => {
+            return Layout::of(kind).map_or_else(Fabric::default, routed::generate);
+        }
     };
     let names = Names::new('s', count);
     let switches = (0..count).map(|k| default_switch(names.of(k), ports)).collect();
@@ -87,6 +94,8 @@ pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
         .collect()
 }
 
+mod routed;
+
 /// `<letter><k>`, zero-padded to the width of the largest index.
 #[derive(Debug, Clone, Copy)]
 struct Names {
@@ -121,6 +130,7 @@ fn nodes(switches: u32, per_switch: u32, nics_per_node: u32) -> Vec<Node> {
         mac_derived: true,
         switch: SwitchId((k / per_switch + i) % switches),
         port: i * per_switch + k % per_switch + 1,
+        peer: None,
         rate: Rate::GIGABIT,
         mtu: 1500,
     };

@@ -4,9 +4,11 @@
 pub mod generate;
 mod graph;
 mod grid;
+mod layout;
 mod parts;
 pub mod random;
 
 pub use graph::{Channel, Graph};
 pub use grid::{Coordinates, Grid};
+pub use layout::{Hop, Layout};
 pub use parts::Parts;

@@ -18,7 +18,8 @@ impl Parts {
         a != b
     }
 
-    fn root(&mut self, mut at: usize) -> usize {
+    /// The one that stands for all that `at` is connected with.
+    pub fn root(&mut self, mut at: usize) -> usize {
         while self.0[at] != at {
             self.0[at] = self.0[self.0[at]];
             at = self.0[at];

@@ -36,7 +36,8 @@ pub struct Worst {
 }
 
 impl Worst {
-    fn of(lost: &[u64], name: impl Fn(usize) -> String) -> Self {
+    /// The worst of these, by what each loses.
+    pub(super) fn of(lost: &[u64], name: impl Fn(usize) -> String) -> Self {
         let most_lost = lost.iter().copied().max().unwrap_or(0);
         Self {
             objects: lost.len(),
@@ -54,7 +55,7 @@ impl Failures {
     pub fn of(plan: &Plan, survey: &Survey, notes: &mut Vec<Finding>) -> Self {
         let cluster = plan.cluster();
         let one_nic = cluster.nodes.iter().all(|n| n.nics.len() == 1);
-        let tally = if cluster.routing.paths == 1 && one_nic {
+        let tally = if cluster.routing.paths == 1 && one_nic && !plan.has_transit() {
             Tally::from_loads(plan, survey)
         } else {
             Tally::from_pairs(plan)
@@ -77,11 +78,7 @@ impl Failures {
         Self {
             link: Worst::of(&tally.links, link_name),
             switch: Worst::of(&tally.switches, |s| cluster.switches[s].name.clone()),
-            node: Worst {
-                objects: cluster.nodes.len(),
-                harmless: cluster.nodes.len(),
-                ..Worst::default()
-            },
+            node: Worst::of(&tally.nodes, |n| cluster.nodes[n].name.clone()),
             pairs_without_disjoint_backup: tally.sharing,
         }
     }
@@ -91,6 +88,7 @@ impl Failures {
 struct Tally {
     links: Vec<u64>,
     switches: Vec<u64>,
+    nodes: Vec<u64>,
     sharing: u64,
     first_sharing: Option<(NodeId, NodeId)>,
 }
@@ -100,6 +98,7 @@ impl Tally {
         Self {
             links: vec![0; plan.cluster().links.len()],
             switches: vec![0; plan.graph().switches()],
+            nodes: vec![0; plan.cluster().nodes.len()],
             sharing: 0,
             first_sharing: None,
         }
@@ -144,6 +143,7 @@ impl Tally {
         let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         add(&mut self.links, &other.links);
         add(&mut self.switches, &other.switches);
+        add(&mut self.nodes, &other.nodes);
         self.sharing += other.sharing;
         self.first_sharing = match (self.first_sharing, other.first_sharing) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -152,11 +152,12 @@ impl Tally {
         self
     }
 
-    /// Counts a pair for every link and switch that all its paths need.
+    /// Counts a pair for every link, switch and other node that all its paths need.
     fn add_pair(&mut self, plan: &Plan, s: NodeId, d: NodeId) {
         let graph = plan.graph();
         let mut links: Option<Vec<LinkId>> = None;
         let mut switches: Option<Vec<u32>> = None;
+        let mut nodes: Option<Vec<NodeId>> = None;
         let paths = plan.paths(s, d);
         for path in &paths {
             let mut channels = Vec::new();
@@ -176,17 +177,28 @@ impl Tally {
                 Some(common) => common.retain(|s| crossed.contains(s)),
                 None => switches = Some(crossed),
             }
+            let transit = path.segments[1..].iter().map(|segment| segment.from);
+            match &mut nodes {
+                Some(common) => common.retain(|n| transit.clone().any(|t| t == *n)),
+                None => nodes = Some(transit.collect()),
+            }
         }
         let (links, mut switches) = (links.unwrap_or_default(), switches.unwrap_or_default());
         switches.sort_unstable();
         switches.dedup();
-        let first = &paths[0].segments[0];
-        let ends = [plan.sender(first).switch.0, plan.receiver(first).switch.0];
+        let segments = &paths[0].segments;
+        let ends = [
+            plan.sender(&segments[0]).switch.0,
+            plan.receiver(&segments[segments.len() - 1]).switch.0,
+        ];
         let avoidable = switches.iter().any(|s| !ends.contains(s));
         let wanted = plan.cluster().routing.paths > 1;
         if wanted && (paths.len() < 2 || !links.is_empty() || avoidable) {
             self.sharing += 1;
             self.first_sharing = Some(self.first_sharing.map_or((s, d), |f| f.min((s, d))));
+        }
+        for node in nodes.unwrap_or_default() {
+            self.nodes[node.index()] += 1;
         }
         for link in links {
             self.links[link.index()] += 1;

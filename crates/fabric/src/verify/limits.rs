@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Finding, Survey};
-use crate::cluster::Learning;
+use crate::cluster::{Learning, Strategy};
 use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;
+use crate::routing;
 
 /// What is wrong for every switch whatever the paths are: too many VLANs, frames too small. O(switches).
 #[must_use]
@@ -18,11 +19,11 @@ pub fn of_switches(plan: &Plan) -> Vec<Finding> {
             findings.push(Finding { kind, object: switch.name.clone(), message });
         };
         if vlans > switch.max_vlans as usize {
-            let fewer = if cluster.routing.paths > 1 { ", or paths = 1" } else { "" };
             let message = format!(
-                "the plan needs {vlans} VLANs, {} more than max_vlans = {}: use pdor or stp{fewer}",
+                "the plan needs {vlans} VLANs, {} more than max_vlans = {}: {}",
                 vlans - switch.max_vlans as usize,
-                switch.max_vlans
+                switch.max_vlans,
+                fewer(plan, switch.max_vlans as usize)
             );
             find("too-many-vlans", message);
         }
@@ -32,6 +33,24 @@ pub fn of_switches(plan: &Plan) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What brings the plan down to `most` VLANs: of the strategies that this fabric can have, those that
+/// need no more.
+fn fewer(plan: &Plan, most: usize) -> String {
+    let cluster = plan.cluster();
+    let Some(most) = most.checked_sub(usize::from(cluster.vlans.base.is_some())) else {
+        return "a switch with more, or `[vlans]` without base".into();
+    };
+    if most == 0 {
+        return "a switch that holds at least one beside the base VLAN".into();
+    }
+    match routing::pdor_trees(&cluster.kind) {
+        Some(trees) if trees <= most && cluster.routing.strategy != Strategy::Pdor => {
+            "use pdor, minimal or stp".into()
+        }
+        _ => "use minimal or stp".into(),
+    }
 }
 
 /// What depends on the paths: forwarding entries and shared learning.
@@ -97,12 +116,13 @@ fn shared_learning(plan: &Plan, survey: &Survey, violations: &mut Vec<Finding>) 
         }
         if let Some((node, nic, a, b)) = clash {
             let node = cluster.node(node);
+            let one = if cluster.routing.paths > 1 { " with paths = 1" } else { "" };
             violations.push(Finding {
                 kind: "shared-learning",
                 object: switch.name.clone(),
                 message: format!(
                     "learning = \"svl\" needs one port per MAC, and {} of {} is behind different \
-                     ports on {} and {}: use stp, or a switch with independent learning",
+                     ports on {} and {}: use stp{one}, or a switch with independent learning",
                     node.nics[nic].name,
                     node.name,
                     plan.specs()[a.index()].name,

@@ -3,22 +3,30 @@
 //! `survey` walks every pair once; the other files judge what it saw. Nothing here trusts the
 //! planner: trees are checked link by link, distances come from breadth-first search.
 
+mod below;
+mod cut;
 mod deadlock;
 mod failures;
+pub mod lfts;
 mod limits;
+mod reflect;
 mod report;
+mod routed;
 mod survey;
 #[cfg(test)]
 mod tests;
 
+pub use cut::Cut;
 pub use deadlock::Dependencies;
 pub use failures::{Failures, Worst};
+pub use reflect::Reflect;
 pub use report::{Finding, Report, Transit};
 pub use survey::Survey;
 
+use crate::cluster::Kind;
 use crate::export::base_vlan;
 use crate::id::{NodeId, TreeId};
-use crate::plan::Plan;
+use crate::plan::{Longer, Plan};
 use crate::topology::Channel;
 use crate::vlan::Tree;
 
@@ -28,13 +36,19 @@ use crate::vlan::Tree;
 /// pair by pair.
 #[must_use]
 pub fn check(plan: &Plan) -> Report {
+    if let Some(xy) = plan.xy() {
+        return routed::check(plan, xy);
+    }
     let broken = broken_trees(plan);
     if !broken.is_empty() {
         return Report::broken(plan, broken);
     }
     let mut judged = Judged::of(plan);
     let failures = Failures::of(plan, &judged.survey, &mut judged.notes);
-    Report::new(plan, judged, failures)
+    judged.notes.extend(below::below_updown(plan, &judged.survey));
+    let reflect = Reflect::of(plan);
+    judged.notes.extend(reflect.iter().flat_map(|reflect| reflect.notes(plan)));
+    Report { reflect, ..Report::new(plan, judged, failures) }
 }
 
 /// The violations that [`check`] finds, without what failures leave, and the survey that they were
@@ -43,6 +57,10 @@ pub fn check(plan: &Plan) -> Report {
 /// # Errors
 /// The violations.
 pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
+    if let Some(xy) = plan.xy() {
+        let violations = routed::check(plan, xy).violations;
+        return if violations.is_empty() { Ok(Survey::empty(plan)) } else { Err(violations) };
+    }
     let broken = broken_trees(plan);
     if !broken.is_empty() {
         return Err(broken);
@@ -58,7 +76,7 @@ pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
 /// # Errors
 /// The violations.
 pub fn accept_quickly(plan: &Plan) -> Result<(), Vec<Finding>> {
-    if plan.cluster().routing.lossless {
+    if plan.cluster().routing.lossless && plan.xy().is_none() {
         return accept(plan).map(drop);
     }
     let violations = limits::of_switches(plan);
@@ -85,14 +103,14 @@ impl Judged {
         let (mut violations, mut notes) = (Vec::new(), Vec::new());
         if let Some(cycle) = &cycle {
             let lossless = plan.cluster().routing.lossless;
-            let found = deadlock(cycle, lossless, primaries_deadlock_free);
+            let found = deadlock(plan, cycle, lossless, primaries_deadlock_free);
             if lossless { &mut violations } else { &mut notes }.push(found);
         }
         if let Some((s, d)) = survey.not_minimal {
             notes.push(Finding {
                 kind: "not-minimal",
                 object: pair_name(plan, s, d),
-                message: "the primary path is longer than the shortest one".into(),
+                message: longer(plan, &survey.longer),
             });
         }
         violations.extend(limits::of_switches(plan));
@@ -101,6 +119,18 @@ impl Judged {
         notes.extend(undetected(plan));
         Self { survey, cycle, primaries_deadlock_free, violations, notes }
     }
+}
+
+/// How many primaries are longer than the shortest way, and why.
+fn longer(plan: &Plan, longer: &[u64; Longer::ALL.len()]) -> String {
+    let each = Longer::ALL.into_iter().zip(longer).filter(|(_, pairs)| **pairs > 0);
+    let each =
+        each.map(|(cause, pairs)| format!("{pairs} because {}", cause.words(plan.cluster())));
+    format!(
+        "{} ordered pairs, this one first, have a primary that is longer than the shortest way: {}",
+        longer.iter().sum::<u64>(),
+        each.collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// What failures leave is reckoned from the plan, and a node sees only its own carrier (K1).
@@ -131,13 +161,16 @@ fn not_used(plan: &Plan) -> Vec<Finding> {
     [find(lags.collect(), lag), find(gateways.collect(), gateway)].into_iter().flatten().collect()
 }
 
-fn deadlock(cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {
+fn deadlock(plan: &Plan, cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {
     let mut message =
         format!("the channel dependency graph has a cycle of {} channels", cycle.len());
     message += &match (lossless, primaries_free) {
         (true, _) => {
             let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
-            format!(" ({}), and lossless = true: use dor on a mesh, or stp", way.join(" -> "))
+            let mesh = matches!(plan.cluster().kind, Kind::Mesh { .. });
+            let dor = if mesh { "dor, " } else { "" };
+            let way = way.join(" -> ");
+            format!(" ({way}), and lossless = true: use {dor}transit, updown or stp")
         }
         (false, true) => ", made by backup paths: switches that send PAUSE can deadlock; export \
                           switches flow control off, lossless = true takes other backups"

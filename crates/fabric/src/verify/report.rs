@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Failures, Judged, Survey};
+use super::{Cut, Failures, Judged, Reflect, Survey};
 use crate::plan::Plan;
 use crate::vlan::Role;
 
@@ -75,6 +75,12 @@ pub struct Report {
     pub ideal_throughput: f64,
     /// Paths through transit nodes.
     pub transit: Transit,
+    /// Of a clique, its cut into halves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+    /// What reflectors bring for the demand, where the cluster file asks for them or lists one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reflect: Option<Reflect>,
     /// What single failures leave.
     pub failures: Failures,
     /// What breaks the plan: exit code 1.
@@ -100,6 +106,11 @@ impl Report {
             report.mean_link_load = sum as f64 / survey.loads.len() as f64;
         }
         report.ideal_throughput = ideal_throughput(plan, survey);
+        report.transit = Transit {
+            paths: survey.transit.paths,
+            max: survey.transit.most,
+            mean: survey.transit.nodes as f64 / pairs,
+        };
         report.failures = failures;
         report.violations = judged.violations;
         report.notes = judged.notes;
@@ -111,7 +122,7 @@ impl Report {
         Self { loop_free: false, violations, ..Self::of_plan(plan) }
     }
 
-    fn of_plan(plan: &Plan) -> Self {
+    pub(super) fn of_plan(plan: &Plan) -> Self {
         let nodes = plan.cluster().nodes.len();
         let ranges = &plan.cluster().vlans.ranges;
         let room: usize = ranges.iter().map(|(a, b)| usize::from(b - a) + 1).sum();
@@ -133,6 +144,8 @@ impl Report {
             mean_link_load: 0.0,
             ideal_throughput: 0.0,
             transit: Transit::default(),
+            cut: Cut::of(plan),
+            reflect: None,
             failures: Failures::default(),
             violations: Vec::new(),
             notes: Vec::new(),
@@ -140,7 +153,7 @@ impl Report {
     }
 }
 
-fn ideal_throughput(plan: &Plan, survey: &Survey) -> f64 {
+pub(super) fn ideal_throughput(plan: &Plan, survey: &Survey) -> f64 {
     let cluster = plan.cluster();
     let nics = || cluster.nodes.iter().flat_map(|n| &n.nics);
     let Some(unit) = nics().map(|n| n.rate.0).min() else { return 0.0 };

@@ -10,7 +10,8 @@ use rayon::prelude::*;
 
 use super::deadlock::Dependencies;
 use crate::id::{NodeId, SwitchId, TreeId};
-use crate::plan::Plan;
+use crate::path::Segment;
+use crate::plan::{Longer, Plan};
 use crate::topology::Channel;
 use crate::vlan::Tree;
 
@@ -31,6 +32,10 @@ pub struct Survey {
     pub through: Vec<u64>,
     /// A pair whose primary is not minimal: the first in order.
     pub not_minimal: Option<(NodeId, NodeId)>,
+    /// Pairs whose primary is not minimal, by [`Longer`].
+    pub longer: [u64; Longer::ALL.len()],
+    /// Primaries through in-transit nodes.
+    pub transit: Transit,
     /// Channel dependencies of paths of every rank.
     pub dependencies: Dependencies,
     /// (tree, NIC) pairs that receive, of any rank: per tree, one bit per NIC.
@@ -73,7 +78,8 @@ impl Survey {
             .reduce(|| Self::empty(plan), Self::merge)
     }
 
-    fn empty(plan: &Plan) -> Self {
+    /// The survey of no pair.
+    pub(super) fn empty(plan: &Plan) -> Self {
         let cluster = plan.cluster();
         let mut first_nic = Vec::with_capacity(cluster.nodes.len());
         let mut nics = 0;
@@ -89,6 +95,8 @@ impl Survey {
             hops: 0,
             through: vec![0; plan.graph().switches()],
             not_minimal: None,
+            longer: [0; Longer::ALL.len()],
+            transit: Transit::default(),
             dependencies: Dependencies::new(plan.graph()),
             receives: vec![0; nics.div_ceil(64) * plan.specs().len()],
             homes: (nics == cluster.nodes.len() && cluster.nodes.iter().all(|n| n.nics.len() == 1))
@@ -102,7 +110,11 @@ impl Survey {
         add(&mut self.sent, &other.sent);
         add(&mut self.received, &other.received);
         add(&mut self.through, &other.through);
+        add(&mut self.longer, &other.longer);
         self.hops += other.hops;
+        self.transit.paths += other.transit.paths;
+        self.transit.nodes += other.transit.nodes;
+        self.transit.most = self.transit.most.max(other.transit.most);
         self.receives.iter_mut().zip(&other.receives).for_each(|(a, b)| *a |= b);
         self.dependencies.merge(&other.dependencies);
         self.not_minimal = match (self.not_minimal, other.not_minimal) {
@@ -116,7 +128,9 @@ impl Survey {
         let cluster = plan.cluster();
         let trees = plan.specs().len();
         scratch.begin(cluster.node(s).nics.len() * trees);
-        if let Some(homes) = &self.homes {
+        if plan.has_transit() {
+            self.walk_primaries(plan, s, scratch);
+        } else if let Some(homes) = &self.homes {
             self.group_one_nic(plan, s, &homes.clone(), scratch);
         } else {
             self.group_many_nics(plan, s, scratch);
@@ -140,7 +154,7 @@ impl Survey {
     fn group_one_nic(&mut self, plan: &Plan, s: NodeId, homes: &[u32], scratch: &mut Scratch) {
         let from = homes[s.index()];
         let mut trees = std::mem::take(&mut scratch.trees);
-        plan.primary_trees(SwitchId(from), &mut trees);
+        plan.primary_trees(SwitchId(from), &mut trees).expect("no path here has transit nodes");
         self.sent[s.index()] += homes.len() as u64 - 1;
         let mut last = (u32::MAX, usize::MAX);
         for (d, &home) in homes.iter().enumerate() {
@@ -173,10 +187,10 @@ impl Survey {
         }
         scratch.distances_from = None;
         for d in (0..cluster.nodes.len()).map(NodeId::from).filter(|d| *d != s) {
-            let segment = plan.primary(s, d);
+            let segment = plan.primary(s, d)[0];
             let shortest = cluster.node(d).nics.iter().map(|n| fewest[n.switch.index()]).min();
-            if shortest < Some(plan.hops(&segment)) && self.not_minimal.is_none_or(|(a, _)| s < a) {
-                self.not_minimal = Some((s, d));
+            if shortest < Some(plan.hops(&segment)) {
+                self.find_longer(plan, s, d, &[segment]);
             }
             self.sent[self.first_nic[s.index()] + segment.nic] += 1;
             let receiver = self.first_nic[d.index()] + segment.to_nic;
@@ -188,6 +202,42 @@ impl Survey {
             let group = scratch.group(key, segment.tree.0, from, plan.graph().switches());
             group.counts[home as usize] += 1;
             group.last = d;
+        }
+    }
+
+    /// The same where primaries may have in-transit nodes: pair by pair, segment by segment.
+    fn walk_primaries(&mut self, plan: &Plan, s: NodeId, scratch: &mut Scratch) {
+        let cluster = plan.cluster();
+        let mut fewest = vec![u32::MAX; plan.graph().switches()];
+        for nic in &cluster.node(s).nics {
+            plan.graph().distances(nic.switch.0, &mut scratch.distance, &mut scratch.queue);
+            fewest.iter_mut().zip(&scratch.distance).for_each(|(f, d)| *f = (*f).min(*d));
+        }
+        for d in (0..cluster.nodes.len()).map(NodeId::from).filter(|d| *d != s) {
+            let segments = plan.primary(s, d);
+            let mut hops = 0;
+            for segment in &segments {
+                self.sent[self.first_nic[segment.from.index()] + segment.nic] += 1;
+                let receiver = self.first_nic[segment.to.index()] + segment.to_nic;
+                self.received[receiver] += 1;
+                self.mark_receives(segment.tree, receiver);
+                scratch.channels.clear();
+                plan.walk(segment, &mut scratch.channels);
+                hops += scratch.channels.len() as u32;
+                let mut before = NONE;
+                for &channel in &scratch.channels {
+                    self.flow(before, channel, plan.graph().tail(channel), 1);
+                    before = channel;
+                }
+            }
+            let nodes = segments.len() as u32 - 1;
+            self.transit.paths += u64::from(nodes > 0);
+            self.transit.nodes += u64::from(nodes);
+            self.transit.most = self.transit.most.max(nodes);
+            let shortest = cluster.node(d).nics.iter().map(|n| fewest[n.switch.index()]).min();
+            if shortest < Some(hops) {
+                self.find_longer(plan, s, d, &segments);
+            }
         }
     }
 
@@ -255,14 +305,29 @@ impl Survey {
             steps[v as usize] = steps[p as usize] + 1;
         }
         for (v, count) in group.counts.iter_mut().enumerate() {
-            if *count > 0 && steps[v] != distance[v] && self.not_minimal.is_none_or(|(a, _)| s < a)
-            {
-                let d = (0..plan.cluster().nodes.len())
-                    .map(NodeId::from)
-                    .find(|d| *d != s && plan.receiver(&plan.primary(s, *d)).switch.index() == v);
-                self.not_minimal = Some((s, d.unwrap_or(group.last)));
+            // Where nodes have several NICs, the search for the nearest has seen to it.
+            if *count > 0 && steps[v] != distance[v] && self.homes.is_some() {
+                let cause = plan.why_longer(SwitchId(group.from), v.into());
+                self.longer[cause as usize] += u64::from(*count);
+                if self.not_minimal.is_none_or(|(a, _)| s < a) {
+                    let d = (0..plan.cluster().nodes.len()).map(NodeId::from).find(|d| {
+                        *d != s && plan.receiver(&plan.primary(s, *d)[0]).switch.index() == v
+                    });
+                    self.not_minimal = Some((s, d.unwrap_or(group.last)));
+                }
             }
             *count = 0;
+        }
+    }
+
+    /// Counts a primary that is longer than the shortest way.
+    fn find_longer(&mut self, plan: &Plan, s: NodeId, d: NodeId, primary: &[Segment]) {
+        if let (Some(first), Some(last)) = (primary.first(), primary.last()) {
+            let (from, to) = (plan.sender(first).switch, plan.receiver(last).switch);
+            self.longer[plan.why_longer(from, to) as usize] += 1;
+        }
+        if self.not_minimal.is_none_or(|(a, _)| s < a) {
+            self.not_minimal = Some((s, d));
         }
     }
 
@@ -294,6 +359,17 @@ impl Survey {
             }
         }
     }
+}
+
+/// In-transit nodes of the primaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transit {
+    /// Primaries that have any.
+    pub paths: u64,
+    /// In-transit nodes of all primaries together.
+    pub nodes: u64,
+    /// Most of one primary.
+    pub most: u32,
 }
 
 const NONE: Channel = u32::MAX;

@@ -1,3 +1,4 @@
 //! Frames of our own making: structs to bytes and back, no socket.
 
 pub mod announce;
+pub mod mpls;

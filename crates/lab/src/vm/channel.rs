@@ -69,20 +69,28 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Takes a free port of the machine whose sockets are in `dir` and greets the guest.
+    /// Takes a free port of the machine whose sockets are in `dir` and greets the guest; a port
+    /// that stays silent is left for the next one.
     pub fn open(dir: &Path, deadline: Instant) -> Result<Self, ChannelError> {
+        let mut silent = None;
         loop {
             for port in 0..PORTS {
                 let lock = dir.join(format!("{port}.lock"));
                 let file = File::create(&lock).map_err(at(&lock))?;
                 match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                    Ok(lock) => return Self::greet(dir.join(socket_name(port)), lock, deadline),
+                    Ok(lock) => {
+                        let end = deadline.min(Instant::now() + PORT_PATIENCE);
+                        match Self::greet(dir.join(socket_name(port)), lock, end) {
+                            Err(error @ ChannelError::Silent { .. }) => silent = Some(error),
+                            other => return other,
+                        }
+                    }
                     Err((_, nix::errno::Errno::EWOULDBLOCK)) => {}
                     Err((_, errno)) => return Err(at(&lock)(errno.into())),
                 }
             }
             if Instant::now() >= deadline {
-                return Err(ChannelError::Busy { ports: PORTS });
+                return Err(silent.unwrap_or(ChannelError::Busy { ports: PORTS }));
             }
             std::thread::sleep(RETRY);
         }
@@ -133,7 +141,8 @@ impl Channel {
     }
 
     /// A guest that still held the last client's half frame takes the greeting for its rest; a
-    /// pause without a client tells it, so each attempt is a new connection.
+    /// pause without a client that is longer than its [`GRACE`] tells it, so each attempt is a new
+    /// connection.
     fn greet(socket: PathBuf, lock: Flock<File>, deadline: Instant) -> Result<Self, ChannelError> {
         let started = Instant::now();
         let mut patience = Duration::from_millis(500);
@@ -157,7 +166,7 @@ impl Channel {
                 return Err(ChannelError::Silent { socket, seconds });
             }
             drop(stream);
-            std::thread::sleep(RETRY);
+            std::thread::sleep(2 * GRACE);
             patience = (patience * 2).min(Duration::from_secs(5));
         }
     }
@@ -213,4 +222,7 @@ pub fn socket_name(port: usize) -> String {
 pub const PORTS: usize = 16;
 /// Name of a port inside the guest, followed by its number.
 pub const PORT_PREFIX: &str = "tresse.";
+/// How long the guest waits for a client that seems to have gone before it believes it.
+pub const GRACE: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_millis(100);
+const PORT_PATIENCE: Duration = Duration::from_secs(12);

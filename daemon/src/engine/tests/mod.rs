@@ -1,6 +1,8 @@
 //! The engine against a fake kernel, a fake disk and a fake clock.
 
 mod canary;
+mod labels;
+mod source;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -31,6 +33,8 @@ pub(super) struct Host {
     pub announced: Vec<(String, Announcement)>,
     pub guarded: BTreeMap<String, String>,
     pub management: BTreeMap<String, String>,
+    /// What the TUN interface pushes.
+    pub pushing: Pushing,
     /// The n-th kernel operation or disk write from now fails.
     pub fail_at: Option<usize>,
     /// The daemon dies before the n-th effect from now.
@@ -44,7 +48,7 @@ pub(super) struct Host {
 pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
     let cluster = Cluster::generated(Kind::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
     let plan = Plan::build(cluster).unwrap();
-    Prepared::new(&plan, NodeId(1), format!("{strategy:?} {dims:?}"), None)
+    Prepared::new(&plan, NodeId(1), format!("{strategy:?} {dims:?}"), None, LabelEngine::Kernel)
 }
 
 impl Host {
@@ -62,6 +66,7 @@ impl Host {
             announced: Vec::new(),
             guarded: BTreeMap::new(),
             management: BTreeMap::new(),
+            pushing: Pushing::default(),
             fail_at: None,
             crash_at: None,
             dead: false,
@@ -203,7 +208,11 @@ impl Host {
                 self.announced.push((interface, announcement));
                 None
             }
-            Effect::Listen(_) => None,
+            Effect::Forward(_) | Effect::Listen(_) => None,
+            Effect::Push(pushing) => {
+                self.pushing = *pushing;
+                None
+            }
         }
     }
 
@@ -219,7 +228,8 @@ impl Host {
 }
 
 fn settings(canary: bool, sequence: u64) -> Settings {
-    Settings { canary, announce_ms: Some(3_600_000), sequence }
+    let (labels, sources) = (LabelEngine::Kernel, SourceEngine::Tun);
+    Settings { canary, announce_ms: Some(3_600_000), sequence, labels, sources }
 }
 
 /// Two NICs of node 1 and a foreign default route.

@@ -82,6 +82,7 @@ pub(super) fn links(
                 Some(LinkKind::Vlan { parent: names.name(parent)?.to_owned(), vid: Vid(vid) })
             }
             ("dummy", ..) => Some(LinkKind::Dummy),
+            ("tun", ..) => Some(LinkKind::Tun),
             ("bridge", ..)
                 if observed.is_ours() && raw.iter().all(|l| l.master != Some(link.index)) =>
             {

@@ -1,10 +1,11 @@
 //! Reads what the kernel holds into an [`Observed`]; changes nothing, decides nothing.
 //!
-//! Six dumps with strict checking (links, addresses, neighbours, nexthops, routes of both
-//! families), read in place: no allocation per route of ours. A dump that the kernel interrupted,
+//! Dumps with strict checking (links, addresses, neighbours, nexthops, routes of all families,
+//! ingress qdiscs and their filters), read in place: no allocation per route of ours. A dump that the kernel interrupted,
 //! or an object on an interface that appeared meanwhile, starts the whole observation again.
 //! Source: rtnetlink(7), include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
 
+mod labels;
 mod links;
 mod neighbours;
 mod routes;
@@ -12,7 +13,7 @@ mod routes;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use tresse_fabric::reconcile::Observed;
+use tresse_fabric::reconcile::{Observed, PLATFORM_LABELS};
 
 use super::channel::{Channel, DumpError, Tables};
 use super::message::Malformed;
@@ -75,8 +76,8 @@ pub enum ObserveError {
     },
 }
 
-/// Reads links, addresses, permanent neighbours, nexthop objects and the unicast routes of the
-/// main table of the calling thread's network namespace, and the sysctls named (paths below
+/// Reads links, addresses, permanent neighbours, nexthop objects, the unicast routes of the main
+/// table, label routes and filters on labelled frames of the calling thread's network namespace, and the sysctls named (paths below
 /// `/proc/sys`; one that does not exist is left out).
 ///
 /// # Errors
@@ -118,7 +119,8 @@ pub fn observe<'a>(
 type TableError = (&'static str, DumpError);
 
 fn look() -> Result<Observed, TableError> {
-    tables(&mut Channel::open().map_err(|e| ("links", e.into()))?)
+    let mpls = matches!(sysctl::read(PLATFORM_LABELS), Ok(Some(_)));
+    tables(&mut Channel::open().map_err(|e| ("links", e.into()))?, mpls)
 }
 
 /// Interface names by ifindex.
@@ -131,8 +133,9 @@ impl Names {
     }
 }
 
-/// All tables as one source dumps them, without the sysctls.
-pub(super) fn tables(source: &mut impl Tables) -> Result<Observed, TableError> {
+/// All tables as one source dumps them, without the sysctls; label routes where the kernel has
+/// `mpls`.
+pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
     Ok(Observed {
         links,
@@ -141,5 +144,12 @@ pub(super) fn tables(source: &mut impl Tables) -> Result<Observed, TableError> {
         nexthops: routes::nexthops(source, &names).map_err(|e| ("nexthops", e))?,
         routes: routes::routes(source, &names).map_err(|e| ("routes", e))?,
         sysctls: BTreeMap::new(),
+        mpls,
+        labels: if mpls {
+            labels::labels(source, &names).map_err(|e| ("label routes", e))?
+        } else {
+            BTreeMap::new()
+        },
+        ingress: labels::ingress(source, &names).map_err(|e| ("filters", e))?,
     })
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::super::file::{Addressing as Table, Prefixes};
 use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
-use super::super::{Addressing, Node};
-use crate::address::{prefix_for, room};
+use super::super::{Addressing, Kind, Node};
+use crate::address::{AddressError, fits_pmesh, prefix_for, room};
 use crate::units::Prefix;
 
 type Placed = (Prefix, Option<Range<usize>>);
@@ -14,7 +14,7 @@ type Placed = (Prefix, Option<Range<usize>>);
 pub(super) fn addressing(
     table: Option<&At<Table>>,
     nodes: &[Node],
-    counts_known: bool,
+    kind: Option<&Kind>,
     found: &mut Found,
 ) -> Addressing {
     let table = table.map(|t| &t.value);
@@ -35,10 +35,13 @@ pub(super) fn addressing(
         default_families(nic_key, &mut nic, &node, &Addressing::default().nics[0], "fd78::/64");
         same_families(node_key, nic_key, &node, &nic, found);
     }
-    if counts_known {
+    if let Some(kind) = kind {
         let nics = nodes.iter().map(|n| n.nics.len()).sum();
         big_enough(&node, "node", nodes.len(), found);
-        big_enough(&nic, "NIC", nics, found);
+        match kind {
+            Kind::Pmesh { grow_to, .. } => base_network(&nic, grow_to, found),
+            _ => big_enough(&nic, "NIC", nics, found),
+        }
     }
     for (a, at) in &node {
         for (b, other) in &nic {
@@ -145,6 +148,21 @@ fn same_families(
         let help = format!("add one such as {example} to `{without}`");
         let span = span.map(|key| key.span.clone()).unwrap_or_default();
         found.add(ProblemKind::BadPrefix, &span, message, help);
+    }
+}
+
+/// The NIC addresses of a P-Mesh are fields of bits below one base network.
+fn base_network(prefixes: &[Placed], grow_to: &[u32], found: &mut Found) {
+    for (prefix, span) in prefixes {
+        if let Err(AddressError::Base { prefix, sizes, bits, longest }) =
+            fits_pmesh(prefix, grow_to)
+        {
+            let message =
+                format!("{prefix} is no base network for a P-Mesh of {sizes}: {bits} bits");
+            let help = format!("use a /{longest} or larger");
+            let span = span.clone().unwrap_or_default();
+            found.add(ProblemKind::PrefixTooSmall, &span, message, help);
+        }
     }
 }
 

@@ -59,6 +59,7 @@ impl Draft {
         };
         let rooted = file.routing.as_ref().is_some_and(|routing| routing.value.root.is_some());
         let plain = file.switch.is_none() && file.node.is_none() && file.link.is_none() && !rooted;
+        let plain = plain && file.demand.is_none();
         let named = |count: usize| if plain { 0 } else { count };
         let index = |(i, name): (usize, &String)| (name.clone(), i);
         let switches = fabric.switches.iter().take(named(fabric.switches.len()));
@@ -198,7 +199,7 @@ impl Draft {
         if !self.known || self.plain {
             return;
         }
-        if self.switches.is_empty() && self.named {
+        if self.switches.is_empty() && self.named && !self.generated {
             let help = "list them as [[switch]]".to_owned();
             found.add(ProblemKind::MissingKey, whole, "an explicit fabric without switches", help);
         }

@@ -3,8 +3,10 @@
 
 mod addressing;
 mod cables;
+mod demand;
 mod fabric;
 mod nodes;
+mod routed;
 mod routing;
 mod shape;
 mod vlans;
@@ -33,14 +35,18 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
     draft.links(file.link.as_ref(), found);
+    if kind.is_routed() {
+        routed::refuse_recabling(file, found);
+    }
     draft.finish(file, &topology, found);
-    if let Strategy::Updown { root } = &mut routing.strategy {
+    if let Strategy::Updown { root } | Strategy::Transit { root } = &mut routing.strategy {
         let name = file.routing.as_ref().and_then(|r| r.value.root.as_ref());
         *root = name.map(|name| draft.find_switch(&name.value, &name.span, found));
     }
-    let addressing =
-        addressing::addressing(file.addressing.as_ref(), &draft.nodes, shape.is_known(), found);
+    let known = shape.is_known().then_some(&kind);
+    let addressing = addressing::addressing(file.addressing.as_ref(), &draft.nodes, known, found);
     draft.check_mtu(&addressing, found);
+    let demand = draft.demand(file.demand.as_ref(), found);
     let name = file.fabric.as_ref().and_then(|f| f.value.name.as_ref());
     if let Some(name) = name
         && !valid_name(&name.value)
@@ -56,6 +62,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
         routing,
         vlans,
         addressing,
+        demand,
     }
 }
 

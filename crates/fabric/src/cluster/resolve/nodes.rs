@@ -197,6 +197,7 @@ impl Draft {
             mac_derived: true,
             switch: NOWHERE,
             port: 0,
+            peer: None,
             rate: Rate::GIGABIT,
             mtu: 1500,
         }

@@ -1,10 +1,10 @@
 //! `[routing]`: which strategy, and whether it is defined on the topology.
 
-use super::super::file::{Routing as Table, StrategyName, TopologyKind};
+use super::super::file::{PathChoice, Routing as Table, StrategyName, TopologyKind};
 use super::super::limits;
 use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
-use super::super::{Kind, Routing, Strategy};
+use super::super::{Choice, Kind, Routing, Strategy};
 use super::shape::Shape;
 use super::within;
 
@@ -18,14 +18,23 @@ pub(super) fn routing(
 ) -> (Routing, Option<Strategy>) {
     let fallback = match shape {
         Shape::Generated { kind: Kind::Mesh { .. } | Kind::Torus { .. }, .. } => Strategy::Dor,
+        Shape::Generated { kind, .. } if kind.is_routed() => Strategy::Xy,
+        Shape::Unknown(Some(kind)) if kind.is_routed() => Strategy::Xy,
         _ => Strategy::Stp,
     };
     let Some(table) = table.map(|t| &t.value) else {
-        let routing = Routing { strategy: fallback, paths: 2, lossless: false };
+        let routing = Routing {
+            strategy: fallback,
+            paths: 2,
+            lossless: false,
+            reflect: false,
+            choice: Choice::Balanced,
+        };
         return (routing, absent.then_some(fallback));
     };
     refuse_later_keys(table, found);
     refuse_root(table, found);
+    refuse_demand(table, found);
     let strategy = match &table.strategy {
         Some(name) => strategy(name, shape, found),
         None => table.lacks("strategy").then_some(fallback),
@@ -34,7 +43,14 @@ pub(super) fn routing(
         strategy: strategy.unwrap_or(fallback),
         paths: within(table.paths.as_ref(), "paths", 1..=limits::PATHS, 2, found),
         lossless: table.lossless.as_ref().is_some_and(|l| l.value),
+        reflect: table.reflect.as_ref().is_some_and(|r| r.value),
+        choice: match table.choice.as_ref().map(|choice| choice.value) {
+            Some(PathChoice::Paper) => Choice::Paper,
+            Some(PathChoice::Balanced) | None => Choice::Balanced,
+        },
     };
+    refuse_choice(table, strategy, found);
+    refuse_reflectors(table, strategy, found);
     (routing, strategy)
 }
 
@@ -44,10 +60,15 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
         StrategyName::Dor => Strategy::Dor,
         StrategyName::Pdor => Strategy::Pdor,
         StrategyName::Updown => Strategy::Updown { root: None },
-        later => {
+        StrategyName::Minimal => Strategy::Minimal,
+        StrategyName::Transit => Strategy::Transit { root: None },
+        StrategyName::Xy => Strategy::Xy,
+        later @ StrategyName::Direct => {
             let message = format!("strategy `{}` is not yet planned by this version", later.word());
             let help =
-                "planned today: stp, updown on any fabric; dor, pdor on mesh and torus".to_owned();
+                "planned today: stp, minimal, updown, transit on any fabric of switches; dor, \
+                        pdor on mesh and torus; xy where nodes route"
+                    .to_owned();
             found.add(ProblemKind::NotYet, &name.span, message, help);
             return None;
         }
@@ -62,8 +83,31 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
 /// Dimension orders need dimensions; PDOR on a torus of more than two needs even sizes after the
 /// first (vlan-minimal-paths section 3.3.2).
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
+    let routed = match shape {
+        Shape::Generated { kind, .. } => kind.is_routed().then(|| kind_word(kind)),
+        Shape::Unknown(Some(kind)) => kind.is_routed().then(|| kind.word()),
+        Shape::Explicit | Shape::Unknown(None) => None,
+    };
+    match (strategy, routed, shape) {
+        (Strategy::Xy, Some(_), _) | (Strategy::Xy, None, Shape::Unknown(None)) => return None,
+        (Strategy::Xy, None, _) => {
+            let help = "strategy = \"transit\" or \"stp\", or topology pmesh, direct-mesh, \
+                        direct-torus, ring or full-mesh";
+            let message = "strategy `xy` needs nodes that route";
+            return Some((message.to_owned(), help.to_owned()));
+        }
+        (_, Some(word), _) => {
+            let message =
+                format!("the nodes of topology `{word}` route: not strategy `{}`", name.word());
+            return Some((message, "strategy = \"xy\", or leave it out".to_owned()));
+        }
+        _ => {}
+    }
     let kind = match (strategy, shape) {
-        (Strategy::Stp | Strategy::Updown { .. }, _) => return None,
+        (
+            Strategy::Stp | Strategy::Minimal | Strategy::Updown { .. } | Strategy::Transit { .. },
+            _,
+        ) => return None,
         (_, Shape::Explicit) => TopologyKind::Explicit,
         (_, Shape::Unknown(Some(kind))) if kind.has_no_dimensions() => *kind,
         (_, Shape::Generated { kind: Kind::Clique { .. }, .. }) => TopologyKind::Clique,
@@ -84,8 +128,19 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
     };
     Some((
         format!("strategy `{}` is not defined on topology `{}`", name.word(), kind.word()),
-        "strategy = \"updown\" or \"stp\", or topology mesh or torus".to_owned(),
+        "strategy = \"transit\", \"updown\" or \"stp\", or topology mesh or torus".to_owned(),
     ))
+}
+
+/// How the file calls a kind whose nodes route.
+fn kind_word(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Pmesh { .. } => TopologyKind::Pmesh.word(),
+        Kind::Ring { .. } => TopologyKind::Ring.word(),
+        Kind::DirectMesh { .. } => TopologyKind::DirectMesh.word(),
+        Kind::DirectTorus { .. } => TopologyKind::DirectTorus.word(),
+        _ => TopologyKind::FullMesh.word(),
+    }
 }
 
 /// Only trees from a root have one.
@@ -103,16 +158,43 @@ fn refuse_root(table: &Table, found: &mut Found) {
     }
 }
 
+/// Other strategies choose in one way only.
+fn refuse_choice(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
+    let Some(choice) = &table.choice else { return };
+    if strategy.is_some_and(|strategy| !matches!(strategy, Strategy::Transit { .. })) {
+        let message = format!("`choice = \"{}\"` belongs to strategy transit", choice.value.word());
+        let help = "leave it out, or strategy = \"transit\"".to_owned();
+        found.add(ProblemKind::UnknownKey, &choice.key, message, help);
+    }
+}
+
+/// One tree has one way between any two switches: a detour crosses all that it would relieve.
+fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
+    let Some(reflect) = table.reflect.as_ref().filter(|reflect| reflect.value) else { return };
+    if strategy == Some(Strategy::Xy) {
+        let message = "reflect = true has no detours where nodes route";
+        found.add(ProblemKind::StrategyMismatch, &reflect.key, message, "leave it out".to_owned());
+    }
+    if strategy == Some(Strategy::Stp) {
+        let message = "reflect = true has no detours on one tree, that of strategy `stp`";
+        let help = "strategy = \"minimal\", \"updown\" or \"transit\"".to_owned();
+        found.add(ProblemKind::StrategyMismatch, &reflect.key, message, help);
+    }
+}
+
+/// Every node plans from the text of this one file.
+fn refuse_demand(table: &Table, found: &mut Found) {
+    let Some(demand) = table.demand.as_ref().filter(|d| d.value != "uniform") else { return };
+    let message = format!("`demand` is \"uniform\" or left out, not `{}`", demand.value);
+    let help = "list other traffic in this file: [[demand]] with from = \"n[0-3]\", \
+                to = \"n[4-7]\", weight = 1"
+        .to_owned();
+    found.add(ProblemKind::UnknownChoice, &demand.span, message, help);
+}
+
 fn refuse_later_keys(table: &Table, found: &mut Found) {
     let set = |flag: &Option<At<bool>>| flag.as_ref().filter(|f| f.value).map(|f| f.key.clone());
-    let choice = table.choice.as_ref().map_or("", |c| c.value.word());
-    let choice = format!("choice = \"{choice}\"");
-    let later = [
-        ("reflect", set(&table.reflect)),
-        (choice.as_str(), table.choice.as_ref().map(|c| c.key.clone())),
-        ("demand", table.demand.as_ref().filter(|d| d.value != "uniform").map(|d| d.key.clone())),
-        ("mptcp", set(&table.mptcp)),
-    ];
+    let later = [("mptcp", set(&table.mptcp))];
     for (name, span) in later.into_iter().filter_map(|(name, span)| Some((name, span?))) {
         let message = format!("`{name}` is not yet planned by this version");
         found.add(ProblemKind::NotYet, &span, message, "leave it out".to_owned());

@@ -11,7 +11,7 @@ use crate::topology::generate::clique_nodes_per_switch;
 /// What the topology says, once its sizes are known to be buildable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
-    /// Mesh, torus, clique or irregular.
+    /// Generated from sizes; where nodes route, both counts are 1.
     Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
     /// Everything is listed.
     Explicit,
@@ -31,6 +31,8 @@ impl Shape {
         !matches!(self, Self::Unknown(_))
     }
 }
+
+mod routed;
 
 const EXAMPLE: &str = "topology = { kind = \"torus\", dims = [4, 4] }";
 
@@ -61,9 +63,17 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
         TopologyKind::Torus => grid(topology, |dims| Kind::Torus { dims }, found),
         TopologyKind::Clique => clique(topology, found),
         TopologyKind::Irregular => irregular(topology, found),
-        later => {
+        TopologyKind::Pmesh
+        | TopologyKind::DirectMesh
+        | TopologyKind::DirectTorus
+        | TopologyKind::Ring
+        | TopologyKind::FullMesh => routed::shape(topology, kind.value, found),
+        later @ TopologyKind::Fnn => {
             let message = format!("topology `{}` is not yet planned by this version", later.word());
-            let help = "planned today: mesh, torus, clique, irregular, explicit".to_owned();
+            let help =
+                "planned today: mesh, torus, clique, irregular, explicit; pmesh, direct-mesh, \
+                        direct-torus, ring, full-mesh"
+                    .to_owned();
             found.add(ProblemKind::NotYet, &kind.span, message, help);
             None
         }

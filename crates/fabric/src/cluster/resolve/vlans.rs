@@ -7,6 +7,7 @@ use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::super::{Kind, Strategy, Vlans};
 use super::shape::Shape;
+use crate::routing;
 
 pub(super) fn vlans(
     table: Option<&At<Table>>,
@@ -61,7 +62,7 @@ fn enough(
     let needed = strategy.and_then(|strategy| vids_needed(shape, strategy));
     if let Some(needed) = needed.filter(|needed| *needed > count) {
         let message = format!("the range holds {count} VIDs, the strategy needs {needed}");
-        let help = enlarged(&vlans.ranges, needed);
+        let help = enlarged(&vlans.ranges, needed, shape, strategy);
         found.add(ProblemKind::TooFewVids, span, message, help);
     }
     vlans
@@ -141,11 +142,24 @@ fn bad_vid(text: &str, number: u64, span: &Range<usize>, found: &mut Found) {
     found.add(ProblemKind::BadVid, span, message, help);
 }
 
-fn enlarged(ranges: &[(u16, u16)], needed: u64) -> String {
+fn enlarged(
+    ranges: &[(u16, u16)],
+    needed: u64,
+    shape: &Shape,
+    strategy: Option<Strategy>,
+) -> String {
     let low = ranges.first().map_or(2, |(low, _)| u64::from(*low));
     let high = low + needed - 1;
     if needed > 4093 {
-        "no fabric holds that many VLANs: use strategy pdor or stp, or smaller dims".to_owned()
+        let defined = match shape {
+            Shape::Generated { kind, .. } => routing::has_pdor(kind),
+            _ => false,
+        };
+        let fits = vids_needed(shape, Strategy::Pdor).is_some_and(|trees| trees <= 4093);
+        let pdor = if defined && fits && strategy != Some(Strategy::Pdor) { "pdor, " } else { "" };
+        format!(
+            "no fabric holds that many VLANs: use strategy {pdor}minimal or stp, or smaller dims"
+        )
     } else if high > 4094 {
         format!("such as \"{}-4094\"", 4095 - needed)
     } else {

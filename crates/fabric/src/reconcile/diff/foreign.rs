@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use crate::reconcile::{
-    NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedNeighbour,
-    ObservedNexthop, ObservedRoute, PROTOCOL, RouteKey, Saved,
+    NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedLabel, ObservedNeighbour,
+    ObservedNexthop, ObservedRoute, PROTOCOL, RouteKey, Saved, WantedLabel,
 };
 use crate::units::Prefix;
 
@@ -23,6 +23,13 @@ pub(super) const fn is_our_nexthop(id: u32, nexthop: &ObservedNexthop) -> bool {
 /// be restored by undo.
 pub(super) fn is_our_route(route: &ObservedRoute) -> bool {
     route.protocol == PROTOCOL && route.nexthop.is_some_and(is_our_id)
+}
+
+/// A label route is ours by protocol and by being a plain pop: undo could not restore another.
+pub(super) fn is_our_label(label: &ObservedLabel) -> Option<WantedLabel> {
+    let ours = label.protocol == PROTOCOL && label.swap.is_empty();
+    let (interface, via) = (label.interface.clone().filter(|_| ours)?, label.via?);
+    Some(WantedLabel { interface, via })
 }
 
 /// A neighbour is ours by protocol.
@@ -158,6 +165,14 @@ impl<'a> Hangers<'a> {
             {
                 let ipv4 = nexthop.via.is_none_or(|via| via.is_ipv4());
                 hangers.hang(interface, ipv4, || Object::Nexthop(*id));
+            }
+        }
+        for (label, route) in &observed.labels {
+            if let Some(interface) = &route.interface
+                && is_our_label(route).is_none()
+            {
+                let ipv4 = route.via.is_some_and(|via| via.is_ipv4());
+                hangers.hang(interface, ipv4, || Object::Label(*label, None));
             }
         }
         let foreign = foreign_routes(observed);

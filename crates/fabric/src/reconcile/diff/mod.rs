@@ -3,15 +3,17 @@
 //! Additions in the order in which the kernel needs them, then removals the other way round:
 //!
 //! ```text
-//! sysctls > links > up > addresses > neighbours > nexthops > groups > routes
-//!        < links < down < addresses < neighbours < nexthops < groups < routes <
+//! sysctls > links > filters > up > addresses > neighbours > labels > nexthops > groups > routes
+//! filters < sysctls < links < down < addresses < neighbours < labels < nexthops < groups < routes <
 //! ```
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
 
+mod filters;
 mod foreign;
 mod interfaces;
+mod labels;
 mod local;
 mod routing;
 mod sysctls;
@@ -53,9 +55,11 @@ pub fn reconcile_with(
     let interfaces = Interfaces::new(wanted, observed, options, &mut steps);
     let context = Context { wanted, observed, saved, interfaces };
     interfaces::links(&context, &mut steps);
+    filters::filters(&context, &mut steps);
     sysctls::sysctls(&context, &mut steps);
     let locals = local::addresses(&context, &mut steps);
     local::neighbours(&context, &mut steps);
+    labels::labels(&context, &mut steps);
     routing::routing(&context, &locals, &mut steps);
     steps.finish()
 }
@@ -73,9 +77,12 @@ enum Phase {
     InterfaceSysctls,
     GlobalSysctls,
     Links,
+    Filters,
+    LabelInputs,
     Up,
     Addresses,
     Neighbours,
+    Labels,
     Nexthops,
     NewGroups,
     ReplacedGroups,
@@ -85,15 +92,17 @@ enum Phase {
     DropBackupRoutes,
     DropGroups,
     DropNexthops,
+    DropLabels,
     DropNeighbours,
     DropAddresses,
     Down,
     DropLinks,
     RestoreGlobalSysctls,
     RestoreInterfaceSysctls,
+    DropFilters,
 }
 
-const PHASES: usize = Phase::RestoreInterfaceSysctls as usize + 1;
+const PHASES: usize = Phase::DropFilters as usize + 1;
 
 #[derive(Default)]
 struct Steps {

@@ -1,9 +1,13 @@
 //! Values below `/proc/sys`: interfaces before the namespace (K7: `accept_ra` before
 //! `all/forwarding`), and the other way round when originals are restored.
 
+use super::foreign::is_our_label;
 use super::interfaces::leftover;
 use super::{Context, Phase, Steps};
-use crate::reconcile::{Object, Operation, Reason, Why, sysctl_interface};
+use crate::id::Label;
+use crate::reconcile::{
+    Object, Operation, PLATFORM_LABELS, Reason, Refusal, Why, label_input, sysctl_interface,
+};
 
 /// Sysctls whose file exists now.
 pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
@@ -21,6 +25,8 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
         };
         match observed.sysctls.get(key) {
             Some(now) if holds(key, now, value) => {}
+            // A kernel without labels takes none.
+            None if value == "0" && interface.is_some_and(|i| *key == label_input(i)) => {}
             _ if absent.is_some() => {
                 let reason = absent.unwrap_or(Reason::NoFile);
                 steps.wait(Object::Sysctl(key.clone()), reason);
@@ -28,6 +34,7 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
             None => steps.wait(Object::Sysctl(key.clone()), Reason::NoFile),
             Some(now) => {
                 let phase = match interface {
+                    Some(name) if *key == label_input(name) => Phase::LabelInputs,
                     Some(_) => Phase::InterfaceSysctls,
                     None => Phase::GlobalSysctls,
                 };
@@ -42,6 +49,11 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
         if wanted.sysctls.contains_key(key)
             || interface.is_some_and(|name| leaving.iter().any(|l| *l == name))
         {
+            continue;
+        }
+        if let Some(label) = lost_with(context, key, original) {
+            let (object, user) = (Object::Sysctl(key.clone()), Object::Label(label, None));
+            steps.refused.push(Refusal::InUse { object, user });
             continue;
         }
         if let Some(now) = observed.sysctls.get(key).filter(|now| *now != original) {
@@ -64,6 +76,10 @@ pub(super) fn of_new_link(context: &Context<'_>, name: &str, steps: &mut Steps) 
             if !key.starts_with(&prefix) {
                 break;
             }
+            // It begins so, and a kernel without labels has no such file.
+            if value == "0" && *key == label_input(name) {
+                continue;
+            }
             steps.push(Phase::Links, write(key, value, None), Why::Missing);
         }
     }
@@ -73,11 +89,18 @@ fn write(key: &str, value: &str, before: Option<&String>) -> Operation {
     Operation::WriteSysctl { key: key.into(), value: value.into(), before: before.cloned() }
 }
 
+/// The first label route of somebody else that the original value would delete.
+fn lost_with(context: &Context<'_>, key: &str, original: &str) -> Option<Label> {
+    let limit = original.parse().ok().filter(|_| key == PLATFORM_LABELS)?;
+    let mut above = context.observed.labels.range(Label(limit)..);
+    above.find(|(_, route)| is_our_label(route).is_none()).map(|(label, _)| *label)
+}
+
 /// `platform_labels` is raised and never lowered while we are installed: lowering it deletes the
 /// label routes of others.
 fn holds(key: &str, now: &str, value: &str) -> bool {
     now == value
-        || key == "net/mpls/platform_labels"
+        || key == PLATFORM_LABELS
             && match (now.parse::<u32>(), value.parse::<u32>()) {
                 (Ok(now), Ok(value)) => now >= value,
                 _ => false,

@@ -1,5 +1,6 @@
 //! Tests of reconcile, undo and the model together.
 
+mod labels;
 mod properties;
 mod rules;
 mod scene;

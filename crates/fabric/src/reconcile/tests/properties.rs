@@ -6,10 +6,12 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 
 use super::scene::*;
+use crate::id::Label;
 use crate::reconcile::model::Model;
 use crate::reconcile::{
-    METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedNeighbour,
-    ObservedNexthop, PROTOCOL, Planned, Saved, Wanted, inverse, reconcile,
+    METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedIngress, ObservedLabel,
+    ObservedNeighbour, ObservedNexthop, PLATFORM_LABELS, PROTOCOL, Planned, Saved, Wanted, inverse,
+    reconcile,
 };
 use crate::units::Prefix;
 
@@ -20,6 +22,8 @@ enum Foreign {
     Neighbour { nic: u8, host: u8 },
     Address { nic: u8, host: u8 },
     OursElsewhere { host: u8 },
+    Label { label: u32, swap: bool, nic: u8 },
+    Ingress { nic: u8, filter: bool },
 }
 
 #[derive(Debug, Clone)]
@@ -31,6 +35,8 @@ enum Failure {
     Neighbours,
     Mtu(usize),
     Sysctl(usize),
+    Labels,
+    Filters,
 }
 
 fn legs(v6: bool) -> impl Strategy<Value = Vec<crate::reconcile::Leg>> {
@@ -47,16 +53,19 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     let routes =
         |v6| prop::collection::vec((2u8..7, prop::bool::ANY, legs(v6), 1400u32..1402), 0..8);
     let mtu = 1496u32..1499;
-    (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), 0u8..4).prop_map(
-        |(v6, four, six, mtu, shared, own)| {
+    let label = (16u32..20, (0u8..2, 100u16..103), 2u8..5);
+    let labels = prop::collection::vec(label, 0..4);
+    (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), 0u8..4, labels).prop_map(
+        |(v6, four, six, mtu, shared, own, labels)| {
             let six = if v6 { six } else { Vec::new() };
             let legs = four.iter().chain(&six).flat_map(|r| &r.2);
-            let vlans: BTreeSet<(u8, u16)> = legs
+            let mut vlans: BTreeSet<(u8, u16)> = legs
                 .map(|l| {
                     let (nic, vid) = l.interface[3..].split_once('.').unwrap();
                     (nic.parse().unwrap(), vid.parse().unwrap())
                 })
                 .collect();
+            vlans.extend(labels.iter().map(|l| l.1));
             let vlans: Vec<_> = vlans.into_iter().collect();
             let mut wanted = base(&vlans, v6);
             for (name, link) in &mut wanted.links {
@@ -71,7 +80,12 @@ fn wanted() -> impl Strategy<Value = Wanted> {
             }
             if shared {
                 wanted.addresses.insert(("eth2".into(), nic_address(1, 2, false)));
+                wanted.label_sources.insert("eth2".into(), [mac(2, 2), mac(3, 2)].into());
             }
+            for (label, vlan, peer) in labels {
+                add_label(&mut wanted, label, vlan, peer);
+            }
+            wanted.labels_by_kernel();
             if own == 0 {
                 // The node address itself changes.
                 wanted.addresses.remove(&("tresse0".to_owned(), node_address(1, false)));
@@ -98,6 +112,12 @@ fn foreign() -> impl Strategy<Value = Vec<Foreign>> {
             (0u8..3, 1u8..4).prop_map(|(nic, host)| Foreign::Neighbour { nic, host }),
             (0u8..3, 1u8..4).prop_map(|(nic, host)| Foreign::Address { nic, host }),
             (2u8..7).prop_map(|host| Foreign::OursElsewhere { host }),
+            (18u32..24, any::<bool>(), 0u8..3).prop_map(|(label, swap, nic)| Foreign::Label {
+                label,
+                swap,
+                nic
+            }),
+            (0u8..3, any::<bool>()).prop_map(|(nic, filter)| Foreign::Ingress { nic, filter }),
         ],
         0..6,
     )
@@ -113,6 +133,8 @@ fn failures() -> impl Strategy<Value = Vec<Failure>> {
             Just(Failure::Neighbours),
             (0usize..8).prop_map(Failure::Mtu),
             (0usize..8).prop_map(Failure::Sysctl),
+            Just(Failure::Labels),
+            Just(Failure::Filters),
         ],
         0..4,
     )
@@ -154,13 +176,29 @@ fn populated(foreign: &[Foreign], ifa_proto: bool) -> Model {
                 route.protocol = PROTOCOL;
                 model.observed.routes.insert((dst, 50), route);
             }
+            Foreign::Label { label, swap, nic } => {
+                let route = ObservedLabel {
+                    protocol: if *swap { PROTOCOL } else { 4 },
+                    interface: Some(format!("eth{nic}")),
+                    via: Some(ip("192.168.1.1")),
+                    swap: if *swap { vec![Label(99)] } else { vec![] },
+                };
+                model.observed.labels.insert(Label(*label), route);
+                model.observed.sysctls.insert(PLATFORM_LABELS.into(), "1000".into());
+            }
+            Foreign::Ingress { nic, filter } => {
+                let ingress = ObservedIngress { foreign: *filter, ..Default::default() };
+                model.observed.ingress.insert(format!("eth{nic}"), ingress);
+            }
         }
     }
     model
 }
 
 fn without_overlap(mut foreign: Vec<Foreign>) -> Vec<Foreign> {
-    foreign.retain(|f| !matches!(f, Foreign::OursElsewhere { .. }));
+    foreign.retain(|f| {
+        !matches!(f, Foreign::OursElsewhere { .. } | Foreign::Label { label: ..20, .. })
+    });
     foreign
 }
 
@@ -185,8 +223,20 @@ fn fail(model: &mut Model, operations: &[Planned], failure: &Failure) {
             }
         }
         Failure::Sysctl(n) => {
-            if let Some(value) = model.observed.sysctls.values_mut().nth(*n) {
+            // Somebody who lowers `platform_labels` deletes label routes: `Labels` does.
+            let mut files =
+                model.observed.sysctls.iter_mut().filter(|(key, _)| *key != PLATFORM_LABELS);
+            if let Some((_, value)) = files.nth(*n) {
                 *value = "7".into();
+            }
+        }
+        Failure::Labels => {
+            model.observed.labels.retain(|_, l| l.protocol != PROTOCOL || !l.swap.is_empty());
+        }
+        Failure::Filters => {
+            for ingress in model.observed.ingress.values_mut() {
+                ingress.passed.pop_first();
+                ingress.dropped.clear();
             }
         }
     }
@@ -226,6 +276,15 @@ proptest! {
                     .collect();
                 prop_assert_eq!(legs, have);
             }
+            for (label, way) in &wanted.labels {
+                let found = &model.observed.labels[label];
+                prop_assert_eq!((&found.interface, found.via), (&Some(way.interface.clone()), Some(way.via)));
+            }
+            for (interface, sources) in &wanted.label_sources {
+                let found = &model.observed.ingress[interface];
+                prop_assert_eq!(&found.passed.values().copied().collect::<BTreeSet<_>>(), sources);
+                prop_assert_eq!(found.dropped.len(), 1);
+            }
         }
         converge(&mut model, &Wanted::default(), &mut saved);
         prop_assert!(model.damage.is_empty(), "{:?}", model.damage);
@@ -256,6 +315,12 @@ proptest! {
             m.observed.routes.iter().filter(|(_, r)| r.nexthop.is_none()).map(|(k, r)| (*k, r.clone())).collect()
         };
         prop_assert_eq!(foreign_routes(&model), foreign_routes(&before));
+        for (label, route) in &before.observed.labels {
+            prop_assert_eq!(model.observed.labels.get(label), Some(route));
+        }
+        for (interface, ingress) in &before.observed.ingress {
+            prop_assert_eq!(model.observed.ingress[interface].foreign, ingress.foreign);
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::id::{Label, Vid};
 use crate::reconcile::model::Model;
 use crate::reconcile::{
-    Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, Planned,
-    Reconciliation, Saved, Wanted, WantedLink, WantedNeighbour, WantedRoute, reconcile,
+    Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, PLATFORM_LABELS,
+    Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
+    label_input, reconcile,
 };
 use crate::units::{Mac, Prefix};
 
@@ -58,13 +59,17 @@ pub fn node() -> Model {
     model.sysctls = vec![
         ("net/ipv4/conf/*/rp_filter".into(), "0".into()),
         ("net/ipv6/conf/*/accept_ra".into(), "1".into()),
+        (label_input("*"), "0".into()),
     ];
     for nic in 0..3 {
         let name = format!("eth{nic}");
         model.observed.links.insert(name.clone(), nic_link(u32::from(nic) + 2, mac(1, nic)));
         let key = format!("net/ipv4/conf/{name}/rp_filter");
         model.observed.sysctls.insert(key, "1".into());
+        model.observed.sysctls.insert(label_input(&name), "0".into());
     }
+    model.observed.mpls = true;
+    model.observed.sysctls.insert(PLATFORM_LABELS.into(), "0".into());
     let policy = "net/ipv4/fib_multipath_hash_policy";
     model.observed.sysctls.insert(policy.into(), "0".into());
     model.observed.routes.insert((prefix("0.0.0.0/0"), 100), foreign_route("eth2"));
@@ -118,6 +123,16 @@ pub fn add_route(wanted: &mut Wanted, peer: u8, metric: u32, mut legs: Vec<Leg>)
     let src = node_address(1, v6);
     let route = WantedRoute { src, mtu: 1500, advmss: 1460, legs };
     wanted.routes.insert((Prefix::host(node_address(peer, v6)), metric), route);
+}
+
+/// Adds a label that leads to a peer, with its neighbour, taken from that peer on its interface.
+pub fn add_label(wanted: &mut Wanted, label: u32, (nic, vid): (u8, u16), peer: u8) {
+    let (interface, via) = (format!("eth{nic}.{vid}"), nic_address(peer, nic, false));
+    let mac = mac(peer, 0);
+    wanted.neighbours.insert((interface.clone(), via), WantedNeighbour { mac });
+    wanted.label_sources.entry(interface.clone()).or_default().insert(mac);
+    wanted.labels.insert(Label(label), WantedLabel { interface, via });
+    wanted.labels_by_kernel();
 }
 
 /// Two NICs, two VLANs, two peers with primary and backup.

@@ -4,12 +4,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::vm::channel::PORT_PREFIX;
+use crate::vm::channel::{GRACE, PORT_PREFIX};
 use crate::vm::wire::{self, Decoder, FrameError, HELLO, Reply, Request, WELCOME};
 
 /// A port and what has been read from it.
@@ -165,4 +165,3 @@ fn transient(error: &io::Error) -> bool {
 }
 
 const READ_BYTES: usize = 64 << 10;
-const GRACE: Duration = Duration::from_millis(500);

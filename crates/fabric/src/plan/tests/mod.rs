@@ -1,3 +1,9 @@
+mod below;
+mod growth;
+mod reflect;
+mod room;
+mod transit;
+
 use crate::cluster::{Cluster, Kind, Strategy};
 use crate::id::NodeId;
 use crate::plan::Plan;
@@ -17,7 +23,7 @@ fn route(plan: &Plan, from: (u32, u32), to: (u32, u32)) -> (String, Vec<(u32, u3
         _ => unreachable!(),
     };
     let node = |(x, y): (u32, u32)| NodeId(x + n * y);
-    let segment = plan.primary(node(from), node(to));
+    let segment = plan.primary(node(from), node(to))[0];
     let mut channels = Vec::new();
     plan.walk(&segment, &mut channels);
     let mut way = vec![from];
@@ -148,7 +154,7 @@ fn every_tree_spans_and_every_path_is_minimal() {
                     Tree::of_links(plan.graph(), &ends).unwrap();
                 }
                 for (s, d) in plan.pairs() {
-                    let segment = plan.primary(s, d);
+                    let segment = plan.primary(s, d)[0];
                     let want =
                         grid.distance(plan.sender(&segment).switch, plan.receiver(&segment).switch);
                     assert_eq!(plan.hops(&segment), want, "{dims:?} {torus} {strategy:?}");
@@ -173,7 +179,7 @@ fn dor_paths_are_dimension_order() {
         let grid = Grid::new(&[4, 3, 4], torus);
         for (s, d) in plan.pairs() {
             let mut way = Vec::new();
-            plan.walk(&plan.primary(s, d), &mut way);
+            plan.walk(&plan.primary(s, d)[0], &mut way);
             let dims: Vec<_> = way
                 .iter()
                 .map(|&c| {

@@ -1,0 +1,135 @@
+//! `tresse compare`: what each way of wiring costs and gives for a number of nodes.
+
+mod plot;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tresse_fabric::cost::{BreakEven, Measured, Model, Prices, Row};
+
+use crate::fail::{Code, Failure};
+use crate::input;
+use crate::output::{self, json_line};
+
+/// Arguments of `tresse compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// How many nodes.
+    #[arg(long, value_name = "N", default_value_t = 16,
+        value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    nodes: u64,
+    /// Prices and sizes on sale (TOML: nic, switch_port, ...); default: the P-Mesh paper's of 1998.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// Latencies and bandwidths as measured (TOML: latency, bandwidth, ...); default: the paper's.
+    #[arg(long, value_name = "FILE")]
+    measured: Option<PathBuf>,
+    /// Draw cost and bisection against the number of nodes, up to the given one.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    format: u32,
+    nodes: u64,
+    prices: &'a Prices,
+    measured: &'a Measured,
+    architectures: &'a [Row],
+    tree_break_even: BreakEven,
+}
+
+impl Compare {
+    /// Computes and prints.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let model = Model { prices: read(&self.prices)?, measured: read(&self.measured)? };
+        let rows = model.rows(self.nodes);
+        if let Some(path) = &self.svg {
+            input::replace(path, &plot::svg(&model, self.nodes))?;
+        }
+        let mut out = output::stdout();
+        if json {
+            let answer = Answer {
+                format: 1,
+                nodes: self.nodes,
+                prices: &model.prices,
+                measured: &model.measured,
+                architectures: &rows,
+                tree_break_even: model.break_even(),
+            };
+            json_line(&mut out, &answer)?;
+        } else {
+            text(&mut out, &rows, &model.break_even())?;
+        }
+        out.flush()?;
+        Ok(Code::Fine)
+    }
+}
+
+fn read<T: DeserializeOwned + Default + Serialize>(path: &Option<PathBuf>) -> Result<T, Failure> {
+    let Some(path) = path else { return Ok(T::default()) };
+    let bad = |e: &dyn std::fmt::Display| bad(path, e);
+    let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
+    let value: T = toml::from_str(&text).map_err(|e| bad(&e))?;
+    // Whatever the keys are: numbers that a price or a time can be.
+    let fields = serde_json::to_value(&value).map_err(|e| bad(&e))?;
+    for (key, number) in fields.as_object().into_iter().flatten() {
+        let whole = number.is_u64();
+        if !number.as_f64().is_some_and(|n| (0.0..=MOST).contains(&n) && !(whole && n < 2.0)) {
+            let least = if whole { 2 } else { 0 };
+            // JSON has neither nan nor inf.
+            let number =
+                if number.is_null() { "nan or inf".to_owned() } else { number.to_string() };
+            return Err(bad(&format!("{key} = {number}: expected {least} to {MOST}")));
+        }
+    }
+    Ok(value)
+}
+
+fn bad(path: &Path, e: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Code::BadFile, format!("{}: {e}", path.display()))
+}
+
+fn text(out: &mut impl Write, rows: &[Row], even: &BreakEven) -> std::io::Result<()> {
+    let mut table = output::table([
+        "ARCHITECTURE",
+        "NODES",
+        "COST/NODE",
+        "LATENCY us",
+        "BANDWIDTH MB/s",
+        "BISECTION MB/s/node",
+        "SURVIVES",
+    ]);
+    for row in rows {
+        let range = |best: f64, worst: f64, digits: usize| {
+            if best == worst {
+                format!("{best:.digits$}")
+            } else {
+                format!("{best:.digits$} to {worst:.digits$}")
+            }
+        };
+        let most = row.max_nodes.map_or_else(|| "any".into(), |most| format!("up to {most}"));
+        let most = if row.possible { most } else { format!("{most}: too few") };
+        table.add_row([
+            row.architecture.to_owned(),
+            most,
+            format!("{:.0}", row.cost),
+            range(row.best_latency, row.worst_latency, 0),
+            range(row.best_bandwidth, row.worst_bandwidth, 1),
+            format!("{:.1}", row.bisection),
+            row.survives.to_owned(),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(
+        out,
+        "\nA tree costs less than a P-Mesh when an uplink port costs less than {:.0} ({:.0} without \
+         NICs).",
+        even.with_nics, even.without_nics
+    )
+}
+
+const MOST: f64 = 1e9;

@@ -1,0 +1,268 @@
+//! `tresse design`: which NIC goes to which switch.
+//!
+//! Time, progress and Ctrl-C live here; the search itself is a stepper of the planner.
+
+mod fewest;
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use tresse_fabric::design::basic::Basic;
+use tresse_fabric::design::tuple::Tuples;
+use tresse_fabric::design::{Answer, Designer, Progress, Spec, Wiring, labels};
+use tresse_lab::signals::Signals;
+
+use self::fewest::{Choice, Found, choices_text, fewest};
+use crate::fail::{Code, Failure};
+use crate::input;
+use crate::output::{self, count, json_line};
+
+/// Arguments of `tresse design`.
+#[derive(Debug, Args)]
+pub struct Design {
+    /// The specification (TOML): PCs, NICs, switches, patterns; or a table to be judged.
+    spec: PathBuf,
+    /// Search for at most this many seconds, whatever the specification says.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    seconds: Option<f64>,
+    /// Begin chance elsewhere than the specification says.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write the wiring as a table, `switch: pc pc ...`, which this verb reads back.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write a page of labels to print: one per PC, a coloured patch per NIC.
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+    /// Write the switch of every pair as a table, chosen so that all NICs are kept busy.
+    #[arg(long, value_name = "FILE")]
+    routes: Option<PathBuf>,
+}
+
+/// What a table that was given gives.
+#[derive(Serialize)]
+struct Judged<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    basic: Paths,
+    /// Of a node's table of NIC tuples; null where a tuple does not fit an integer.
+    tuple_bytes: Option<usize>,
+    mac_tuple_bytes: Option<usize>,
+    /// Links between two halves whose PCs are paired at random, both ways counted.
+    bisection_links: f64,
+}
+
+/// Paths on the NICs when each pair has one.
+#[derive(Serialize)]
+struct Paths {
+    least: u32,
+    most: u32,
+    squares: u64,
+}
+
+/// The value of `--seconds`.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    seconds.ok_or_else(|| "a number of seconds above 0 is needed".into())
+}
+
+/// Whether a text is a table, `switch: pc pc ...`, and no specification.
+fn is_table(text: &str) -> bool {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let first = lines.filter(|line| !line.is_empty()).map(|line| line.split_once(':')).next();
+    matches!(first, Some(Some((switch, _))) if switch.trim().parse::<u32>().is_ok())
+}
+
+#[derive(Serialize)]
+struct WithChoices<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    nics: Vec<u32>,
+    choices: &'a [Choice],
+}
+
+impl Design {
+    /// Designs and prints.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
+        let bad = |e: &dyn std::fmt::Display| {
+            Failure::new(Code::BadFile, format!("{}: {e}", self.spec.display()))
+        };
+        let text = std::fs::read_to_string(&self.spec).map_err(|e| bad(&e))?;
+        if is_table(&text) {
+            let wiring = Wiring::parse(&text).map_err(|e| bad(&e))?;
+            return self.judge(wiring, json).map_err(|e| bad(&e));
+        }
+        let mut spec = Spec::parse(&text).map_err(|e| bad(&e))?;
+        let weights = spec.weights().map_err(|e| bad(&e))?;
+        if let Some(seconds) = self.seconds {
+            spec.design.seconds = seconds;
+        }
+        spec.design.seed = self.seed.unwrap_or(spec.design.seed);
+        let mut out = output::stdout();
+        if spec.is_open() {
+            let found = fewest(&spec, &signals).map_err(|e| bad(&e))?;
+            let Some(Found { answer, nics, choices }) = found else {
+                return Err(Failure::new(
+                    Code::Fault,
+                    "no wiring found: give it more seconds, wider switches or more NICs",
+                ));
+            };
+            self.write(&answer, &weights)?;
+            if json {
+                let nics = vec![nics; spec.design.pcs as usize];
+                json_line(&mut out, &WithChoices { answer: &answer, nics, choices: &choices })?;
+            } else {
+                choices_text(&mut out, &choices)?;
+                text_of(&mut out, &answer)?;
+            }
+            out.flush()?;
+            return Ok(Code::Fine);
+        }
+        let problem = spec.problem(&spec.design.switches, 0).map_err(|e| bad(&e.in_text(&text)))?;
+        let began = Instant::now();
+        let mut designer = Designer::new(problem, spec.design.seed).map_err(|e| bad(&e))?;
+        search(&mut designer, &spec, &signals, true);
+        let answer = Answer::of(&designer, began.elapsed().as_secs_f64(), spec.design.seed);
+        self.write(&answer, &weights)?;
+        if json {
+            json_line(&mut out, &answer)?;
+        } else {
+            text_of(&mut out, &answer)?;
+        }
+        out.flush()?;
+        Ok(if answer.feasible == Some(true) { Code::Fine } else { Code::Fault })
+    }
+
+    /// Writes the files that were asked for; pairs with weight get their switch first.
+    fn write(&self, answer: &Answer, weights: &BTreeMap<(u32, u32), f64>) -> Result<(), Failure> {
+        if answer.feasible == Some(false) {
+            return Ok(());
+        }
+        let wiring = Wiring { switches: answer.switches.clone() };
+        let pcs = wiring.pcs();
+        if let Some(path) = &self.output {
+            input::replace(path, &wiring.to_string())?;
+        }
+        if let Some(path) = &self.labels {
+            let digits = pcs.saturating_sub(1).to_string().len();
+            let name = |pc| format!("n{pc:0digits$}");
+            let title = self.spec.file_stem().unwrap_or_default().to_string_lossy();
+            input::replace(path, &labels::html(&wiring, pcs, &title, name))?;
+        }
+        if let Some(path) = &self.routes {
+            let basic = Basic::assign(&wiring, pcs, weights);
+            input::replace(path, &basic.table())?;
+        }
+        Ok(())
+    }
+
+    /// Says of a table what it gives.
+    fn judge(&self, wiring: Wiring, json: bool) -> Result<Code, Box<dyn std::error::Error>> {
+        let designer = Designer::judged(wiring)?;
+        let answer = Answer::of(&designer, 0.0, 0);
+        self.write(&answer, &BTreeMap::new()).map_err(|failure| failure.message)?;
+        let mut out = output::stdout();
+        let wiring = Wiring { switches: answer.switches.clone() };
+        let basic = Basic::assign(&wiring, wiring.pcs(), &BTreeMap::new()).spread();
+        let tuples = Tuples::of(&wiring, wiring.pcs(), 0);
+        let judged = Judged {
+            answer: &answer,
+            basic: Paths { least: basic.least, most: basic.most, squares: basic.squares },
+            tuple_bytes: tuples.as_ref().map(Tuples::bytes),
+            mac_tuple_bytes: tuples.as_ref().map(Tuples::mac_bytes),
+            bisection_links: answer.mean_links_per_pair * wiring.pcs() as f64,
+        };
+        if json {
+            json_line(&mut out, &judged)?;
+        } else {
+            text_of(&mut out, &answer)?;
+            writeln!(
+                out,
+                "# one switch per pair: {} to {} paths on a NIC, sum of squares {}",
+                basic.least, basic.most, basic.squares
+            )?;
+            writeln!(
+                out,
+                "# bisection over random pairs: {:.1} links, both ways counted",
+                judged.bisection_links
+            )?;
+        }
+        out.flush()?;
+        Ok(if answer.feasible == Some(true) { Code::Fine } else { Code::Fault })
+    }
+}
+
+/// Steps until it is done, the time or the moves are over, or somebody has seen enough.
+fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: bool) {
+    let began = Instant::now();
+    let bar = if show && std::io::stderr().is_terminal() {
+        let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+        ProgressBar::new_spinner().with_style(style.unwrap_or(ProgressStyle::default_spinner()))
+    } else {
+        ProgressBar::hidden()
+    };
+    while !designer.is_done() && signals.check().is_ok() {
+        let over = match spec.design.moves {
+            Some(moves) => designer.progress().moves >= moves,
+            None => began.elapsed().as_secs_f64() >= spec.design.seconds,
+        };
+        if over {
+            break;
+        }
+        let progress = designer.step(STEP);
+        bar.set_message(words(&progress));
+        bar.tick();
+    }
+    bar.finish_and_clear();
+}
+
+fn words(progress: &Progress) -> String {
+    format!(
+        "{} uncovered, {} lacking, {} weighted links, {:.0} million moves (Ctrl-C takes the best)",
+        progress.uncovered,
+        progress.lacking,
+        progress.links,
+        progress.moves as f64 / 1e6
+    )
+}
+
+fn text_of(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
+    let wiring = Wiring { switches: answer.switches.clone() };
+    match (answer.feasible, &answer.proof) {
+        (Some(false), Some(proof)) => {
+            return writeln!(out, "impossible ({}): {proof}", answer.bound.name);
+        }
+        (Some(true), _) => {}
+        _ => writeln!(
+            out,
+            "# not found: {} left; the best wiring so far",
+            count(answer.uncovered as usize, "uncovered pair")
+        )?,
+    }
+    write!(out, "{wiring}")?;
+    writeln!(out, "# links per pair: {:.4} on average", answer.mean_links_per_pair)?;
+    if answer.pattern.pairs > 0 {
+        let pattern = &answer.pattern;
+        writeln!(
+            out,
+            "# {} pairs in patterns: {} links, {:.4} on average, {} at least",
+            pattern.pairs,
+            pattern.total,
+            pattern.total as f64 / pattern.pairs as f64,
+            pattern.min
+        )?;
+    }
+    if let Some(value) = answer.bound.value {
+        writeln!(out, "# bound ({}): {value:.4}", answer.bound.name)?;
+    }
+    writeln!(out, "# {:.2} s, seed {}", answer.seconds, answer.seed)
+}
+
+/// Moves of each walk between two looks at the clock.
+const STEP: u64 = 20_000;

@@ -1,0 +1,146 @@
+//! The fewest NICs and switches for a specification that leaves them open, and what else could be bought.
+
+use std::io::Write;
+use std::time::Instant;
+
+use serde::Serialize;
+use tresse_fabric::design::spec::{MOST_NICS, Nics};
+use tresse_fabric::design::{Answer, Designer, Spec, Wiring};
+use tresse_lab::signals::Signals;
+
+use super::search;
+use crate::output;
+
+/// What one purchase gives, where NICs or switches were to be found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Choice {
+    nics: u32,
+    switches: usize,
+    ports: u32,
+    /// Null without prices.
+    cost: Option<f64>,
+    mean_links_per_pair: f64,
+}
+
+/// The cheapest wiring and what else could be bought.
+#[derive(Debug)]
+pub struct Found {
+    pub answer: Answer,
+    pub nics: u32,
+    pub choices: Vec<Choice>,
+}
+
+/// Tries NICs and switches from few to many; the cheapest wiring, its NICs, and what each number of
+/// NICs and each kind of switch costs.
+pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn std::error::Error>> {
+    let began = Instant::now();
+    let table = &spec.design;
+    let (fewest, most) = match table.nics {
+        Nics::Each(0) => (1, MOST_FOUND_NICS.min(MOST_NICS)),
+        Nics::Each(nics) => (nics, nics),
+        Nics::List(_) => (0, 0),
+    };
+    let mut sets: Vec<Vec<u32>> = Vec::new();
+    for kind in &table.switch_types {
+        sets.extend((1..=MOST_FOUND_SWITCHES).map(|m| vec![kind.ports; m]));
+    }
+    if table.switch_types.is_empty() {
+        sets.push(table.switches.clone());
+    }
+    let mut best: Option<(f64, Answer, u32)> = None;
+    let mut choices: Vec<Choice> = Vec::new();
+    let mut share = spec.clone();
+    share.design.seconds = (table.seconds / f64::from(most - fewest + 1) / SHARES).max(0.02);
+    for nics in fewest..=most {
+        let mut found_with = 0;
+        for ports in &sets {
+            let over = began.elapsed().as_secs_f64() > table.seconds && best.is_some();
+            if over || signals.check().is_err() {
+                break;
+            }
+            if ports.first() == Some(&found_with) {
+                continue;
+            }
+            let Ok(problem) = spec.problem(ports, nics) else { continue };
+            let mut designer = Designer::new(problem, table.seed)?;
+            if designer.impossible().is_some() {
+                continue;
+            }
+            search(&mut designer, &share, signals, false);
+            let answer = Answer::of(&designer, began.elapsed().as_secs_f64(), table.seed);
+            if answer.feasible != Some(true) {
+                continue;
+            }
+            found_with = ports.first().copied().unwrap_or(0);
+            let used = answer.switches.iter().filter(|members| !members.is_empty()).count();
+            let cost = price(spec, &answer, ports);
+            choices.push(Choice {
+                nics: nics.max(used_nics(&answer)),
+                switches: used,
+                ports: found_with,
+                cost,
+                mean_links_per_pair: answer.mean_links_per_pair,
+            });
+            let rank = cost.unwrap_or(f64::from(nics) * 1e3 + ports.len() as f64);
+            if best.as_ref().is_none_or(|(least, ..)| rank < *least) {
+                best = Some((rank, answer, nics));
+            }
+        }
+    }
+    let front = choices.iter().filter(|c| !choices.iter().any(|other| other.beats(c))).cloned();
+    let front = front.collect();
+    Ok(best.map(|(_, answer, nics)| Found { answer, nics, choices: front }))
+}
+
+impl Choice {
+    /// As good in everything and better in something: fewer NICs, less money (fewer ports where
+    /// there are no prices), more links.
+    fn beats(&self, other: &Self) -> bool {
+        let money = |c: &Self| c.cost.unwrap_or(f64::from(c.ports) * c.switches as f64);
+        let rank = |c: &Self| (c.nics, money(c), -c.mean_links_per_pair);
+        let (a, b) = (rank(self), rank(other));
+        a.0 <= b.0 && a.1 <= b.1 && a.2 <= b.2 && a != b
+    }
+}
+
+fn used_nics(answer: &Answer) -> u32 {
+    let wiring = Wiring { switches: answer.switches.clone() };
+    wiring.rows(wiring.pcs()).iter().map(Vec::len).max().unwrap_or(0) as u32
+}
+
+/// NICs in use and the ports of the switches in use, or the switches' own prices.
+fn price(spec: &Spec, answer: &Answer, ports: &[u32]) -> Option<f64> {
+    let cables: usize = answer.switches.iter().map(Vec::len).sum();
+    let cost = spec.design.cost;
+    let nics = cost.map(|cost| cost.nic * cables as f64);
+    let used = answer.switches.iter().zip(ports).filter(|(members, _)| !members.is_empty());
+    let each = used.map(|(_, ports)| {
+        let kind = spec.design.switch_types.iter().find(|kind| kind.ports == *ports);
+        match kind.map(|kind| kind.price).filter(|price| *price > 0.0) {
+            Some(price) => Some(price),
+            None => cost.map(|cost| cost.port * f64::from(*ports)),
+        }
+    });
+    let switches: Option<f64> = each.sum();
+    Some(nics.unwrap_or(0.0) + switches?)
+}
+
+/// The choices as a table.
+pub fn choices_text(out: &mut impl Write, choices: &[Choice]) -> std::io::Result<()> {
+    let mut table = output::table(["NICS", "SWITCHES", "PORTS", "COST", "LINKS/PAIR"]);
+    for choice in choices {
+        table.add_row([
+            choice.nics.to_string(),
+            choice.switches.to_string(),
+            choice.ports.to_string(),
+            choice.cost.map_or_else(|| "-".into(), |cost| format!("{cost:.0}")),
+            format!("{:.4}", choice.mean_links_per_pair),
+        ]);
+    }
+    writeln!(out, "{}\n", table.trim_fmt())
+}
+
+const MOST_FOUND_NICS: u32 = 8;
+const MOST_FOUND_SWITCHES: usize = 64;
+/// Of the time for one number of NICs, what one number of switches may take.
+const SHARES: f64 = 20.0;

@@ -1,0 +1,30 @@
+//! `tresse reflect`: which reflectors would relieve what is busy now.
+
+mod sample;
+mod suggest;
+
+use clap::{Args, Subcommand};
+
+use crate::fail::{Code, Failure};
+
+/// Reflectors for the traffic that there is.
+#[derive(Debug, Args)]
+pub struct Reflect {
+    #[command(subcommand)]
+    verb: ReflectVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReflectVerb {
+    /// Propose reflectors and the cluster file's text for them, from counters of links and nodes.
+    Suggest(suggest::Suggest),
+}
+
+impl Reflect {
+    /// Runs the verb.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        match &self.verb {
+            ReflectVerb::Suggest(verb) => verb.run(json),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Two samples of `tresse lab counters --json`, from files or from the running lab, as rates.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Deserialize;
+use tresse_fabric::plan::Measured;
+use tresse_fabric::units::Rate;
+
+use crate::fail::{Code, Failure};
+
+/// Where the counters come from.
+#[derive(Debug, Args)]
+pub struct Samples {
+    /// Counters as `tresse lab counters --json` writes them; `-` is standard input. Default: zero.
+    #[arg(long, value_name = "FILE", requires = "after")]
+    before: Option<PathBuf>,
+    /// The same later. Without it the running lab is asked twice.
+    #[arg(long, value_name = "FILE")]
+    after: Option<PathBuf>,
+    /// Seconds between the two.
+    #[arg(long, short = 't', default_value_t = 5.0)]
+    seconds: f64,
+    /// The rate that every cable is shaped to, where it is not that of the cluster file.
+    #[arg(long)]
+    rate: Option<Rate>,
+    /// The lab to ask, where there are several.
+    #[arg(long, conflicts_with = "after")]
+    lab: Option<String>,
+    /// Ask a lab in the virtual machine.
+    #[arg(long, conflicts_with = "after")]
+    vm: bool,
+}
+
+/// One line; what else it has is not needed.
+#[derive(Debug, Deserialize)]
+struct Line {
+    from: String,
+    to: String,
+    frames: u64,
+    bytes: u64,
+}
+
+/// Octets of a frame beside those counted: Ethernet header, tag and FCS.
+const OVERHEAD: u64 = 22;
+
+const SHORTEST: f64 = 0.01;
+const LONGEST: f64 = 86_400.0;
+
+type Octets = BTreeMap<(String, String), u64>;
+
+impl Samples {
+    /// What was sent between the two samples, and the seconds between them.
+    pub fn measure(&self) -> Result<(Measured, f64), Failure> {
+        if !(SHORTEST..=LONGEST).contains(&self.seconds) {
+            let words = format!(
+                "--seconds {}: expected {SHORTEST} to {LONGEST} between two samples",
+                self.seconds
+            );
+            return Err(Failure::new(Code::Usage, words));
+        }
+        let (before, after, seconds) = match &self.after {
+            Some(after) => {
+                let before = self.before.as_deref().map(read).transpose()?.unwrap_or_default();
+                (before, read(after)?, self.seconds)
+            }
+            None => {
+                let before = self.ask()?;
+                let start = Instant::now();
+                std::thread::sleep(Duration::from_secs_f64(self.seconds));
+                (before, self.ask()?, start.elapsed().as_secs_f64())
+            }
+        };
+        if after.is_empty() {
+            return Err(Failure::new(Code::BadFile, "the later sample has no counters"));
+        }
+        // A lab that was built anew counts from zero too.
+        let fell =
+            before.iter().find(|(ends, octets)| after.get(*ends).is_some_and(|a| a < octets));
+        if let Some(((from, to), _)) = fell {
+            let words = format!(
+                "the counter from {from} to {to} is lower in the later sample: are the \
+                 two exchanged, or of two labs?"
+            );
+            return Err(Failure::new(Code::BadFile, words));
+        }
+        let bps = |(ends, octets): (&(String, String), &u64)| {
+            let sent = octets - before.get(ends).copied().unwrap_or(0);
+            (ends.clone(), sent as f64 * 8.0 / seconds)
+        };
+        let bps = after.iter().map(bps).collect();
+        Ok((Measured { bps, rate_bps: self.rate.map(|rate| rate.0 as f64) }, seconds))
+    }
+
+    /// Asks the running lab.
+    fn ask(&self) -> Result<Octets, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["lab", "counters", "--json"]);
+        command.args(self.lab.iter().flat_map(|name| ["--name", name]));
+        command.args(self.vm.then_some("--vm"));
+        let output = command.output()?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr);
+            let words = format!("`tresse lab counters` failed: {}", words.trim());
+            return Err(Failure::new(Code::Usage, words));
+        }
+        parse(&String::from_utf8_lossy(&output.stdout), "tresse lab counters")
+    }
+}
+
+fn read(path: &Path) -> Result<Octets, Failure> {
+    let name = path.display().to_string();
+    let bad = |e| Failure::new(Code::BadFile, format!("cannot read {name}: {e}"));
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text).map_err(bad)?;
+    } else {
+        text = std::fs::read_to_string(path).map_err(bad)?;
+    }
+    parse(&text, &name)
+}
+
+/// Octets on the wire by ends, over all VLANs and parallel cables.
+fn parse(text: &str, name: &str) -> Result<Octets, Failure> {
+    let mut octets = Octets::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let Line { from, to, frames, bytes } = serde_json::from_str(line).map_err(|e| {
+            let words =
+                format!("{name}:{}: not a line of `tresse lab counters --json`: {e}", number + 1);
+            Failure::new(Code::BadFile, words)
+        })?;
+        let sum = octets.entry((from, to)).or_default();
+        *sum = frames.saturating_mul(OVERHEAD).saturating_add(bytes).saturating_add(*sum);
+    }
+    Ok(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_are_those_on_the_wire() {
+        let line = |vlan: u32, frames: u32, bytes: u32| {
+            format!(
+                "{{\"format\":1,\"from\":\"a\",\"to\":\"b\",\"vlan\":{vlan},\"frames\":{frames},\
+                 \"bytes\":{bytes},\"control_frames\":3,\"interface\":\"p1\"}}\n"
+            )
+        };
+        let octets = parse(&(line(100, 10, 15_000) + &line(101, 1, 46)), "x").unwrap();
+        assert_eq!(octets[&("a".into(), "b".into())], 10 * 1522 + 68);
+        let error = parse("{}\n", "x").unwrap_err().message;
+        assert!(error.contains("x:1: not a line"), "{error}");
+    }
+}

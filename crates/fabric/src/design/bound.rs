@@ -1,0 +1,171 @@
+//! Bounds: what no wiring can do. A wiring is called impossible only by one of them.
+//!
+//! | name | statement for P PCs, S the widest switch's ports, k the most NICs of a PC |
+//! |---|---|
+//! | `reach` | a PC reaches at most the sum of `p - 1` over its `n` widest switches (Moore) |
+//! | `ports` | all PCs together need as many ports as `reach` asks of each (Schönheim 1964) |
+//! | `furedi` | `P <= S (k - 1 + 1/k)`, and `S (k - 1)` unless the NICs form a projective plane of order k - 1 (Füredi 1981) |
+//! | `griesmer` | in such a plane of order q the PCs are a code `[P, 3, P - S]` over q: `P >= d + ceil(d/q) + ceil(d/q^2)` with `d = P - S` (Griesmer 1960) |
+//!
+//! `furedi` and `griesmer` hold for universal wirings only, the others for required pairs of any kind.
+
+use super::problem::{Problem, Required};
+
+/// A bound that a problem violates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Its name in the table above.
+    pub name: &'static str,
+    /// Why there is no wiring, in words.
+    pub proof: String,
+}
+
+/// The first bound that rules a wiring out.
+#[must_use]
+pub fn violated(problem: &Problem) -> Option<Violation> {
+    if problem.pcs() < 2 {
+        return None;
+    }
+    let mut widest: Vec<u64> = problem.ports.iter().map(|p| u64::from(*p)).collect();
+    widest.sort_unstable_by(|a, b| b.cmp(a));
+    reach(problem, &widest).or_else(|| ports(problem, &widest)).or_else(|| {
+        let universal = problem.required == Required::All;
+        universal.then(|| plane(problem, &widest)).flatten()
+    })
+}
+
+/// The fewest of the widest switches whose other ports hold `degree` others; `None` when all of
+/// them do not.
+fn fewest(widest: &[u64], degree: u64) -> Option<u64> {
+    let mut others = 0;
+    for (index, ports) in widest.iter().enumerate() {
+        if others >= degree {
+            return Some(index as u64);
+        }
+        others += ports.saturating_sub(1);
+    }
+    (others >= degree).then_some(widest.len() as u64)
+}
+
+fn reach(problem: &Problem, widest: &[u64]) -> Option<Violation> {
+    let degrees = problem.degrees();
+    (0..problem.pcs()).find_map(|pc| {
+        let nics = problem.nics[pc] as usize;
+        let others: u64 = widest.iter().take(nics).map(|p| p.saturating_sub(1)).sum();
+        (others < u64::from(degrees[pc])).then(|| Violation {
+            name: "reach",
+            proof: format!(
+                "PC {pc} reaches at most {others} others by its {nics} NICs on the widest \
+                 switches, and must reach {}",
+                degrees[pc]
+            ),
+        })
+    })
+}
+
+fn ports(problem: &Problem, widest: &[u64]) -> Option<Violation> {
+    let there: u64 = widest.iter().sum();
+    let needed: u64 =
+        problem.degrees().iter().map(|d| fewest(widest, u64::from(*d)).unwrap_or(0)).sum();
+    (needed > there).then(|| Violation {
+        name: "ports",
+        proof: format!(
+            "the PCs need {needed} ports in all, each as many as hold those it must reach, and the \
+             switches have {there}"
+        ),
+    })
+}
+
+fn plane(problem: &Problem, widest: &[u64]) -> Option<Violation> {
+    let (pcs, width) = (problem.pcs() as u64, widest.first().copied().unwrap_or(0));
+    let k = u64::from(problem.nics.iter().copied().max().unwrap_or(0));
+    if k == 0 || width == 0 {
+        return None;
+    }
+    let without = if k == 1 { width } else { width * (k - 1) };
+    let furedi = width * (k * (k - 1) + 1) / k;
+    if pcs > furedi {
+        return Some(Violation {
+            name: "furedi",
+            proof: format!(
+                "{k} NICs on switches of {width} ports hold at most {furedi} PCs, \
+                 ports x (k - 1 + 1/k), with any number of switches"
+            ),
+        });
+    }
+    if pcs <= without {
+        return None;
+    }
+    if NO_PLANE.contains(&(k - 1)) {
+        return Some(Violation {
+            name: "furedi",
+            proof: format!(
+                "more than {without} PCs by {k} NICs on switches of {width} ports need a \
+                 projective plane of order {}, which does not exist",
+                k - 1
+            ),
+        });
+    }
+    let griesmer = UNIQUE_PLANE.contains(&(k - 1)).then(|| griesmer(k - 1, width))?;
+    (pcs > griesmer.max(without)).then(|| Violation {
+        name: "griesmer",
+        proof: format!(
+            "{pcs} PCs by {k} NICs on switches of {width} ports would be a code [{pcs}, 3, {}] over \
+             {} elements, and codes of that kind end at {} PCs",
+            pcs - width,
+            k - 1,
+            griesmer.max(without)
+        ),
+    })
+}
+
+/// The most PCs that the Griesmer bound allows over `q` elements with `width` ports.
+#[must_use]
+pub fn griesmer(q: u64, width: u64) -> u64 {
+    let mut most = width;
+    for pcs in width..=width * (q + 1) {
+        let d = pcs - width;
+        if pcs >= d + d.div_ceil(q) + d.div_ceil(q * q) {
+            most = pcs;
+        }
+    }
+    most
+}
+
+/// An upper bound on the links of all pairs together (section 4.1): the widest switches full.
+#[must_use]
+pub fn links(problem: &Problem) -> u64 {
+    sum_over_switches(problem, |used| used * used.saturating_sub(1) / 2)
+}
+
+/// The sum of `most(used ports)` over the switches, filled from the widest on with all NICs; the
+/// greatest there is for a convex `most`.
+pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
+    let mut nics: u64 = problem.nics.iter().map(|n| u64::from(*n)).sum();
+    let mut ports: Vec<u64> =
+        problem.ports.iter().map(|p| u64::from(*p).min(problem.pcs() as u64)).collect();
+    ports.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sum = 0;
+    for ports in ports {
+        let used = ports.min(nics);
+        nics -= used;
+        sum += most(used);
+    }
+    sum
+}
+
+/// Most pairs in one row or column among `places` PCs of a grid of `a` by `b`, by filling whole
+/// lines of the longer side first (Lindsey 1964).
+#[must_use]
+pub fn lindsey(a: u64, b: u64, places: u64) -> u64 {
+    let (short, long) = (a.min(b), a.max(b));
+    let places = places.min(short * long);
+    let (full, rest) = (places / long, places % long);
+    let two = |n: u64| n * n.saturating_sub(1) / 2;
+    full * two(long) + two(rest) + rest * two(full + 1) + (long - rest) * two(full)
+}
+
+/// Orders up to 10 without a plane (Bruck and Ryser 1949; Lam 1989).
+const NO_PLANE: [u64; 2] = [6, 10];
+/// Orders whose only plane is the one over a field, so that its PCs are a code.
+const UNIQUE_PLANE: [u64; 6] = [2, 3, 4, 5, 7, 8];

@@ -1,0 +1,52 @@
+//! The public instances of flat neighbourhood design as problems: for the tests here and for the example
+//! that times them, which include this file and name the types above it.
+
+use serde_json::Value;
+
+use super::{Kind, Maximize, Pattern, Problem, Required};
+
+/// All instances as they are published.
+pub fn all() -> Vec<Value> {
+    serde_json::from_str(include_str!("instances.json")).expect("the file beside this one is JSON")
+}
+
+/// One of them as a problem.
+pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
+    let number = |v: &Value| v.as_u64().unwrap_or_default() as u32;
+    let list = |v: &Value| v.as_array().into_iter().flatten().map(number).collect::<Vec<u32>>();
+    let pcs = number(&value["pcs"]);
+    let pattern =
+        |kind, dims: &[u32]| Pattern { kind, dims: dims.to_vec(), pairs: vec![], weight: 1.0 };
+    let sparse = value["require"].is_object();
+    let patterns = match (sparse, value["objective"].is_object()) {
+        (true, _) => vec![
+            pattern(Kind::Ring, &[pcs]),
+            pattern(Kind::RowsAndColumns, &[16, 8]),
+            pattern(Kind::AxisLines, &[8, 4, 4]),
+            pattern(Kind::BitReversal, &[pcs]),
+            pattern(Kind::Hypercube, &[pcs]),
+        ],
+        (false, true) => vec![pattern(Kind::RowsAndColumns, &[8, 8])],
+        (false, false) => Vec::new(),
+    };
+    let mut problem = Problem {
+        nics: match &value["nics"] {
+            each @ Value::Number(_) => vec![number(each); pcs as usize],
+            each => list(each),
+        },
+        ports: list(&value["ports"]),
+        required: if sparse { Required::Patterns } else { Required::All },
+        minimum_pattern_links: 1,
+        maximize: if value["objective"].is_object() { Maximize::Patterns } else { Maximize::None },
+        weights: Default::default(),
+        patterns,
+    };
+    if value["require"].as_str().is_some_and(|text| text.contains(">=2")) {
+        problem.minimum_pattern_links = 2;
+    }
+    for pattern in &problem.patterns {
+        let pairs = pattern.pairs(pcs as usize)?;
+        problem.weights.extend(pairs.into_iter().map(|pair| (pair, pattern.weight)));
+    }
+    Ok(problem)
+}

@@ -1,0 +1,184 @@
+//! Communication patterns: which pairs of PCs talk, as the specification's `[[pattern]]` names them.
+//!
+//! PC `k` sits at `k = x0 + d0 x1 + d0 d1 x2 ...`, dimension 0 fastest, as on generated fabrics; the
+//! kinds are those that KASY0 was wired for (aggregate.org/KASY0).
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A kind of pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A PC and the next one, the last and the first.
+    Ring,
+    /// PCs of one row or one column of a grid of two dimensions.
+    RowsAndColumns,
+    /// PCs that differ in one coordinate of a grid of any number of dimensions.
+    AxisLines,
+    /// PCs whose numbers differ in one bit.
+    Hypercube,
+    /// PCs whose numbers are each other's bits in reverse.
+    BitReversal,
+    /// The pairs that are given.
+    Pairs,
+}
+
+/// One pattern of a specification.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pattern {
+    /// Its kind.
+    pub kind: Kind,
+    /// Sizes, dimension 0 fastest; the number of PCs for ring, hypercube and bit-reversal.
+    #[serde(default)]
+    pub dims: Vec<u32>,
+    /// The pairs of kind `pairs`, PCs from 0.
+    #[serde(default)]
+    pub pairs: Vec<[u32; 2]>,
+    /// How much a link of one of its pairs counts.
+    #[serde(default = "one")]
+    pub weight: f64,
+}
+
+/// What is wrong with a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// The grid has another number of places.
+    #[error("dims = {dims:?} make {places} places for {pcs} PCs: the product must be {pcs}")]
+    Places {
+        /// As given.
+        dims: Vec<u32>,
+        /// Their product.
+        places: u64,
+        /// Number of PCs.
+        pcs: usize,
+    },
+    /// The kind needs another number of dimensions.
+    #[error("{kind} takes {expected}, found dims = {dims:?}")]
+    Dimensions {
+        /// Name of the kind.
+        kind: &'static str,
+        /// In words.
+        expected: &'static str,
+        /// As given.
+        dims: Vec<u32>,
+    },
+    /// Bits are only there for powers of two.
+    #[error("{kind} needs a power of two of PCs, found {pcs}")]
+    PowerOfTwo {
+        /// Name of the kind.
+        kind: &'static str,
+        /// Number of PCs.
+        pcs: usize,
+    },
+    /// A pair names a PC that is not there, or one PC twice.
+    #[error("pair [{a}, {b}]: expected two different PCs from 0 to {last}")]
+    Pair {
+        /// First PC.
+        a: u32,
+        /// Second PC.
+        b: u32,
+        /// The highest PC.
+        last: usize,
+    },
+    /// A weight that cannot be added up.
+    #[error("weight = {weight}: expected a number above 0 and at most {}", MAX_WEIGHT)]
+    Weight {
+        /// As given.
+        weight: String,
+    },
+}
+
+impl Pattern {
+    /// Its pairs as `(lower, higher)`, or what is wrong with it for that many PCs.
+    pub fn pairs(&self, pcs: usize) -> Result<BTreeSet<(u32, u32)>, PatternError> {
+        if !(self.weight > 0.0 && self.weight <= MAX_WEIGHT) {
+            return Err(PatternError::Weight { weight: self.weight.to_string() });
+        }
+        let kind = self.kind.name();
+        let number = pcs as u32;
+        let places: u64 = self.dims.iter().map(|d| u64::from(*d)).product();
+        let grid = self.kind != Kind::Pairs;
+        if grid && (self.dims.is_empty() || places != pcs as u64) {
+            return Err(PatternError::Places { dims: self.dims.clone(), places, pcs });
+        }
+        let expected = match (self.kind, self.dims.len()) {
+            (Kind::RowsAndColumns, 2) | (Kind::AxisLines, _) | (Kind::Pairs, 0) => None,
+            (Kind::RowsAndColumns, _) => Some("two dims"),
+            (Kind::Pairs, _) => Some("`pairs` and no dims"),
+            (_, 1) => None,
+            _ => Some("one of the dims: the number of PCs"),
+        };
+        if let Some(expected) = expected {
+            return Err(PatternError::Dimensions { kind, expected, dims: self.dims.clone() });
+        }
+        let bits = number.trailing_zeros();
+        if matches!(self.kind, Kind::Hypercube | Kind::BitReversal) && !pcs.is_power_of_two() {
+            return Err(PatternError::PowerOfTwo { kind, pcs });
+        }
+        let mut pairs = BTreeSet::new();
+        let mut add = |a: u32, b: u32| {
+            if a != b {
+                pairs.insert((a.min(b), a.max(b)));
+            }
+        };
+        match self.kind {
+            Kind::Ring => (0..number).for_each(|a| add(a, (a + 1) % number)),
+            Kind::RowsAndColumns | Kind::AxisLines => lines(&self.dims, number, add),
+            Kind::Hypercube => {
+                for a in 0..number {
+                    (0..bits).for_each(|bit| add(a, a ^ (1 << bit)));
+                }
+            }
+            Kind::BitReversal if bits > 0 => {
+                (0..number).for_each(|a| add(a, a.reverse_bits() >> (32 - bits)));
+            }
+            Kind::BitReversal => {}
+            Kind::Pairs => {
+                for &[a, b] in &self.pairs {
+                    if a == b || a.max(b) >= number {
+                        return Err(PatternError::Pair { a, b, last: pcs.saturating_sub(1) });
+                    }
+                    add(a, b);
+                }
+            }
+        }
+        Ok(pairs)
+    }
+}
+
+/// All pairs that differ in one coordinate.
+fn lines(dims: &[u32], number: u32, mut add: impl FnMut(u32, u32)) {
+    let mut stride = 1;
+    for &size in dims {
+        for a in 0..number {
+            let x = a / stride % size;
+            (x + 1..size).for_each(|other| add(a, a + (other - x) * stride));
+        }
+        stride *= size;
+    }
+}
+
+impl Kind {
+    /// As the specification spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::RowsAndColumns => "rows-and-columns",
+            Self::AxisLines => "axis-lines",
+            Self::Hypercube => "hypercube",
+            Self::BitReversal => "bit-reversal",
+            Self::Pairs => "pairs",
+        }
+    }
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+const MAX_WEIGHT: f64 = 1e6;

@@ -1,0 +1,82 @@
+//! What a wiring has to satisfy, and what makes one better than another.
+//!
+//! Statement (facts of the flat neighbourhood papers): PCs `i` with `n_i` NICs, switches `s` with
+//! `p_s` usable ports; a PC has at most one NIC on a switch; `L_ij` is the number of switches that
+//! `i` and `j` share. Every required pair needs `L_ij >= 1`, every pair of a pattern
+//! `L_ij >= minimum_pattern_links`; among those wirings the weighted sum of `L_ij` counts.
+
+use std::collections::BTreeMap;
+
+use super::pattern::Pattern;
+
+/// Which pairs must share a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Required {
+    /// All of them: a universal flat neighbourhood.
+    #[default]
+    All,
+    /// Those of a pattern: a sparse one (Mattox, Dietz and Dieter 2005).
+    Patterns,
+}
+
+/// What is made as large as possible once everything required is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Maximize {
+    /// Nothing: the first wiring that satisfies is taken.
+    None,
+    /// Links between the pairs of patterns, by their weights.
+    #[default]
+    Patterns,
+    /// Links between all pairs.
+    All,
+}
+
+/// A checked problem. PCs and switches are numbered from 0 in the order of the specification.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// NICs of every PC.
+    pub nics: Vec<u32>,
+    /// Usable ports of every switch.
+    pub ports: Vec<u32>,
+    /// The pairs that must share a switch.
+    pub required: Required,
+    /// Links that every pair of a pattern needs.
+    pub minimum_pattern_links: u32,
+    /// The aim.
+    pub maximize: Maximize,
+    /// Pairs of patterns, `(lower, higher)`, with the greatest weight that a pattern gives them.
+    pub weights: BTreeMap<(u32, u32), f64>,
+    /// The patterns as they were given; for bounds.
+    pub patterns: Vec<Pattern>,
+}
+
+impl Problem {
+    /// Number of PCs.
+    #[must_use]
+    pub const fn pcs(&self) -> usize {
+        self.nics.len()
+    }
+
+    /// Whether a pair must share a switch.
+    #[must_use]
+    pub fn requires(&self, a: u32, b: u32) -> bool {
+        match self.required {
+            Required::All => a != b,
+            Required::Patterns => self.weights.contains_key(&(a.min(b), a.max(b))),
+        }
+    }
+
+    /// How many others every PC must reach.
+    #[must_use]
+    pub fn degrees(&self) -> Vec<u32> {
+        if self.required == Required::All {
+            return vec![self.pcs().saturating_sub(1) as u32; self.pcs()];
+        }
+        let mut degrees = vec![0; self.pcs()];
+        for (a, b) in self.weights.keys() {
+            degrees[*a as usize] += 1;
+            degrees[*b as usize] += 1;
+        }
+        degrees
+    }
+}

@@ -1,0 +1,68 @@
+//! Label routes follow the gates of the VLANs that they lead out of.
+
+use std::collections::BTreeMap;
+
+use tresse_fabric::cluster::Strategy;
+use tresse_fabric::id::Label;
+use tresse_fabric::reconcile::{PLATFORM_LABELS, WantedLabel, label_input};
+
+use super::{Host, Input, Prepared, prepared};
+use crate::engine::LabelEngine;
+use crate::engine::gate::{Gate, Gated, effective};
+
+/// Label `label` out of the first VLAN interface, from its first neighbour to that.
+fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
+    let ((interface, via), neighbour) = plan.wanted.neighbours.first_key_value().unwrap();
+    let (interface, via, mac) = (interface.clone(), *via, neighbour.mac);
+    plan.label_sources.insert(interface.clone(), [mac].into());
+    plan.labels.push((Label(label), WantedLabel { interface: interface.clone(), via }));
+    plan.forwarded_by(LabelEngine::Kernel);
+    (plan, interface)
+}
+
+#[test]
+fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
+    let (plan, interface) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
+    let vid = plan.interfaces[&interface].vid;
+    for (gate, there) in [(Gate::Open, true), (Gate::Unproven, false), (Gate::Fused, false)] {
+        let gates = BTreeMap::from([(vid, gate)]);
+        let (wanted, pending) = effective(Gated { prepared: &plan, gates: &gates }, None, None);
+        assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
+        let waits = pending.iter().any(|p| p.kind == "label" && p.object.starts_with("16 via"));
+        assert_eq!(waits, !there, "{pending:?}");
+        // Labels may arrive where none lead out.
+        assert!(wanted.label_sources.contains_key(&interface));
+    }
+}
+
+#[test]
+fn k4_labels_of_the_plan_before_stay_while_plans_change() {
+    let (old, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 17);
+    let (new, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
+    let none = BTreeMap::new();
+    let gated = |prepared| Gated { prepared, gates: &none };
+    let (wanted, _) = effective(gated(&new), Some(gated(&old)), None);
+    assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);
+}
+
+#[test]
+fn label_routes_are_installed_repaired_and_withdrawn() {
+    let mut host = Host::new(false);
+    host.kernel.observed.mpls = true;
+    host.kernel.observed.sysctls.insert(PLATFORM_LABELS.into(), "0".into());
+    host.kernel.sysctls.push((label_input("*"), "0".into()));
+    let before = host.kernel.clone();
+    let (plan, interface) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
+    host.apply(&plan);
+    host.settle();
+    assert!(host.kernel.observed.labels.contains_key(&Label(16)));
+    assert_eq!(host.kernel.observed.ingress[&interface].passed.len(), 1);
+    host.kernel.observed.labels.clear();
+    host.kernel.observed.ingress.clear();
+    host.input(Input::Changed { overrun: false });
+    host.settle();
+    assert!(host.kernel.observed.labels.contains_key(&Label(16)));
+    assert_eq!(host.kernel.observed.ingress[&interface].passed.len(), 1);
+    host.call(|call| Input::Withdraw { call, force: false });
+    assert_eq!(host.kernel.comparable(), before.comparable());
+}

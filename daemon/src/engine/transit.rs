@@ -1,0 +1,121 @@
+//! What this node forwards for others: which engine does it, and what the packet engine is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tresse_fabric::units::Mac;
+
+use super::gate::Gate;
+use super::{Effect, Engine, Prepared};
+
+/// Who takes labelled frames in and sends them on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LabelEngine {
+    /// The kernel's label routes.
+    Kernel,
+    /// Raw sockets of this daemon.
+    Packet,
+}
+
+impl LabelEngine {
+    /// Its name.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Packet => "packet",
+        }
+    }
+}
+
+/// What the packet engine is to do: nothing where there are no labels.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Forwarding {
+    /// The NICs that it needs, by name.
+    pub nics: BTreeMap<String, ForwardingNic>,
+    /// By label: the NIC, the VID and the neighbour that frames go to.
+    pub labels: BTreeMap<u32, (String, u16, Mac)>,
+}
+
+/// A NIC of [`Forwarding`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForwardingNic {
+    /// Its MAC.
+    pub mac: Mac,
+    /// Octets of payload that a frame may have.
+    pub mtu: u32,
+    /// From whom labelled frames are taken, by VID.
+    pub neighbours: BTreeSet<(u16, Mac)>,
+}
+
+impl Prepared {
+    /// Leaves what [`labels`](Self::labels) and [`label_sources`](Self::label_sources) say to `engine`.
+    pub fn forwarded_by(&mut self, engine: LabelEngine) {
+        let wanted = &mut self.wanted;
+        wanted.sysctls.retain(|key, _| !key.starts_with("net/mpls/"));
+        wanted.labels = self.labels.iter().cloned().collect();
+        wanted.label_sources = self.label_sources.clone();
+        match engine {
+            LabelEngine::Kernel => wanted.labels_by_kernel(),
+            LabelEngine::Packet => wanted.labels_by_other(),
+        }
+    }
+}
+
+impl Engine {
+    /// Which engine forwards for others here: none where nothing is to be forwarded.
+    pub(super) fn label_engine(&self) -> &'static str {
+        let current = self.stored.current.as_ref();
+        let forwards = current.is_some_and(|current| !current.labels.is_empty());
+        if forwards { self.settings.labels.word() } else { "none" }
+    }
+
+    /// Tells the packet engine where that has changed.
+    pub(super) fn forward(
+        &mut self,
+        current: Option<&Prepared>,
+        old: Option<&Prepared>,
+        out: &mut Vec<Effect>,
+    ) {
+        let mut forwarding = Forwarding::default();
+        if self.settings.labels == LabelEngine::Packet {
+            let plans = [current, old].into_iter().flatten();
+            plans.for_each(|plan| self.add_forwarding(plan, &mut forwarding));
+        }
+        if forwarding.labels.is_empty() {
+            forwarding.nics.clear();
+        }
+        if self.forwarding != forwarding {
+            self.forwarding.clone_from(&forwarding);
+            out.push(Effect::Forward(Box::new(forwarding)));
+        }
+    }
+
+    /// Labels whose VLAN is open, and NICs that are there; what is in already, stays.
+    fn add_forwarding(&self, plan: &Prepared, forwarding: &mut Forwarding) {
+        let gates = self.gates(plan);
+        let open = |vid: u16| gates.get(&vid).is_none_or(|gate| *gate == Gate::Open);
+        let links = self.view.as_ref().map(|view| &view.observed.links);
+        let there = |nic: &str, mac: Mac| {
+            links.and_then(|links| links.get(nic)).is_some_and(|link| link.mac == Some(mac))
+        };
+        for (interface, sources) in &plan.label_sources {
+            let Some(vlan) = plan.interfaces.get(interface) else { continue };
+            let Some(&(mac, mtu)) = plan.wanted.nics.get(&vlan.parent) else { continue };
+            if there(&vlan.parent, mac) {
+                let new = || ForwardingNic { mac, mtu, neighbours: BTreeSet::new() };
+                let nic = forwarding.nics.entry(vlan.parent.clone()).or_insert_with(new);
+                nic.neighbours.extend(sources.iter().map(|source| (vlan.vid, *source)));
+            }
+        }
+        for (label, to) in &plan.labels {
+            let Some(vlan) = plan.interfaces.get(&to.interface) else { continue };
+            let neighbour = plan.wanted.neighbours.get(&(to.interface.clone(), to.via));
+            let Some(neighbour) = neighbour.filter(|_| open(vlan.vid)) else { continue };
+            if forwarding.nics.contains_key(&vlan.parent) {
+                let exit = (vlan.parent.clone(), vlan.vid, neighbour.mac);
+                forwarding.labels.entry(label.0).or_insert(exit);
+            }
+        }
+    }
+}

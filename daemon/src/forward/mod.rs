@@ -1,0 +1,270 @@
+//! The `packet` forwarding engine: takes labelled frames from raw sockets and sends them on as
+//! [`tresse_fabric::forward::Table`] says.
+//!
+//! Owns its sockets and threads; decides nothing about labels and changes nothing in the kernel.
+//! Measured before it was designed: `AF_PACKET` sockets of all protocols with a filter (one of the
+//! MPLS EtherType loses the VLAN tag), `TPACKET_V2` rings (V3 holds frames back for a millisecond),
+//! `sendmmsg` straight from the ring.
+//!
+//! - A thread owns the ports that it receives by and sends by all; its frames of one port stay in
+//!   order, and a port that cannot send has a bounded buffer of its own (`in-transit-buffers-updown`,
+//!   section 3) and holds up no other.
+//! - Frames of the kernel's own making (veth, virtio) keep what is left to do for their checksum and
+//!   segmentation. A frame that is to be segmented and has labels left is dropped as too big.
+//! - The kernel sees every frame as well (K12): it must not take labelled frames itself
+//!   (`net.mpls.conf.*.input` = 0).
+
+mod arrivals;
+mod backlog;
+mod counters;
+mod error;
+mod offload;
+mod outbound;
+mod port;
+mod push;
+mod rest;
+mod shared;
+mod worker;
+
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use socket2::Socket;
+use tresse_fabric::forward::Table;
+
+pub use counters::{Count, Counters, LabelCounters, PortCounters};
+pub use error::ForwardError;
+pub use push::{PushCounters, Pusher};
+
+use self::arrivals::Arrivals;
+use self::outbound::Outbound;
+use self::rest::Rest;
+use self::shared::Shared;
+use self::worker::{Inbound, Worker};
+use crate::sys::packet;
+
+/// What an engine is made of.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The interfaces, in the order in which tables count NICs.
+    pub interfaces: Vec<String>,
+    /// How many threads; at most one for each interface.
+    pub threads: usize,
+    /// The most octets that may wait for one port.
+    pub buffer_octets: u64,
+    /// Memory of one port's receive ring; at least 64 frames are taken.
+    pub ring_bytes: usize,
+    /// How long a thread watches its rings before it sleeps, where that pays.
+    pub watch: Duration,
+}
+
+impl Config {
+    /// These interfaces, a thread for each core but no more than interfaces, buffers of 512 KiB, rings
+    /// of 4 MiB (2,048 frames at an MTU of 1,500), and a watch of 50 microseconds.
+    #[must_use]
+    pub fn new(interfaces: Vec<String>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            threads: cores.min(interfaces.len()),
+            interfaces,
+            buffer_octets: 512 * 1024,
+            ring_bytes: 4 << 20,
+            watch: Duration::from_micros(50),
+        }
+    }
+}
+
+/// A running engine. Dropping it stops it.
+pub struct Engine {
+    shared: Arc<Shared>,
+    ports: Vec<Held>,
+    threads: Vec<Running>,
+    ring_bytes: usize,
+}
+
+/// A port as the engine last took it.
+struct Held {
+    interface: String,
+    ifindex: u32,
+    slot: usize,
+    /// One for each thread.
+    sockets: Vec<Arc<Socket>>,
+}
+
+struct Running {
+    wake: UnixStream,
+    arrivals: Arc<Arrivals>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The most ports that an engine has.
+const MOST_PORTS: usize = 1024;
+
+impl Engine {
+    /// Opens the sockets, in the calling thread's network namespace, and starts the threads.
+    ///
+    /// # Errors
+    /// The first interface that is not there, has another MAC than the table says, or is refused.
+    pub fn start(config: &Config, table: Arc<Table>) -> Result<Self, ForwardError> {
+        let count = config.interfaces.len();
+        if count == 0 || count > MOST_PORTS {
+            return Err(ForwardError::Count { found: count, most: MOST_PORTS });
+        }
+        fits(&table, count)?;
+        let threads = config.threads.clamp(1, count);
+        let shared = Arc::new(Shared::new(table.clone(), count, threads, config.buffer_octets));
+        let mut inbound: Vec<Vec<Inbound>> = (0..threads).map(|_| Vec::new()).collect();
+        let mut ports = Vec::with_capacity(count);
+        for (port, interface) in config.interfaces.iter().enumerate() {
+            let state = port::look(interface, table.mac(port))?;
+            let receive = port::receive(interface, &state, config.ring_bytes)?;
+            inbound[port % threads].push(Inbound { port, receive });
+            let send = |_| port::send(interface, &state).map(Arc::new);
+            let sockets = (0..threads).map(send).collect::<Result<Vec<_>, _>>()?;
+            shared.ports[port].running.store(state.up, Relaxed);
+            let (interface, slot) = (interface.clone(), port::slot(state.mtu_bytes));
+            ports.push(Held { interface, ifindex: state.ifindex, slot, sockets });
+        }
+        let ring_bytes = config.ring_bytes;
+        let mut engine = Self { shared, ports, threads: Vec::new(), ring_bytes };
+        for (number, inbound) in inbound.into_iter().enumerate() {
+            let running = engine.spawn(number, inbound, config.watch)?;
+            engine.threads.push(running);
+        }
+        Ok(engine)
+    }
+
+    fn spawn(
+        &self,
+        number: usize,
+        inbound: Vec<Inbound>,
+        watch: Duration,
+    ) -> Result<Running, ForwardError> {
+        let name = format!("tresse-fwd-{number}");
+        let refused = |source| ForwardError::Thread { name: name.clone(), source };
+        let (wake, woken) = UnixStream::pair().map_err(refused)?;
+        woken.set_nonblocking(true).map_err(refused)?;
+        wake.set_nonblocking(true).map_err(refused)?;
+        let outbound = self.ports.iter().map(|p| Outbound::new(p.sockets[number].clone()));
+        let arrivals = Arc::new(Arrivals::new(&woken).map_err(refused)?);
+        for inbound in &inbound {
+            arrivals.add(inbound.port, &inbound.receive).map_err(refused)?;
+        }
+        let worker = Worker {
+            shared: self.shared.clone(),
+            number,
+            inbound,
+            outbound: outbound.collect(),
+            wake: woken,
+            rest: Rest::new(watch),
+            arrivals: arrivals.clone(),
+            watched: Vec::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || worker.run())
+            .map_err(refused)?;
+        Ok(Running { wake, arrivals, thread: Some(thread) })
+    }
+
+    /// Forwards by `table` from the next batch of every thread on; no frame is lost by that.
+    ///
+    /// # Errors
+    /// When it has another number of NICs than the engine has ports.
+    pub fn swap(&self, table: Arc<Table>) -> Result<(), ForwardError> {
+        fits(&table, self.ports.len())?;
+        self.shared.load(table);
+        Ok(())
+    }
+
+    /// Looks at every interface again, to be called when links change: takes those that came back
+    /// under the same name or grew their MTU, and asks anew whether something shapes what they send
+    /// (K13). What was not taken, and why.
+    pub fn refresh(&mut self) -> Vec<ForwardError> {
+        let table = self.shared.loaded().table.clone();
+        let mut errors = Vec::new();
+        for port in 0..self.ports.len() {
+            let taken = self.take(port, &table);
+            let running = matches!(taken, Ok(true));
+            self.shared.ports[port].running.store(running, Relaxed);
+            errors.extend(taken.err());
+        }
+        errors
+    }
+
+    /// Is the interface up?
+    fn take(&mut self, port: usize, table: &Table) -> Result<bool, ForwardError> {
+        let held = &mut self.ports[port];
+        let interface = &held.interface;
+        let state = port::look(interface, table.mac(port))?;
+        let slot = port::slot(state.mtu_bytes);
+        if held.ifindex == state.ifindex && held.slot >= slot {
+            for socket in &held.sockets {
+                packet::bypass_queueing(socket.as_fd(), !state.shaped)
+                    .map_err(ForwardError::refused(interface, "bypass queueing"))?;
+            }
+            return Ok(state.up);
+        }
+        let receive = port::receive(interface, &state, self.ring_bytes)?;
+        let send = |_: &_| port::send(interface, &state).map(Arc::new);
+        let sockets = self.threads.iter().map(send).collect::<Result<Vec<_>, _>>()?;
+        let owner = port % self.threads.len();
+        self.threads[owner]
+            .arrivals
+            .add(port, &receive)
+            .map_err(ForwardError::refused(interface, "wait for frames"))?;
+        for (number, socket) in sockets.iter().enumerate() {
+            self.shared.tell(number, |news| news.send.push((port, socket.clone())));
+        }
+        self.shared.tell(owner, |news| news.receive.push((port, receive)));
+        (held.ifindex, held.slot, held.sockets) = (state.ifindex, slot, sockets);
+        self.wake();
+        Ok(state.up)
+    }
+
+    /// All counters as they are now.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let ports = self.ports.iter().zip(&self.shared.ports);
+        Counters {
+            ports: ports.map(|(held, counting)| counting.now(&held.interface)).collect(),
+            labels: self.shared.loaded().labels.now(),
+        }
+    }
+
+    /// Stops the threads and waits for their end; frames that wait in buffers are lost.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    fn wake(&self) {
+        for running in &self.threads {
+            // Full means that it is woken anyway.
+            let _ = (&running.wake).write(&[1]);
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for number in 0..self.threads.len() {
+            self.shared.tell(number, |news| news.stop = true);
+        }
+        self.wake();
+        for thread in self.threads.iter_mut().filter_map(|running| running.thread.take()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn fits(table: &Table, ports: usize) -> Result<(), ForwardError> {
+    match table.nics() {
+        nics if nics == ports => Ok(()),
+        nics => Err(ForwardError::Nics { table: nics, engine: ports }),
+    }
+}

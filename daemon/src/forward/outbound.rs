@@ -1,0 +1,132 @@
+//! One port as one thread sends by it: at once where that is possible, through the port's in-transit
+//! buffer where not. Never waits, and keeps the order.
+
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+use tresse_fabric::forward::Reason;
+
+use super::backlog::Backlog;
+use super::counters::PortCounting;
+use crate::sys::packet;
+use crate::sys::ring::OFFLOAD_HEADER;
+
+/// An interface that takes nothing for so long loses the frame that it is offered.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a port with a backlog waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// The socket's queue to drain.
+    Socket,
+    /// The interface's queue to drain, of which nobody tells; since when.
+    Interface(Instant),
+}
+
+/// A port to send by.
+pub(super) struct Outbound {
+    pub socket: Arc<Socket>,
+    backlog: Backlog,
+    blocked: Option<Blocked>,
+}
+
+impl Outbound {
+    pub fn new(socket: Arc<Socket>) -> Self {
+        Self { socket, backlog: Backlog::default(), blocked: None }
+    }
+
+    /// What it waits for, when it has frames that wait.
+    pub fn blocked(&self) -> Option<Blocked> {
+        self.blocked.filter(|_| !self.backlog.is_empty())
+    }
+
+    /// Sends `frames`, each behind its offload header, or keeps them as long as all that wait for
+    /// the port have no more than `limit` octets.
+    pub fn emit(&mut self, port: &PortCounting, limit: u64, frames: &[&[u8]]) {
+        let sent = if self.backlog.is_empty() { self.send(port, frames) } else { 0 };
+        for frame in &frames[sent..] {
+            let octets = octets(frame);
+            let waiting = port.waiting.fetch_add(octets, Relaxed) + octets;
+            if waiting > limit {
+                port.waiting.fetch_sub(octets, Relaxed);
+                port.drop(Reason::BufferFull, 1);
+                continue;
+            }
+            port.waiting_most.fetch_max(waiting, Relaxed);
+            port.spilled.add(1, octets);
+            self.backlog.push(frame);
+        }
+    }
+
+    /// Sends what waits, as far as the port takes it; was that anything?
+    pub fn flush(&mut self, port: &PortCounting) -> bool {
+        let mut any = false;
+        while !self.backlog.is_empty() {
+            let backlog = std::mem::take(&mut self.backlog);
+            let mut frames = [&[][..]; packet::MOST];
+            let found = backlog.oldest(&mut frames);
+            let sent = self.send(port, &frames[..found]);
+            let octets = frames[..sent].iter().map(|f| octets(f)).sum();
+            port.waiting.fetch_sub(octets, Relaxed);
+            self.backlog = backlog;
+            self.backlog.pop(sent);
+            any |= sent > 0;
+            if sent < found {
+                break;
+            }
+        }
+        any
+    }
+
+    /// How many of `frames` are dealt with: sent, or refused for good.
+    fn send(&mut self, port: &PortCounting, frames: &[&[u8]]) -> usize {
+        let mut done = 0;
+        let refused = |frames: usize, reason| {
+            port.drop(reason, frames as u64);
+            frames
+        };
+        while done < frames.len() {
+            let error = match packet::send_many(self.socket.as_fd(), &frames[done..]) {
+                Ok(sent) => {
+                    let sent = &frames[done..done + sent];
+                    port.sent.add(sent.len() as u64, sent.iter().map(|f| octets(f)).sum());
+                    done += sent.len();
+                    self.blocked = None;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN) => {
+                    self.blocked = Some(Blocked::Socket);
+                    break;
+                }
+                Some(libc::ENOBUFS) => {
+                    let Some(Blocked::Interface(since)) = self.blocked else {
+                        self.blocked = Some(Blocked::Interface(Instant::now()));
+                        break;
+                    };
+                    if since.elapsed() < PATIENCE {
+                        break;
+                    }
+                    self.blocked = None;
+                    done += refused(1, Reason::SendError);
+                }
+                Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                    port.running.store(false, Relaxed);
+                    done += refused(frames.len() - done, Reason::SendError);
+                }
+                _ => done += refused(1, Reason::SendError),
+            }
+        }
+        done
+    }
+}
+
+fn octets(frame: &[u8]) -> u64 {
+    frame.len().saturating_sub(OFFLOAD_HEADER) as u64
+}

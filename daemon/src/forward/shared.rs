@@ -1,0 +1,78 @@
+//! What threads and their owner share: the table in use, counters, and news for each thread.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::AcqRel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use socket2::Socket;
+use tresse_fabric::forward::Table;
+
+use super::counters::{Labels, PortCounting};
+use super::port::Receive;
+
+/// A table with the counters of its labels.
+pub(super) struct Loaded {
+    pub table: Arc<Table>,
+    pub labels: Labels,
+}
+
+/// What a thread is to take over, by port.
+#[derive(Default)]
+pub(super) struct News {
+    pub stop: bool,
+    pub send: Vec<(usize, Arc<Socket>)>,
+    pub receive: Vec<(usize, Receive)>,
+}
+
+/// Read by every thread, once a batch: `generation` alone, the rest when that has changed.
+pub(super) struct Shared {
+    pub generation: AtomicU64,
+    pub ports: Vec<PortCounting>,
+    /// The most octets that may wait for one port.
+    pub buffer_octets: u64,
+    loaded: Mutex<Arc<Loaded>>,
+    news: Vec<Mutex<News>>,
+}
+
+impl Shared {
+    pub fn new(table: Arc<Table>, ports: usize, threads: usize, buffer_octets: u64) -> Self {
+        let labels = Labels::default().grown_for(&table);
+        Self {
+            generation: AtomicU64::new(0),
+            ports: (0..ports).map(|_| PortCounting::default()).collect(),
+            buffer_octets,
+            loaded: Mutex::new(Arc::new(Loaded { table, labels })),
+            news: (0..threads).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    pub fn loaded(&self) -> Arc<Loaded> {
+        lock(&self.loaded).clone()
+    }
+
+    /// Threads use `table` from their next batch on.
+    pub fn load(&self, table: Arc<Table>) {
+        let mut loaded = lock(&self.loaded);
+        let labels = loaded.labels.grown_for(&table);
+        *loaded = Arc::new(Loaded { table, labels });
+        self.announce();
+    }
+
+    pub fn news(&self, thread: usize) -> News {
+        std::mem::take(&mut lock(&self.news[thread]))
+    }
+
+    pub fn tell(&self, thread: usize, news: impl FnOnce(&mut News)) {
+        news(&mut lock(&self.news[thread]));
+        self.announce();
+    }
+
+    fn announce(&self) {
+        self.generation.fetch_add(1, AcqRel);
+    }
+}
+
+/// Nothing that holds these locks can panic half way.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

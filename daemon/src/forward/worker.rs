@@ -1,0 +1,283 @@
+//! One forwarding thread: takes frames from the rings of its own ports, judges them in batches, and
+//! sends each batch port by port straight from the rings.
+//!
+//! Per frame nothing is allocated, locked or logged. Once a batch it looks whether there is news: a
+//! new table, a port taken again, the end.
+
+use std::io::Read as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use socket2::Socket;
+use tresse_fabric::forward::{Arrival, Reason, Tag};
+use tresse_fabric::wire::mpls;
+
+use super::arrivals::Arrivals;
+use super::counters::PortCounting;
+use super::offload::Offload;
+use super::outbound::{Blocked, Outbound};
+use super::port::Receive;
+use super::rest::Rest;
+use super::shared::{Loaded, News, Shared};
+use crate::sys::ring::{OFFLOAD_HEADER, Slot};
+use crate::sys::{packet, readiness};
+
+const BATCH: usize = packet::MOST;
+/// The longest frame that segmentation offload makes, with its offload header.
+const LONG: usize = OFFLOAD_HEADER + 18 + (1 << 16) + 64;
+
+/// A port that this thread receives by.
+pub(super) struct Inbound {
+    pub port: usize,
+    pub receive: Receive,
+}
+
+impl Inbound {
+    /// Its socket has an error: its interface went down.
+    fn failed(&self, shared: &Shared) {
+        if let Ok(Some(_)) = self.receive.socket.take_error() {
+            shared.ports[self.port].running.store(false, Relaxed);
+        }
+    }
+}
+
+/// Everything that one thread has.
+pub(super) struct Worker {
+    pub shared: Arc<Shared>,
+    pub number: usize,
+    pub inbound: Vec<Inbound>,
+    /// One for every port of the engine.
+    pub outbound: Vec<Outbound>,
+    pub wake: UnixStream,
+    pub rest: Rest,
+    pub arrivals: Arc<Arrivals>,
+    /// What it waits for where frames wait for room; kept for its memory.
+    pub watched: Vec<libc::pollfd>,
+}
+
+impl Worker {
+    /// Forwards until it is told to stop.
+    pub fn run(mut self) {
+        let mut seen = self.shared.generation.load(Acquire);
+        let mut loaded = self.shared.loaded();
+        let mut long = vec![0; LONG];
+        loop {
+            let generation = self.shared.generation.load(Acquire);
+            if generation != seen {
+                seen = generation;
+                loaded = self.shared.loaded();
+                let news = self.shared.news(self.number);
+                if news.stop {
+                    return;
+                }
+                self.take(news);
+            }
+            let mut busy = false;
+            for inbound in &mut self.inbound {
+                busy |= serve(inbound, &mut self.outbound, &self.shared, &loaded, &mut long);
+            }
+            for (outbound, port) in self.outbound.iter_mut().zip(&self.shared.ports) {
+                busy |= outbound.blocked().is_some() && outbound.flush(port);
+            }
+            if !busy {
+                self.pause(seen);
+            }
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        for (port, socket) in news.send {
+            self.outbound[port].socket = socket;
+        }
+        for (port, receive) in news.receive {
+            if let Some(inbound) = self.inbound.iter_mut().find(|i| i.port == port) {
+                inbound.receive = receive;
+            }
+        }
+    }
+
+    /// Until there is a frame, news, or room where frames wait.
+    fn pause(&mut self, generation: u64) {
+        let blocked = || self.outbound.iter().filter_map(Outbound::blocked);
+        let inbound = &self.inbound;
+        let news = || self.shared.generation.load(Relaxed) != generation;
+        let seen = || inbound.iter().any(|i| i.receive.ring.ready()) || news();
+        if blocked().next().is_none() {
+            if !self.rest.watch(seen) {
+                self.sleep();
+            }
+            return;
+        }
+        let timeout_ms = match blocked().any(|b| matches!(b, Blocked::Interface(_))) {
+            true => 1,
+            false => -1,
+        };
+        let full = self.outbound.iter().filter(|o| o.blocked() == Some(Blocked::Socket));
+        self.watched.clear();
+        self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
+        self.watched
+            .extend(inbound.iter().map(|i| readiness::wait_for(&i.receive.socket, libc::POLLIN)));
+        self.watched.extend(full.map(|o| readiness::wait_for(&*o.socket, libc::POLLOUT)));
+        if readiness::poll(&mut self.watched, timeout_ms).is_err() {
+            return;
+        }
+        for (inbound, watched) in inbound.iter().zip(&self.watched[1..]) {
+            if watched.revents & libc::POLLERR != 0 {
+                inbound.failed(&self.shared);
+            }
+        }
+        if self.watched[0].revents != 0 {
+            self.woken();
+        }
+    }
+
+    /// Until there is a frame or news.
+    fn sleep(&self) {
+        let failed = |port| {
+            self.inbound.iter().filter(|i| i.port == port).for_each(|i| i.failed(&self.shared));
+        };
+        if self.arrivals.wait(failed) {
+            self.woken();
+        }
+    }
+
+    fn woken(&self) {
+        let mut words = [0; 64];
+        let _ = (&self.wake).read(&mut words);
+    }
+}
+
+/// Forwards one batch of what came in; was there anything?
+fn serve(
+    inbound: &mut Inbound,
+    outbound: &mut [Outbound],
+    shared: &Shared,
+    loaded: &Loaded,
+    long: &mut [u8],
+) -> bool {
+    let Receive { socket, ring } = &mut inbound.receive;
+    if !ring.ready() {
+        return false;
+    }
+    let port = &shared.ports[inbound.port];
+    let mut going = [(0, &[][..]); BATCH];
+    let (mut taken, mut count, mut received, mut losing) = (0, 0, 0, false);
+    let mut long = Some(long);
+    for slot in ring.frames(BATCH) {
+        if slot.queued && long.is_none() {
+            break;
+        }
+        taken += 1;
+        received += slot.wire as u64;
+        losing |= slot.losing;
+        let judged = match slot.queued {
+            false => judge(loaded, inbound.port, slot),
+            true => fetch(socket, slot, long.take().unwrap_or_default())
+                .and_then(|slot| judge(loaded, inbound.port, slot)),
+        };
+        match judged {
+            Ok(leaving) => {
+                going[count] = leaving;
+                count += 1;
+            }
+            Err(reason) => port.drop(reason, 1),
+        }
+    }
+    if taken == 0 {
+        return false;
+    }
+    port.received.add(taken as u64, received);
+    dispatch(&going[..count], outbound, shared);
+    ring.release(taken);
+    if losing {
+        count_lost(socket, port);
+    }
+    true
+}
+
+/// Sends a batch: for each port what leaves by it, in order.
+fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared) {
+    // One frame at a time is what round trips are made of.
+    if let [(to, frame)] = *going {
+        return outbound[to].emit(&shared.ports[to], shared.buffer_octets, &[frame]);
+    }
+    let mut left = going.len();
+    let mut done = [false; BATCH];
+    for first in 0..going.len() {
+        if left == 0 {
+            return;
+        }
+        if done[first] {
+            continue;
+        }
+        let to = going[first].0;
+        let mut frames = [&[][..]; BATCH];
+        let mut count = 0;
+        for at in first..going.len() {
+            if going[at].0 == to {
+                frames[count] = going[at].1;
+                done[at] = true;
+                count += 1;
+            }
+        }
+        left -= count;
+        outbound[to].emit(&shared.ports[to], shared.buffer_octets, &frames[..count]);
+    }
+}
+
+/// Where a frame leaves, and what is to be sent there: its offload header and itself.
+fn judge<'slot>(
+    loaded: &Loaded,
+    port: usize,
+    slot: Slot<'slot>,
+) -> Result<(usize, &'slot [u8]), Reason> {
+    let (header, frame) =
+        slot.bytes.split_first_chunk_mut::<OFFLOAD_HEADER>().ok_or(Reason::Truncated)?;
+    let offload = Offload::parse(*header);
+    let mut arrival = Arrival {
+        tag: slot.tag.map(|(tpid, tci)| Tag { tpid, tci }),
+        cut: slot.wire > frame.len(),
+        longest: None,
+    };
+    let mut headers = 0;
+    if let Some(offload) = offload.filter(|o| o.is_segmented()) {
+        arrival.longest = offload.longest(frame);
+        headers = offload.headers(frame).unwrap_or_default();
+        arrival.cut |= arrival.longest.is_none() || !mpls_ends(frame);
+    }
+    let leaving = loaded.table.decide(port, arrival, frame)?;
+    loaded.labels.add(leaving.label, (frame.len() - leaving.start) as u64);
+    let start = leaving.start;
+    let header = match offload {
+        None => [0; OFFLOAD_HEADER],
+        Some(offload) => offload.emit(start, headers.saturating_sub(start)),
+    };
+    slot.bytes[start..start + OFFLOAD_HEADER].copy_from_slice(&header);
+    Ok((leaving.nic, &slot.bytes[start..]))
+}
+
+/// Has a frame that is to be segmented one label only? The kernel does not segment behind labels
+/// what comes from a packet socket.
+fn mpls_ends(frame: &[u8]) -> bool {
+    let stack = frame.get(14..).unwrap_or_default();
+    mpls::stack_len(stack) == Some(mpls::ENTRY_LEN)
+}
+
+/// A frame that was too long for its slot, from the socket's queue.
+fn fetch<'long>(
+    mut socket: &Socket,
+    slot: Slot<'_>,
+    long: &'long mut [u8],
+) -> Result<Slot<'long>, Reason> {
+    let length = socket.read(long).map_err(|_| Reason::TooBig)?;
+    let bytes = long.get_mut(..length).ok_or(Reason::TooBig)?;
+    Ok(Slot { bytes, wire: slot.wire, tag: slot.tag, queued: false, losing: false })
+}
+
+fn count_lost(socket: &Socket, port: &PortCounting) {
+    if let Ok(lost) = packet::take_lost(socket.as_fd()) {
+        port.drop(Reason::RingFull, u64::from(lost));
+    }
+}

@@ -1,0 +1,142 @@
+//! The source's TUN interface as the main loop holds it: fed with what the engine's effects say, counted,
+//! and given up when somebody has deleted it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tresse_control::CounterLine;
+use tresse_fabric::forward::{Nic, Path, PushTable, TableError, Ttl};
+use tresse_fabric::id::Vid;
+
+use super::chain;
+use super::forward::Refused;
+use crate::config::SourceChoice;
+use crate::engine::{Pushing, SourceEngine};
+use crate::forward::Pusher;
+use crate::kernel::{LabelSupport, Tun};
+
+/// What pushes labels: as configured, else the kernel where it can.
+pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> SourceEngine {
+    let kernel = match choice {
+        SourceChoice::Auto => support().encap,
+        SourceChoice::Kernel => true,
+        SourceChoice::Tun => false,
+    };
+    if kernel { SourceEngine::Kernel } else { SourceEngine::Tun }
+}
+
+/// The TUN interface, where there is one.
+#[derive(Default)]
+pub struct Source {
+    pushing: Pushing,
+    /// A TUN interface that nothing reads from yet.
+    tun: Option<Tun>,
+    pusher: Option<Pusher>,
+    /// Could `pushing` not be taken over? Tried again when the kernel's links change.
+    refused: bool,
+}
+
+impl Source {
+    /// Pushes exactly this.
+    pub fn set(&mut self, pushing: Pushing) {
+        self.pushing = pushing;
+        self.load();
+    }
+
+    /// Takes TUN interfaces that were just created.
+    pub fn hold(&mut self, tuns: Vec<Tun>) {
+        if let Some(tun) = tuns.into_iter().next_back() {
+            self.pusher = None;
+            self.tun = Some(tun);
+            self.load();
+        }
+    }
+
+    /// Links have changed.
+    pub fn refresh(&mut self) {
+        if self.pusher.as_ref().is_some_and(|pusher| !pusher.runs()) {
+            self.pusher = None;
+        }
+        if self.refused {
+            return self.load();
+        }
+        let errors = self.pusher.as_mut().map(Pusher::refresh);
+        for error in errors.into_iter().flatten() {
+            tracing::debug!(error = chain(&error), "a port of the source engine waits");
+        }
+    }
+
+    /// What it counts: of the TUN interface, per NIC, and dropped packets by reason.
+    pub fn counters(&self) -> Vec<CounterLine> {
+        let Some(pusher) = &self.pusher else { return Vec::new() };
+        let counters = pusher.counters();
+        let mut lines = Vec::new();
+        let mut line = |name: &str, object: &str, value| {
+            lines.push(CounterLine { name: name.into(), object: object.into(), value });
+        };
+        let tun = counters.tun.interface.as_str();
+        line("push_packets_total", tun, counters.tun.received.frames);
+        line("push_bytes_total", tun, counters.tun.received.octets);
+        for port in &counters.ports {
+            let object = port.interface.as_str();
+            for (what, count) in [("sent", port.sent), ("spilled", port.spilled)] {
+                line(&format!("push_{what}_frames_total"), object, count.frames);
+                line(&format!("push_{what}_bytes_total"), object, count.octets);
+            }
+            line("push_waiting_bytes", object, port.waiting_octets);
+            line("push_waiting_bytes_most", object, port.waiting_octets_most);
+        }
+        for port in std::iter::once(&counters.tun).chain(&counters.ports) {
+            for (reason, frames) in &port.dropped {
+                let object = format!("{} {}", port.interface, reason.name());
+                line("push_dropped_packets_total", &object, *frames);
+            }
+        }
+        lines
+    }
+
+    fn load(&mut self) {
+        self.refused = false;
+        if let Err(error) = self.try_load() {
+            let error = chain(&error);
+            tracing::error!(error, "packets are not labelled: will try again");
+            self.refused = true;
+        }
+    }
+
+    fn try_load(&mut self) -> Result<(), Refused> {
+        if self.tun.is_none() && self.pusher.is_none() {
+            return Ok(());
+        }
+        let interfaces: Vec<String> = self.pushing.nics.keys().cloned().collect();
+        let table = Arc::new(table(&self.pushing)?);
+        if let Some(pusher) = &mut self.pusher {
+            pusher.swap(&interfaces, table)?;
+        } else if let Some(tun) = self.tun.take() {
+            self.pusher = Some(Pusher::start(tun, &interfaces, table)?);
+        }
+        Ok(())
+    }
+}
+
+fn table(pushing: &Pushing) -> Result<PushTable, TableError> {
+    let nics: Vec<Nic> = pushing
+        .nics
+        .values()
+        .map(|(mac, mtu)| Nic { mac: *mac, mtu_bytes: *mtu, neighbours: Vec::new() })
+        .collect();
+    let place: BTreeMap<&String, usize> = pushing.nics.keys().zip(0..).collect();
+    let routes = pushing.routes.iter().map(|(destination, paths)| {
+        let path = |path: &crate::engine::PushPath| {
+            Some(Path {
+                nic: *place.get(&path.nic)?,
+                vid: Some(Vid(path.vid)),
+                mac: path.mac,
+                labels: path.labels.clone(),
+                weight: path.weight,
+            })
+        };
+        (*destination, paths.iter().filter_map(path).collect())
+    });
+    PushTable::new(&nics, routes, Ttl::default())
+}

@@ -1,0 +1,131 @@
+//! Detours through reflectors (big-fat-switches-ring-clique-reflector, section 5): four switches, every
+//! pair cabled with thin links. What the nodes of the first send to those of the second takes one, two
+//! and three ways; judged by `iperf3` and by the switches' counters.
+
+use std::process::{Child, Command, Stdio};
+
+use tresse_fabric::id::NodeId;
+
+use super::lab::{Lab, eventually};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("detours_through_reflectors_add_up_by_the_kernel", by_the_kernel),
+    ("detours_through_reflectors_add_up_by_the_packet_engine", by_the_packet_engine),
+];
+
+/// Pairs of nodes that send, and flows of each: kernels choose the way by flow (K6).
+const PAIRS: [(NodeId, NodeId); 3] =
+    [(NodeId(0), NodeId(3)), (NodeId(1), NodeId(4)), (NodeId(2), NodeId(5))];
+const FLOWS: &str = "8";
+const SECONDS: u32 = 10;
+
+/// Of each link, in Mbit/s: so little that the links are the limit, and never an emulated processor.
+const RATE: u32 = 3;
+
+fn by_the_kernel() {
+    let throughput = |ways| throughput(ways, "kernel");
+    let (single, double, triple) = (throughput(1), throughput(2), throughput(3));
+    eprintln!("one way {single:.0}, two {double:.0}, three {triple:.0} bit/s");
+    let rate = f64::from(RATE) * 1e6;
+    assert!(single > 0.8 * rate && single < 1.05 * rate, "{single}");
+    assert!(double >= 1.8 * single, "{double} is {:.2} times {single}", double / single);
+    assert!(triple >= 2.6 * single, "{triple} is {:.2} times {single}", triple / single);
+}
+
+fn by_the_packet_engine() {
+    let triple = throughput(3, "packet");
+    eprintln!("three ways {triple:.0} bit/s");
+    // No link carries more than this of TCP's octets in frames of 1518.
+    let single = f64::from(RATE) * 1e6 * 1448.0 / 1514.0;
+    assert!(triple >= 2.6 * single, "{triple} is {:.2} times {single}", triple / single);
+}
+
+/// Three nodes on each of the first two switches, one on each of the others; nodes are no limit.
+fn file(paths: u32) -> String {
+    let mut text = format!(
+        "[fabric]\nname = \"t\"\ntopology = {{ kind = \"explicit\" }}\n\
+         [routing]\nstrategy = \"minimal\"\npaths = {paths}\nreflect = true\n\
+         [vlans]\nrange = \"100-199\"\n\
+         [[demand]]\nfrom = \"s0\"\nto = \"s1\"\n\
+         [[switch]]\nname = \"s[0-3]\"\nports = 8\n"
+    );
+    for (nodes, ports, switch) in
+        [("n[0-2]", "\"[1-3]\"", 0), ("n[3-5]", "\"[1-3]\"", 1), ("n6", "1", 2), ("n7", "1", 3)]
+    {
+        text += &format!(
+            "[[node]]\nname = \"{nodes}\"\n\
+             nics = [{{ switch = \"s{switch}\", port = {ports}, rate = \"{}M\" }}]\n",
+            5 * RATE
+        );
+    }
+    for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+        text += &format!(
+            "[[link]]\na = \"s{a}:{}\"\nb = \"s{b}:{}\"\nrate = \"{RATE}M\"\n",
+            b + 4,
+            a + 4
+        );
+    }
+    text
+}
+
+/// What arrives in all, in bits of TCP payload per second, with so many ways.
+fn throughput(ways: u32, engine: &str) -> f64 {
+    let lab = Lab::up(&file(ways), &["--shape", "--engine", engine]);
+    eventually("in sync", 60, || lab.in_sync());
+    for (src, dst) in PAIRS {
+        let paths = lab.now.plan.carriers(src, dst);
+        assert_eq!(paths.len(), ways as usize);
+        assert!(paths.iter().all(|path| path.weight == 1), "{paths:?}");
+    }
+    assert_eq!(lab.ping(&PAIRS), []);
+    lab.reset_counters();
+    let servers = PAIRS.map(|(_, dst)| iperf3(&lab, dst, &["-s", "-1"]));
+    for (_, dst) in PAIRS {
+        eventually("iperf3 listens", 20, || {
+            let listening = lab.run(lab.now.node(dst), "ss -Hltn sport = :5201");
+            if listening.trim().is_empty() { Err("nobody listens") } else { Ok(()) }
+        });
+    }
+    let seconds = SECONDS.to_string();
+    let clients = PAIRS.map(|(src, dst)| {
+        let to = lab.address(dst).to_string();
+        iperf3(&lab, src, &["-c", &to, "-P", FLOWS, "-t", &seconds, "-O", "2", "-J"])
+    });
+    let sum = clients.map(received).iter().sum();
+    for server in servers {
+        let _ = server.wait_with_output();
+    }
+    detours_are_used(&lab, ways);
+    sum
+}
+
+fn iperf3(lab: &Lab, node: NodeId, args: &[&str]) -> Child {
+    lab.inside(lab.now.node(node), || {
+        let mut command = Command::new("iperf3");
+        command.args(args).stdout(Stdio::piped()).spawn().unwrap()
+    })
+}
+
+fn received(client: Child) -> f64 {
+    let output = client.wait_with_output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sum = report.pointer("/end/sum_received/bits_per_second");
+    sum.and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{report}"))
+}
+
+/// Both links of each planned detour and its reflector's NIC carried a good part, others next to nothing.
+fn detours_are_used(lab: &Lab, ways: u32) {
+    let counted = lab.counted();
+    let frames = |from: &str, to: &str| -> u64 {
+        counted.iter().filter(|((f, t, _), _)| f == from && t == to).map(|(_, frames)| frames).sum()
+    };
+    let direct = frames("s0", "s1");
+    let mut used = 0;
+    for (reflector, switch) in [("n6", "s2"), ("n7", "s3")] {
+        let hops = [("s0", switch), (switch, reflector), (reflector, switch), (switch, "s1")];
+        let least = hops.map(|(from, to)| frames(from, to)).into_iter().min().unwrap();
+        used += u32::from(least > direct / 3);
+        assert!(least > direct / 3 || least < direct / 20, "{least} beside {direct}: {counted:?}");
+    }
+    assert_eq!(used, ways - 1, "{counted:?}");
+}
