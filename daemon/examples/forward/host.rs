@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use anyhow::{Context as _, ensure};
+use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::{Pid, gettid};
 use tresse_fabric::units::Mac;
@@ -48,6 +49,21 @@ impl Host {
     ) -> anyhow::Result<T> {
         self.begin(job)?.recv().context("a host is gone")?
     }
+}
+
+/// What arrives at an interface of this thread's namespace is processed by one core, as by a machine of
+/// its own (RPS, Documentation/networking/scaling.rst), or, with none, by the core that sent it.
+pub fn receive_on(interface: &str, core: Option<usize>) -> anyhow::Result<()> {
+    let nothing = None::<&str>;
+    // A /sys of this network namespace, in mounts of this thread's own.
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    mount(nothing, "/", nothing, MsFlags::MS_PRIVATE | MsFlags::MS_REC, nothing)?;
+    mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), nothing)?;
+    let file = format!("/sys/class/net/{interface}/queues/rx-0/rps_cpus");
+    let written =
+        std::fs::write(&file, format!("{:x}", core.map_or(0, |core| 1_u32 << core))).context(file);
+    umount("/sys")?;
+    written
 }
 
 /// The MAC of an interface in this thread's namespace.

@@ -64,7 +64,7 @@ fn main() -> anyhow::Result<()> {
     let rounds = (0..rounds)
         .map(|_| scene.round(Duration::from_secs_f64(seconds)))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let of = |figure: fn(&Round) -> f64| median(rounds.iter().map(figure));
+    let of = |figure: &dyn Fn(&Round) -> f64| median(rounds.iter().map(figure));
     let rate = |rate: fn(&Round) -> &Rate| -> Value {
         let of = |figure: fn(&Rate) -> f64| median(rounds.iter().map(|r| figure(rate(r))));
         json!({
@@ -74,25 +74,31 @@ fn main() -> anyhow::Result<()> {
             "engine_cpu_ns_per_frame": of(|r| r.engine_ns).round(),
         })
     };
+    let tcp = |own: usize| {
+        json!({
+            "kernel_hairpin_bits_per_second": of(&|r| r.tcp[own].kernel).round(),
+            "packet_hairpin_bits_per_second": of(&|r| r.tcp[own].packet).round(),
+            "packet_to_kernel_hairpin": of(&|r| r.tcp[own].packet / r.tcp[own].kernel),
+            "kernel_chain_bits_per_second": of(&|r| r.chain[own].kernel).round(),
+            "push_and_pop_chain_bits_per_second": of(&|r| r.chain[own].chain).round(),
+            "push_and_pop_to_kernel_chain": of(&|r| r.chain[own].chain / r.chain[own].kernel),
+        })
+    };
     let report = json!({
-        "format": 1,
+        "format": 2,
         "rounds": rounds.len(),
         "frame_bytes": FRAME,
         "kernel_cross": rate(|r| &r.kernel[0]),
         "kernel_hairpin": rate(|r| &r.kernel[1]),
         "packet_cross": rate(|r| &r.packet[0]),
         "packet_hairpin": rate(|r| &r.packet[1]),
-        "packet_to_kernel_cross": of(|r| r.packet[0].rate / r.kernel[0].rate),
-        "packet_to_kernel_hairpin": of(|r| r.packet[1].rate / r.kernel[1].rate),
-        "round_trip_us": of(|r| r.direct_us),
-        "added_round_trip_across_cores_us": of(|r| r.across_us - r.direct_us),
-        "added_round_trip_one_core_us": of(|r| r.same_us - r.direct_us),
-        "kernel_tcp_hairpin_bits_per_second": of(|r| r.tcp.kernel).round(),
-        "packet_tcp_hairpin_bits_per_second": of(|r| r.tcp.packet).round(),
-        "packet_to_kernel_tcp_hairpin": of(|r| r.tcp.packet / r.tcp.kernel),
-        "kernel_tcp_chain_bits_per_second": of(|r| r.chain.kernel).round(),
-        "push_and_pop_tcp_chain_bits_per_second": of(|r| r.chain.chain).round(),
-        "push_and_pop_to_kernel_tcp_chain": of(|r| r.chain.chain / r.chain.kernel),
+        "packet_to_kernel_cross": of(&|r| r.packet[0].rate / r.kernel[0].rate),
+        "packet_to_kernel_hairpin": of(&|r| r.packet[1].rate / r.kernel[1].rate),
+        "round_trip_us": of(&|r| r.direct_us),
+        "added_round_trip_across_cores_us": of(&|r| r.across_us - r.direct_us),
+        "added_round_trip_one_core_us": of(&|r| r.same_us - r.direct_us),
+        "tcp": tcp(0),
+        "tcp_hosts_with_cores_of_their_own": tcp(1),
     });
     println!("{report:#}");
     Ok(())
@@ -123,8 +129,9 @@ struct Round {
     direct_us: f64,
     across_us: f64,
     same_us: f64,
-    tcp: Tcp,
-    chain: Rates,
+    /// As [`tcp::spread`] without and with cores of their own; `chain` alike.
+    tcp: Vec<Tcp>,
+    chain: Vec<Rates>,
 }
 
 impl Scene {
@@ -179,8 +186,12 @@ impl Scene {
         let same_us = self.round_trip(true)?;
         engine.stop();
         let direct_us = self.round_trip(false)?;
-        let tcp = tcp::round(&self.source, &self.sink, &self.tcp, 2 * duration)?;
-        let chain = chain::round(&self.source, &self.sink, &self.chain, 2 * duration)?;
+        let (mut tcp, mut chain) = (Vec::new(), Vec::new());
+        for own in [false, true] {
+            tcp::spread(&self.source, &self.sink, own)?;
+            tcp.push(tcp::round(&self.source, &self.sink, &self.tcp, 2 * duration)?);
+            chain.push(chain::round(&self.source, &self.sink, &self.chain, 2 * duration)?);
+        }
         Ok(Round { kernel, packet, direct_us, across_us, same_us, tcp, chain })
     }
 

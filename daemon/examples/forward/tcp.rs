@@ -1,6 +1,6 @@
 //! TCP through the node and back out of the NIC that it came in by, frames of 1500 octets of payload,
 //! all offloads off: by the kernel's IPv4 forwarding, and with one label that the engine pops, on
-//! data and acknowledgements alike.
+//! data and acknowledgements alike. The kernel forwards on the sender's core, the engine on the sink's.
 //!
 //! ```text
 //! source vs2 --- vf2 node
@@ -17,13 +17,13 @@ use tresse_fabric::forward::{Exit, Nic, Table, Ttl};
 use tresse_fabric::id::Label;
 use tressed::forward::{Config, Engine};
 
-use super::host::{Host, mac, pin, run};
+use super::host::{Host, mac, pin, receive_on, run};
 use super::push;
 
 const SINK_AT: &str = "10.3.0.3:7801";
 const TO_SINK: Label = Label(16);
 const TO_SOURCE: Label = Label(17);
-/// Cores: the kernel forwards on the source's, within its calls.
+/// Cores: the kernel forwards data on the source's, within its calls.
 pub const SOURCE: usize = 0;
 const SINK: usize = 1;
 pub const ENGINE: usize = 1;
@@ -68,6 +68,17 @@ pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Arc<Table>> {
     let exit = |mac| Exit { nic: 0, vid: None, mac };
     let labels = [(TO_SINK, exit(far)), (TO_SOURCE, exit(near))];
     Ok(Arc::new(Table::new(&[nic], labels, Ttl::Propagate)?))
+}
+
+/// Source and sink process what arrives by these interfaces on cores of their own, as machines do, or on
+/// that of whoever sent it, as namespaces do.
+pub fn spread(source: &Host, sink: &Host, own: bool) -> anyhow::Result<()> {
+    for (host, core, interfaces) in [(source, SOURCE, ["vs2", "vs3"]), (sink, SINK, ["mc2", "vd4"])]
+    {
+        let core = own.then_some(core);
+        host.call(move || interfaces.iter().try_for_each(|name| receive_on(name, core)))?;
+    }
+    Ok(())
 }
 
 /// Both ways in turn.

@@ -20,7 +20,7 @@ const FLOWS: &str = "8";
 const SECONDS: u32 = 10;
 
 /// Of each link, in Mbit/s: so little that the links are the limit, and never an emulated processor.
-const RATE: u32 = 3;
+const RATE: u32 = 1;
 
 fn by_the_kernel() {
     let throughput = |ways| throughput(ways, "kernel");
