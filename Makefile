@@ -20,7 +20,7 @@ demo: ## a 4x4 torus on this machine, measured beside its bounds
 
 test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) in the virtual machine
 	@tests/deps.sh test
-	$(CARGO) test --workspace --locked --lib --bins --examples --test cli --test kernel --test openvswitch \
+	$(CARGO) test --workspace --locked --lib --bins --test cli --test kernel --test openvswitch \
 		-- --skip vm_
 	$(CARGO) test --workspace --locked --test fabric -- routed_
 	systemd/check.sh

@@ -1,4 +1,4 @@
-//! The addresses of a P-Mesh: "d.[n].h", dimension, subnet vector, host (p-mesh, section 4.1).
+//! The addresses of a P-Mesh: `d.[n].h`, dimension, subnet vector, host (p-mesh, section 4.1).
 //!
 //! | bits, from the highest | field | values |
 //! |---|---|---|
