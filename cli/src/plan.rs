@@ -126,7 +126,8 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
 }
 
 fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Result<(), Failure> {
-    let wanted = &slice.wanted;
+    let mut wanted = slice.wanted.clone();
+    wanted.turn_backups();
     writeln!(out, "node {}, generation {}", slice.node, slice.generation)?;
     for (name, link) in &wanted.links {
         writeln!(out, "link {name} mtu {} ({})", link.mtu, link.alias)?;
@@ -141,6 +142,12 @@ fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Resu
         let legs: Vec<_> =
             route.legs.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
         writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, legs.join(", "))?;
+    }
+    for ((table, dst), leg) in wanted.turn_routes() {
+        writeln!(out, "route {dst} table {table} via {} on {}", leg.via, leg.interface)?;
+    }
+    for rule in wanted.rules() {
+        writeln!(out, "rule {rule}")?;
     }
     for (key, value) in &wanted.sysctls {
         writeln!(out, "sysctl {key} = {value}")?;

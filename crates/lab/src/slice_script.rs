@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use tresse_fabric::reconcile::{Leg, LinkKind, METRIC_BACKUP, Wanted, turn_table};
-
-use tresse_fabric::units::Prefix;
+use tresse_fabric::reconcile::{Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted};
 
 use crate::netns;
 use crate::run::{self, RunError};
@@ -25,7 +23,13 @@ pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
         }
     })?;
     run::batch(Some(netns), "ip", &addresses_and_routes(wanted))?;
-    run::batch(Some(netns), "ip", &turns(wanted))?;
+    run::batch(Some(netns), "ip", &turn_routes(wanted))?;
+    for (ipv4, family) in [(true, "-4"), (false, "-6")] {
+        let rules = rules(wanted, ipv4);
+        if !rules.is_empty() {
+            run::read(netns, "ip", &[family, "-batch", "-"], &rules)?;
+        }
+    }
     let text = labels(wanted);
     if text.is_empty() {
         return Ok(());
@@ -33,33 +37,23 @@ pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
     run::read(netns, "ip", &["-f", "mpls", "-batch", "-"], &text).map(drop)
 }
 
-/// A rule for what arrives by each NIC, and a table behind it.
-fn turns(wanted: &Wanted) -> String {
+/// The rules that lead what arrives by each NIC to its table, of one family.
+fn rules(wanted: &Wanted, of_ipv4: bool) -> String {
     let mut text = String::new();
-    for (index, nic) in wanted.nics.keys().enumerate() {
-        let table = turn_table(index);
-        for (ipv4, family) in [(true, ""), (false, "-6 ")] {
-            let here = |((came, to), _): &(&(String, Prefix), &Leg)| {
-                came == nic && to.address.is_ipv4() == ipv4
-            };
-            if wanted.turns.tables.iter().any(|turn| here(&turn)) {
-                let rule = "lookup {table} priority {table} protocol 78";
-                let rule = rule.replace("{table}", &table.to_string());
-                let _ = writeln!(text, "{family}rule add iif {nic} {rule}");
-            }
-        }
+    for Rule { table, interface, .. } in wanted.rules().iter().filter(|r| r.ipv4 == of_ipv4) {
+        let _ =
+            writeln!(text, "rule add iif {interface} lookup {table} priority {table} protocol 78");
     }
-    text + &turn_routes(wanted)
+    text
 }
 
 fn turn_routes(wanted: &Wanted) -> String {
     let mut text = String::new();
-    for ((came, to), Leg { interface, via, .. }) in &wanted.turns.tables {
-        let Some(index) = wanted.nics.keys().position(|nic| nic == came) else { continue };
-        let table = turn_table(index);
+    for ((table, to), Leg { interface, via, .. }) in wanted.turn_routes() {
         let _ = writeln!(
             text,
-            "route replace {to} via {via} dev {interface} onlink table {table} proto 78"
+            "route replace {to} via {via} dev {interface} onlink table {table} metric \
+             {METRIC_PRIMARY} proto 78"
         );
     }
     text
@@ -132,9 +126,7 @@ fn neighbours_and_routes(wanted: &Wanted) -> String {
         let _ =
             writeln!(text, "neigh replace {address} lladdr {mac} dev {interface} nud permanent");
     }
-    let routes = wanted.routes.iter().map(|((to, metric), route)| (to, *metric, route));
-    let backups = wanted.turns.backups.iter().map(|(to, route)| (to, METRIC_BACKUP, route));
-    for (destination, metric, route) in routes.chain(backups) {
+    for ((destination, metric), route) in &wanted.routes {
         let Some(leg) = route.legs.first() else { continue };
         let _ = writeln!(
             text,

@@ -210,7 +210,8 @@ fn build(
         if record.daemons {
             return Ok(());
         }
-        let wanted = plan.slice(NodeId::from(*index)).wanted;
+        let mut wanted = plan.slice(NodeId::from(*index)).wanted;
+        wanted.turn_backups();
         slice_script::install(&netns, &wanted)?;
         // A daemon mends its node when an interface comes back; here the lab does.
         let file = directory.again_file(&node.name);

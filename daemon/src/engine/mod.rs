@@ -125,6 +125,7 @@ impl Engine {
         for plan in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
             let plan = Arc::make_mut(plan);
             plan.forwarded_by(settings.labels);
+            plan.wanted.turn_backups();
             plan.sourced_by(settings.sources);
         }
         Self {

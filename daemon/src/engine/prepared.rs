@@ -131,6 +131,7 @@ impl Prepared {
             alternatives: slice.alternatives,
         };
         prepared.forwarded_by(labels);
+        prepared.wanted.turn_backups();
         prepared
     }
 }

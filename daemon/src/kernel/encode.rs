@@ -26,6 +26,7 @@ use super::filter::{self, Filter};
 use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
+use super::turn::{RTM_DELRULE, RTM_NEWRULE, route_message, rule_message};
 
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_EXCL: u16 = 0x200;
@@ -151,6 +152,20 @@ pub(super) fn encode<'a>(
         }
         Operation::DeleteRoute { dst, metric } => {
             bulk::route(buffer, NLM_F_REQUEST, sequence, (*dst, *metric), None);
+        }
+        Operation::AddTurn { table, dst, interface, via, replace } => {
+            let message = route_message(*table, *dst, Some((interfaces.index(interface)?, *via)));
+            emit(buffer, libc::RTM_NEWROUTE, new_or_replace(*replace), sequence, &message);
+        }
+        Operation::DeleteTurn { table, dst } => {
+            let message = route_message(*table, *dst, None);
+            emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
+        }
+        Operation::AddRule { rule } => {
+            emit(buffer, RTM_NEWRULE, NEW, sequence, &rule_message(rule));
+        }
+        Operation::DeleteRule { rule } => {
+            emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &rule_message(rule));
         }
         Operation::AddLabel { label, way, replace } => {
             let route = LabelRoute::pop(*label, interfaces.index(&way.interface)?, way.via);

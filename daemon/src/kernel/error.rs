@@ -116,7 +116,10 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
             matches!(errno, libc::ENOENT | libc::ENODEV | libc::ENXIO)
         }
         Operation::DeleteNexthop { .. } => errno == libc::ENOENT,
-        Operation::DeleteRoute { .. } => matches!(errno, libc::ESRCH | libc::ENODEV),
+        Operation::DeleteRoute { .. } | Operation::DeleteTurn { .. } => {
+            matches!(errno, libc::ESRCH | libc::ENODEV)
+        }
+        Operation::DeleteRule { .. } => errno == libc::ENOENT,
         // Of a label within its table the kernel does not tell whether it had a route.
         Operation::DeleteLabel { .. } => errno == libc::EINVAL,
         // EINVAL: the qdisc that the filter hung on is gone.
@@ -183,11 +186,17 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::DeleteRoute { dst, metric } => {
             ("delete", format!("route {dst} metric {metric}"))
         }
-        Operation::AddLabel { replace, .. } => (verb(*replace), named(operation)),
+        Operation::AddLabel { replace, .. } | Operation::AddTurn { replace, .. } => {
+            (verb(*replace), named(operation))
+        }
         Operation::DeleteLabel { .. }
+        | Operation::DeleteTurn { .. }
+        | Operation::DeleteRule { .. }
         | Operation::DeleteIngress { .. }
         | Operation::DeleteFilter { .. } => ("delete", named(operation)),
-        Operation::AddIngress { .. } | Operation::AddFilter { .. } => ("add", named(operation)),
+        Operation::AddRule { .. } | Operation::AddIngress { .. } | Operation::AddFilter { .. } => {
+            ("add", named(operation))
+        }
     }
 }
 
@@ -227,6 +236,16 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         (Operation::AddNexthop { .. }, libc::ENETDOWN) => {
             Some("the interface is down or without carrier: the nexthop is installed when it is up")
         }
+        (Operation::AddTurn { .. }, libc::ENETDOWN) => {
+            Some("the interface is down: the route is installed when it is up")
+        }
+        (
+            Operation::AddRule { .. } | Operation::AddTurn { .. },
+            libc::EOPNOTSUPP | libc::EAFNOSUPPORT,
+        ) => Some(
+            "the kernel has no rules and tables beside the main one (CONFIG_IP_MULTIPLE_TABLES, \
+             CONFIG_IPV6_MULTIPLE_TABLES): `paths = 1` needs none",
+        ),
         (Operation::AddLabel { .. }, libc::EOPNOTSUPP) => Some(
             "the kernel forwards no labels: `modprobe -a mpls_router mpls_iptunnel`, or `engine = \
              \"packet\"`",
@@ -246,6 +265,8 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddNeighbour { replace: false, .. }
             | Operation::AddGroup { replace: false, .. }
             | Operation::AddLabel { replace: false, .. }
+            | Operation::AddTurn { replace: false, .. }
+            | Operation::AddRule { .. }
             | Operation::AddNexthop { .. }
             | Operation::AddAddress { .. }
             | Operation::AddIngress { .. }

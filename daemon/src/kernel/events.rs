@@ -14,21 +14,23 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
-use tresse_fabric::reconcile::PROTOCOL;
+use tresse_fabric::reconcile::{PROTOCOL, TURN_TABLES};
 
 use super::channel::raise_receive_queue;
 use super::filter::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, ingress_of};
 use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
 use super::observe::{NUD_PERMANENT, neighbour};
+use super::turn::{RTM_DELRULE, RTM_NEWRULE, SeenRule, SeenTurn};
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
 const RECEIVE_BYTES: usize = 64 * 1024;
 const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
-/// RTNLGRP_LINK, NEIGH, TC, IPV4_IFADDR, IPV4_ROUTE, IPV6_IFADDR, IPV6_ROUTE, MPLS_ROUTE, NEXTHOP.
-const GROUPS: [u32; 9] = [1, 3, 4, 5, 7, 9, 11, 27, 32];
+/// RTNLGRP_LINK, NEIGH, TC, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE, IPV6_RULE,
+/// MPLS_ROUTE, NEXTHOP.
+const GROUPS: [u32; 11] = [1, 3, 4, 5, 7, 8, 9, 11, 19, 27, 32];
 
 /// Something changed in the kernel.
 #[derive(
@@ -42,8 +44,10 @@ pub enum Event {
     AddressChanged,
     /// A permanent neighbour, or one of ours, came, went or changed.
     NeighbourChanged,
-    /// A unicast route of the main table, or a label route, came, went or changed.
+    /// A unicast route of the main table or a table of ours, or a label route, came, went or changed.
     RouteChanged,
+    /// A rule that leads to a table of ours, or bears our protocol, came or went.
+    RuleChanged,
     /// A nexthop object or group came, went or changed.
     NexthopChanged,
     /// An ingress qdisc or a filter came, went or changed.
@@ -157,8 +161,14 @@ pub(super) fn event(message: &Message<'_>) -> Option<Event> {
         }
         libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
             let fixed = message.payload.get(..12)?;
-            (fixed[4] == libc::RT_TABLE_MAIN && fixed[7] == libc::RTN_UNICAST)
-                .then_some(Event::RouteChanged)
+            let main = fixed[4] == libc::RT_TABLE_MAIN && fixed[7] == libc::RTN_UNICAST;
+            let turn = || matches!(SeenTurn::parse(message.payload), Ok(Some(_)));
+            (main || turn()).then_some(Event::RouteChanged)
+        }
+        RTM_NEWRULE | RTM_DELRULE => {
+            let seen = SeenRule::parse(message.payload).ok()?;
+            (seen.protocol == PROTOCOL || TURN_TABLES.contains(&seen.table))
+                .then_some(Event::RuleChanged)
         }
         RTM_NEWTFILTER | RTM_DELTFILTER => Some(Event::FilterChanged),
         RTM_NEWQDISC | RTM_DELQDISC => {
@@ -182,6 +192,16 @@ mod tests {
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &main)), Some(Event::RouteChanged));
         let local = [2, 32, 0, 0, 255, 2, 0, 2, 0, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &local)), None);
+        let mut turn = vec![2, 32, 0, 0, 252, 78, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
+        turn.extend(TURN_TABLES.start.to_ne_bytes());
+        assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), Some(Event::RouteChanged));
+        turn[16..].copy_from_slice(&TURN_TABLES.end.to_ne_bytes());
+        assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), None);
+        let mut rule = vec![2, 0, 0, 0, 252, 0, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
+        rule.extend(TURN_TABLES.start.to_ne_bytes());
+        assert_eq!(event(&message(RTM_DELRULE, &rule)), Some(Event::RuleChanged));
+        rule[16..].copy_from_slice(&TURN_TABLES.end.to_ne_bytes());
+        assert_eq!(event(&message(RTM_DELRULE, &rule)), None);
         let permanent = [2, 0, 0, 0, 1, 0, 0, 0, 0x80, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWNEIGH, &permanent)), Some(Event::NeighbourChanged));
         let stale = [2, 0, 0, 0, 1, 0, 0, 0, 0x04, 0, 0, 0];

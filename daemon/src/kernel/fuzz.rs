@@ -98,4 +98,20 @@ mod tests {
         assert_eq!((filters.passed.len(), filters.dropped.len()), (2, 1));
         assert!(filters.foreign && filters.taken.is_none(), "{filters:?}");
     }
+
+    /// Rules and routes of tables beside the main one, ours and foreign.
+    #[test]
+    fn seed_of_rules_is_read_whole() {
+        let seed = include_bytes!("../../../fuzz/seeds/netlink/rules");
+        netlink(seed);
+        let observed =
+            tables(&mut Recording(seed), true).map_err(|(table, e)| format!("{table}: {e}"));
+        let observed = observed.unwrap();
+        let rules: Vec<_> = observed.rules.iter().map(ToString::to_string).collect();
+        assert_eq!(rules, ["IPv6 iif eth0 lookup 7800", "IPv4 iif eth0 lookup 7800"]);
+        let ways = observed.turns.iter().map(|(key, turn)| (key.0, key.2, turn.via.is_some()));
+        let expected = [(7800, 7800, true), (7800, 7800, true), (7801, 0, false)];
+        assert_eq!(ways.collect::<Vec<_>>(), expected);
+        assert!(observed.turns.values().all(|turn| turn.protocol == PROTOCOL));
+    }
 }

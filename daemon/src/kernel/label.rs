@@ -18,15 +18,13 @@ use tresse_fabric::reconcile::PROTOCOL;
 
 use super::message::{Attributes, Malformed, half, write_attribute};
 use super::nexthop::{labels, stack};
-use super::observe::RTA_DST;
+use super::observe::{RTA_DST, RTA_OIF, RTMSG};
 
 /// `struct rtmsg` of a dump request.
 pub(super) const DUMP: [u8; RTMSG] = [AF_MPLS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 const AF_MPLS: u8 = 28;
-const RTMSG: usize = 12;
 const LABEL_BITS: u8 = 20;
-const RTA_OIF: u16 = 4;
 const RTA_VIA: u16 = 18;
 const RTA_NEWDST: u16 = 19;
 

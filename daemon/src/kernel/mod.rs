@@ -30,6 +30,7 @@ mod nic;
 mod observe;
 mod support;
 mod sysctl;
+mod turn;
 
 use std::io;
 

@@ -15,6 +15,7 @@ mod packet;
 mod push;
 mod start;
 mod transit;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -33,5 +34,6 @@ fn main() -> ExitCode {
     trials.extend(start::trials());
     trials.extend(labels::trials());
     trials.extend(transit::trials());
+    trials.extend(turns::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

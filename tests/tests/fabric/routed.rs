@@ -1,4 +1,7 @@
-//! Fabrics whose nodes route, on any kernel: slices by iproute2, failures by the kernel alone.
+//! Fabrics whose nodes route, on any kernel: slices by iproute2, failures by the kernel alone; and the
+//! same by a `tressed` per node.
+
+use std::collections::BTreeSet;
 
 use tresse_fabric::id::NodeId;
 use tresse_lab::ping::{PingOptions, ping};
@@ -19,7 +22,19 @@ pub const TESTS: Tests = &[
     ("routed_hops_are_those_of_the_plan", hops_are_those_of_the_plan),
     ("routed_nic_addresses_answer_from_everywhere", nic_addresses_answer_from_everywhere),
     ("routed_k7_only_fabric_interfaces_forward", k7_only_fabric_interfaces_forward),
-    ("routed_by_the_daemon_every_pair_answers", by_the_daemon),
+    ("routed_by_the_daemon_a_ring_of_3_outlives_every_cable", || {
+        by_the_daemon("kind = \"ring\", nodes = 3", 1);
+    }),
+    ("routed_by_the_daemon_a_ring_of_8_outlives_every_cable", || {
+        by_the_daemon("kind = \"ring\", nodes = 8", 1);
+    }),
+    ("routed_by_the_daemon_a_direct_torus_4x4_outlives_cables", || {
+        by_the_daemon("kind = \"direct-torus\", dims = [4, 4]", 5);
+    }),
+    ("routed_by_the_daemon_a_p_mesh_3x3_outlives_every_switch", || {
+        by_the_daemon("kind = \"pmesh\", dims = [3, 3]", 1);
+    }),
+    ("routed_by_the_daemon_the_kernel_holds_what_the_script_installs", holds_what_the_script_does),
 ];
 
 fn up(topology: &str) -> Lab {
@@ -37,13 +52,7 @@ fn silent(lab: &Lab) -> Vec<(String, String)> {
 fn outlives(topology: &str) {
     let lab = up(topology);
     assert_eq!(silent(&lab), []);
-    let cluster = lab.now.plan.cluster();
-    let switches = cluster.switches.iter().map(|switch| switch.name.clone());
-    let cables = cluster.direct_cables().map(|(end, _)| {
-        let node = cluster.node(end.node);
-        format!("{}:{}", node.name, node.nics[end.nic].name)
-    });
-    for object in switches.chain(cables) {
+    for object in parts(&lab) {
         assert!(lab.verb(&["fail", &object]).1);
         assert_eq!(silent(&lab), [], "without {object}");
         assert!(lab.verb(&["heal", &object]).1);
@@ -51,27 +60,75 @@ fn outlives(topology: &str) {
     assert_eq!(silent(&lab), [], "all healed");
 }
 
-/// With a `tressed` per node; what `check` says of its backups is what a lost cable leaves.
-fn by_the_daemon() {
-    for (topology, cables) in [
-        ("kind = \"ring\", nodes = 3", &["n0:eth0", "n0:eth1", "n1:eth1"][..]),
-        ("kind = \"pmesh\", dims = [3, 3]", &[]),
-    ] {
-        let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &[]);
-        eventually("in sync", 30, || lab.in_sync());
-        assert_eq!(silent(&lab), []);
-        for cable in cables {
-            assert!(lab.verb(&["fail", cable]).1);
-            let answer = || match silent(&lab) {
-                silent if silent.is_empty() => Ok(()),
-                silent => Err(silent),
-            };
-            eventually("all pairs answer without a cable", 10, answer);
-            assert!(lab.verb(&["heal", cable]).1);
-            eventually("in sync again", 30, || lab.in_sync());
-        }
-        assert_eq!(silent(&lab), [], "all healed");
+/// The names of all switches and cables.
+fn parts(lab: &Lab) -> Vec<String> {
+    let cluster = lab.now.plan.cluster();
+    let switches = cluster.switches.iter().map(|switch| switch.name.clone());
+    let cables = cluster.direct_cables().map(|(end, _)| {
+        let node = cluster.node(end.node);
+        format!("{}:{}", node.name, node.nics[end.nic].name)
+    });
+    switches.chain(cables).collect()
+}
+
+/// The same with a `tressed` per node, for the first of every so many parts; nobody finds a difference
+/// between its kernel and what is possible there.
+fn by_the_daemon(topology: &str, every: usize) {
+    let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &[]);
+    eventually("in sync", 30, || lab.in_sync());
+    assert_eq!(silent(&lab), []);
+    for object in parts(&lab).into_iter().step_by(every) {
+        assert!(lab.verb(&["fail", &object]).1);
+        eventually(&format!("all answer without {object}"), 10, || none(silent(&lab)));
+        let differs = || {
+            let status = lab.now.nodes().map(|node| lab.status(node).unwrap());
+            none(status.filter(|s| !s.in_sync || s.fault.is_some()).collect())
+        };
+        eventually(&format!("in sync without {object}"), 10, differs);
+        assert_eq!(silent(&lab), [], "without {object}");
+        assert!(lab.verb(&["heal", &object]).1);
+        eventually("in sync again", 30, || lab.in_sync());
     }
+    assert_eq!(silent(&lab), [], "all healed");
+}
+
+fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// Rules, and who is next for every destination in every table.
+fn holds_what_the_script_does() {
+    let text = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 2] }\n\
+                [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
+                nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
+    let held = |options: &[&str]| -> Vec<BTreeSet<String>> {
+        let lab = Lab::up(text, options);
+        lab.now.nodes().map(|node| ways(&lab, lab.now.node(node))).collect()
+    };
+    let (script, daemon) = (held(&["--no-daemon"]), held(&[]));
+    assert!(
+        script.iter().all(|ways| ways.iter().any(|way| way.contains("iif eth0"))),
+        "{script:?}"
+    );
+    assert_eq!(daemon, script);
+}
+
+/// What `ip` shows of rules and routes of ours, without the nexthop objects that only the daemon makes.
+fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
+    let mut ways = BTreeSet::new();
+    for family in ["-4", "-6"] {
+        let rules = lab.run(node, &format!("ip {family} rule show"));
+        ways.extend(rules.lines().filter(|l| l.contains("iif")).map(|l| format!("{family} {l}")));
+        let routes = lab.json(node, &format!("ip -j {family} route show table all proto 78"));
+        ways.extend(routes.iter().map(|route| {
+            // The members of an IPv6 group are in a list.
+            let way = if route["nexthops"].is_null() { route } else { &route["nexthops"][0] };
+            let of = |name: &str| if matches!(name, "gateway" | "dev") { way } else { route };
+            let field = |name: &str| of(name)[name].to_string();
+            ["dst", "gateway", "dev", "table", "metric"].map(field).join(" ")
+        }));
+    }
+    ways
 }
 
 /// A packet of as many hops to live as the plan says arrives, one of fewer does not: what `traceroute`

@@ -24,7 +24,7 @@ pub use diff::{Options, reconcile, reconcile_with};
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,
-    ObservedNexthop, ObservedRoute,
+    ObservedNexthop, ObservedRoute, ObservedTurn, TurnKey,
 };
 pub use operation::Operation;
 pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
@@ -32,11 +32,11 @@ pub use routes::{RouteKey, RouteList, Routes};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{
-    Leg, LinkKind, PLATFORM_LABELS, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
-    WantedTurns, label_input, turn_table,
+    Leg, LinkKind, PLATFORM_LABELS, Rule, TURN_TABLES, Wanted, WantedLabel, WantedLink,
+    WantedNeighbour, WantedRoute, WantedTurns, label_input,
 };
 
-/// RTPROT of our routes, nexthops and neighbours (`rt_protos.d/tresse.conf`).
+/// RTPROT of our routes, rules, nexthops and neighbours (`rt_protos.d/tresse.conf`).
 pub const PROTOCOL: u8 = 78;
 /// Lowest id of our nexthop objects and groups (K15).
 pub const NEXTHOP_BASE: u32 = 0x5400_0000;

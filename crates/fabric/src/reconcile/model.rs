@@ -8,9 +8,9 @@
 use std::net::IpAddr;
 
 use super::{
-    ALIAS_PREFIX, LinkKind, Observed, ObservedAddress, ObservedIngress, ObservedLabel,
-    ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute, Operation, PLATFORM_LABELS,
-    PROTOCOL, WantedLabel, sysctl_interface,
+    ALIAS_PREFIX, LinkKind, METRIC_PRIMARY, Observed, ObservedAddress, ObservedIngress,
+    ObservedLabel, ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTurn,
+    Operation, PLATFORM_LABELS, PROTOCOL, TurnKey, WantedLabel, sysctl_interface,
 };
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
@@ -135,6 +135,31 @@ impl Model {
                 self.note(old.protocol, operation);
                 Ok(())
             }
+            Operation::AddTurn { table, dst, interface, via, replace } => {
+                let (interface, via) = (Some(interface.clone()), Some(*via));
+                let turn = ObservedTurn { protocol: PROTOCOL, interface, via };
+                self.add_turn((*table, *dst, METRIC_PRIMARY), turn, *replace)
+            }
+            Operation::DeleteTurn { table, dst } => {
+                let key = (*table, *dst, METRIC_PRIMARY);
+                let old = self.observed.turns.remove(&key).ok_or("ESRCH")?;
+                self.note(old.protocol, operation);
+                Ok(())
+            }
+            Operation::AddRule { rule } => {
+                if self.observed.rules.insert(rule.clone()) {
+                    Ok(())
+                } else {
+                    Err("EEXIST")
+                }
+            }
+            Operation::DeleteRule { rule } => {
+                if self.observed.rules.remove(rule) {
+                    Ok(())
+                } else {
+                    Err("ENOENT")
+                }
+            }
             Operation::AddLabel { label, way, replace } => self.add_label(*label, way, *replace),
             Operation::DeleteLabel { label, .. } => {
                 let old = self.observed.labels.remove(label).ok_or("ESRCH")?;
@@ -192,6 +217,23 @@ impl Model {
         let (interface, via) = (Some(way.interface.clone()), Some(way.via));
         let route = ObservedLabel { protocol: PROTOCOL, interface, via, swap: Vec::new() };
         self.observed.labels.insert(label, route);
+        Ok(())
+    }
+
+    fn add_turn(&mut self, key: TurnKey, turn: ObservedTurn, replace: bool) -> Outcome {
+        let link = self.link(turn.interface.as_deref().unwrap_or_default())?;
+        if !link.up {
+            return Err("ENETDOWN");
+        }
+        match self.observed.turns.get(&key) {
+            Some(_) if !replace => return Err("EEXIST"),
+            None if replace => return Err("ENOENT"),
+            Some(old) if old.protocol != PROTOCOL => {
+                self.damage.push(format!("route {} table {}", key.1, key.0));
+            }
+            _ => {}
+        }
+        self.observed.turns.insert(key, turn);
         Ok(())
     }
 
@@ -423,6 +465,14 @@ impl Model {
         let on = |dst: &Prefix, r: &ObservedRoute| {
             family(dst) && r.interface.as_deref() == Some(interface)
         };
+        let damage = &mut self.damage;
+        self.observed.turns.retain(|(table, dst, _), turn| {
+            let goes = family(dst) && turn.interface.as_deref() == Some(interface);
+            if goes && turn.protocol != PROTOCOL {
+                damage.push(format!("route {dst} table {table}: its interface was flushed"));
+            }
+            !goes
+        });
         self.drop_routes(on, "its interface was flushed");
     }
 

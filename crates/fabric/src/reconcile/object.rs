@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Leg, Operation, WantedLabel};
+use super::{Leg, Operation, Rule, WantedLabel};
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
@@ -31,6 +31,10 @@ pub enum Object {
     Group(u32),
     /// A route by destination and metric.
     Route(Prefix, u32),
+    /// A route of another table than the main one, by table and destination.
+    Turn(u32, Prefix),
+    /// A rule for what arrives by an interface.
+    Rule(Rule),
     /// A label route, with where it goes if that is plain.
     Label(Label, Option<WantedLabel>),
     /// The clsact qdisc of an interface.
@@ -50,7 +54,8 @@ impl Object {
             Self::Neighbour(..) => "neighbour",
             Self::Nexthop(_) | Self::Leg(_) => "nexthop",
             Self::Group(_) => "group",
-            Self::Route(..) => "route",
+            Self::Route(..) | Self::Turn(..) => "route",
+            Self::Rule(_) => "rule",
             Self::Label(..) => "label",
             Self::Ingress(_) => "qdisc",
             Self::Filter(..) => "filter",
@@ -68,6 +73,8 @@ impl fmt::Display for Object {
             Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
             Self::Leg(leg) => write!(f, "{leg}"),
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
+            Self::Turn(table, dst) => write!(f, "{dst} table {table}"),
+            Self::Rule(rule) => write!(f, "{rule}"),
             Self::Label(label, None) => write!(f, "{}", label.0),
             Self::Label(label, Some(way)) => write!(f, "{} {way}", label.0),
             Self::Ingress(interface) => write!(f, "clsact dev {interface}"),
@@ -76,6 +83,13 @@ impl fmt::Display for Object {
             }
             Self::Filter(interface, None) => write!(f, "labelled dev {interface} drop"),
         }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = if self.ipv4 { "IPv4" } else { "IPv6" };
+        write!(f, "{family} iif {} lookup {}", self.interface, self.table)
     }
 }
 
@@ -107,6 +121,7 @@ impl Operation {
             Self::AddLink { .. }
             | Self::AddAddress { .. }
             | Self::AddNexthop { .. }
+            | Self::AddRule { .. }
             | Self::AddIngress { .. }
             | Self::AddFilter { .. } => "add",
             Self::ChangeLink { .. } => "change",
@@ -116,6 +131,7 @@ impl Operation {
             Self::AddNeighbour { replace, .. }
             | Self::AddGroup { replace, .. }
             | Self::AddRoute { replace, .. }
+            | Self::AddTurn { replace, .. }
             | Self::AddLabel { replace, .. } => {
                 if *replace {
                     "replace"
@@ -128,6 +144,8 @@ impl Operation {
             | Self::DeleteNeighbour { .. }
             | Self::DeleteNexthop { .. }
             | Self::DeleteRoute { .. }
+            | Self::DeleteTurn { .. }
+            | Self::DeleteRule { .. }
             | Self::DeleteLabel { .. }
             | Self::DeleteIngress { .. }
             | Self::DeleteFilter { .. } => "delete",
@@ -156,6 +174,10 @@ impl Operation {
             Self::AddRoute { dst, metric, .. } | Self::DeleteRoute { dst, metric } => {
                 Object::Route(*dst, *metric)
             }
+            Self::AddTurn { table, dst, .. } | Self::DeleteTurn { table, dst } => {
+                Object::Turn(*table, *dst)
+            }
+            Self::AddRule { rule } | Self::DeleteRule { rule } => Object::Rule(rule.clone()),
             Self::AddLabel { label, way, .. } | Self::DeleteLabel { label, way } => {
                 Object::Label(*label, Some(way.clone()))
             }
@@ -195,6 +217,7 @@ impl fmt::Display for Operation {
                 Ok(())
             }
             Self::AddRoute { group, .. } => write!(f, " group {group:#x}"),
+            Self::AddTurn { interface, via, .. } => write!(f, " via {via} dev {interface}"),
             _ => Ok(()),
         }
     }

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::routes::Routes;
-use super::wanted::LinkKind;
+use super::wanted::{LinkKind, Rule};
 use crate::id::Label;
-use crate::units::Mac;
+use crate::units::{Mac, Prefix};
 
 /// One dump of everything that concerns us. Foreign objects are included where they matter for
 /// safety (K15): they are never changed.
@@ -38,6 +38,26 @@ pub struct Observed {
     /// Interfaces with an ingress qdisc (clsact or ingress).
     #[serde(default)]
     pub ingress: BTreeMap<String, ObservedIngress>,
+    /// Rules of ours: those of others beside them are neither in the way nor touched.
+    #[serde(default)]
+    pub rules: BTreeSet<Rule>,
+    /// Unicast routes of [`super::TURN_TABLES`], ours and foreign.
+    #[serde(default, with = "super::pairs")]
+    pub turns: BTreeMap<TurnKey, ObservedTurn>,
+}
+
+/// What tells routes of [`super::TURN_TABLES`] apart: table, destination and metric.
+pub type TurnKey = (u32, Prefix, u32);
+
+/// One route of [`super::TURN_TABLES`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedTurn {
+    /// rtm_protocol; ours is [`super::PROTOCOL`].
+    pub protocol: u8,
+    /// RTA_OIF (name), where there is one way only.
+    pub interface: Option<String>,
+    /// RTA_GATEWAY.
+    pub via: Option<IpAddr>,
 }
 
 /// One label route.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::wanted::{LinkKind, WantedLabel};
+use super::wanted::{LinkKind, Rule, WantedLabel};
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
@@ -152,6 +152,37 @@ pub enum Operation {
         label: Label,
         /// Where it went.
         way: WantedLabel,
+    },
+    /// RTM_NEWROUTE of one of [`super::TURN_TABLES`], RTNH_F_ONLINK, metric
+    /// [`super::METRIC_PRIMARY`].
+    AddTurn {
+        /// The table.
+        table: u32,
+        /// Destination.
+        dst: Prefix,
+        /// Outgoing interface.
+        interface: String,
+        /// Gateway.
+        via: IpAddr,
+        /// Does a route of ours with this key exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELROUTE of a route of ours there.
+    DeleteTurn {
+        /// The table.
+        table: u32,
+        /// Destination.
+        dst: Prefix,
+    },
+    /// RTM_NEWRULE, FRA_PROTOCOL 78.
+    AddRule {
+        /// The rule.
+        rule: Rule,
+    },
+    /// RTM_DELRULE of a rule of ours.
+    DeleteRule {
+        /// The rule.
+        rule: Rule,
     },
     /// RTM_NEWQDISC: clsact, which the label filter hangs on.
     AddIngress {

@@ -253,6 +253,20 @@ pub enum Refusal {
         /// Its protocol.
         protocol: u8,
     },
+    /// K15: someone else's route in a table that a rule of ours leads to.
+    #[error(
+        "routing table {table} is taken: route {dst} metric {metric} in it is not ours (protocol {protocol}), remove it"
+    )]
+    ForeignTurn {
+        /// The table.
+        table: u32,
+        /// Destination.
+        dst: Prefix,
+        /// Metric.
+        metric: u32,
+        /// Its protocol.
+        protocol: u8,
+    },
     /// K15: someone else's filter where ours belong.
     #[error(
         "an ingress filter at preference {preference} dev {interface} is not ours: give it another preference"

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use super::diff::narrow;
-use super::{Observed, Operation, WantedLabel, sysctl_interface};
+use super::{METRIC_PRIMARY, Observed, Operation, WantedLabel, sysctl_interface};
 use crate::id::Label;
 use crate::units::Prefix;
 
@@ -68,6 +68,13 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
             route(*dst, *metric, true, before)
         }
         Operation::DeleteRoute { dst, metric } => route(*dst, *metric, false, before),
+        Operation::AddTurn { table, dst, replace: false, .. } => {
+            vec![Operation::DeleteTurn { table: *table, dst: *dst }]
+        }
+        Operation::AddTurn { table, dst, replace: true, .. } => turn(*table, *dst, true, before),
+        Operation::DeleteTurn { table, dst } => turn(*table, *dst, false, before),
+        Operation::AddRule { rule } => vec![Operation::DeleteRule { rule: rule.clone() }],
+        Operation::DeleteRule { rule } => vec![Operation::AddRule { rule: rule.clone() }],
         Operation::AddLabel { label, way, replace: false } => {
             vec![Operation::DeleteLabel { label: *label, way: way.clone() }]
         }
@@ -165,4 +172,12 @@ fn route(dst: Prefix, metric: u32, replace: bool, before: &Observed) -> Vec<Oper
         Some(Operation::AddRoute { dst, metric, group, src, mtu, advmss, replace })
     });
     operation.into_iter().collect()
+}
+
+fn turn(table: u32, dst: Prefix, replace: bool, before: &Observed) -> Vec<Operation> {
+    let found = before.turns.get(&(table, dst, METRIC_PRIMARY)).and_then(|turn| {
+        let (interface, via) = (turn.interface.clone()?, turn.via?);
+        Some(Operation::AddTurn { table, dst, interface, via, replace })
+    });
+    found.into_iter().collect()
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::METRIC_BACKUP;
 use crate::id::{Label, Vid};
 use crate::units::{Mac, Prefix};
 
@@ -43,11 +45,11 @@ pub struct Wanted {
 /// nodes turn them aside. One is not to be installed without the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct WantedTurns {
-    /// Backup routes, at [`super::METRIC_BACKUP`].
+    /// Backup routes, at [`METRIC_BACKUP`].
     #[serde(with = "super::pairs")]
     pub backups: BTreeMap<Prefix, WantedRoute>,
     /// Routes for packets that arrive by an interface which they would leave by again, by (that
-    /// interface, destination), in a table of its own: [`turn_table`].
+    /// interface, destination), in a table of its own: [`Wanted::turn_routes`].
     #[serde(with = "super::pairs")]
     pub tables: BTreeMap<(String, Prefix), Leg>,
 }
@@ -79,17 +81,52 @@ impl Wanted {
             self.sysctls.insert(label_input(&interface), "0".into());
         }
     }
+
+    /// Puts the backups of [`Wanted::turns`] among the routes, for a kernel that gets its tables too.
+    pub fn turn_backups(&mut self) {
+        let backups = std::mem::take(&mut self.turns.backups).into_iter();
+        self.routes.extend(backups.map(|(dst, route)| ((dst, METRIC_BACKUP), route)));
+    }
+
+    /// The rules that lead to the tables of [`Wanted::turns`].
+    #[must_use]
+    pub fn rules(&self) -> BTreeSet<Rule> {
+        let tables = self.turns.tables.keys();
+        let rule = |(came, to): &(String, Prefix)| {
+            let (interface, ipv4) = (came.clone(), to.address.is_ipv4());
+            Some(Rule { table: self.turn_table(came)?, ipv4, interface })
+        };
+        tables.filter_map(rule).collect()
+    }
+
+    /// The routes of those tables, by (table, destination).
+    #[must_use]
+    pub fn turn_routes(&self) -> BTreeMap<(u32, Prefix), &Leg> {
+        let routes = self.turns.tables.iter();
+        routes.filter_map(|((came, to), leg)| Some(((self.turn_table(came)?, *to), leg))).collect()
+    }
+
+    /// The table for packets that arrive by a NIC: by its place among [`Wanted::nics`].
+    fn turn_table(&self, came: &str) -> Option<u32> {
+        let place = self.nics.keys().position(|nic| nic == came)?;
+        TURN_TABLES.clone().nth(place)
+    }
 }
 
-/// The routing table, and the priority of the rule that leads to it, for packets that arrive by the
-/// NIC with this index among [`Wanted::nics`]: see [`WantedTurns::tables`].
-#[must_use]
-pub const fn turn_table(nic: usize) -> u32 {
-    TURN_TABLES + nic as u32
-}
+/// The routing tables of ours beside the main one, and the priorities of the rules that lead to them:
+/// as many as a node has NICs at most.
+pub const TURN_TABLES: Range<u32> = 7800..7864;
 
-/// See [`turn_table`].
-const TURN_TABLES: u32 = 7800;
+/// A rule: packets that arrive by an interface are looked up in a table of ours before the main one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Rule {
+    /// FRA_TABLE, and FRA_PRIORITY: one of [`TURN_TABLES`].
+    pub table: u32,
+    /// Is it about IPv4 packets? Else about IPv6 ones.
+    pub ipv4: bool,
+    /// FRA_IIFNAME, which the kernel takes for an interface that is not there too.
+    pub interface: String,
+}
 
 /// Labels below this number can have a route.
 pub const PLATFORM_LABELS: &str = "net/mpls/platform_labels";

@@ -464,29 +464,15 @@ impl Reach {
 }
 
 /// What single failures leave is reckoned from the plan: what a node does not see it does not mend.
-fn undetected(plan: &Plan, xy: &Xy) -> Vec<Finding> {
-    if plan.cluster().routing.paths < 2 {
-        return Vec::new();
-    }
-    let note = |kind, object: &str, message: &str| {
-        let (object, message) = (object.to_owned(), message.to_owned());
-        Finding { kind, object, message }
-    };
-    let lines = note(
-        "undetected-failures",
-        "NICs, cables",
-        "what a failure leaves is by the routes of the plan, and this version sees a neighbour lost only \
-         where its own NIC loses the carrier: of a node that has lost one NIC the others on that switch \
-         learn nothing",
-    );
-    let turned = note(
-        "turned-backups",
-        "daemon",
-        "backups that the next node would send back need a table for what arrives by each NIC, which \
-         `lab up --no-daemon` installs and tressed does not yet: it leaves those backups out",
-    );
-    let some = xy.layout().has_switches().then_some(lines);
-    some.into_iter().chain([turned]).collect()
+fn undetected(plan: &Plan, xy: &Xy) -> Option<Finding> {
+    let message = "what a failure leaves is by the routes of the plan, and this version sees a \
+                   neighbour lost only where its own NIC loses the carrier: of a node that has lost \
+                   one NIC the others on that switch learn nothing";
+    (plan.cluster().routing.paths > 1 && xy.layout().has_switches()).then(|| Finding {
+        kind: "undetected-failures",
+        object: "NICs, cables".into(),
+        message: message.into(),
+    })
 }
 
 /// p-mesh, section 4.0: two switch failures lose at most one node, where no dimension is below 3.

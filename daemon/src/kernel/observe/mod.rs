@@ -1,6 +1,6 @@
 //! Reads what the kernel holds into an [`Observed`]; changes nothing, decides nothing.
 //!
-//! Dumps with strict checking (links, addresses, neighbours, nexthops, routes of all families,
+//! Dumps with strict checking (links, addresses, neighbours, nexthops, routes of all families, rules,
 //! ingress qdiscs and their filters), read in place: no allocation per route of ours. A dump that the kernel interrupted,
 //! or an object on an interface that appeared meanwhile, starts the whole observation again.
 //! Source: rtnetlink(7), include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
@@ -9,6 +9,7 @@ mod labels;
 mod links;
 mod neighbours;
 mod routes;
+mod turns;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -21,7 +22,8 @@ use super::sysctl;
 
 pub(super) use neighbours::{NDA_DST, NDA_LLADDR, NDA_PROTOCOL, NDMSG, NUD_PERMANENT, neighbour};
 pub(super) use routes::{
-    RTA_DST, RTA_METRICS, RTA_NH_ID, RTA_PREFSRC, RTA_PRIORITY, RTAX_ADVMSS, RTAX_MTU,
+    RTA_DST, RTA_METRICS, RTA_NH_ID, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTAX_ADVMSS, RTAX_MTU,
+    RTMSG,
 };
 
 /// How often an observation is begun before it is given up.
@@ -77,8 +79,9 @@ pub enum ObserveError {
 }
 
 /// Reads links, addresses, permanent neighbours, nexthop objects, the unicast routes of the main
-/// table, label routes and filters on labelled frames of the calling thread's network namespace, and the sysctls named (paths below
-/// `/proc/sys`; one that does not exist is left out).
+/// table and of tables of ours, the rules that lead to those, label routes and filters on labelled
+/// frames of the calling thread's network namespace, and the sysctls named (paths below `/proc/sys`;
+/// one that does not exist is left out).
 ///
 /// # Errors
 /// As [`ObserveError`] lists; a partial observation is never returned.
@@ -137,12 +140,13 @@ impl Names {
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
+    let (main, turns) = routes::routes(source, &names).map_err(|e| ("routes", e))?;
     Ok(Observed {
         links,
         addresses: links::addresses(source, &names).map_err(|e| ("addresses", e))?,
         neighbours: neighbours::neighbours(source, &names).map_err(|e| ("neighbours", e))?,
         nexthops: routes::nexthops(source, &names).map_err(|e| ("nexthops", e))?,
-        routes: routes::routes(source, &names).map_err(|e| ("routes", e))?,
+        routes: main,
         sysctls: BTreeMap::new(),
         mpls,
         labels: if mpls {
@@ -151,5 +155,7 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
             BTreeMap::new()
         },
         ingress: labels::ingress(source, &names).map_err(|e| ("filters", e))?,
+        rules: turns::rules(source).map_err(|e| ("rules", e))?,
+        turns,
     })
 }

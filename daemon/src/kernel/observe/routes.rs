@@ -1,15 +1,18 @@
-//! Nexthop objects and the routes of the main table. Source: include/uapi/linux/rtnetlink.h.
+//! Nexthop objects, and the routes of the main table and of tables of ours. Source:
+//! include/uapi/linux/rtnetlink.h.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use tresse_fabric::reconcile::{ObservedNexthop, ObservedRoute, RouteList, Routes};
+use tresse_fabric::reconcile::{
+    ObservedNexthop, ObservedRoute, ObservedTurn, RouteList, Routes, TurnKey,
+};
 use tresse_fabric::units::Prefix;
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::{Attributes, Message};
 use super::super::nexthop::{self, Nexthop};
-use super::Names;
+use super::{Names, turns};
 
 pub(super) fn nexthops(
     channel: &mut impl Tables,
@@ -32,7 +35,7 @@ pub(super) fn nexthops(
     Ok(nexthops)
 }
 
-const RTA_OIF: u16 = 4;
+pub(in crate::kernel) const RTA_OIF: u16 = 4;
 pub(in crate::kernel) const RTA_DST: u16 = 1;
 pub(in crate::kernel) const RTA_PRIORITY: u16 = 6;
 pub(in crate::kernel) const RTA_PREFSRC: u16 = 7;
@@ -41,27 +44,34 @@ pub(in crate::kernel) const RTA_NH_ID: u16 = 30;
 pub(in crate::kernel) const RTAX_MTU: u16 = 2;
 pub(in crate::kernel) const RTAX_ADVMSS: u16 = 8;
 /// Bytes of `struct rtmsg`.
-const RTMSG: usize = 12;
+pub(in crate::kernel) const RTMSG: usize = 12;
 
-pub(super) fn routes(channel: &mut impl Tables, names: &Names) -> Result<Routes, DumpError> {
-    let mut routes = RouteList::default();
+/// The routes of the main table, and those of tables of ours. All tables in one dump: what is left in
+/// a table of ours without a rule is known by nothing else.
+pub(super) fn routes(
+    channel: &mut impl Tables,
+    names: &Names,
+) -> Result<(Routes, BTreeMap<TurnKey, ObservedTurn>), DumpError> {
+    let (mut routes, mut turns) = (RouteList::default(), BTreeMap::new());
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut body = [0; RTMSG];
         body[0] = family as u8;
-        body[4] = libc::RT_TABLE_MAIN;
         body[7] = libc::RTN_UNICAST;
-        let result =
-            channel.dump(libc::RTM_GETROUTE, &body, |message| route(message, names, &mut routes));
+        let result = channel.dump(libc::RTM_GETROUTE, &body, |message| {
+            match message.payload.get(4) {
+                // A table above 255 is told by an attribute.
+                Some(&libc::RT_TABLE_COMPAT) => turns::turn(message, names, &mut turns),
+                _ => route(message, names, &mut routes),
+            }
+        });
         match result {
-            // The main table comes into being with its first route.
-            Err(DumpError::Kernel(source, _)) if source.raw_os_error() == Some(libc::ENOENT) => {}
             Err(DumpError::Kernel(source, _))
                 if matches!(source.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP)) => {
             }
             result => result?,
         }
     }
-    Ok(routes.finish())
+    Ok((routes.finish(), turns))
 }
 
 /// Adds the route that a message tells of, if it is one of those that concern us.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use crate::reconcile::{
-    NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedLabel, ObservedNeighbour,
-    ObservedNexthop, ObservedRoute, PROTOCOL, RouteKey, Saved, WantedLabel,
+    METRIC_PRIMARY, NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedLabel,
+    ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTurn, PROTOCOL, RouteKey, Saved,
+    TurnKey, WantedLabel,
 };
 use crate::units::Prefix;
 
@@ -30,6 +31,12 @@ pub(super) fn is_our_label(label: &ObservedLabel) -> Option<WantedLabel> {
     let ours = label.protocol == PROTOCOL && label.swap.is_empty();
     let (interface, via) = (label.interface.clone().filter(|_| ours)?, label.via?);
     Some(WantedLabel { interface, via })
+}
+
+/// A route beside the main table is ours by protocol, metric and by being a plain way out.
+pub(super) fn is_our_turn<'a>(key: &TurnKey, turn: &'a ObservedTurn) -> Option<(&'a str, IpAddr)> {
+    let ours = turn.protocol == PROTOCOL && key.2 == METRIC_PRIMARY;
+    Some((turn.interface.as_deref().filter(|_| ours)?, turn.via?))
 }
 
 /// A neighbour is ours by protocol.
@@ -173,6 +180,14 @@ impl<'a> Hangers<'a> {
             {
                 let ipv4 = route.via.is_some_and(|via| via.is_ipv4());
                 hangers.hang(interface, ipv4, || Object::Label(*label, None));
+            }
+        }
+        for (key, turn) in &observed.turns {
+            if let Some(interface) = &turn.interface
+                && is_our_turn(key, turn).is_none()
+            {
+                let object = || Object::Turn(key.0, key.1);
+                hangers.hang(interface, key.1.address.is_ipv4(), object);
             }
         }
         let foreign = foreign_routes(observed);

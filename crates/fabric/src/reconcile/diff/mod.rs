@@ -7,6 +7,9 @@
 //! filters < sysctls < links < down < addresses < neighbours < labels < nexthops < groups < routes <
 //! ```
 //!
+//! Rules and their tables change between labels and nexthops: rules that go, routes that come, routes
+//! that go, rules that come. So no rule leads to a table that is another interface's or not filled.
+//!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
 
@@ -17,6 +20,7 @@ mod labels;
 mod local;
 mod routing;
 mod sysctls;
+mod turns;
 
 pub(super) use self::routing::narrow;
 
@@ -60,6 +64,7 @@ pub fn reconcile_with(
     let locals = local::addresses(&context, &mut steps);
     local::neighbours(&context, &mut steps);
     labels::labels(&context, &mut steps);
+    turns::turns(&context, &mut steps);
     routing::routing(&context, &locals, &mut steps);
     steps.finish()
 }
@@ -83,6 +88,10 @@ enum Phase {
     Addresses,
     Neighbours,
     Labels,
+    DropRules,
+    Turns,
+    DropTurns,
+    Rules,
     Nexthops,
     NewGroups,
     ReplacedGroups,

@@ -5,3 +5,4 @@ mod properties;
 mod rules;
 mod scene;
 mod size;
+mod turns;

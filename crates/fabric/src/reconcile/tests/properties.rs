@@ -10,8 +10,8 @@ use crate::id::Label;
 use crate::reconcile::model::Model;
 use crate::reconcile::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedIngress, ObservedLabel,
-    ObservedNeighbour, ObservedNexthop, PLATFORM_LABELS, PROTOCOL, Planned, Saved, Wanted, inverse,
-    reconcile,
+    ObservedNeighbour, ObservedNexthop, ObservedTurn, PLATFORM_LABELS, PROTOCOL, Planned, Saved,
+    TURN_TABLES, Wanted, inverse, reconcile,
 };
 use crate::units::Prefix;
 
@@ -24,6 +24,7 @@ enum Foreign {
     OursElsewhere { host: u8 },
     Label { label: u32, swap: bool, nic: u8 },
     Ingress { nic: u8, filter: bool },
+    Turn { table: u32, host: u8, metric: u32 },
 }
 
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ enum Failure {
     Sysctl(usize),
     Labels,
     Filters,
+    Rules(usize),
+    Turns(usize),
 }
 
 fn legs(v6: bool) -> impl Strategy<Value = Vec<crate::reconcile::Leg>> {
@@ -55,8 +58,11 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     let mtu = 1496u32..1499;
     let label = (16u32..20, (0u8..2, 100u16..103), 2u8..5);
     let labels = prop::collection::vec(label, 0..4);
-    (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), 0u8..4, labels).prop_map(
-        |(v6, four, six, mtu, shared, own, labels)| {
+    let turn = ((0u8..3, 0u8..2), 2u8..5, any::<bool>());
+    let turns = prop::collection::vec(turn, 0..6);
+    let more = (0u8..4, labels, turns);
+    (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), more).prop_map(
+        |(v6, four, six, mtu, shared, (own, labels, turns))| {
             let six = if v6 { six } else { Vec::new() };
             let legs = four.iter().chain(&six).flat_map(|r| &r.2);
             let mut vlans: BTreeSet<(u8, u16)> = legs
@@ -86,6 +92,9 @@ fn wanted() -> impl Strategy<Value = Wanted> {
                 add_label(&mut wanted, label, vlan, peer);
             }
             wanted.labels_by_kernel();
+            for (ways, peer, v6) in turns {
+                add_turn(&mut wanted, ways, peer, v6);
+            }
             if own == 0 {
                 // The node address itself changes.
                 wanted.addresses.remove(&("tresse0".to_owned(), node_address(1, false)));
@@ -97,6 +106,11 @@ fn wanted() -> impl Strategy<Value = Wanted> {
             wanted
         },
     )
+}
+
+/// Three that plans use, and one that none does.
+fn tables() -> impl Strategy<Value = u32> {
+    TURN_TABLES.start..TURN_TABLES.start + 4
 }
 
 fn foreign() -> impl Strategy<Value = Vec<Foreign>> {
@@ -118,6 +132,8 @@ fn foreign() -> impl Strategy<Value = Vec<Foreign>> {
                 nic
             }),
             (0u8..3, any::<bool>()).prop_map(|(nic, filter)| Foreign::Ingress { nic, filter }),
+            (tables(), 2u8..5, prop_oneof![Just(0u32), Just(METRIC_PRIMARY)])
+                .prop_map(|(table, host, metric)| Foreign::Turn { table, host, metric }),
         ],
         0..6,
     )
@@ -135,6 +151,8 @@ fn failures() -> impl Strategy<Value = Vec<Failure>> {
             (0usize..8).prop_map(Failure::Sysctl),
             Just(Failure::Labels),
             Just(Failure::Filters),
+            (0usize..4).prop_map(Failure::Rules),
+            (0usize..8).prop_map(Failure::Turns),
         ],
         0..4,
     )
@@ -190,6 +208,12 @@ fn populated(foreign: &[Foreign], ifa_proto: bool) -> Model {
                 let ingress = ObservedIngress { foreign: *filter, ..Default::default() };
                 model.observed.ingress.insert(format!("eth{nic}"), ingress);
             }
+            Foreign::Turn { table, host, metric } => {
+                let dst = Prefix::host(node_address(*host, false));
+                let (interface, via) = (Some("eth2".into()), Some(ip("192.168.2.1")));
+                let turn = ObservedTurn { protocol: 4, interface, via };
+                model.observed.turns.insert((*table, dst, *metric), turn);
+            }
         }
     }
     model
@@ -197,7 +221,12 @@ fn populated(foreign: &[Foreign], ifa_proto: bool) -> Model {
 
 fn without_overlap(mut foreign: Vec<Foreign>) -> Vec<Foreign> {
     foreign.retain(|f| {
-        !matches!(f, Foreign::OursElsewhere { .. } | Foreign::Label { label: ..20, .. })
+        let used = |table: u32| table < TURN_TABLES.start + 3;
+        match f {
+            Foreign::OursElsewhere { .. } | Foreign::Label { label: ..20, .. } => false,
+            Foreign::Turn { table, .. } => !used(*table),
+            _ => true,
+        }
     });
     foreign
 }
@@ -237,6 +266,21 @@ fn fail(model: &mut Model, operations: &[Planned], failure: &Failure) {
             for ingress in model.observed.ingress.values_mut() {
                 ingress.passed.pop_first();
                 ingress.dropped.clear();
+            }
+        }
+        Failure::Rules(n) => {
+            if let Some(rule) = model.observed.rules.iter().nth(*n).cloned() {
+                model.observed.rules.remove(&rule);
+            }
+        }
+        Failure::Turns(n) => {
+            let ours = model.observed.turns.iter().filter(|(_, t)| t.protocol == PROTOCOL);
+            let keys: Vec<_> = ours.map(|(key, _)| *key).skip(*n).take(2).collect();
+            for (n, key) in keys.into_iter().enumerate() {
+                match model.observed.turns.get_mut(&key) {
+                    Some(turn) if n == 0 => turn.interface = Some("eth2".into()),
+                    _ => drop(model.observed.turns.remove(&key)),
+                }
             }
         }
     }
@@ -280,6 +324,14 @@ proptest! {
                 let found = &model.observed.labels[label];
                 prop_assert_eq!((&found.interface, found.via), (&Some(way.interface.clone()), Some(way.via)));
             }
+            prop_assert_eq!(&model.observed.rules, &wanted.rules());
+            let ours = model.observed.turns.iter().filter(|(_, t)| t.protocol == PROTOCOL);
+            let turns: BTreeSet<_> = ours.map(|(key, _)| (key.0, key.1)).collect();
+            prop_assert_eq!(&turns, &wanted.turn_routes().into_keys().collect());
+            for ((table, dst), leg) in wanted.turn_routes() {
+                let found = &model.observed.turns[&(table, dst, METRIC_PRIMARY)];
+                prop_assert_eq!((&found.interface, found.via), (&Some(leg.interface.clone()), Some(leg.via)));
+            }
             for (interface, sources) in &wanted.label_sources {
                 let found = &model.observed.ingress[interface];
                 prop_assert_eq!(&found.passed.values().copied().collect::<BTreeSet<_>>(), sources);
@@ -317,6 +369,9 @@ proptest! {
         prop_assert_eq!(foreign_routes(&model), foreign_routes(&before));
         for (label, route) in &before.observed.labels {
             prop_assert_eq!(model.observed.labels.get(label), Some(route));
+        }
+        for (key, turn) in &before.observed.turns {
+            prop_assert_eq!(model.observed.turns.get(key), Some(turn));
         }
         for (interface, ingress) in &before.observed.ingress {
             prop_assert_eq!(model.observed.ingress[interface].foreign, ingress.foreign);

@@ -135,6 +135,14 @@ pub fn add_label(wanted: &mut Wanted, label: u32, (nic, vid): (u8, u16), peer: u
     wanted.labels_by_kernel();
 }
 
+/// What arrives by a NIC for a peer goes on to the peer itself by another.
+pub fn add_turn(wanted: &mut Wanted, (came, out): (u8, u8), peer: u8, v6: bool) {
+    let key = (format!("eth{came}"), Prefix::host(node_address(peer, v6)));
+    let (interface, via) = (format!("eth{out}"), nic_address(peer, out, v6));
+    wanted.nics.insert(key.0.clone(), (mac(1, came), 1500));
+    wanted.turns.tables.insert(key, Leg { interface, via, labels: Vec::new(), weight: 1 });
+}
+
 /// Two NICs, two VLANs, two peers with primary and backup.
 pub fn two_nics() -> Wanted {
     let mut wanted = base(&[(0, 100), (1, 101)], false);
