@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use smallvec::SmallVec;
 use socket2::Socket;
 use tresse_fabric::forward::{Arrival, Reason, Tag};
 use tresse_fabric::wire::mpls;
@@ -162,8 +163,8 @@ fn serve(
         return false;
     }
     let port = &shared.ports[inbound.port];
-    let mut going = [(0, &[][..]); BATCH];
-    let (mut taken, mut count, mut received, mut losing) = (0, 0, 0, false);
+    let mut going = SmallVec::<[(usize, &[u8]); BATCH]>::new();
+    let (mut taken, mut received, mut losing) = (0, 0, false);
     let mut long = Some(long);
     for slot in ring.frames(BATCH) {
         if slot.queued && long.is_none() {
@@ -178,10 +179,7 @@ fn serve(
                 .and_then(|slot| judge(loaded, inbound.port, slot)),
         };
         match judged {
-            Ok(leaving) => {
-                going[count] = leaving;
-                count += 1;
-            }
+            Ok(leaving) => going.push(leaving),
             Err(reason) => port.drop(reason, 1),
         }
     }
@@ -189,7 +187,8 @@ fn serve(
         return false;
     }
     port.received.add(taken as u64, received);
-    dispatch(&going[..count], outbound, shared);
+    dispatch(&going, outbound, shared);
+    drop(going);
     ring.release(taken);
     if losing {
         count_lost(socket, port);

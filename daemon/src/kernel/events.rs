@@ -25,6 +25,9 @@ use super::turn::{RTM_DELRULE, RTM_NEWRULE, SeenRule, SeenTurn};
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
+/// Read without a pause: a burst that waits is one answer, however slow the processor (K23); a flood
+/// without end does not keep others from the thread.
+const DATAGRAMS: usize = 4096;
 const RECEIVE_BYTES: usize = 64 * 1024;
 const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
@@ -105,7 +108,11 @@ impl Events {
             } else {
                 self.socket.readable().await?.retain_ready();
             }
-            self.drain()?;
+            for _ in 0..DATAGRAMS {
+                if !self.drain()? {
+                    break;
+                }
+            }
             if !self.pending.is_empty() && self.until.is_none() {
                 self.until = Some(Instant::now() + COALESCE);
             }
@@ -116,8 +123,8 @@ impl Events {
         }
     }
 
-    /// Reads one datagram's worth of events into `pending`, or clears readiness.
-    fn drain(&mut self) -> io::Result<()> {
+    /// Reads one datagram's worth of events into `pending`, or clears readiness and returns false.
+    fn drain(&mut self) -> io::Result<bool> {
         let Self { socket, buffer, pending, .. } = self;
         let received = socket.try_io(tokio::io::Interest::READABLE, |socket| {
             recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT).map_err(io::Error::from)
@@ -127,11 +134,11 @@ impl Events {
                 for message in Messages(&buffer[..length]).flatten() {
                     pending.extend(event(&message));
                 }
-                Ok(())
+                Ok(true)
             }
             Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
                 pending.insert(Event::Overrun);
-                Ok(())
+                Ok(true)
             }
             Err(error)
                 if matches!(
@@ -139,7 +146,7 @@ impl Events {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
                 ) =>
             {
-                Ok(())
+                Ok(false)
             }
             Err(error) => Err(error),
         }

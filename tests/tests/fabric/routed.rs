@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use tresse_fabric::export::node_script;
 use tresse_fabric::id::NodeId;
 use tresse_lab::ping::{PingOptions, ping};
 
@@ -35,6 +36,7 @@ pub const TESTS: Tests = &[
         by_the_daemon("kind = \"pmesh\", dims = [3, 3]", 1);
     }),
     ("routed_by_the_daemon_the_kernel_holds_what_the_script_installs", holds_what_the_script_does),
+    ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
 ];
 
 fn up(topology: &str) -> Lab {
@@ -75,19 +77,19 @@ fn parts(lab: &Lab) -> Vec<String> {
 /// between its kernel and what is possible there.
 fn by_the_daemon(topology: &str, every: usize) {
     let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &[]);
-    eventually("in sync", 30, || lab.in_sync());
+    eventually("in sync", 60, || lab.in_sync());
     assert_eq!(silent(&lab), []);
     for object in parts(&lab).into_iter().step_by(every) {
         assert!(lab.verb(&["fail", &object]).1);
-        eventually(&format!("all answer without {object}"), 10, || none(silent(&lab)));
+        eventually(&format!("all answer without {object}"), 60, || none(silent(&lab)));
         let differs = || {
             let status = lab.now.nodes().map(|node| lab.status(node).unwrap());
             none(status.filter(|s| !s.in_sync || s.fault.is_some()).collect())
         };
-        eventually(&format!("in sync without {object}"), 10, differs);
+        eventually(&format!("in sync without {object}"), 60, differs);
         assert_eq!(silent(&lab), [], "without {object}");
         assert!(lab.verb(&["heal", &object]).1);
-        eventually("in sync again", 30, || lab.in_sync());
+        eventually("in sync again", 60, || lab.in_sync());
     }
     assert_eq!(silent(&lab), [], "all healed");
 }
@@ -96,13 +98,15 @@ fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
+/// A direct torus with addresses of both families.
+const DUAL: &str = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 2] }\n\
+                    [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
+                    nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
+
 /// Rules, and who is next for every destination in every table.
 fn holds_what_the_script_does() {
-    let text = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 2] }\n\
-                [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
-                nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
     let held = |options: &[&str]| -> Vec<BTreeSet<String>> {
-        let lab = Lab::up(text, options);
+        let lab = Lab::up(DUAL, options);
         lab.now.nodes().map(|node| ways(&lab, lab.now.node(node))).collect()
     };
     let (script, daemon) = (held(&["--no-daemon"]), held(&[]));
@@ -111,6 +115,41 @@ fn holds_what_the_script_does() {
         "{script:?}"
     );
     assert_eq!(daemon, script);
+}
+
+/// What `tresse export iproute2` writes takes all away from every node and brings it back, twice.
+fn exported_script_comes_and_goes() {
+    let lab = Lab::up(DUAL, &["--no-daemon"]);
+    let held = || -> Vec<_> { lab.now.nodes().map(|n| ways(&lab, lab.now.node(n))).collect() };
+    let before = held();
+    let scripts: Vec<_> =
+        lab.now.nodes().map(|n| node_script(&lab.now.plan, &lab.now.plan.slice(n))).collect();
+    let state = tempfile::tempdir().unwrap();
+    let run = |verb: &str| {
+        for (node, script) in lab.now.nodes().zip(&scripts) {
+            let name = lab.now.node(node);
+            let state = format!("state={}", state.path().join(name).display());
+            let netns = lab.directory.netns(name);
+            tresse_lab::run::read(&netns, "env", &[&state, "sh", "-s", verb], script).unwrap();
+        }
+    };
+    for node in lab.now.nodes() {
+        // The lab's own is not marked as ours.
+        lab.run(lab.now.node(node), "ip link del tresse0");
+    }
+    for _ in 0..2 {
+        run("undo");
+        for (node, ways) in lab.now.nodes().zip(held()) {
+            assert!(ways.is_empty(), "{ways:?}");
+            let rest = lab.run(lab.now.node(node), "ip -o address show");
+            assert!(!rest.contains(" 10.7") && !rest.contains(" fd7"), "{rest}");
+            assert_eq!(lab.run(lab.now.node(node), "ip neigh show nud permanent"), "");
+        }
+        run("up");
+        run("up");
+        assert_eq!(held(), before);
+        assert_eq!(silent(&lab), []);
+    }
 }
 
 /// What `ip` shows of rules and routes of ours, without the nexthop objects that only the daemon makes.

@@ -27,8 +27,9 @@ use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Pings and deadlines of tests side by side would judge the machine, not the daemon.
-    arguments.test_threads.get_or_insert(1);
+    // Each waits for programs one after the other most of the time. More side by side would judge the
+    // machine, not the daemon.
+    arguments.test_threads.get_or_insert(2);
     let missing = trial::missing();
     let trials = [
         life::trials(),

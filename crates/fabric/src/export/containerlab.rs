@@ -1,5 +1,6 @@
 //! A containerlab topology: nodes and switches as `linux` containers that run this module's bridge
-//! and node scripts. Containers share the host's kernel, which needs 802.1Q and VLAN filtering.
+//! and node scripts. Containers share the host's kernel, which needs 802.1Q and VLAN filtering; where
+//! nodes route, switches are bridges that know no VLAN.
 
 use serde_json::json;
 
@@ -11,7 +12,8 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
     let cluster = plan.cluster();
     let mut out = String::new();
     line!(out, "# Fabric {}, generation {}.", cluster.name, plan.generation());
-    line!(out, "# Beside it: the files of `tresse export bridge` and `tresse export iproute2`.");
+    let scripts = if plan.xy().is_some() { "" } else { "`tresse export bridge` and " };
+    line!(out, "# Beside it: the files of {scripts}`tresse export iproute2`.");
     line!(out, "# The image needs a shell, iproute2 and a process that stays.");
     line!(out, "# TRESSE_IMAGE=... containerlab deploy -t clab.yml");
     line!(out, "name: {}", plain(&cluster.name, 40));
@@ -21,16 +23,16 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
     line!(out, "    image: ${{TRESSE_IMAGE:=tresse-lab}}");
     line!(out, "    network-mode: none");
     line!(out, "  nodes:");
-    let mut container = |name: &str, script: String| {
-        line!(out, "    {}:", json!(name));
-        line!(out, "      binds: [{}]", json!(format!("{script}:/tresse.sh:ro")));
-        line!(out, "      exec: [\"sh /tresse.sh\"]");
-    };
     for switch in &cluster.switches {
-        container(&switch.name, format!("{}.bridge.sh", switch.name));
+        if plan.xy().is_some() {
+            line!(out, "    {}:", json!(switch.name));
+            line!(out, "      exec: {}", json!(plain_bridge(plan, &switch.name)));
+        } else {
+            container(&mut out, &switch.name, &format!("{}.bridge.sh", switch.name));
+        }
     }
     for node in &cluster.nodes {
-        container(&node.name, format!("{}.node.sh", node.name));
+        container(&mut out, &node.name, &format!("{}.node.sh", node.name));
     }
     line!(out, "  links:");
     for node in &cluster.nodes {
@@ -68,4 +70,21 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
         line!(out, "    - endpoints: [{}, {}]", json!(end(link.a)), json!(end(link.b)));
     }
     vec![ExportFile { name: "clab.yml".into(), text: out }]
+}
+
+fn container(out: &mut String, name: &str, script: &str) {
+    line!(out, "    {}:", json!(name));
+    line!(out, "      binds: [{}]", json!(format!("{script}:/tresse.sh:ro")));
+    line!(out, "      exec: [\"sh /tresse.sh\"]");
+}
+
+/// Commands that make a switch of a container whose ports are cabled.
+fn plain_bridge(plan: &Plan, name: &str) -> Vec<String> {
+    let cluster = plan.cluster();
+    let nics = cluster.nodes.iter().flat_map(|node| &node.nics).filter(|nic| nic.peer.is_none());
+    let ports = nics.filter(|nic| cluster.switch(nic.switch).name == name).map(|nic| nic.port);
+    let mut commands = vec!["ip link add br0 type bridge stp_state 0".to_owned()];
+    commands.extend(ports.map(|port| format!("ip link set swp{port} master br0 up")));
+    commands.push("ip link set br0 up".to_owned());
+    commands
 }

@@ -3,6 +3,8 @@
 //!
 //! What it cannot do is watch: no drift repair, no canary (K5), no failover but the kernel's own.
 
+mod routed;
+
 use std::collections::BTreeMap;
 
 use super::ExportFile;
@@ -39,6 +41,7 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
         let text = text.replace("PASS", &PREF_PASS.to_string());
         out.push_str(&text.replace("DROP", &PREF_DROP.to_string()));
     }
+    routed::functions(wanted, &mut out);
     undo(wanted, &mut out);
     line!(out);
     line!(out, "up() {{");
@@ -47,6 +50,7 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
     sysctls(wanted, &mut out);
     batches(wanted, &mut out);
     labels(wanted, &mut out);
+    routed::up(wanted, &mut out);
     line!(out, "}}");
     line!(out);
     line!(out, "case ${{1:-up}} in");
@@ -140,6 +144,7 @@ drop_rest() {
 fn wanted_of(slice: &Slice) -> Wanted {
     let mut wanted = slice.wanted.clone();
     wanted.labels_by_kernel();
+    wanted.turn_backups();
     wanted
 }
 
@@ -190,6 +195,7 @@ fn undo(wanted: &Wanted, out: &mut String) {
     for interface in wanted.label_sources.keys().filter(|i| !wanted.links.contains_key(*i)) {
         line!(out, "    clear {}", shell(interface));
     }
+    routed::undo(wanted, out);
     line!(out, "    ip -o link show | while read -r _ name rest; do");
     line!(out, "        case $rest in");
     line!(out, "        *\"alias {ALIAS_PREFIX}\"*)");

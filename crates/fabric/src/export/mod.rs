@@ -121,7 +121,7 @@ pub enum ExportError {
     )]
     NothingToSet,
     /// Not for fabrics whose nodes route.
-    #[error("format `{format}` does not yet know fabrics whose nodes route: `tresse plan --node`")]
+    #[error("format `{format}` does not yet know fabrics whose nodes route: use iproute2")]
     NotYet {
         /// The format.
         format: &'static str,
@@ -288,11 +288,10 @@ pub fn render_keeping(
     if plan.xy().is_some() {
         match what.entry().1 {
             Subject::Switch => return Err(ExportError::NothingToSet),
-            Subject::Node => return Err(ExportError::NotYet { format: what.name() }),
-            Subject::Fabric if what == Format::Containerlab => {
+            _ if what == Format::Networkd => {
                 return Err(ExportError::NotYet { format: what.name() });
             }
-            Subject::Fabric => {}
+            _ => {}
         }
     }
     let cluster = plan.cluster();

@@ -59,6 +59,34 @@ fn every_format_of_the_torus_and_the_mesh_is_as_read() {
     }
 }
 
+#[test]
+fn every_format_of_fabrics_whose_nodes_route_is_as_read_or_refused() {
+    as_read_or_refused("ring-4", "kind = \"ring\", nodes = 4");
+    as_read_or_refused("pmesh-3x2", "kind = \"pmesh\", dims = [3, 2]");
+}
+
+fn as_read_or_refused(directory: &str, topology: &str) {
+    let text = format!(
+        "[fabric]\nname = \"t\"\ntopology = {{ {topology} }}\n[addressing]\n\
+        nodes = [\"10.77.0.0/24\", \"fd77::/64\"]\nnics = [\"10.78.0.0/24\", \"fd78::/64\"]\n"
+    );
+    let plan = Plan::build(crate::cluster::parse(&text, "t.toml").unwrap()).unwrap();
+    let mut refused = BTreeSet::new();
+    for format in Format::all() {
+        let object = match format.entry().1 {
+            Subject::Switch => Some("s0"),
+            Subject::Node => Some(plan.cluster().nodes[1].name.as_str()),
+            Subject::Fabric => None,
+        };
+        match render(&plan, format, object, Options::default()) {
+            Ok(files) => files.iter().for_each(|file| golden(directory, file)),
+            Err(ExportError::NothingToSet) => assert_eq!(format.entry().1, Subject::Switch),
+            Err(_) => drop(refused.insert(format.name())),
+        }
+    }
+    assert_eq!(refused, BTreeSet::from(["networkd"]));
+}
+
 /// The links of every VID as the scripts of all switches have them: both ends must agree.
 fn trees_of_scripts(plan: &Plan, scripts: &[ExportFile]) -> BTreeMap<u16, BTreeSet<LinkId>> {
     let cluster = plan.cluster();

@@ -1,0 +1,66 @@
+//! What only the script of a node that routes has: rules by arriving interface with their tables, and
+//! objects of ours on NICs that outlive them.
+
+use super::shell;
+use crate::reconcile::{METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
+
+/// `arriving FAMILY INTERFACE TABLE`: what arrives there asks that table first.
+const FUNCTION: &str = r#"
+# arriving FAMILY NIC TABLE: what arrives by this NIC asks this table first
+arriving() {
+    ip "$1" rule add iif "$2" lookup "$3" priority "$3" protocol PROTOCOL 2>/dev/null ||
+        ip "$1" rule show | grep -q "^$3:.* iif $2 lookup $3 " ||
+        die "no rule for NIC $2: priority $3 is somebody else's"
+}
+"#;
+
+pub(super) fn functions(wanted: &Wanted, out: &mut String) {
+    if !wanted.turns.tables.is_empty() {
+        out.push_str(&FUNCTION.replace("PROTOCOL", &PROTOCOL.to_string()));
+    }
+}
+
+/// Tables, then the rules that lead to them.
+pub(super) fn up(wanted: &Wanted, out: &mut String) {
+    let routes = wanted.turn_routes();
+    if routes.is_empty() {
+        return;
+    }
+    line!(out, "    ip -batch - <<'EOF'");
+    for ((table, to), leg) in routes {
+        line!(
+            out,
+            "route replace {to} via {} dev {} onlink table {table} metric {METRIC_PRIMARY} protocol \
+             {PROTOCOL}",
+            leg.via,
+            shell(&leg.interface)
+        );
+    }
+    line!(out, "EOF");
+    for Rule { table, ipv4, interface } in wanted.rules() {
+        line!(out, "    arriving {} {} {table}", family(ipv4), shell(&interface));
+    }
+}
+
+/// Where all interfaces are ours their objects go with them: here those of NICs go one by one.
+pub(super) fn undo(wanted: &Wanted, out: &mut String) {
+    for ipv4 in [true, false] {
+        if wanted.rules().iter().any(|rule| rule.ipv4 == ipv4) {
+            let family = family(ipv4);
+            line!(out, "    ip {family} rule flush protocol {PROTOCOL} 2>/dev/null || :");
+            line!(out, "    ip {family} route flush table all proto {PROTOCOL} 2>/dev/null || :");
+        }
+    }
+    let on_nic = |interface: &str| wanted.nics.contains_key(interface);
+    for (interface, address) in wanted.addresses.iter().filter(|(nic, _)| on_nic(nic)) {
+        let (len, nic) = (if address.is_ipv4() { 32 } else { 128 }, shell(interface));
+        line!(out, "    ip address del {address}/{len} dev {nic} 2>/dev/null || :");
+    }
+    for (interface, address) in wanted.neighbours.keys().filter(|(nic, _)| on_nic(nic)) {
+        line!(out, "    ip neigh del {address} dev {} 2>/dev/null || :", shell(interface));
+    }
+}
+
+const fn family(ipv4: bool) -> &'static str {
+    if ipv4 { "-4" } else { "-6" }
+}
