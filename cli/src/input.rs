@@ -1,6 +1,7 @@
 //! Reading cluster files and locks; problems are shown with the line they are in.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -188,6 +189,26 @@ pub fn warn_unlocked(old: &Path, lock: &Path) {
          plan gives VLAN IDs of running trees to other trees. First: \
          tresse plan {old} --lock {lock} --write-lock"
     ));
+}
+
+/// Refuses to write a lock over that of another fabric: one most of whose nodes would be forgotten.
+pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Result<(), Failure> {
+    let kept: BTreeSet<&str> = before.names(cluster).into_iter().flatten().collect();
+    let gone: Vec<&String> =
+        before.nodes.keys().filter(|name| !kept.contains(name.as_str())).collect();
+    let (Some(first), all) = (gone.first(), before.nodes.len()) else { return Ok(()) };
+    if gone.len() * 2 <= all {
+        return Ok(());
+    }
+    let (gone, lock) = (gone.len(), path.display());
+    Err(Failure::new(
+        Code::BadFile,
+        format!(
+            "{lock} holds the addresses of {all} nodes, and {gone} of them, `{first}` the first, are not in \
+             this cluster file: it is another fabric's. Give this one a lock of its own with --lock; if \
+             these nodes are gone for good, remove {lock} first"
+        ),
+    ))
 }
 
 /// Violations shown where a plan is refused.

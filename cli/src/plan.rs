@@ -37,6 +37,7 @@ impl Plan {
         let change = input::build_after(cluster, lock, &self.cluster.file, against)?;
         let (plan, path) = (change.plan, self.cluster.lock_path());
         if self.write_lock {
+            input::refuse_foreign_lock(&change.lock, plan.cluster(), &path)?;
             input::replace(&path, &plan.lock(&change.lock).emit())?;
         } else if let (Some(old), false) = (against, change.held) {
             input::warn_unlocked(old, &path);

@@ -184,3 +184,24 @@ fn a_lock_is_written_where_it_is_asked_for_and_read_back() {
     let first = plan(&["--write-lock"]);
     assert_eq!(plan(&[])["vlans"], first["vlans"]);
 }
+
+/// Two fabrics in one directory: the second does not take the first one's lock.
+#[test]
+fn a_lock_is_not_written_over_that_of_another_fabric() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, dims: &str| {
+        let path = directory.path().join(name);
+        let text = format!("[fabric]\ntopology = {{ kind = \"mesh\", dims = {dims} }}\n");
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (big, small) = (write("a.toml", "[4, 4]"), write("b.toml", "[2, 3]"));
+    tresse(["plan", &big, "--write-lock"]).exits(0);
+    let lock = directory.path().join("tresse.lock");
+    let before = std::fs::read_to_string(&lock).unwrap();
+    let refused = tresse(["plan", &small, "--write-lock"]).exits(3);
+    assert!(refused.stderr.contains("another fabric's"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&lock).unwrap(), before);
+    let own = directory.path().join("b.lock").display().to_string();
+    tresse(["plan", &small, "--lock", &own, "--write-lock"]).exits(0);
+}

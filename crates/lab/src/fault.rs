@@ -105,7 +105,7 @@ fn affected(record: &Record) -> Ports {
     all
 }
 
-/// Ups and downs first, then bridge states: a port that comes up starts forwarding.
+/// Ups and downs first, then bridge states. A port that comes up forwards by itself.
 fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), RunError> {
     let changed: Vec<_> = before
         .keys()
@@ -114,7 +114,7 @@ fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), Run
         .collect::<BTreeSet<_>>()
         .into_iter()
         .collect();
-    let mut texts: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    let mut texts: BTreeMap<&str, (String, Vec<String>)> = BTreeMap::new();
     for port in changed {
         let (place, interface) = port;
         let whole = || before.get(port).map(|b| Want { bridged: b.bridged, ..Want::default() });
@@ -122,15 +122,22 @@ fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), Run
         let Want { down, disabled, bridged } = now;
         let (links, states) = texts.entry(place).or_default();
         let _ = writeln!(links, "link set dev {interface} {}", if down { "down" } else { "up" });
-        if !down && bridged {
+        let was = before.get(port).copied().unwrap_or_default();
+        if !down && bridged && (disabled || was.disabled) {
             let state = if disabled { 0 } else { 3 };
-            let _ = writeln!(states, "link set dev {interface} state {state}");
+            states.push(format!("link set dev {interface} state {state}\n"));
         }
     }
     for (place, (links, states)) in texts {
         let netns = directory.netns(place);
         run::batch(Some(&netns), "ip", &links)?;
-        run::batch(Some(&netns), "bridge", &states)?;
+        for state in states {
+            match run::batch(Some(&netns), "bridge", &state) {
+                // Without a carrier yet: it forwards when that comes.
+                Err(RunError::Failed { message, .. }) if message.contains("Network is down") => {}
+                other => other?,
+            }
+        }
         if let Ok(again) = std::fs::read_to_string(directory.again_file(place)) {
             // What another failure still keeps down cannot come back yet.
             let _ = run::read(&netns, "ip", &["-force", "-batch", "-"], &again);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tresse_control::NodeError;
-use tresse_fabric::reconcile::{Operation, sysctl_interface};
+use tresse_fabric::reconcile::{ALL_FORWARDING, Operation, is_accept_ra, sysctl_interface};
 
 /// Refuses operations that change (rather than add to) a guarded interface, and routes that would
 /// take over a management peer.
@@ -23,6 +23,10 @@ pub fn permits<'a>(
             | Operation::DeleteLink { name } => Some(name.as_str()),
             Operation::AddAddress { interface, .. }
             | Operation::DeleteAddress { interface, .. } => Some(interface.as_str()),
+            // Router advertisements are heard before and after (K7): nothing changes for a peer.
+            Operation::WriteSysctl { key, .. } if key == ALL_FORWARDING || is_accept_ra(key) => {
+                None
+            }
             Operation::WriteSysctl { key, .. } => {
                 if key.split('/').any(|part| part == "all") {
                     return Err(lockout("all", operation, "it acts on every interface"));
@@ -109,6 +113,8 @@ mod tests {
             Operation::AddAddress { interface: "eth0.100".into(), address },
             sysctl("net/ipv4/conf/eth0.100/rp_filter"),
             sysctl("net/ipv4/fib_multipath_hash_policy"),
+            sysctl("net/ipv6/conf/all/forwarding"),
+            sysctl("net/ipv6/conf/eth0/accept_ra"),
         ] {
             assert_eq!(permits(&allowed), Ok(()));
         }

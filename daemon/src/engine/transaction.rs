@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tresse_control::{Alert, Difference, NodeError, OperationLine, PendingLine};
-use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
+use tresse_fabric::reconcile::{Operation, Planned, Saved, also_observed, inverse};
 
 use super::{
     ApplyOptions, CallId, Effect, Engine, Execution, Prepared, Pushing, Reply, View, guard, line,
@@ -114,6 +114,7 @@ impl Engine {
         let mut sysctls: BTreeSet<String> =
             plans.into_iter().flatten().flat_map(|p| p.wanted.sysctls.keys().cloned()).collect();
         sysctls.extend(self.stored.saved.sysctls.keys().cloned());
+        also_observed(&mut sysctls);
         if !matches!(job.phase, Phase::Verify) {
             job.phase = Phase::Observe;
         }

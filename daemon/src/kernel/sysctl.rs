@@ -14,6 +14,21 @@ pub(super) fn read(key: &str) -> io::Result<Option<String>> {
     }
 }
 
+/// The keys that a pattern with at most one part `*` stands for.
+pub(super) fn matching(pattern: &str) -> io::Result<Vec<String>> {
+    let Some((directory, rest)) = pattern.split_once("/*/") else {
+        return Ok(vec![pattern.to_owned()]);
+    };
+    let entries = match fs::read_dir(path(directory)?) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let key = |entry: io::Result<fs::DirEntry>| {
+        Ok(format!("{directory}/{}/{rest}", entry?.file_name().to_string_lossy()))
+    };
+    entries.map(key).collect()
+}
+
 /// Writes one value.
 pub(super) fn write(key: &str, value: &str) -> io::Result<()> {
     fs::OpenOptions::new()
@@ -41,5 +56,15 @@ mod tests {
         for key in ["", "/etc/passwd", "../etc/passwd", "net/../../x"] {
             assert!(path(key).is_err(), "{key}");
         }
+    }
+
+    #[test]
+    fn a_pattern_is_every_name_at_its_place() {
+        let keys = matching("net/ipv4/conf/*/forwarding").unwrap();
+        for name in ["all", "default", "lo"] {
+            assert!(keys.contains(&format!("net/ipv4/conf/{name}/forwarding")), "{keys:?}");
+        }
+        assert_eq!(matching("net/ipv9/conf/*/forwarding").unwrap(), [""; 0]);
+        assert_eq!(matching("net/ipv4/ip_forward").unwrap(), ["net/ipv4/ip_forward"]);
     }
 }

@@ -7,9 +7,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+
+/// How long a killed daemon may take to let go: the kernel closes its sockets first.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A state directory that nobody else writes to until this is dropped.
 #[derive(Debug)]
@@ -51,11 +55,17 @@ pub enum HoldError {
 }
 
 impl Hold {
-    /// Takes `directory`, made with mode 0750 where it is missing.
+    /// Takes `directory`, made with mode 0750 where it is missing. Waits 5 s for a daemon that has it:
+    /// one that was killed a moment ago is still on its way out.
     ///
     /// # Errors
-    /// [`HoldError`]; nothing is waited for.
+    /// [`HoldError`].
     pub fn take(directory: &Path) -> Result<Self, HoldError> {
+        Self::take_within(directory, PATIENCE)
+    }
+
+    fn take_within(directory: &Path, patience: Duration) -> Result<Self, HoldError> {
+        let until = Instant::now() + patience;
         let fail = |action, path: &Path| {
             let path = path.to_path_buf();
             move |source| HoldError::Unusable { action, path, source }
@@ -66,7 +76,7 @@ impl Hold {
             .create(directory)
             .map_err(fail("make the directory", directory))?;
         let path = directory.join("lock");
-        let file = OpenOptions::new()
+        let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
@@ -75,15 +85,20 @@ impl Hold {
             .mode(0o600)
             .open(&path)
             .map_err(fail("open the lock", &path))?;
-        let mut lock =
-            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(mut file, errno)| {
-                match errno {
-                    Errno::EWOULDBLOCK => {
-                        HoldError::Taken { directory: directory.into(), pid: pid_in(&mut file) }
-                    }
-                    errno => fail("lock", &path)(errno.into()),
+        let mut lock = loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => break lock,
+                Err((again, Errno::EWOULDBLOCK)) if Instant::now() < until => {
+                    file = again;
+                    std::thread::sleep(Duration::from_millis(20));
                 }
-            })?;
+                Err((mut file, Errno::EWOULDBLOCK)) => {
+                    let pid = pid_in(&mut file);
+                    return Err(HoldError::Taken { directory: directory.into(), pid });
+                }
+                Err((_, errno)) => return Err(fail("lock", &path)(errno.into())),
+            }
+        };
         let named = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         named.map_err(fail("write the lock", &path))?;
         let probe = directory.join("state.json.new");
@@ -113,12 +128,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let state = directory.path().join("a/b");
         let held = Hold::take(&state).unwrap();
-        let error = Hold::take(&state).unwrap_err().to_string();
+        let error = Hold::take_within(&state, Duration::ZERO).unwrap_err().to_string();
         let own = format!("(pid {})", std::process::id());
         assert!(error.contains(state.to_str().unwrap()) && error.contains(&own), "{error}");
         assert!(error.contains("state_dir"), "{error}");
-        drop(held);
+        let leaving = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(held);
+        });
         drop(Hold::take(&state).unwrap());
+        leaving.join().unwrap();
         let left: Vec<_> = fs::read_dir(&state).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"]);
         let mode = fs::metadata(state.join("lock")).unwrap().permissions().mode();

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::fs::File;
 use std::net::IpAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
 use tresse_control::{ApplyRequest, Client, Status};
 use tresse_fabric::cluster;
@@ -67,13 +69,28 @@ pub struct Lab {
     pub now: Planned,
     pub directory: Directory,
     _files: TempDir,
+    _alone: Flock<File>,
 }
 
 const NAME: &str = "fabric-test";
 
+/// One lab of this name on the machine at a time, whichever checkout runs the suite: waits for another
+/// run's lab, and removes one whose run was killed.
+fn alone() -> Flock<File> {
+    let file = File::create(std::env::temp_dir().join(format!("tresse-{NAME}.lock"))).unwrap();
+    let lock = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e).unwrap();
+    // Verbs that outlive the killed run end first.
+    eventually("no lab of a killed run", 60, || match Directory::find(Some(NAME)) {
+        Ok(_) => program::output(&["lab", "down", "--name", NAME]).map(drop),
+        Err(_) => Ok(()),
+    });
+    lock
+}
+
 impl Lab {
     /// Builds the lab of a cluster file, with more options for `tresse lab up`.
     pub fn up(text: &str, options: &[&str]) -> Self {
+        let alone = alone();
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("cluster.toml");
         std::fs::write(&path, text).unwrap();
@@ -86,7 +103,7 @@ impl Lab {
         }
         args.extend(options);
         program::output(&args).unwrap();
-        Self { now, directory: Directory::of(NAME).unwrap(), _files: files }
+        Self { now, directory: Directory::of(NAME).unwrap(), _files: files, _alone: alone }
     }
 
     /// `tresse lab VERB ARGS`; its standard output and whether its exit code was 0.

@@ -35,6 +35,11 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_a_p_mesh_3x3_outlives_every_switch", || {
         by_the_daemon("kind = \"pmesh\", dims = [3, 3]", 1);
     }),
+    ("routed_by_the_daemon_a_dual_stack_torus_outlives_every_cable", || {
+        file_by_the_daemon(DUAL, 1);
+    }),
+    // The virtual machine's kernel forwards IPv6 by all interfaces or by none.
+    ("k7_ipv6_of_hosts_that_route_before_force_forwarding", || file_by_the_daemon(DUAL, 3)),
     ("routed_by_the_daemon_the_kernel_holds_what_the_script_installs", holds_what_the_script_does),
     ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
 ];
@@ -43,11 +48,16 @@ fn up(topology: &str) -> Lab {
     Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &["--no-daemon"])
 }
 
-/// Every pair that does not answer.
+/// Every pair that does not answer, by IPv4 or, where nodes have it, by IPv6.
 fn silent(lab: &Lab) -> Vec<(String, String)> {
-    let options = PingOptions { fast: true, ..PingOptions::default() };
     let record = lab.directory.load_up().unwrap();
-    ping(&lab.directory, &record, &options).unwrap().failed
+    let dual = lab.now.plan.addresses().node[0].iter().any(|address| address.is_ipv6());
+    let families = if dual { &[false, true][..] } else { &[false] };
+    let failed = families.iter().flat_map(|&ipv6| {
+        let options = PingOptions { fast: true, ipv6, ..PingOptions::default() };
+        ping(&lab.directory, &record, &options).unwrap().failed
+    });
+    failed.collect()
 }
 
 /// All pairs answer, and still do after each single failure of a switch or cable in turn.
@@ -76,7 +86,11 @@ fn parts(lab: &Lab) -> Vec<String> {
 /// The same with a `tressed` per node, for the first of every so many parts; nobody finds a difference
 /// between its kernel and what is possible there.
 fn by_the_daemon(topology: &str, every: usize) {
-    let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &[]);
+    file_by_the_daemon(&format!("[fabric]\ntopology = {{ {topology} }}\n"), every);
+}
+
+fn file_by_the_daemon(text: &str, every: usize) {
+    let lab = Lab::up(text, &[]);
     eventually("in sync", 60, || lab.in_sync());
     assert_eq!(silent(&lab), []);
     for object in parts(&lab).into_iter().step_by(every) {

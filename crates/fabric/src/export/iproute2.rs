@@ -12,7 +12,7 @@ use super::spell::shell;
 use crate::plan::Plan;
 use crate::reconcile::{
     ALIAS_PREFIX, FILTER_COOKIE, Leg, LinkKind, NEXTHOP_BASE, PLATFORM_LABELS, PREF_DROP,
-    PREF_PASS, PROTOCOL, Wanted,
+    PREF_PASS, PROTOCOL, Wanted, force_forwarding, sysctl_interface,
 };
 use crate::slice::Slice;
 
@@ -243,6 +243,10 @@ fn links(wanted: &Wanted, out: &mut String) {
 fn sysctls(wanted: &Wanted, out: &mut String) {
     for (key, value) in &wanted.sysctls {
         let ours = key.split('/').any(|part| wanted.links.contains_key(part));
+        if let Some(interface) = sysctl_interface(key).filter(|i| *key == force_forwarding(i)) {
+            line!(out, "    forward {}", shell(interface));
+            continue;
+        }
         let function = match key.as_str() {
             PLATFORM_LABELS => "raise",
             _ if ours => "put",

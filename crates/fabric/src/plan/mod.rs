@@ -9,6 +9,7 @@ pub(crate) mod demand;
 mod digest;
 mod estimate;
 mod longer;
+mod mtu;
 mod reflect;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ mod why;
 pub use against::Comparison;
 pub use estimate::{Estimate, Measured};
 pub use longer::Longer;
+pub use mtu::SmallMtu;
 pub use trace::{Trace, TracedPath, TracedSegment, TracedSwitch};
 pub use view::{NicView, NodeView, PathView, PlanView, SegmentView, SwitchView, VlanView};
 
@@ -89,6 +91,9 @@ pub enum PlanError {
     /// The base VLAN's VID was a tree's.
     #[error(transparent)]
     Base(#[from] BaseWasTree),
+    /// Labels leave too little for IPv6.
+    #[error(transparent)]
+    Mtu(#[from] SmallMtu),
 }
 
 impl Plan {
@@ -103,8 +108,8 @@ impl Plan {
     /// Plans `cluster` with the VIDs and addresses that `lock` holds.
     ///
     /// # Errors
-    /// [`PlanError`] where the strategy does not fit, VIDs or addresses run out, or the lock has the
-    /// base VLAN's VID for a tree.
+    /// [`PlanError`] where the strategy does not fit, VIDs or addresses run out, labels leave too small
+    /// an MTU, or the lock has the base VLAN's VID for a tree.
     pub fn build_with(cluster: Cluster, lock: &Lock) -> Result<Self, PlanError> {
         if let Some(base) = cluster.vlans.base {
             lock::accept_base(Vid(base), lock)?;
@@ -157,6 +162,7 @@ impl Plan {
             }
         };
         plan.detours = plan.find_detours();
+        plan.check_mtu()?;
         plan.transits = label::allocate(&plan, lock);
         plan.generation = plan.digest();
         Ok(plan)

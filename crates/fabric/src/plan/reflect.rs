@@ -57,8 +57,12 @@ impl Plan {
         };
         let most = self.most_detours();
         let mut kept = candidates;
-        // With the greatest of each flow kept, the shares are found anew.
-        if self.keep_greatest(&mut network, &mut kept, &optimum, most) {
+        // With the greatest of each flow kept, the shares are found anew; if others have too many now,
+        // once more, with nothing but what is used.
+        for used_alone in [false, true] {
+            if !self.keep_greatest(&mut network, &mut kept, &optimum, most, used_alone) {
+                break;
+            }
             match network.optimum() {
                 Some(again) => optimum = again,
                 None => return Detours { found: Some(found), ..Detours::default() },
@@ -254,24 +258,30 @@ impl Plan {
     }
 
     /// Leaves each flow the direct way and the `most` detours through the switches with the greatest
-    /// shares: of several nodes on one switch that with the greatest. Did any go that had a share?
+    /// shares: of several nodes on one switch that with the greatest. Flows that have no more keep what
+    /// they do not use, unless `used_alone`. Did any go that had a share? If not, all is left as it was.
     fn keep_greatest(
         &self,
         network: &mut Network,
         detours: &mut [Vec<Detour>],
         optimum: &Optimum,
         most: usize,
+        used_alone: bool,
     ) -> bool {
+        let used = |shares: &[f64]| -> Vec<usize> {
+            (1..shares.len()).filter(|j| shares[*j] > 0.0).collect()
+        };
+        if optimum.shares.iter().all(|shares| used(shares).len() <= most) {
+            return false;
+        }
         // Shares that differ by round-off are equal, and the first counts.
         let grain = |share: f64| (share * 1e5).round() as i64;
-        let mut lost = false;
         for ((flow, detours), shares) in network.flows.iter_mut().zip(detours).zip(&optimum.shares)
         {
-            let used: Vec<usize> = (1..shares.len()).filter(|j| shares[*j] > 0.0).collect();
-            if used.len() <= most {
+            let used = used(shares);
+            if used.len() <= most && !used_alone {
                 continue;
             }
-            lost = true;
             let mut by_switch: BTreeMap<SwitchId, (f64, usize)> = BTreeMap::new();
             for &j in &used {
                 let Detour { node, nic, .. } = detours[j - 1];
@@ -296,7 +306,7 @@ impl Plan {
             flow.ways.extend(ways);
             *detours = kept.iter().map(|j| detours[j - 1]).collect();
         }
-        lost
+        true
     }
 
     /// The tree of the primary way from `s` to `d`, where it has one leg.

@@ -6,6 +6,7 @@
 //! existing object is kept wherever its meaning is unchanged.
 
 mod diff;
+mod forwarding;
 #[cfg(any(test, feature = "model"))]
 pub mod model;
 mod object;
@@ -21,6 +22,7 @@ mod undo;
 mod wanted;
 
 pub use diff::{Options, reconcile, reconcile_with};
+pub use forwarding::{ALL_FORWARDING, also_observed, force_forwarding, is_accept_ra};
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,

@@ -27,7 +27,7 @@ use crate::id::NodeId;
 use crate::plan::Plan;
 use crate::reconcile::{
     ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE, Wanted, WantedLink,
-    WantedNeighbour, WantedRoute,
+    WantedNeighbour, WantedRoute, force_forwarding,
 };
 use crate::routing::xy::Xy;
 use crate::topology::Hop;
@@ -186,7 +186,8 @@ impl Builder<'_> {
     }
 }
 
-/// Per-interface sysctls (K2, K7): never `all`. The NICs are not ours alone, so nothing that only makes
+/// Per-interface sysctls (K2, K7): never `all`, but for IPv6 before Linux 6.17, as reconciling decides.
+/// The NICs are not ours alone, so nothing that only makes
 /// sense on an interface of our own.
 fn sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
     let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
@@ -202,7 +203,7 @@ fn sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
     set(format!("{ipv4}/send_redirects"), "0");
     if ipv6 {
         let ipv6 = format!("net/ipv6/conf/{interface}");
-        set(format!("{ipv6}/forwarding"), "1");
+        set(force_forwarding(interface), "1");
         set(format!("{ipv6}/ignore_routes_with_linkdown"), "1");
         set(format!("{ipv6}/accept_redirects"), "0");
     }

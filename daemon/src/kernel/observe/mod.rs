@@ -81,7 +81,7 @@ pub enum ObserveError {
 /// Reads links, addresses, permanent neighbours, nexthop objects, the unicast routes of the main
 /// table and of tables of ours, the rules that lead to those, label routes and filters on labelled
 /// frames of the calling thread's network namespace, and the sysctls named (paths below `/proc/sys`;
-/// one that does not exist is left out).
+/// one that does not exist is left out, `*` stands for every name at its place).
 ///
 /// # Errors
 /// As [`ObserveError`] lists; a partial observation is never returned.
@@ -107,13 +107,12 @@ pub fn observe<'a>(
             Ok(observed) => break observed,
         }
     };
-    for key in sysctl_keys {
-        match sysctl::read(key) {
-            Ok(Some(value)) => {
-                observed.sysctls.insert(key.to_owned(), value);
+    for pattern in sysctl_keys {
+        let failed = |source| ObserveError::Sysctl { key: pattern.to_owned(), source };
+        for key in sysctl::matching(pattern).map_err(failed)? {
+            if let Some(value) = sysctl::read(&key).map_err(failed)? {
+                observed.sysctls.insert(key, value);
             }
-            Ok(None) => {}
-            Err(source) => return Err(ObserveError::Sysctl { key: key.to_owned(), source }),
         }
     }
     Ok(observed)

@@ -53,6 +53,18 @@ keep() {
     echo "$2" >"/proc/sys/$1"
 }
 
+# forward NIC: IPv6 by this NIC; before Linux 6.17 by all interfaces, which go on hearing routers
+forward() {
+    if [ -e "/proc/sys/net/ipv6/conf/$1/force_forwarding" ]; then
+        keep "net/ipv6/conf/$1/force_forwarding" 1
+        return
+    fi
+    for all in /proc/sys/net/ipv6/conf/*/accept_ra; do
+        [ "$(cat "$all")" != 1 ] || keep "${all#/proc/sys/}" 2
+    done
+    keep net/ipv6/conf/all/forwarding 1
+}
+
 # arriving FAMILY NIC TABLE: what arrives by this NIC asks this table first
 arriving() {
     ip "$1" rule add iif "$2" lookup "$3" priority "$3" protocol 78 2>/dev/null ||
@@ -112,10 +124,10 @@ up() {
     keep net/ipv4/conf/eth1/send_redirects 0
     keep net/ipv4/fib_multipath_hash_policy 1
     keep net/ipv6/conf/eth0/accept_redirects 0
-    keep net/ipv6/conf/eth0/forwarding 1
+    forward eth0
     keep net/ipv6/conf/eth0/ignore_routes_with_linkdown 1
     keep net/ipv6/conf/eth1/accept_redirects 0
-    keep net/ipv6/conf/eth1/forwarding 1
+    forward eth1
     keep net/ipv6/conf/eth1/ignore_routes_with_linkdown 1
     keep net/ipv6/fib_multipath_hash_policy 1
     ip -batch - <<'EOF'

@@ -30,13 +30,15 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
     let (mut routing, strategy) =
         routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
-    let vlans = vlans::vlans(file.vlans.as_ref(), &shape, strategy, &topology, found);
+    let vlans = file.vlans.as_ref().filter(|_| !kind.is_routed());
+    let vlans = vlans::vlans(vlans, &shape, strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape, file);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
-    draft.links(file.link.as_ref(), found);
     if kind.is_routed() {
-        routed::refuse_recabling(file, found);
+        routed::refuse_foreign(file, found);
+    } else {
+        draft.links(file.link.as_ref(), found);
     }
     draft.finish(file, &topology, found);
     if let Strategy::Updown { root } | Strategy::Transit { root } = &mut routing.strategy {

@@ -1,10 +1,15 @@
-//! What a file cannot say about a fabric whose nodes route: its cables are those of its kind.
+//! What a file cannot say about a fabric whose nodes route: its cables are those of its kind, and it has
+//! no VLANs.
 
 use super::super::file::File;
 use super::super::problem::{Found, ProblemKind};
 
-/// Reports cables, ports and nodes that carry nothing for others.
-pub(super) fn refuse_recabling(file: &File, found: &mut Found) {
+/// Reports VLANs, cables, ports and nodes that carry nothing for others.
+pub(super) fn refuse_foreign(file: &File, found: &mut Found) {
+    if let Some(vlans) = &file.vlans {
+        let message = "`vlans`: where nodes route there are none";
+        found.add(ProblemKind::StrategyMismatch, &vlans.key, message, "leave it out".to_owned());
+    }
     let mut refuse = |span: &std::ops::Range<usize>, what: &str| {
         let message = format!("{what}, and nodes that route are cabled by their coordinates");
         found.add(ProblemKind::StrategyMismatch, span, message, "leave it out".to_owned());

@@ -2,7 +2,7 @@
 //! objects of ours on NICs that outlive them.
 
 use super::shell;
-use crate::reconcile::{METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
+use crate::reconcile::{ALL_FORWARDING, METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
 
 /// `arriving FAMILY INTERFACE TABLE`: what arrives there asks that table first.
 const FUNCTION: &str = r#"
@@ -14,7 +14,25 @@ arriving() {
 }
 "#;
 
+/// `forward INTERFACE`: IPv6 that comes in there is forwarded (K7).
+const FORWARD: &str = r#"
+# forward NIC: IPv6 by this NIC; before Linux 6.17 by all interfaces, which go on hearing routers
+forward() {
+    if [ -e "/proc/sys/net/ipv6/conf/$1/force_forwarding" ]; then
+        keep "net/ipv6/conf/$1/force_forwarding" 1
+        return
+    fi
+    for all in /proc/sys/net/ipv6/conf/*/accept_ra; do
+        [ "$(cat "$all")" != 1 ] || keep "${all#/proc/sys/}" 2
+    done
+    keep ALL 1
+}
+"#;
+
 pub(super) fn functions(wanted: &Wanted, out: &mut String) {
+    if wanted.sysctls.keys().any(|key| key.ends_with("/force_forwarding")) {
+        out.push_str(&FORWARD.replace("ALL", ALL_FORWARDING));
+    }
     if !wanted.turns.tables.is_empty() {
         out.push_str(&FUNCTION.replace("PROTOCOL", &PROTOCOL.to_string()));
     }

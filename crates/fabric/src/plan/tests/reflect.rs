@@ -3,7 +3,7 @@
 use crate::cluster::{self, Cluster, Kind, Strategy};
 use crate::id::NodeId;
 use crate::lock::Lock;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanError, SmallMtu};
 use crate::random::Random;
 use crate::verify::{self, Report};
 
@@ -259,4 +259,74 @@ fn trace_says_where_the_flows_go() {
     assert_eq!(trace.mtu, 1496);
     assert_eq!(trace.paths[1].segments[0].labels.len(), 1);
     assert_eq!(trace.paths[1].segments[1].labels.len(), 0);
+}
+
+/// Where dropping some detours made room for others, flows once got more than `paths` allows.
+#[test]
+fn paths_is_the_most_that_carry_a_pair() {
+    let mut text = "[[switch]]\nname = \"s[0-5]\"\nports = 64\n".to_owned();
+    for (n, (nics, transit)) in [
+        ("s3:1 s2:1", true),
+        ("s2:2", true),
+        ("s3:2", true),
+        ("s1:1", true),
+        ("s1:2", true),
+        ("s2:3", true),
+        ("s1:3 s5:1", true),
+        ("s1:4", true),
+        ("s0:1", false),
+        ("s2:4", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let nic = |at: &str| {
+            let (switch, port) = at.split_once(':').unwrap();
+            format!("{{ switch = \"{switch}\", port = {port} }}")
+        };
+        let nics: Vec<_> = nics.split(' ').map(nic).collect();
+        let nics = nics.join(", ");
+        text += &format!("[[node]]\nname = \"n{n}\"\nnics = [{nics}]\ntransit = {transit}\n");
+    }
+    for cable in [
+        "s2:5 s4:1",
+        "s0:2 s4:2",
+        "s1:5 s0:3",
+        "s3:3 s0:4",
+        "s5:2 s3:4",
+        "s1:6 s5:3",
+        "s3:5 s5:4",
+        "s5:5 s4:3",
+        "s0:5 s2:6",
+        "s4:4 s5:6",
+    ] {
+        let (a, b) = cable.split_once(' ').unwrap();
+        text += &format!("[[link]]\na = \"{a}\"\nb = \"{b}\"\n");
+    }
+    for paths in 1..=4 {
+        let head = format!(
+            "[fabric]\ntopology = {{ kind = \"explicit\" }}\n[routing]\nstrategy = \"minimal\"\n\
+             paths = {paths}\nreflect = true\n"
+        );
+        let cluster = cluster::parse(&(head + &text), "t.toml").unwrap();
+        let plan = Plan::build(cluster).unwrap();
+        let most = plan.pairs().map(|(src, dst)| plan.carriers(src, dst).len()).max();
+        assert!(most <= Some(paths), "{most:?} of {paths}");
+    }
+}
+
+#[test]
+fn labels_leave_ipv6_its_1280_octets() {
+    let text = "[fabric]\ntopology = { kind = \"torus\", dims = [5] }\n\
+                [routing]\nstrategy = \"transit\"\n\
+                [addressing]\nnodes = \"fd77::/64\"\nnics = \"fd78::/64\"\n";
+    let with = |mtu: u32| {
+        let node = format!("[[node]]\nname = \"n[0-4]\"\nnics = [{{ mtu = {mtu} }}]\n");
+        Plan::build(cluster::parse(&format!("{text}{node}"), "t.toml").unwrap())
+    };
+    assert!(with(1284).is_ok());
+    let error = with(1280).unwrap_err();
+    assert!(matches!(&error, PlanError::Mtu(SmallMtu { labels: 1, mtu: 1276, .. })), "{error}");
+    assert!(error.to_string().contains("1 label leaves an MTU of 1276"), "{error}");
+    assert!(error.to_string().contains("by 4,"), "{error}");
 }

@@ -28,6 +28,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use self::interfaces::Interfaces;
+use super::forwarding::possible;
 use super::{
     Object, Observed, Operation, Pending, Planned, Reason, Reconciliation, Refusal, Saved, Wanted,
     Why,
@@ -55,6 +56,7 @@ pub fn reconcile_with(
     saved: &Saved,
     options: &Options,
 ) -> Reconciliation {
+    let wanted = &*possible(wanted, observed);
     let mut steps = Steps::default();
     let interfaces = Interfaces::new(wanted, observed, options, &mut steps);
     let context = Context { wanted, observed, saved, interfaces };
