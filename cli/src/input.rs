@@ -68,6 +68,12 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
 }
 
+/// Reads a cluster file, its wiring table in it where it names one; or such a table alone.
+pub fn cluster_text(path: &Path) -> Result<String, Failure> {
+    let beside = |wiring: &str| read_text(&path.with_file_name(wiring));
+    cluster::with_wiring(read_text(path)?, beside)
+}
+
 /// Reads a file that the operator named.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| {
@@ -91,7 +97,7 @@ fn similar(path: &Path) -> Option<String> {
 
 /// Reads a cluster file; every problem of it is shown at once.
 pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
-    let text = read_text(path)?;
+    let text = cluster_text(path)?;
     cluster::parse(&text, &path.display().to_string()).map_err(refused)
 }
 

@@ -102,7 +102,7 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
         cluster.links.len() + cluster.direct_cables().count(),
         plan.generation()
     )?;
-    if plan.xy().is_none() {
+    if !plan.cluster().is_untagged() {
         let mut table = output::table(["VID", "ROLE", "TREE"]);
         for (t, spec) in plan.specs().iter().enumerate() {
             let role = format!("{:?}", spec.role).to_lowercase();

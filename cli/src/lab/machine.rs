@@ -9,6 +9,7 @@ use tresse_lab::vm::{ExecRequest, Input, Options, Vm};
 
 use super::{Lab, LabVerb};
 use crate::fail::{Code, Failure};
+use crate::input;
 
 /// The machine to use; `None` to run in this kernel.
 pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
@@ -57,10 +58,16 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         cwd = format!("{DIRECTORY}/{}-{}", now.as_nanos(), std::process::id());
         let daemon = up.daemon()?;
-        for path in [Some(up.cluster.file.clone()), Some(up.cluster.lock_path())] {
-            let Some(path) = path.filter(|p| p.is_file()) else { continue };
+        for path in [up.cluster.file.clone(), up.cluster.lock_path()] {
+            if !path.is_file() {
+                continue;
+            }
+            let bytes = match path == up.cluster.file {
+                true => input::cluster_text(&path)?.into_bytes(),
+                false => std::fs::read(&path)?,
+            };
             let there = format!("{cwd}/{}", file_name(&path));
-            vm.put(&there, 0o644, &std::fs::read(&path)?).map_err(fault)?;
+            vm.put(&there, 0o644, &bytes).map_err(fault)?;
             replace(&mut argv, &path, &file_name(&path));
         }
         if let Some(path) = daemon {

@@ -74,7 +74,7 @@ impl Up {
                 None => Shape::None,
             },
             tressed: self.daemon()?,
-            cluster: input::read_text(&self.cluster.file)?,
+            cluster: input::cluster_text(&self.cluster.file)?,
             lock: std::fs::read_to_string(self.cluster.lock_path()).ok(),
             announce_seconds: self.announce_seconds,
             engine: match self.engine {

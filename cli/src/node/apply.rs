@@ -36,7 +36,7 @@ pub struct Apply {
 impl Apply {
     /// Sends, waits and prints; exits with 5 where something waits for a carrier or a proof.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let text = input::read_text(&self.cluster.file)?;
+        let text = input::cluster_text(&self.cluster.file)?;
         let lock = self.cluster.lock_text()?;
         let request = ApplyRequest {
             cluster: text,

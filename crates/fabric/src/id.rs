@@ -60,6 +60,14 @@ impl TreeId {
 #[serde(transparent)]
 pub struct Vid(pub u16);
 
+impl Vid {
+    /// The tag of a number in which 0 stands for none.
+    #[must_use]
+    pub fn tag(vid: u16) -> Option<Self> {
+        (vid > 0).then_some(Self(vid))
+    }
+}
+
 impl std::fmt::Display for Vid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use rayon::prelude::*;
 
-use crate::id::{Label, NodeId};
+use crate::id::{Label, NodeId, TreeId};
 use crate::lock::Lock;
 use crate::path::Segment;
 use crate::plan::Plan;
@@ -40,7 +40,12 @@ pub fn allocate(plan: &Plan, lock: &Lock) -> Transits {
     let of_source = |s: usize| {
         let mut used = BTreeSet::new();
         for d in (0..nodes).filter(|d| *d != s) {
-            for path in plan.carriers(s.into(), d.into()) {
+            // Where there are no trees, backups have labels too.
+            let paths = match plan.direct() {
+                Some(_) => plan.paths(s.into(), d.into()),
+                None => plan.carriers(s.into(), d.into()),
+            };
+            for path in paths {
                 used.extend(path.segments.windows(2).map(|pair| (pair[0], pair[1])));
             }
         }
@@ -92,11 +97,15 @@ fn key(plan: &Plan, node: NodeId) -> String {
     plan.addresses().node[node.index()].first().map(IpAddr::to_string).unwrap_or_default()
 }
 
-/// `10.78.0.1 103 10.78.0.6`: out of the NIC with this address, on this VID, to the NIC with that one.
+/// `10.78.0.1 103 10.78.0.6`: out of the NIC with this address, on this VID (`-`: untagged), to the NIC
+/// with that one.
 fn meaning(plan: &Plan, segment: &Segment) -> String {
     let nics = &plan.addresses().nic;
     let address = |node: NodeId, nic: usize| nics[node.index()][nic].first();
     let text = |a: Option<&IpAddr>| a.map(IpAddr::to_string).unwrap_or_default();
     let (from, to) = (address(segment.from, segment.nic), address(segment.to, segment.to_nic));
-    format!("{} {} {}", text(from), plan.vid(segment.tree), text(to))
+    match segment.tree {
+        TreeId::NONE => format!("{} - {}", text(from), text(to)),
+        tree => format!("{} {} {}", text(from), plan.vid(tree), text(to)),
+    }
 }

@@ -29,7 +29,7 @@ pub struct Slice {
     pub node: String,
     /// The plan's generation.
     pub generation: String,
-    /// The VLAN interfaces, by name.
+    /// The VLAN interfaces, by name; without VLANs the NICs that are on switches.
     pub interfaces: BTreeMap<String, SliceInterface>,
     /// The kernel state wanted with every VID proven and nothing fused.
     pub wanted: Wanted,
@@ -39,15 +39,15 @@ pub struct Slice {
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
-/// One VLAN interface of a slice.
+/// One VLAN interface of a slice, or a NIC on a switch without VLANs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SliceInterface {
     /// Index of the NIC below.
     pub nic: usize,
     /// Name of the NIC below.
     pub parent: String,
-    /// The VID.
-    pub vid: Vid,
+    /// The VID; `None`: a NIC itself, untagged.
+    pub vid: Option<Vid>,
     /// Name of the VID's tree.
     pub tree: String,
     /// Digest of the VID's tree: proofs are kept by (VID, digest).
@@ -57,6 +57,21 @@ pub struct SliceInterface {
     /// Place in the queue of canary senders (K5): lower nodes with an interface on this VID, among
     /// the first few nodes of the cluster.
     pub rank: u32,
+}
+
+impl SliceInterface {
+    /// A NIC whose frames have no tag: it announces itself, as switches forget what is silent (K17).
+    fn untagged(index: usize, nic: &Nic) -> Self {
+        Self {
+            nic: index,
+            parent: nic.name.clone(),
+            vid: None,
+            tree: String::new(),
+            digest: String::new(),
+            announces: true,
+            rank: 0,
+        }
+    }
 }
 
 /// How many of the lowest nodes are looked at for [`SliceInterface::rank`]: a canary needs one
@@ -72,6 +87,16 @@ pub fn interface_name(nic: &Nic, index: usize, vid: Vid) -> String {
 }
 
 impl Plan {
+    /// The interface by which a node sends and receives what goes by a tree, or untagged.
+    #[must_use]
+    pub fn interface(&self, node: NodeId, nic: usize, tree: TreeId) -> String {
+        let of_nic = &self.cluster().node(node).nics[nic];
+        match tree {
+            TreeId::NONE => of_nic.name.clone(),
+            tree => interface_name(of_nic, nic, self.vid(tree)),
+        }
+    }
+
     /// The slice of one node.
     #[must_use]
     pub fn slice(&self, node: NodeId) -> Slice {
@@ -209,8 +234,24 @@ impl Builder<'_> {
     }
 
     fn interface(&self, nic: usize, tree: TreeId) -> String {
-        let nics = &self.plan.cluster().node(self.node).nics;
-        interface_name(&nics[nic], nic, self.plan.vid(tree))
+        self.plan.interface(self.node, nic, tree)
+    }
+
+    /// The NICs themselves, where no frame is tagged.
+    fn untagged(&mut self, ipv6: bool) -> BTreeMap<String, SliceInterface> {
+        let plan = self.plan;
+        let nics = &plan.cluster().node(self.node).nics;
+        let mut interfaces = BTreeMap::new();
+        for (index, (nic, addresses)) in
+            nics.iter().zip(&plan.addresses().nic[self.node.index()]).enumerate()
+        {
+            let named = |address: &IpAddr| (nic.name.clone(), *address);
+            self.wanted.addresses.extend(addresses.iter().map(named));
+            self.wanted.nics.insert(nic.name.clone(), (nic.mac, plan.nic_mtu(nic)));
+            nic_sysctls(&mut self.wanted, &nic.name, ipv6);
+            interfaces.insert(nic.name.clone(), SliceInterface::untagged(index, nic));
+        }
+        interfaces
     }
 
     fn finish(mut self) -> Slice {
@@ -222,8 +263,14 @@ impl Builder<'_> {
         let earlier: Vec<BTreeSet<TreeId>> = (0..self.node.0.min(SCANNED))
             .map(|n| plan.uses(NodeId(n)).into_keys().map(|(_, tree)| tree).collect())
             .collect();
-        let mut interfaces = BTreeMap::new();
         let mut mtu_of_node = u32::MAX;
+        let mut interfaces = match plan.direct() {
+            Some(_) => self.untagged(ipv6),
+            None => BTreeMap::new(),
+        };
+        for (_, mtu) in self.wanted.nics.values() {
+            mtu_of_node = mtu_of_node.min(*mtu);
+        }
         for (&(index, tree), &announces) in &uses {
             let nic = &node.nics[index];
             let vid = plan.vid(tree);
@@ -251,7 +298,7 @@ impl Builder<'_> {
                 SliceInterface {
                     nic: index,
                     parent: nic.name.clone(),
-                    vid,
+                    vid: Some(vid),
                     tree: spec.name.clone(),
                     digest: plan.tree_digest(tree),
                     announces,
@@ -285,6 +332,24 @@ impl Builder<'_> {
             wanted: self.wanted,
             alternatives: self.alternatives,
         }
+    }
+}
+
+/// Per-interface sysctls of a NIC that is not ours alone (K2): never `all`, and nothing that only makes
+/// sense on an interface of our own.
+fn nic_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
+    let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
+    let ipv4 = format!("net/ipv4/conf/{interface}");
+    set(format!("{ipv4}/ignore_routes_with_linkdown"), "1");
+    set(format!("{ipv4}/rp_filter"), "2");
+    set(format!("{ipv4}/arp_ignore"), "1");
+    set(format!("{ipv4}/arp_announce"), "2");
+    set(format!("{ipv4}/accept_redirects"), "0");
+    set(format!("{ipv4}/send_redirects"), "0");
+    if ipv6 {
+        let ipv6 = format!("net/ipv6/conf/{interface}");
+        set(format!("{ipv6}/ignore_routes_with_linkdown"), "1");
+        set(format!("{ipv6}/accept_redirects"), "0");
     }
 }
 

@@ -123,7 +123,7 @@ impl Blueprint {
             .iter()
             .map(|config| LabSwitch {
                 name: config.name.clone(),
-                plain: plan.xy().is_some(),
+                plain: plan.cluster().is_untagged(),
                 fdb_age_seconds: config.fdb_age_seconds,
                 fdb: config
                     .fdb

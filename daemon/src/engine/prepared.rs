@@ -11,6 +11,9 @@ use tresse_fabric::units::{Mac, Prefix};
 
 use super::transit::LabelEngine;
 
+/// The VID of what has no tag. There is no tree: nothing to prove and nothing that could loop.
+pub const UNTAGGED: u16 = 0;
+
 /// One node's part of one plan, with the texts that it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepared {
@@ -28,7 +31,7 @@ pub struct Prepared {
     pub cluster: String,
     /// Text of the lock.
     pub lock: Option<String>,
-    /// The VLAN interfaces by name.
+    /// The VLAN interfaces by name; without VLANs the NICs that are on switches.
     pub interfaces: BTreeMap<String, VlanInterface>,
     /// The kernel state wanted with every VLAN proven and none fused.
     pub wanted: Wanted,
@@ -43,12 +46,12 @@ pub struct Prepared {
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
 }
 
-/// One VLAN interface of this node.
+/// One VLAN interface of this node, or a NIC that sends untagged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VlanInterface {
     /// The NIC below.
     pub parent: String,
-    /// The VLAN.
+    /// The VLAN; 0 for a NIC itself.
     pub vid: u16,
     /// Digest of the VLAN's tree: proofs are kept by (VID, digest).
     pub digest: String,
@@ -99,15 +102,15 @@ impl Prepared {
         let slice = plan.slice(node);
         let model = plan.cluster();
         let age = model.switches.iter().map(|s| s.fdb_age_seconds).min().unwrap_or(300);
-        let tree = |vid| plan.tree_of(vid).map(|id| plan.tree_text(id)).unwrap_or_default();
+        let tree = |vid| plan.tree_of(vid).map(|id| plan.tree_text(id));
         let interfaces = slice
             .interfaces
             .into_iter()
             .map(|(name, interface)| {
                 let prepared = VlanInterface {
-                    tree: tree(interface.vid),
+                    tree: interface.vid.and_then(tree).unwrap_or_default(),
                     parent: interface.parent,
-                    vid: interface.vid.0,
+                    vid: interface.vid.map_or(UNTAGGED, |vid| vid.0),
                     digest: interface.digest,
                     announces: interface.announces,
                     rank: interface.rank,

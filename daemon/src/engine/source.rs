@@ -64,7 +64,7 @@ pub struct Pushing {
 pub struct PushPath {
     /// The NIC it leaves by.
     pub nic: String,
-    /// The VLAN it leaves on.
+    /// The VLAN it leaves on; 0: untagged.
     pub vid: u16,
     /// The NIC of the first transit node.
     pub mac: Mac,

@@ -33,7 +33,7 @@ impl LabelEngine {
 pub struct Forwarding {
     /// The NICs that it needs, by name.
     pub nics: BTreeMap<String, ForwardingNic>,
-    /// By label: the NIC, the VID and the neighbour that frames go to.
+    /// By label: the NIC, the VID (0: untagged) and the neighbour that frames go to.
     pub labels: BTreeMap<u32, (String, u16, Mac)>,
 }
 
@@ -44,7 +44,7 @@ pub struct ForwardingNic {
     pub mac: Mac,
     /// Octets of payload that a frame may have.
     pub mtu: u32,
-    /// From whom labelled frames are taken, by VID.
+    /// From whom labelled frames are taken, by VID (0: untagged).
     pub neighbours: BTreeSet<(u16, Mac)>,
 }
 

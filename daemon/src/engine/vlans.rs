@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_control::Alert;
+use tresse_fabric::reconcile::ObservedLink;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::{Announcement, Kind};
 
 use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;
+use super::prepared::UNTAGGED;
 use super::{Effect, Engine, Prepared, VlanInterface, tell};
 
 /// The announcements of one interface.
@@ -27,7 +29,9 @@ impl Engine {
     /// How far each VLAN of a plan may be used.
     pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<u16, Gate> {
         let gate = |vid: u16, digest: &str| {
-            if self.stored.fused.contains_key(&vid) {
+            if vid == UNTAGGED {
+                Gate::Open
+            } else if self.stored.fused.contains_key(&vid) {
                 Gate::Fused
             } else if !self.settings.canary
                 || self.stored.proven.get(&vid).is_some_and(|d| d == digest)
@@ -50,7 +54,7 @@ impl Engine {
         let gates = self.gates(&current);
         let vlans = current.vlans();
         self.canaries.retain(|vid, _| vlans.contains_key(vid));
-        for (vid, (_, interface)) in vlans {
+        for (vid, (_, interface)) in vlans.into_iter().filter(|(vid, _)| *vid != UNTAGGED) {
             let proof = match gates.get(&vid) {
                 Some(Gate::Fused) => {
                     Proof::Fused { why: self.stored.fused.get(&vid).cloned().unwrap_or_default() }
@@ -115,7 +119,7 @@ impl Engine {
         self.refresh(now, &current, old.as_deref(), &usable, out);
         let present = spoken(&current, old.as_deref()).filter_map(|(name, _)| {
             let link = self.view.as_ref()?.observed.links.get(name)?;
-            (link.up && link.is_ours()).then(|| (name.clone(), link.index))
+            (link.up && self.is_planned(name, link)).then(|| (name.clone(), link.index))
         });
         self.listen(present.collect(), out);
         self.forward(Some(&current), old.as_deref(), out);
@@ -170,10 +174,20 @@ impl Engine {
         news
     }
 
-    /// Is the interface ours, up and with carrier, as far as was seen?
+    /// Is the interface planned, up and with carrier, as far as was seen?
     fn usable(&self, name: &str) -> bool {
         let link = self.view.as_ref().and_then(|view| view.observed.links.get(name));
-        link.is_some_and(|link| link.is_ours() && link.up && link.carrier)
+        link.is_some_and(|link| self.is_planned(name, link) && link.up && link.carrier)
+    }
+
+    /// Is this interface ours, or a NIC of the plan that sends untagged?
+    fn is_planned(&self, name: &str, link: &ObservedLink) -> bool {
+        let plans = [&self.stored.current, &self.stored.previous];
+        let nic = |plan: &Prepared| {
+            plan.interfaces.get(name).is_some_and(|interface| interface.vid == UNTAGGED)
+                && link.mac == mac_of(plan, name)
+        };
+        link.is_ours() || plans.into_iter().flatten().any(|plan| nic(plan))
     }
 
     fn proven(&mut self, now: u64, current: &Prepared, vid: u16, out: &mut Vec<Effect>) {

@@ -132,11 +132,11 @@ fn table(forwarding: &Forwarding) -> Result<Table, TableError> {
     let nics = forwarding.nics.values().map(|nic| Nic {
         mac: nic.mac,
         mtu_bytes: nic.mtu,
-        neighbours: nic.neighbours.iter().map(|(vid, mac)| (Some(Vid(*vid)), *mac)).collect(),
+        neighbours: nic.neighbours.iter().map(|(vid, mac)| (Vid::tag(*vid), *mac)).collect(),
     });
     let place: BTreeMap<&String, usize> = forwarding.nics.keys().zip(0..).collect();
     let labels = forwarding.labels.iter().filter_map(|(label, (nic, vid, mac))| {
-        let exit = Exit { nic: *place.get(nic)?, vid: Some(Vid(*vid)), mac: *mac };
+        let exit = Exit { nic: *place.get(nic)?, vid: Vid::tag(*vid), mac: *mac };
         Some((Label(*label), exit))
     });
     Table::new(&nics.collect::<Vec<_>>(), labels, Ttl::default())

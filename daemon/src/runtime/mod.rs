@@ -20,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, waiting};
+use tresse_fabric::cluster;
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
@@ -400,7 +401,8 @@ impl Daemon {
             std::fs::read_to_string(path)
                 .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })
         };
-        let cluster = read(path)?;
+        let beside = |wiring: &str| read(&path.with_file_name(wiring));
+        let cluster = cluster::with_wiring(read(path)?, beside)?;
         let lock = match self.config.lock_path() {
             Some(path) if self.config.lock.is_some() || path.exists() => Some(read(&path)?),
             _ => None,

@@ -7,7 +7,6 @@ use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::{PathView, Plan, SegmentView};
-use tresse_fabric::slice::interface_name;
 use tresse_fabric::units::Mac;
 use tresse_fabric::verify;
 
@@ -60,7 +59,7 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
                 _ => PathPlace::Backup,
             };
             let first = &path.segments[0];
-            let interface = interface_name(plan.sender(first), first.nic, plan.vid(first.tree));
+            let interface = plan.interface(src, first.nic, first.tree);
             let address = plan.addresses().of_node(dst, true);
             let address = address.or_else(|| plan.addresses().of_node(dst, false));
             let state = address.map_or("pending", |a| engine.path_state(&interface, a, place));

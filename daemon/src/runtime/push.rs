@@ -130,7 +130,7 @@ fn table(pushing: &Pushing) -> Result<PushTable, TableError> {
         let path = |path: &crate::engine::PushPath| {
             Some(Path {
                 nic: *place.get(&path.nic)?,
-                vid: Some(Vid(path.vid)),
+                vid: Vid::tag(path.vid),
                 mac: path.mac,
                 labels: path.labels.clone(),
                 weight: path.weight,

@@ -13,6 +13,7 @@ mod change;
 mod counters;
 mod datagrams;
 mod faults;
+mod flat;
 mod lab;
 mod leftovers;
 mod probe;
@@ -46,8 +47,9 @@ fn main() {
     let (switched, routed) = (missing(true, Shape::Rate(1_000_000)), missing(false, Shape::None));
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     let switched = TESTS.iter().copied().flatten().map(|test| (test, switched.clone()));
-    let trials = routed::TESTS
-        .iter()
+    let trials = [routed::TESTS, flat::TESTS]
+        .into_iter()
+        .flatten()
         .map(|test| (test, routed.clone()))
         .chain(switched)
         .map(|(&(name, body), missing)| match missing {

@@ -49,7 +49,7 @@ fn up(topology: &str) -> Lab {
 }
 
 /// Every pair that does not answer, by IPv4 or, where nodes have it, by IPv6.
-fn silent(lab: &Lab) -> Vec<(String, String)> {
+pub fn silent(lab: &Lab) -> Vec<(String, String)> {
     let record = lab.directory.load_up().unwrap();
     let dual = lab.now.plan.addresses().node[0].iter().any(|address| address.is_ipv6());
     let families = if dual { &[false, true][..] } else { &[false] };
@@ -108,7 +108,7 @@ fn file_by_the_daemon(text: &str, every: usize) {
     assert_eq!(silent(&lab), [], "all healed");
 }
 
-fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {
+pub fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 

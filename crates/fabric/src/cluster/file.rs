@@ -79,7 +79,7 @@ section! {
         /// Lines that share a switch (pmesh; more than 1 is not yet planned).
         #[schemars(range(min = 1))]
         lines_per_switch: Number = "lines_per_switch = 1",
-        /// The wiring table that `tresse design -o` writes (fnn).
+        /// The wiring table that `tresse design -o` writes: its file, or the table itself (fnn).
         #[schemars(length(min = 1))]
         wiring: String = "wiring = \"wiring.txt\"",
     }
@@ -98,7 +98,7 @@ choice! {
         Explicit = "explicit",
         /// A random regular graph of switches.
         Irregular = "irregular",
-        /// A flat neighbourhood network (not yet planned).
+        /// A flat neighbourhood: switches without cables between them, by a wiring table.
         Fnn = "fnn",
         /// A P-Mesh: a switch per line of nodes, which route.
         Pmesh = "pmesh",
@@ -146,7 +146,7 @@ impl TopologyKind {
 section! {
     /// How paths are chosen.
     Routing, "[routing]" {
-        /// The strategy. Default: dor on mesh and torus, xy where nodes route, stp elsewhere.
+        /// The strategy. Default: dor on mesh and torus, xy where nodes route, direct on fnn, stp elsewhere.
         strategy: StrategyName = "strategy = \"stp\"",
         /// Paths per ordered pair of nodes: the primary and its backups.
         #[schemars(range(min = 1, max = limits::PATHS), extend("default" = 2))]
@@ -189,7 +189,7 @@ choice! {
         Transit = "transit",
         /// Dimension order through nodes: on every topology whose nodes route.
         Xy = "xy",
-        /// One segment within a neighbourhood (not yet planned).
+        /// One switch between any two nodes: on fnn, and explicit without links.
         Direct = "direct",
     }
 }

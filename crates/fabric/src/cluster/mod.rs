@@ -17,6 +17,7 @@ mod schema;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod wiring;
 
 use toml::de::{DeTable, DeValue};
 
@@ -28,6 +29,7 @@ pub use model::{
 };
 pub use problem::{Problem, ProblemKind, Problems, nearest};
 pub use schema::schema;
+pub use wiring::with_wiring;
 
 pub(crate) use problem::{Found, printable};
 use read::Read;

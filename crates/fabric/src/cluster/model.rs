@@ -100,6 +100,11 @@ pub enum Kind {
         /// How many, at least 2.
         nodes: u32,
     },
+    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches that no cable joins.
+    Fnn {
+        /// The nodes on every switch, ascending: NIC i of a node goes to the i-th switch that has it.
+        switches: Vec<Vec<u32>>,
+    },
 }
 
 impl Kind {
@@ -111,7 +116,8 @@ impl Kind {
             | Self::Torus { .. }
             | Self::Clique { .. }
             | Self::Explicit
-            | Self::Irregular { .. } => false,
+            | Self::Irregular { .. }
+            | Self::Fnn { .. } => false,
             Self::Pmesh { .. }
             | Self::Ring { .. }
             | Self::DirectMesh { .. }
@@ -296,6 +302,9 @@ pub enum Strategy {
     },
     /// Dimension order through nodes (p-mesh, section 4.2).
     Xy,
+    /// One switch between any two nodes, or a node that shares one with each
+    /// (flat-neighborhood-network-compiler, section 3).
+    Direct,
 }
 
 /// `[vlans]`.
@@ -317,6 +326,12 @@ pub struct Addressing {
 }
 
 impl Cluster {
+    /// Are there no VLANs: do nodes route, or does every switch stand by itself?
+    #[must_use]
+    pub fn is_untagged(&self) -> bool {
+        self.kind.is_routed() || self.routing.strategy == Strategy::Direct
+    }
+
     /// The switch with this index.
     #[must_use]
     pub fn switch(&self, id: SwitchId) -> &Switch {

@@ -43,6 +43,8 @@ pub enum ProblemKind {
     BadRate,
     /// Not a prefix, or one that cannot serve.
     BadPrefix,
+    /// Not the wiring table of a flat neighbourhood.
+    BadWiring,
     /// Not an end of a cable.
     BadLinkEnd,
     /// Two things with one name.
@@ -114,6 +116,7 @@ impl ProblemKind {
                 | Self::BadMac
                 | Self::BadRate
                 | Self::BadPrefix
+                | Self::BadWiring
                 | Self::BadLinkEnd
                 | Self::BadVid
                 | Self::DuplicateVid

@@ -44,7 +44,9 @@ fn kinds(text: &str) -> Vec<ProblemKind> {
 #[test]
 fn every_example_parses_plans_and_is_in_canonical_form() {
     for (path, text) in files("configs") {
-        let cluster = parse(&text, &name(&path)).unwrap_or_else(|problems| panic!("{problems}"));
+        let beside = |wiring: &str| fs::read_to_string(path.with_file_name(wiring));
+        let whole = with_wiring(text.clone(), beside).unwrap();
+        let cluster = parse(&whole, &name(&path)).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(cluster.name, name(&path).trim_end_matches(".toml"));
         assert_eq!(format(&text), text, "{}", path.display());
         if let Err(error) = crate::plan::Plan::build(cluster) {

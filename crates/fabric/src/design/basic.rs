@@ -13,11 +13,16 @@ use super::wiring::Wiring;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basic {
     pcs: usize,
-    /// `[a * pcs + b]`, both ways; none where no switch is shared.
-    chosen: Vec<Option<u32>>,
-    /// Paths of each PC's NICs, in the order of its switches.
+    /// `[a * pcs + b]`: the NIC of `a` on the way to `b`; [`NO_NIC`] where no switch is shared.
+    chosen: Vec<u8>,
+    /// By PC, the switch of each NIC.
+    rows: Vec<Vec<u32>>,
+    /// Paths of each PC's NICs.
     loads: Vec<Vec<u32>>,
 }
+
+/// No switch is shared.
+const NO_NIC: u8 = u8::MAX;
 
 /// The spread of the paths over the NICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,14 +40,20 @@ impl Basic {
     /// O(pairs x switches shared) times per round of improvement.
     #[must_use]
     pub fn assign(wiring: &Wiring, pcs: usize, importance: &BTreeMap<(u32, u32), f64>) -> Self {
-        let rows = wiring.rows(pcs);
+        Self::of_rows(wiring.rows(pcs), importance)
+    }
+
+    /// Routes between PCs whose NICs are on these switches, in any order.
+    #[must_use]
+    pub fn of_rows(rows: Vec<Vec<u32>>, importance: &BTreeMap<(u32, u32), f64>) -> Self {
+        let pcs = rows.len();
         let loads = rows.iter().map(|row| vec![0; row.len()]).collect();
-        let mut basic = Self { pcs, chosen: vec![None; pcs * pcs], loads };
         let mut pairs: Vec<Pair> = (0..pcs)
             .flat_map(|b| (0..b).map(move |a| (a, b)))
             .map(|(a, b)| Pair { a, b, ways: ways(&rows[a], &rows[b]) })
             .filter(|pair| !pair.ways.is_empty())
             .collect();
+        let mut basic = Self { pcs, chosen: vec![NO_NIC; pcs * pcs], rows, loads };
         let weight = |p: &Pair| importance.get(&(p.a as u32, p.b as u32)).copied().unwrap_or(0.0);
         pairs.sort_by(|p, q| weight(q).total_cmp(&weight(p)).then(p.ways.len().cmp(&q.ways.len())));
         for pair in &pairs {
@@ -62,32 +73,47 @@ impl Basic {
     fn improve(&mut self, pairs: &[Pair]) -> bool {
         let mut found = false;
         for pair in pairs {
-            let now = self.chosen[pair.a * self.pcs + pair.b];
-            let Some(old) = pair.ways.iter().find(|way| Some(way.switch) == now) else { continue };
+            let now = self.nics(pair.a, pair.b);
+            let Some(old) = pair.ways.iter().find(|way| Some((way.at_a, way.at_b)) == now) else {
+                continue;
+            };
             self.take(pair, old, -1);
             // Adding one to n adds 2n + 1 to the squares.
             let rise = |way: &Way| self.loads[pair.a][way.at_a] + self.loads[pair.b][way.at_b];
             let best = pair.ways.iter().min_by_key(|way| (rise(way), way.switch)).unwrap_or(old);
             let best = if rise(best) < rise(old) { best } else { old };
-            found |= best.switch != old.switch;
+            found |= (best.at_a, best.at_b) != (old.at_a, old.at_b);
             self.take(pair, best, 1);
         }
         found
     }
 
     fn take(&mut self, pair: &Pair, way: &Way, paths: i32) {
-        let switch = (paths > 0).then_some(way.switch);
-        self.chosen[pair.a * self.pcs + pair.b] = switch;
-        self.chosen[pair.b * self.pcs + pair.a] = switch;
-        for (pc, nic) in [(pair.a, way.at_a), (pair.b, way.at_b)] {
+        for (pc, peer, nic) in [(pair.a, pair.b, way.at_a), (pair.b, pair.a, way.at_b)] {
+            self.chosen[pc * self.pcs + peer] = if paths > 0 { nic as u8 } else { NO_NIC };
             self.loads[pc][nic] = self.loads[pc][nic].saturating_add_signed(paths);
         }
+    }
+
+    /// The NICs of a pair, that of `a` first.
+    #[must_use]
+    pub fn nics(&self, a: usize, b: usize) -> Option<(usize, usize)> {
+        let nic = |pc: usize, peer: usize| self.chosen.get(pc * self.pcs + peer).copied();
+        let (at_a, at_b) = (nic(a, b)?, nic(b, a)?);
+        (at_a != NO_NIC).then_some((at_a.into(), at_b.into()))
     }
 
     /// The switch of a pair.
     #[must_use]
     pub fn switch(&self, a: u32, b: u32) -> Option<u32> {
-        self.chosen.get(a as usize * self.pcs + b as usize).copied().flatten()
+        let (at_a, _) = self.nics(a as usize, b as usize)?;
+        Some(self.rows[a as usize][at_a])
+    }
+
+    /// By PC, the paths of each NIC.
+    #[must_use]
+    pub fn loads(&self) -> &[Vec<u32>] {
+        &self.loads
     }
 
     /// How the paths are spread.
@@ -105,7 +131,9 @@ impl Basic {
     /// `.` where none is shared.
     #[must_use]
     pub fn table(&self) -> String {
-        let width = self.chosen.iter().flatten().max().map_or(1, |s| s.to_string().len());
+        let all = (0..self.pcs as u32).flat_map(|a| (0..self.pcs as u32).map(move |b| (a, b)));
+        let width = all.filter_map(|(a, b)| self.switch(a, b)).max();
+        let width = width.map_or(1, |switch| switch.to_string().len());
         let mut table = String::new();
         for a in 0..self.pcs as u32 {
             for b in 0..self.pcs as u32 {
@@ -136,10 +164,28 @@ struct Way {
     at_b: usize,
 }
 
+/// One way per switch, or where one of the two has several NICs there, as many, each NIC once or more.
 fn ways(a: &[u32], b: &[u32]) -> Vec<Way> {
-    let at = |(at_a, switch): (usize, &u32)| {
-        let at_b = b.binary_search(switch).ok()?;
-        Some(Way { switch: *switch, at_a, at_b })
+    let at = |row: &[u32], switch: u32| -> Vec<usize> {
+        (0..row.len()).filter(|nic| row[*nic] == switch).collect()
     };
-    a.iter().enumerate().filter_map(at).collect()
+    let mut ways = Vec::new();
+    for (first, &switch) in a.iter().enumerate() {
+        if a[..first].contains(&switch) || !b.contains(&switch) {
+            continue;
+        }
+        let (of_a, of_b) = (at(a, switch), at(b, switch));
+        ways.extend((0..of_a.len().max(of_b.len())).map(|k| Way {
+            switch,
+            at_a: of_a[k % of_a.len()],
+            at_b: of_b[k % of_b.len()],
+        }));
+    }
+    ways
+}
+
+/// The NICs by which one PC can send to another, that of the first PC first, in the order of its NICs.
+#[must_use]
+pub fn shared(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
+    ways(a, b).into_iter().map(|way| (way.at_a, way.at_b)).collect()
 }

@@ -86,7 +86,13 @@ impl Wiring {
     /// Number of PCs: one more than the highest.
     #[must_use]
     pub fn pcs(&self) -> usize {
-        self.switches.iter().flatten().max().map_or(0, |pc| *pc as usize + 1)
+        Self::nodes_of(&self.switches) as usize
+    }
+
+    /// Number of PCs on these switches: one more than the highest.
+    #[must_use]
+    pub fn nodes_of(switches: &[Vec<u32>]) -> u32 {
+        switches.iter().flatten().max().map_or(0, |pc| pc + 1)
     }
 
     /// Reads the text table; empty lines and what follows `#` are skipped.

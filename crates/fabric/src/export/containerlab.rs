@@ -12,7 +12,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
     let cluster = plan.cluster();
     let mut out = String::new();
     line!(out, "# Fabric {}, generation {}.", cluster.name, plan.generation());
-    let scripts = if plan.xy().is_some() { "" } else { "`tresse export bridge` and " };
+    let scripts = if plan.cluster().is_untagged() { "" } else { "`tresse export bridge` and " };
     line!(out, "# Beside it: the files of {scripts}`tresse export iproute2`.");
     line!(out, "# The image needs a shell, iproute2 and a process that stays.");
     line!(out, "# TRESSE_IMAGE=... containerlab deploy -t clab.yml");
@@ -24,7 +24,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
     line!(out, "    network-mode: none");
     line!(out, "  nodes:");
     for switch in &cluster.switches {
-        if plan.xy().is_some() {
+        if plan.cluster().is_untagged() {
             line!(out, "    {}:", json!(switch.name));
             line!(out, "      exec: {}", json!(plain_bridge(plan, &switch.name)));
         } else {

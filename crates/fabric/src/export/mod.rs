@@ -114,14 +114,13 @@ impl Default for Options {
 /// Why nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
-    /// The switches of a fabric whose nodes route need nothing set.
+    /// Switches of a fabric without VLANs need nothing set.
     #[error(
-        "nodes route in this fabric: its switches carry one untagged network each and need no \
-         configuration"
+        "this fabric has no VLANs: its switches carry one untagged network each and need no configuration"
     )]
     NothingToSet,
-    /// Not for fabrics whose nodes route.
-    #[error("format `{format}` does not yet know fabrics whose nodes route: use iproute2")]
+    /// Not for fabrics without VLANs.
+    #[error("format `{format}` does not yet know fabrics without VLANs: use iproute2")]
     NotYet {
         /// The format.
         format: &'static str,
@@ -285,7 +284,7 @@ pub fn render_keeping(
     object: Option<&str>,
     options: Options,
 ) -> Result<Vec<ExportFile>, ExportError> {
-    if plan.xy().is_some() {
+    if plan.cluster().is_untagged() {
         match what.entry().1 {
             Subject::Switch => return Err(ExportError::NothingToSet),
             _ if what == Format::Networkd => {

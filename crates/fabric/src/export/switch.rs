@@ -99,7 +99,7 @@ pub struct FdbEntry {
 /// absent, where nodes route, or where the switches are not connected.
 #[must_use]
 pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
-    if plan.xy().is_some() {
+    if plan.cluster().is_untagged() {
         return None;
     }
     let vid = Vid(plan.cluster().vlans.base?);
@@ -276,7 +276,7 @@ fn demand(plan: &Plan, fdb: bool) -> Demand {
 fn towards(plan: &Plan, dst: NodeId, fdb: bool) -> Towards {
     let cluster = plan.cluster();
     let mut found = Towards { uses: Vec::new(), fdb: Vec::new() };
-    if plan.xy().is_some() {
+    if plan.cluster().is_untagged() {
         return found;
     }
     let mut seen = BTreeMap::new();

@@ -29,7 +29,8 @@ pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
         | Kind::Ring { .. }
         | Kind::DirectMesh { .. }
         | Kind::DirectTorus { .. }
-        | Kind::FullMesh { .. } => {}
+        | Kind::FullMesh { .. }
+        | Kind::Fnn { .. } => {}
     }
     cluster.switch(id).name.clone()
 }
@@ -48,7 +49,9 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
         Kind::Pmesh { dims, .. } | Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
             return Some(joined(&coordinates(id.0, dims)));
         }
-        Kind::Ring { .. } | Kind::FullMesh { .. } => return Some(joined(&[id.0])),
+        Kind::Ring { .. } | Kind::FullMesh { .. } | Kind::Fnn { .. } => {
+            return Some(joined(&[id.0]));
+        }
         _ => {}
     }
     let nic = cluster.node(id).nics.first()?;

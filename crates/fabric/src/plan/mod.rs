@@ -30,13 +30,14 @@ use sha2::{Digest, Sha256};
 use smallvec::smallvec;
 
 use crate::address::{self, AddressError, Addresses};
-use crate::cluster::{Cluster, Nic};
+use crate::cluster::{Cluster, Nic, Strategy};
 use crate::export::base_vlan;
 use crate::id::{Label, LinkId, NodeId, SwitchId, TreeId, Vid};
 use crate::label::{self, Transit, Transits};
 use crate::lock::balance::Balance;
 use crate::lock::{self, BaseWasTree, Lock, VidsExhausted};
 use crate::path::{Path, Segment, Segments};
+use crate::routing::direct::Direct;
 use crate::routing::reflect::Detours;
 use crate::routing::updown::Order;
 use crate::routing::xy::Xy;
@@ -56,6 +57,8 @@ pub struct Plan {
     grid: Option<Grid>,
     /// Who routes where, where nodes do.
     xy: Option<Xy>,
+    /// Which NICs every pair uses, in a flat neighbourhood.
+    direct: Option<Direct>,
     assignment: Assignment,
     specs: Vec<TreeSpec>,
     vids: Vec<Vid>,
@@ -118,9 +121,11 @@ impl Plan {
         let balance = Balance::of(&cluster, lock);
         let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
         let addresses = address::assign(&cluster, lock)?;
+        let flat = cluster.routing.strategy == Strategy::Direct;
         let mut plan = Self {
             grid: routing::grid_of(&cluster.kind),
             xy: Xy::of(&cluster.kind),
+            direct: if flat { Some(Direct::new(&cluster)?) } else { None },
             transit: cluster.transit_nodes(),
             transits: Transits::default(),
             detours: Detours::default(),
@@ -146,7 +151,7 @@ impl Plan {
             nodes.sort_by_key(|(node, _)| plan.turns_of[node.index()]);
         }
         plan.reset_trees();
-        if plan.cluster.routing.paths > 1 && plan.xy.is_none() {
+        if plan.cluster.routing.paths > 1 && !plan.cluster.is_untagged() {
             let more = plan.backup_trees();
             plan.specs.extend(more);
             plan.reset_trees();
@@ -313,11 +318,17 @@ impl Plan {
         self.xy.as_ref()
     }
 
+    /// Which NICs every pair uses, in a flat neighbourhood.
+    #[must_use]
+    pub const fn direct(&self) -> Option<&Direct> {
+        self.direct.as_ref()
+    }
+
     /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header
-    /// and FCS and 4 of tag, which those of nodes that route do not have.
+    /// and FCS and 4 of tag, which untagged ones do not have.
     #[must_use]
     pub fn nic_mtu(&self, nic: &Nic) -> u32 {
-        let tag = if self.xy.is_some() { 0 } else { 4 };
+        let tag = if self.cluster.is_untagged() { 0 } else { 4 };
         let switch = self.cluster.switches.get(nic.switch.index());
         switch.map_or(nic.mtu, |switch| nic.mtu.min(switch.max_frame.saturating_sub(18 + tag)))
     }
@@ -377,7 +388,10 @@ impl Plan {
     /// May paths have in-transit nodes: primaries, or weighted siblings?
     #[must_use]
     pub fn has_labels(&self) -> bool {
-        self.has_transit() || !self.detours.by_pair.is_empty()
+        let relays = |direct: &Direct| direct.has_relays(self.cluster.routing.paths);
+        self.has_transit()
+            || !self.detours.by_pair.is_empty()
+            || self.direct.as_ref().is_some_and(relays)
     }
 
     /// May primaries have in-transit nodes?
@@ -421,7 +435,7 @@ impl Plan {
     #[must_use]
     pub fn hops(&self, segment: &Segment) -> u32 {
         if segment.tree == TreeId::NONE {
-            return 1;
+            return u32::from(self.xy.is_some());
         }
         let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         self.tree(segment.tree).distance(s, d)
@@ -433,6 +447,9 @@ impl Plan {
     pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
         if let Some(xy) = &self.xy {
             return xy.primary(src, dst);
+        }
+        if let Some(direct) = &self.direct {
+            return direct.primary(src, dst);
         }
         let (a, b) = (self.cluster.node(src).nics.len(), self.cluster.node(dst).nics.len());
         if a == 1 && b == 1 {
@@ -498,6 +515,9 @@ impl Plan {
     pub fn paths(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
         if let Some(xy) = &self.xy {
             return self.routed_paths(xy, src, dst);
+        }
+        if let Some(direct) = &self.direct {
+            return direct.paths(src, dst, self.cluster.routing.paths);
         }
         let mut paths = self.carriers(src, dst);
         for rank in paths.len() as u32..self.cluster.routing.paths {

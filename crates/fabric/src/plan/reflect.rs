@@ -95,6 +95,9 @@ impl Plan {
     /// weighted siblings.
     #[must_use]
     pub fn carriers(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
+        if let Some(direct) = &self.direct {
+            return direct.carriers(src, dst, self.cluster.routing.paths);
+        }
         let segments = self.primary(src, dst);
         let (first, last) = (segments[0], segments[segments.len() - 1]);
         let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments }];

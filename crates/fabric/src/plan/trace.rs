@@ -147,7 +147,7 @@ impl Plan {
         TracedPath {
             rank: path.rank,
             weight: path.weight,
-            minimal: hops == self.distance(path.src, path.dst),
+            minimal: self.is_minimal(path),
             hops,
             mtu: self.path_mtu(&path.segments),
             segments,

@@ -212,10 +212,19 @@ impl Plan {
             dst: self.cluster().node(path.dst).name.clone(),
             rank: path.rank,
             weight: path.weight,
-            minimal: hops == self.distance(path.src, path.dst),
+            minimal: self.is_minimal(path),
             hops,
             segments,
         }
+    }
+
+    /// Is a path as short as the fabric allows: in links crossed, in a flat neighbourhood in segments?
+    pub(super) fn is_minimal(&self, path: &Path) -> bool {
+        if self.direct.is_some() {
+            return path.segments.len() == self.primary(path.src, path.dst).len();
+        }
+        let hops: u32 = path.segments.iter().map(|s| self.hops(s)).sum();
+        hops == self.distance(path.src, path.dst)
     }
 
     fn segment_view(&self, segment: &Segment) -> SegmentView {
@@ -241,6 +250,9 @@ impl Plan {
     pub fn distance(&self, src: NodeId, dst: NodeId) -> u32 {
         if let Some(xy) = &self.xy {
             return xy.layout().distance(src, dst);
+        }
+        if self.direct.is_some() {
+            return 0;
         }
         let mut distance = Vec::new();
         let mut queue = Vec::new();

@@ -23,10 +23,32 @@ impl Plan {
         format!("xy: {way}{ring}; {} hops, as few as there are", segments.len())
     }
 
+    fn why_direct(&self, segments: &[Segment]) -> String {
+        let first = &segments[0];
+        let switch = |segment| &self.cluster.switch(self.sender(segment).switch).name;
+        if let [_, second] = segments {
+            return format!(
+                "direct: the two share no switch; {} is on {} and on {}, over the least used NICs of \
+                 those that are",
+                self.cluster.node(first.to).name,
+                switch(first),
+                switch(second)
+            );
+        }
+        let alternatives = self.paths(first.from, first.to).iter().filter(|p| p.weight > 0).count();
+        match alternatives {
+            1 => format!("direct: by {}", switch(first)),
+            _ => format!("direct: by {}, whose NICs are the least used", switch(first)),
+        }
+    }
+
     /// One sentence per choice that led to a primary's segments.
     pub(super) fn why(&self, segments: &[Segment]) -> Vec<String> {
         if let Some(xy) = &self.xy {
             return vec![self.why_xy(xy, segments)];
+        }
+        if self.direct.is_some() {
+            return vec![self.why_direct(segments)];
         }
         let mut why = Vec::new();
         let (segment, last) = (&segments[0], &segments[segments.len() - 1]);
@@ -89,6 +111,14 @@ impl Plan {
     pub(super) fn why_siblings(&self, paths: &[Path]) -> Vec<String> {
         let sum: u32 = paths.iter().map(|path| path.weight).sum();
         let one = |path: &Path| {
+            if let [only] = path.segments[..] {
+                let switch = &self.cluster.switch(self.sender(&only).switch).name;
+                let (rank, weight) = (path.rank, path.weight);
+                return format!(
+                    "rank {rank}: {weight} of {sum} parts of the pair's flows go by {switch}, which the \
+                     two share as well"
+                );
+            }
             let (node, nic) = (self.cluster.node(path.segments[1].from), path.segments[1].nic);
             format!(
                 "rank {}: {} of {sum} parts of the pair's flows go through {}, a reflector on {} that \

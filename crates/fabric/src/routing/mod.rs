@@ -1,5 +1,6 @@
 //! Strategies: which VLAN trees exist and which of them each ordered pair of switches uses.
 
+pub mod direct;
 mod dor;
 pub(crate) mod lines;
 mod minimal;
@@ -32,7 +33,7 @@ pub enum Assignment {
     Minimal(Minimal),
     /// Up*/down* routing, with or without in-transit nodes.
     Updown(Updown),
-    /// Nodes route: there are no trees.
+    /// Nodes route, or every switch stands by itself: there are no trees.
     Nodes,
 }
 
@@ -55,6 +56,25 @@ pub enum RoutingError {
     /// Fabrics whose nodes route have no VLANs.
     #[error("the nodes of this fabric route: use strategy `xy`")]
     NeedsXy,
+    /// `direct` knows no cables between switches.
+    #[error(
+        "strategy `direct` uses no cable between switches, and here are some: use minimal or stp"
+    )]
+    NeedsFlat,
+    /// A flat neighbourhood has no trees.
+    #[error("no cable joins the switches of this fabric: use strategy `direct`")]
+    NeedsDirect,
+    /// Two nodes of a flat neighbourhood that not even a third one joins.
+    #[error(
+        "nodes {a} and {b} share no switch, and no node that may be in transit shares one with each: \
+         give one of them a NIC on a switch of the other"
+    )]
+    NotJoined {
+        /// A node's name.
+        a: String,
+        /// Another's.
+        b: String,
+    },
     /// `pdor` on a torus of more than two dimensions needs even sizes past dimension 0.
     #[error(
         "strategy `pdor` on a torus of more than two dimensions needs an even size in every \
@@ -92,6 +112,9 @@ impl Assignment {
             (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Nodes)),
             (Strategy::Xy, _) => Err(RoutingError::NeedsNodes),
             _ if cluster.kind.is_routed() => Err(RoutingError::NeedsXy),
+            (Strategy::Direct, _) if !cluster.links.is_empty() => Err(RoutingError::NeedsFlat),
+            (Strategy::Direct, _) => Ok((Vec::new(), Self::Nodes)),
+            _ if matches!(cluster.kind, Kind::Fnn { .. }) => Err(RoutingError::NeedsDirect),
             (Strategy::Stp, grid) => {
                 let (links, _) =
                     least_hops_tree(graph, grid.as_ref(), nodes).map_err(disconnected)?;

@@ -20,7 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::Slice;
+use super::{Slice, SliceInterface, nic_sysctls};
 use crate::address::pmesh::Encoding;
 use crate::cluster::Kind;
 use crate::id::NodeId;
@@ -49,11 +49,15 @@ pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
         _ => builder.nic_routes(),
     }
     let own = &plan.cluster().node(node).name;
+    let nics = plan.cluster().node(node).nics.iter().enumerate();
+    let on_switches = nics.filter(|(_, nic)| nic.peer.is_none());
+    let interfaces =
+        on_switches.map(|(index, nic)| (nic.name.clone(), SliceInterface::untagged(index, nic)));
     Slice {
         id: node,
         node: own.clone(),
         generation: plan.generation().into(),
-        interfaces: BTreeMap::new(),
+        interfaces: interfaces.collect(),
         wanted: builder.wanted,
         alternatives: BTreeMap::new(),
     }
@@ -186,25 +190,16 @@ impl Builder<'_> {
     }
 }
 
-/// Per-interface sysctls (K2, K7): never `all`, but for IPv6 before Linux 6.17, as reconciling decides.
-/// The NICs are not ours alone, so nothing that only makes
-/// sense on an interface of our own.
+/// Per-interface sysctls (K7) beside those of any NIC that is not ours alone: never `all`, but for IPv6
+/// before Linux 6.17, as reconciling decides.
 fn sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
+    nic_sysctls(wanted, interface, ipv6);
     let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
     let ipv4 = format!("net/ipv4/conf/{interface}");
     set(format!("{ipv4}/forwarding"), "1");
     // A packet that is turned may come through the node that sent it.
     set(format!("{ipv4}/accept_local"), "1");
-    set(format!("{ipv4}/ignore_routes_with_linkdown"), "1");
-    set(format!("{ipv4}/rp_filter"), "2");
-    set(format!("{ipv4}/arp_ignore"), "1");
-    set(format!("{ipv4}/arp_announce"), "2");
-    set(format!("{ipv4}/accept_redirects"), "0");
-    set(format!("{ipv4}/send_redirects"), "0");
     if ipv6 {
-        let ipv6 = format!("net/ipv6/conf/{interface}");
         set(force_forwarding(interface), "1");
-        set(format!("{ipv6}/ignore_routes_with_linkdown"), "1");
-        set(format!("{ipv6}/accept_redirects"), "0");
     }
 }

@@ -7,6 +7,7 @@
 //! a clique and an irregular fabric, one cable per neighbour in index order.
 
 use crate::cluster::{Kind, Learning, Link, Nic, Node, Port, Stp, Switch};
+use crate::design::Wiring;
 use crate::id::SwitchId;
 use crate::topology::{Layout, random};
 use crate::units::{Mac, Rate};
@@ -36,6 +37,7 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
             (*switches, *ports, neighbours(*switches, degree, *seed, first))
         }
         Kind::Explicit => return Fabric::default(),
+        Kind::Fnn { switches } => return flat(switches),
         Kind::Pmesh { .. }
         | Kind::Ring { .. }
         | Kind::DirectMesh { .. }
@@ -167,6 +169,32 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
         }
     }
     links
+}
+
+/// Switches by themselves; node `k` has port `i + 1` of a switch that it is the `i`-th node of.
+fn flat(members: &[Vec<u32>]) -> Fabric {
+    let count = Wiring::nodes_of(members);
+    let names = Names::new('n', count);
+    let node = |k| Node { name: names.of(k), nics: Vec::new(), transit: true, gateway: false };
+    let mut nodes: Vec<Node> = (0..count).map(node).collect();
+    for (switch, members) in members.iter().enumerate() {
+        for (port, member) in (1..).zip(members) {
+            let nics = &mut nodes[*member as usize].nics;
+            nics.push(Nic {
+                name: format!("eth{}", nics.len()),
+                mac: derived_mac(*member as usize, nics.len()),
+                mac_derived: true,
+                switch: switch.into(),
+                port,
+                peer: None,
+                rate: Rate::GIGABIT,
+                mtu: 1500,
+            });
+        }
+    }
+    let names = Names::new('s', members.len() as u32);
+    let switch = |(members, k): (&Vec<u32>, u32)| default_switch(names.of(k), members.len() as u32);
+    Fabric { switches: members.iter().zip(0..).map(switch).collect(), nodes, links: Vec::new() }
 }
 
 fn clique(count: u32, first: u32) -> Vec<Link> {

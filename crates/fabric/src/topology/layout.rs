@@ -57,6 +57,7 @@ impl Layout {
             Kind::Mesh { .. }
             | Kind::Torus { .. }
             | Kind::Clique { .. }
+            | Kind::Fnn { .. }
             | Kind::Explicit
             | Kind::Irregular { .. } => return None,
         };

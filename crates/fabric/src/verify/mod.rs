@@ -6,6 +6,7 @@
 mod below;
 mod cut;
 mod deadlock;
+mod direct;
 mod failures;
 pub mod lfts;
 mod limits;
@@ -39,6 +40,9 @@ pub fn check(plan: &Plan) -> Report {
     if let Some(xy) = plan.xy() {
         return routed::check(plan, xy);
     }
+    if plan.direct().is_some() {
+        return direct::check(plan);
+    }
     let broken = broken_trees(plan);
     if !broken.is_empty() {
         return Report::broken(plan, broken);
@@ -57,8 +61,8 @@ pub fn check(plan: &Plan) -> Report {
 /// # Errors
 /// The violations.
 pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
-    if let Some(xy) = plan.xy() {
-        let violations = routed::check(plan, xy).violations;
+    if plan.cluster().is_untagged() {
+        let violations = check(plan).violations;
         return if violations.is_empty() { Ok(Survey::empty(plan)) } else { Err(violations) };
     }
     let broken = broken_trees(plan);
@@ -76,7 +80,7 @@ pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
 /// # Errors
 /// The violations.
 pub fn accept_quickly(plan: &Plan) -> Result<(), Vec<Finding>> {
-    if plan.cluster().routing.lossless && plan.xy().is_none() {
+    if plan.cluster().routing.lossless && !plan.cluster().is_untagged() {
         return accept(plan).map(drop);
     }
     let violations = limits::of_switches(plan);

@@ -195,7 +195,7 @@ impl Draft {
     }
 
     /// The checks that need all of the fabric.
-    pub(super) fn finish(&mut self, file: &File, whole: &Span, found: &mut Found) {
+    pub(super) fn finish(&mut self, file: &File, whole: &Span, flat: bool, found: &mut Found) {
         if !self.known || self.plain {
             return;
         }
@@ -218,7 +218,7 @@ impl Draft {
         self.check_ports(found);
         self.check_macs(found);
         let nowhere = self.links.iter().any(|l| l.a.switch == NOWHERE || l.b.switch == NOWHERE);
-        if !self.generated && self.named && self.cabled && !nowhere {
+        if !self.generated && self.named && self.cabled && !nowhere && !flat {
             self.check_connected(whole, found);
         }
     }

@@ -6,9 +6,9 @@ mod cables;
 mod demand;
 mod fabric;
 mod nodes;
-mod routed;
 mod routing;
 mod shape;
+mod untagged;
 mod vlans;
 
 use std::ops::{Range, RangeInclusive};
@@ -20,7 +20,7 @@ use super::hostlist;
 use super::limits;
 use super::problem::{Found, ProblemKind};
 use super::read::{At, Keys, Number};
-use super::{Cluster, Strategy};
+use super::{Cluster, Kind, Strategy};
 
 /// Resolve the whole file. The value is good only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
@@ -30,17 +30,24 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
     let (mut routing, strategy) =
         routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
-    let vlans = file.vlans.as_ref().filter(|_| !kind.is_routed());
+    let flat = strategy == Some(Strategy::Direct) || matches!(kind, Kind::Fnn { .. });
+    let untagged = flat || kind.is_routed();
+    let vlans = file.vlans.as_ref().filter(|_| !untagged);
     let vlans = vlans::vlans(vlans, &shape, strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape, file);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
+    if untagged {
+        untagged::refuse_vlans(file, flat, found);
+    }
     if kind.is_routed() {
-        routed::refuse_foreign(file, found);
+        untagged::refuse_cables(file, found);
+    } else if flat {
+        untagged::refuse_links(file, found);
     } else {
         draft.links(file.link.as_ref(), found);
     }
-    draft.finish(file, &topology, found);
+    draft.finish(file, &topology, flat, found);
     if let Strategy::Updown { root } | Strategy::Transit { root } = &mut routing.strategy {
         let name = file.routing.as_ref().and_then(|r| r.value.root.as_ref());
         *root = name.map(|name| draft.find_switch(&name.value, &name.span, found));

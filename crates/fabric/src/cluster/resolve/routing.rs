@@ -20,6 +20,8 @@ pub(super) fn routing(
         Shape::Generated { kind: Kind::Mesh { .. } | Kind::Torus { .. }, .. } => Strategy::Dor,
         Shape::Generated { kind, .. } if kind.is_routed() => Strategy::Xy,
         Shape::Unknown(Some(kind)) if kind.is_routed() => Strategy::Xy,
+        Shape::Generated { kind: Kind::Fnn { .. }, .. }
+        | Shape::Unknown(Some(TopologyKind::Fnn)) => Strategy::Direct,
         _ => Strategy::Stp,
     };
     let Some(table) = table.map(|t| &t.value) else {
@@ -56,6 +58,7 @@ pub(super) fn routing(
 
 fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option<Strategy> {
     let strategy = match name.value {
+        StrategyName::Direct => Strategy::Direct,
         StrategyName::Stp => Strategy::Stp,
         StrategyName::Dor => Strategy::Dor,
         StrategyName::Pdor => Strategy::Pdor,
@@ -63,15 +66,6 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
         StrategyName::Minimal => Strategy::Minimal,
         StrategyName::Transit => Strategy::Transit { root: None },
         StrategyName::Xy => Strategy::Xy,
-        later @ StrategyName::Direct => {
-            let message = format!("strategy `{}` is not yet planned by this version", later.word());
-            let help =
-                "planned today: stp, minimal, updown, transit on any fabric of switches; dor, \
-                        pdor on mesh and torus; xy where nodes route"
-                    .to_owned();
-            found.add(ProblemKind::NotYet, &name.span, message, help);
-            return None;
-        }
     };
     if let Some((message, help)) = mismatch(name.value, strategy, shape) {
         found.add(ProblemKind::StrategyMismatch, &name.span, message, help);
@@ -88,6 +82,28 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         Shape::Unknown(Some(kind)) => kind.is_routed().then(|| kind.word()),
         Shape::Explicit | Shape::Unknown(None) => None,
     };
+    let flat = match shape {
+        Shape::Generated { kind: Kind::Fnn { .. }, .. }
+        | Shape::Unknown(Some(TopologyKind::Fnn)) => Some(true),
+        Shape::Explicit | Shape::Unknown(Some(TopologyKind::Explicit) | None) => None,
+        _ => Some(false),
+    };
+    match (strategy, flat) {
+        (Strategy::Direct, None | Some(true)) => return None,
+        (Strategy::Direct, Some(false)) => {
+            let message = "strategy `direct` needs switches without cables between them";
+            let help = "leave it out, or topology fnn, or explicit without links";
+            return Some((message.to_owned(), help.to_owned()));
+        }
+        (_, Some(true)) => {
+            let message = format!(
+                "no cable joins the switches of topology `fnn`: not strategy `{}`",
+                name.word()
+            );
+            return Some((message, "strategy = \"direct\", or leave it out".to_owned()));
+        }
+        _ => {}
+    }
     match (strategy, routed, shape) {
         (Strategy::Xy, Some(_), _) | (Strategy::Xy, None, Shape::Unknown(None)) => return None,
         (Strategy::Xy, None, _) => {
@@ -174,6 +190,10 @@ fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Foun
     if strategy == Some(Strategy::Xy) {
         let message = "reflect = true has no detours where nodes route";
         found.add(ProblemKind::StrategyMismatch, &reflect.key, message, "leave it out".to_owned());
+    }
+    if strategy == Some(Strategy::Direct) {
+        let message = "reflect = true is not yet planned for strategy `direct`";
+        found.add(ProblemKind::NotYet, &reflect.key, message, "leave it out".to_owned());
     }
     if strategy == Some(Strategy::Stp) {
         let message = "reflect = true has no detours on one tree, that of strategy `stp`";

@@ -32,6 +32,7 @@ impl Shape {
     }
 }
 
+mod flat;
 mod routed;
 
 const EXAMPLE: &str = "topology = { kind = \"torus\", dims = [4, 4] }";
@@ -68,15 +69,7 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
         | TopologyKind::DirectTorus
         | TopologyKind::Ring
         | TopologyKind::FullMesh => routed::shape(topology, kind.value, found),
-        later @ TopologyKind::Fnn => {
-            let message = format!("topology `{}` is not yet planned by this version", later.word());
-            let help =
-                "planned today: mesh, torus, clique, irregular, explicit; pmesh, direct-mesh, \
-                        direct-torus, ring, full-mesh"
-                    .to_owned();
-            found.add(ProblemKind::NotYet, &kind.span, message, help);
-            None
-        }
+        TopologyKind::Fnn => flat::shape(topology, found),
     };
     // A key that was read wrongly or not at all may be the one that sizes the fabric.
     shape.filter(|_| topology.whole).unwrap_or(unknown)

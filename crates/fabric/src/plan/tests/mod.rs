@@ -1,4 +1,5 @@
 mod below;
+mod direct;
 mod growth;
 mod reflect;
 mod room;

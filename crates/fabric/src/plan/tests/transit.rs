@@ -178,7 +178,7 @@ fn slices_of_all_nodes_agree_on_labels() {
                 let sources = &transit.label_sources[arrives.unwrap().0];
                 let vid = slices[from].interfaces[interface].vid;
                 let nic = &plan.cluster().nodes[from].nics[slices[from].interfaces[interface].nic];
-                assert!(sources.contains(&nic.mac), "{prefix:?} {metric} on {vid}");
+                assert!(sources.contains(&nic.mac), "{prefix:?} {metric} on {vid:?}");
                 let next = &transit.labels[label];
                 assert!(transit.neighbours.contains_key(&(next.interface.clone(), next.via)));
                 (from, at, interface) = (at, by_nic(next.via), &next.interface);

@@ -77,7 +77,10 @@ fn a_slice_has_a_subnet_route_per_line_and_forwards_on_its_nics_only() {
     let forwarding = slice.wanted.sysctls.keys().filter(|k| k.ends_with("/forwarding"));
     let forwarding: Vec<_> = forwarding.map(String::as_str).collect();
     assert_eq!(forwarding, ["net/ipv4/conf/eth0/forwarding", "net/ipv4/conf/eth1/forwarding"]);
-    assert!(slice.interfaces.is_empty() && slice.wanted.links.len() == 1);
+    // K17: switches go on knowing where each NIC is.
+    assert_eq!(slice.interfaces.keys().collect::<Vec<_>>(), ["eth0", "eth1"]);
+    assert!(slice.interfaces.values().all(|i| i.announces && i.vid.is_none()));
+    assert!(slice.wanted.links.len() == 1);
 }
 
 /// A node's table by the paper's listings (section 4.2): what is next for an address of dimension `k`

@@ -1,15 +1,31 @@
-//! What a file cannot say about a fabric whose nodes route: its cables are those of its kind, and it has
-//! no VLANs.
+//! What a file cannot say about a fabric without VLANs: where nodes route, its cables are those of its
+//! kind; in a flat neighbourhood no cable joins two switches.
 
 use super::super::file::File;
 use super::super::problem::{Found, ProblemKind};
 
-/// Reports VLANs, cables, ports and nodes that carry nothing for others.
-pub(super) fn refuse_foreign(file: &File, found: &mut Found) {
+/// Reports `[vlans]`.
+pub(super) fn refuse_vlans(file: &File, flat: bool, found: &mut Found) {
     if let Some(vlans) = &file.vlans {
-        let message = "`vlans`: where nodes route there are none";
+        let message = match flat {
+            true => "`vlans`: strategy `direct` has none",
+            false => "`vlans`: where nodes route there are none",
+        };
         found.add(ProblemKind::StrategyMismatch, &vlans.key, message, "leave it out".to_owned());
     }
+}
+
+/// Reports cables between the switches of a flat neighbourhood.
+pub(super) fn refuse_links(file: &File, found: &mut Found) {
+    for link in file.link.iter().flat_map(|links| &links.value) {
+        let message = "strategy `direct` uses no cable between switches";
+        let help = "leave it out, or strategy = \"minimal\" or \"stp\"".to_owned();
+        found.add(ProblemKind::StrategyMismatch, &link.span, message, help);
+    }
+}
+
+/// Reports, where nodes route, cables, ports and nodes that carry nothing for others.
+pub(super) fn refuse_cables(file: &File, found: &mut Found) {
     let mut refuse = |span: &std::ops::Range<usize>, what: &str| {
         let message = format!("{what}, and nodes that route are cabled by their coordinates");
         found.add(ProblemKind::StrategyMismatch, span, message, "leave it out".to_owned());
