@@ -37,3 +37,6 @@ fi
 
 echo "== an idle tressed on a node of a 10x10x10 torus"
 tests/idle.sh --built "${SECONDS_IDLE:-120}"
+
+echo "== hpcc and NetPIPE over labs of fabrics without VLANs"
+tests/mpi.sh

@@ -28,6 +28,7 @@ ip|iproute2|demo test bench|labs, and judging what was installed
 ping|iputils-ping|demo test|judging whether nodes reach each other
 jq|jq|demo test bench|reading answers in scripts
 iperf3|iperf3|test|measuring lab traffic
+traceroute|traceroute|test|counting the nodes on the way
 tcpdump|tcpdump|test|judging which frames pass a cable
 ethtool|ethtool|test|judging NIC settings
 qemu-system-x86_64|qemu-system-x86|demo test bench|the virtual machine, where this kernel lacks VLANs
@@ -41,6 +42,9 @@ systemd-analyze|systemd|test|judging the unit
 systemd-nspawn|systemd-container|test|running the unit under a systemd of its own
 time|time|bench|CPU time and memory of a run
 bird|bird2|bench|the routing daemon that route installation is measured beside
+mpirun|openmpi-bin|bench|an MPI that runs over labs
+hpcc|hpcc|bench|an MPI program with checks of its own
+NPtcp|netpipe-tcp|bench|latency and bandwidth by message size
 TABLE
 }
 

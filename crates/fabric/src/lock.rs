@@ -132,6 +132,16 @@ pub enum LockError {
         /// The VID.
         vid: Vid,
     },
+    /// An entry that says nothing.
+    #[error("line {line}: {entry}: {message}; take the entry from a copy of the lock")]
+    Damaged {
+        /// Line from 1; 0 where it is not to be found.
+        line: usize,
+        /// The table and its key.
+        entry: String,
+        /// What is wrong.
+        message: String,
+    },
     /// Two nodes at one port.
     #[error("nodes `{first}` and `{second}` are both at {place}: remove the line of one")]
     PlaceTwice {
@@ -201,6 +211,7 @@ impl Lock {
                 return Err(LockError::PlaceTwice { first, second, place: place.clone() });
             }
         }
+        judge::judge(&lock, text)?;
         Ok(lock)
     }
 
@@ -382,6 +393,7 @@ fn list(addresses: &[IpAddr]) -> String {
 }
 
 pub mod balance;
+mod judge;
 pub mod place;
 #[cfg(test)]
 mod tests;

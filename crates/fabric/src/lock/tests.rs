@@ -15,11 +15,11 @@ const RANGES: &[(u16, u16)] = &[(100, 103), (200, 203)];
 fn a_lock_round_trips_and_is_stable_text() {
     let cluster = cluster(&[4, 4]);
     let addresses = assign(&cluster, &Lock::default()).unwrap();
-    let trees = [("VL(-:1,0)", "aa"), ("odd \"name\" \\ é", "bb")];
+    let trees = [("VL(-:1,0)", "a:1~b:1"), ("odd \"name\" \\ é", "ö\":2~\\:1")];
     let vids = allocate(&trees, RANGES, &Lock::default()).unwrap();
     let lock = Lock::default().next(&cluster, &addresses, &trees, &vids, Labels::new());
     let text = lock.emit();
-    assert!(text.contains("\"VL(-:1,0)\" = { vid = 100, tree = \"aa\" }"), "{text}");
+    assert!(text.contains("\"VL(-:1,0)\" = { vid = 100, tree = \"a:1~b:1\" }"), "{text}");
     assert!(text.contains("\"n15/eth0\" = [\"10.78.0.16\"]"), "{text}");
     assert_eq!(Lock::parse(&text).unwrap(), lock);
     assert_eq!(Lock::parse(&text).unwrap().emit(), text);
@@ -44,22 +44,25 @@ fn bad_locks_are_refused_with_their_place() {
 
 #[test]
 fn trees_keep_their_vids_and_changed_trees_get_fresh_ones() {
-    let first = [("a", "1"), ("b", "2")];
+    let first = [("a", "a:1~b:1"), ("b", "a:2~b:2")];
     let vids = allocate(&first, RANGES, &Lock::default()).unwrap();
     assert_eq!(vids, [Vid(100), Vid(101)]);
     let none = Cluster::generated(Kind::Explicit, 1, 1, Strategy::Stp, 1);
     let lock = Lock::default().next(&none, &Addresses::default(), &first, &vids, Labels::new());
 
-    let changed = [("new", "0"), ("b", "3"), ("a", "1")];
+    let changed = [("new", "a:0~b:0"), ("b", "a:3~b:3"), ("a", "a:1~b:1")];
     let vids = allocate(&changed, RANGES, &lock).unwrap();
     assert_eq!(vids, [Vid(102), Vid(103), Vid(100)]);
     let next = lock.next(&none, &Addresses::default(), &changed, &vids, Labels::new());
-    assert_eq!(next.retired.vids, [LockedVid { vid: Vid(101), tree: "2".into() }]);
+    assert_eq!(next.retired.vids, [LockedVid { vid: Vid(101), tree: "a:2~b:2".into() }]);
     assert_eq!(Lock::parse(&next.emit()).unwrap(), next);
     // The same tree again is no new meaning.
-    assert_eq!(allocate(&[("a", "1"), ("other", "2")], RANGES, &next).unwrap()[1], Vid(101));
+    assert_eq!(
+        allocate(&[("a", "a:1~b:1"), ("other", "a:2~b:2")], RANGES, &next).unwrap()[1],
+        Vid(101)
+    );
 
-    let more = [("new", "0"), ("b", "3"), ("a", "1"), ("c", "4")];
+    let more = [("new", "a:0~b:0"), ("b", "a:3~b:3"), ("a", "a:1~b:1"), ("c", "a:4~b:4")];
     assert_eq!(allocate(&more, RANGES, &next).unwrap()[3], Vid(200));
     assert_eq!(allocate(&more, &[(100, 103)], &next).unwrap()[3], Vid(101));
 }

@@ -36,6 +36,34 @@ pub fn text(cluster: &Cluster, shape: &Shape) -> String {
     }
 }
 
+/// Is a text that of a tree, or of cables without a loop?
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(super) fn judge(text: &str) -> Result<(), String> {
+    let first = text.split(' ').next().unwrap_or_default();
+    if first == "torus" || first == "mesh" {
+        return match lines(text) {
+            Some(_) => Ok(()),
+            None => Err(format!("`{text}` is no tree")),
+        };
+    }
+    let end = |end: &str| {
+        let port = end.rsplit_once(':').filter(|(switch, _)| !switch.is_empty());
+        port.is_some_and(|(_, port)| port.parse::<u32>().is_ok())
+    };
+    let cable = |cable: &str| cable.split_once('~').is_some_and(|(a, b)| end(a) && end(b));
+    if !text.split_whitespace().all(cable) {
+        return Err(format!("`{text}` is no tree"));
+    }
+    let edges = edges(text, Ends::Names).unwrap_or_default();
+    if acyclic(&edges, &Edges::new()) {
+        Ok(())
+    } else {
+        Err(format!("the cables of `{text}` are a loop"))
+    }
+}
+
 /// The links of a text by the names of their switches, `s00-s01`, sorted; none where it is no text
 /// of ours.
 #[must_use]
@@ -98,20 +126,9 @@ fn acyclic(old: &Edges, new: &Edges) -> bool {
     })
 }
 
-/// The cables of a text, ends in ascending order; `None` where it is no text of ours.
-fn edges(text: &str, by: Ends) -> Option<Edges> {
-    let sorted = |a: String, b: String| if a <= b { (a, b) } else { (b, a) };
-    let mut words = text.split(' ');
-    let kind = words.next()?;
-    if kind != "torus" && kind != "mesh" {
-        if by == Ends::Places {
-            return None;
-        }
-        return text
-            .split_whitespace()
-            .map(|cable| cable.split_once('~').map(|(a, b)| sorted(a.into(), b.into())))
-            .collect();
-    }
+/// Sizes, centre and order of a tree of lines; `None` where it is no text of ours.
+fn lines(text: &str) -> Option<(Vec<u32>, Vec<u32>, Vec<usize>)> {
+    let mut words = text.split(' ').skip(1);
     let numbers = |word: Option<&str>, by: char| -> Option<Vec<u32>> {
         word?.split(by).map(|n| n.parse().ok()).collect()
     };
@@ -128,9 +145,25 @@ fn edges(text: &str, by: Ends) -> Option<Edges> {
         && at.len() == m
         && at.iter().zip(&dims).all(|(x, n)| x < n)
         && sorted_order.iter().copied().eq(0..m);
-    if !sound {
-        return None;
+    sound.then_some((dims, at, order))
+}
+
+/// The cables of a text, ends in ascending order; `None` where it is no text of ours.
+fn edges(text: &str, by: Ends) -> Option<Edges> {
+    let sorted = |a: String, b: String| if a <= b { (a, b) } else { (b, a) };
+    let mut words = text.split(' ');
+    let kind = words.next()?;
+    if kind != "torus" && kind != "mesh" {
+        if by == Ends::Places {
+            return None;
+        }
+        return text
+            .split_whitespace()
+            .map(|cable| cable.split_once('~').map(|(a, b)| sorted(a.into(), b.into())))
+            .collect();
     }
+    let (dims, at, order) = lines(text)?;
+    let m = dims.len();
     let mut center: Coordinates = [0; Grid::MAX_DIMS];
     center[..m].copy_from_slice(&at);
     let grid = Grid::new(&dims, kind == "torus");
