@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use tresse_fabric::cluster::{self, Cluster, Problems};
+use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::verify::{self, Survey};
@@ -185,6 +186,20 @@ pub fn build_after(
         lock = old.lock(&lock);
     }
     Ok(Change { plan: build(cluster, &lock, path)?, old, lock, held })
+}
+
+/// The node of this name; where there is none, what it may have been meant to be.
+pub fn node_named(plan: &Plan, name: &str) -> Result<NodeId, Failure> {
+    let cluster = plan.cluster();
+    cluster.node_named(name).ok_or_else(|| {
+        let names = cluster.nodes.iter().map(|node| node.name.as_str());
+        let help = match (cluster.switch_named(name), cluster::nearest(name, names)) {
+            (Some(_), _) => "that is a switch: name a node".to_owned(),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => "`tresse plan` lists them".to_owned(),
+        };
+        Failure::new(Code::Usage, format!("the cluster has no node `{name}`: {help}"))
+    })
 }
 
 /// Says that a plan is not what the nodes will compute.

@@ -7,7 +7,7 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::PathView;
 
 use crate::fail::{Code, Failure};
-use crate::input::ClusterArgs;
+use crate::input::{self, ClusterArgs};
 use crate::output;
 
 /// Arguments of `tresse paths`.
@@ -27,13 +27,14 @@ impl Paths {
     /// Plans and lists.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
-        let named = |name: &Option<String>| -> Result<Option<NodeId>, Failure> {
-            let Some(name) = name else { return Ok(None) };
-            plan.cluster().node_named(name).map(Some).ok_or_else(|| {
-                Failure::new(Code::Usage, format!("the cluster has no node `{name}`"))
-            })
+        let named = |name: &Option<String>| {
+            name.as_deref().map(|name| input::node_named(&plan, name)).transpose()
         };
         let (from, to) = (named(&self.from)?, named(&self.to)?);
+        if let (Some(name), true) = (&self.from, from == to) {
+            let message = format!("`{name}` needs no path to itself: name two nodes");
+            return Err(Failure::new(Code::Usage, message));
+        }
         let mut out = output::stdout();
         let wanted =
             |s: NodeId, d: NodeId| from.is_none_or(|f| f == s) && to.is_none_or(|t| t == d);

@@ -46,9 +46,7 @@ impl Plan {
         if let Some(old) = change.old {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
-            let node = plan.cluster().node_named(name).ok_or_else(|| {
-                Failure::new(Code::Usage, format!("the cluster has no node `{name}`"))
-            })?;
+            let node = input::node_named(&plan, name)?;
             let slice = plan.slice(node);
             if json {
                 output::json_line(&mut out, &slice)?;

@@ -3,11 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::{Trace as Traced, TracedPath, TracedSegment};
 
 use crate::fail::{Code, Failure};
-use crate::input::ClusterArgs;
+use crate::input::{self, ClusterArgs};
 use crate::output;
 
 /// Arguments of `tresse trace`.
@@ -25,11 +24,7 @@ impl Trace {
     /// Plans and prints.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
-        let named = |name: &str| -> Result<NodeId, Failure> {
-            plan.cluster().node_named(name).ok_or_else(|| {
-                Failure::new(Code::Usage, format!("the cluster has no node `{name}`"))
-            })
-        };
+        let named = |name: &str| input::node_named(&plan, name);
         let (from, to) = (named(&self.from)?, named(&self.to)?);
         if from == to {
             let message = format!("`{}` needs no path to itself: name two nodes", self.from);

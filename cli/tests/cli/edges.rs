@@ -205,3 +205,18 @@ fn a_lock_is_not_written_over_that_of_another_fabric() {
     let own = directory.path().join("b.lock").display().to_string();
     tresse(["plan", &small, "--lock", &own, "--write-lock"]).exits(0);
 }
+
+#[test]
+fn a_node_that_is_not_there_is_told_with_what_was_meant() {
+    let file = "configs/torus16.toml";
+    for (args, told) in [
+        (&["trace", file, "n0", "n05"][..], "no node `n0`: did you mean `n00`?"),
+        (&["trace", file, "n00", "s05"], "no node `s05`: that is a switch: name a node"),
+        (&["paths", file, "--from", "n16"], "no node `n16`: did you mean `n1"),
+        (&["paths", file, "--from", "n03", "--to", "n03"], "`n03` needs no path to itself"),
+        (&["plan", file, "--node", "elsewhere"], "no node `elsewhere`: `tresse plan` lists them"),
+    ] {
+        let refused = tresse(args).exits(2);
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+}
