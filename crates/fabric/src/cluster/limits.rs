@@ -13,7 +13,7 @@ pub(super) const CLIQUE_PORTS: u32 = 512;
 /// Ports of an irregular fabric's switch.
 pub(super) const IRREGULAR_PORTS: u32 = 1024;
 /// Nodes of a flat neighbourhood: the NIC of every pair is chosen beforehand.
-pub(super) const FLAT_NODES: usize = 4096;
+pub(super) const FLAT_NODES: usize = 2048;
 /// Nodes on a switch.
 pub(super) const NODES_PER_SWITCH: u32 = 4096;
 /// NICs of a node; the last byte of a derived MAC.

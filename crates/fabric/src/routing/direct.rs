@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::RoutingError;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Node};
 use crate::design::basic::{Basic, shared};
 use crate::id::{NodeId, TreeId};
 use crate::path::{Path, Segment, Segments};
@@ -25,16 +25,24 @@ pub struct Direct {
     basic: Basic,
     /// By node, the switch of each NIC.
     rows: Vec<Vec<u32>>,
-    /// By switch, the nodes that carry for others, and their NIC there.
-    relays: Vec<Vec<(NodeId, usize)>>,
+    /// By two switches, the nodes on both that carry for others.
+    relays: BTreeMap<(u32, u32), Vec<Relay>>,
     /// Primaries of pairs that share no switch, by source and destination.
     relayed: BTreeMap<(NodeId, NodeId), Segments>,
     /// By node and NIC: its rate in units of the slowest, at most 255.
     rates: Vec<Vec<u32>>,
 }
 
+/// A node that carries for others, from its NIC on one switch to that on another.
+#[derive(Debug, Clone, Copy)]
+struct Relay {
+    node: NodeId,
+    nic: usize,
+    to_nic: usize,
+}
+
 impl Direct {
-    /// Chooses for all pairs. O(pairs x NICs of a node).
+    /// Chooses for all pairs. O(pairs x NICs of a node), where most pairs share a switch.
     ///
     /// # Errors
     /// [`RoutingError::NotJoined`] where two nodes share no switch and nobody shares one with each.
@@ -54,7 +62,7 @@ impl Direct {
         let mut direct = Self {
             basic: Basic::of_rows(rows.clone(), &importance),
             rows,
-            relays: cluster.transit_nodes(),
+            relays: relays(nodes),
             relayed: BTreeMap::new(),
             rates: nodes
                 .iter()
@@ -100,21 +108,17 @@ impl Direct {
         let (a, b) = (&self.rows[src.index()], &self.rows[dst.index()]);
         let ends =
             a.iter().enumerate().flat_map(move |x| b.iter().enumerate().map(move |y| (x, y)));
-        ends.filter(|((_, s), (_, d))| s != d).flat_map(move |((nic, &s), (to_nic, &d))| {
-            let (into, out) = (&self.relays[s as usize], &self.relays[d as usize]);
-            let others = into.iter().filter(move |(relay, _)| ![src, dst].contains(relay));
-            others.filter_map(move |&(relay, at)| {
-                let on = out.binary_search_by_key(&relay, |(node, _)| *node).ok()?;
-                Some([direct(src, nic, relay, at), direct(relay, out[on].1, dst, to_nic)])
-            })
+        ends.flat_map(move |((nic, &s), (to_nic, &d))| {
+            let relays = self.relays.get(&(s, d)).map_or(&[][..], Vec::as_slice);
+            let others = relays.iter().filter(move |relay| ![src, dst].contains(&relay.node));
+            others.map(move |relay| relay.way((src, nic), (dst, to_nic)))
         })
     }
 
     /// May a path of a plan with so many paths a pair have two segments?
     #[must_use]
     pub fn has_relays(&self, paths: u32) -> bool {
-        let switches = self.relays.iter().filter(|nodes| !nodes.is_empty()).count();
-        !self.relayed.is_empty() || paths > 1 && switches > 1
+        !self.relayed.is_empty() || paths > 1 && !self.relays.is_empty()
     }
 
     /// The primary from `src` to `dst`.
@@ -171,22 +175,59 @@ impl Direct {
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
         let switch = |s: &Segment| self.rows[s.from.index()][s.nic];
         let switches: Vec<u32> = taken.iter().map(switch).collect();
-        let turn = src.index() + dst.index();
         let nodes = self.rows.len();
-        self.ways_round(src, dst)
-            .filter(|way| !before.iter().any(|path| path.segments[..] == way[..]))
-            .min_by_key(|way| {
-                let common = way.iter().filter(|s| switches.contains(&switch(s))).count();
-                let relay = way[0].to;
-                (
-                    way[0].nic == taken[0].nic,
-                    taken.iter().any(|s| s.to == relay),
-                    common,
-                    (relay.index() + nodes - turn % nodes) % nodes,
-                )
-            })
-            .map(|way| way.into_iter().collect())
+        let turn = (src.index() + dst.index()) % nodes;
+        let mut best = None;
+        for (nic, &s) in self.rows[src.index()].iter().enumerate() {
+            for (to_nic, &d) in self.rows[dst.index()].iter().enumerate() {
+                let Some(relays) = self.relays.get(&(s, d)) else { continue };
+                let (before_turn, from_turn) =
+                    relays.split_at(relays.partition_point(|relay| relay.node.index() < turn));
+                let in_turn = from_turn.iter().chain(before_turn);
+                let others = in_turn.filter(|relay| ![src, dst].contains(&relay.node));
+                let is_taken = |relay: &Relay| taken.iter().any(|s| s.to == relay.node);
+                // The first that is free, and for want of one, the first that goes another way.
+                let found = others.clone().find(|relay| !is_taken(relay)).or_else(|| {
+                    others.clone().find(|relay| {
+                        let way = relay.way((src, nic), (dst, to_nic));
+                        !before.iter().any(|path| path.segments[..] == way)
+                    })
+                });
+                let Some(relay) = found else { continue };
+                let common = [s, d].iter().filter(|s| switches.contains(s)).count();
+                let late = (relay.node.index() + nodes - turn) % nodes;
+                let key = (nic == taken[0].nic, is_taken(relay), common, late);
+                if best.as_ref().is_none_or(|(least, _)| key < *least) {
+                    best = Some((key, relay.way((src, nic), (dst, to_nic))));
+                }
+            }
+        }
+        best.map(|(_, way)| way.into_iter().collect())
     }
+}
+
+impl Relay {
+    /// The two segments from a NIC of one node to one of another.
+    fn way(&self, src: (NodeId, usize), dst: (NodeId, usize)) -> [Segment; 2] {
+        [direct(src.0, src.1, self.node, self.nic), direct(self.node, self.to_nic, dst.0, dst.1)]
+    }
+}
+
+/// By two switches, the nodes on both, ascending; of several NICs on one switch the first serves.
+fn relays(nodes: &[Node]) -> BTreeMap<(u32, u32), Vec<Relay>> {
+    let mut relays: BTreeMap<_, Vec<Relay>> = BTreeMap::new();
+    for (k, node) in nodes.iter().enumerate().filter(|(_, node)| node.transit) {
+        let first = |&(i, switch): &(usize, u32)| {
+            node.nics[..i].iter().all(|before| before.switch.0 != switch)
+        };
+        let nics = || node.nics.iter().map(|nic| nic.switch.0).enumerate().filter(first);
+        for ((nic, s), (to_nic, d)) in nics().flat_map(|s| nics().map(move |d| (s, d))) {
+            if s != d {
+                relays.entry((s, d)).or_default().push(Relay { node: k.into(), nic, to_nic });
+            }
+        }
+    }
+    relays
 }
 
 fn direct(from: NodeId, nic: usize, to: NodeId, to_nic: usize) -> Segment {
