@@ -86,20 +86,20 @@ for binary in tresse tressed; do
     chmod +x "$work/target/$binary"
 done
 run() {
-    TARGET=$work/target DESTDIR=$work/dest/root PREFIX=/usr ./install.sh "$1" >"$work/said" 2>&1 ||
+    TARGET=$work/target DESTDIR=$work/dest/tree PREFIX=/usr ./install.sh "$1" >"$work/said" 2>&1 ||
         bad "install.sh $1: $(cat "$work/said")"
 }
 run install
-[ -f "$work/dest/root/usr/share/man/man1/tresse.1" ] || bad "install.sh put no man page in place"
+[ -f "$work/dest/tree/usr/share/man/man1/tresse.1" ] || bad "install.sh put no man page in place"
 run install
 run uninstall
 left=$(find "$work/dest" -mindepth 1 2>/dev/null)
 [ "$left" = "" ] || bad "uninstall leaves $left"
-mkdir -p "$work/dest/root/usr/lib/systemd/system" "$work/dest/root/usr/share/man/man1"
+mkdir -p "$work/dest/tree/usr/lib/systemd/system" "$work/dest/tree/usr/share/man/man1"
 run install
-echo mine >"$work/dest/root/usr/share/man/man8/mine.8"
+echo mine >"$work/dest/tree/usr/share/man/man8/mine.8"
 run uninstall
-left=$(cd "$work/dest/root" && find . -type f -o -type d -empty | sort | tr '\n' ' ')
+left=$(cd "$work/dest/tree" && find . -type f -o -type d -empty | sort | tr '\n' ' ')
 wanted="./usr/lib/systemd/system ./usr/share/man/man1 ./usr/share/man/man8/mine.8 "
 [ "$left" = "$wanted" ] || bad "uninstall leaves $left, not $wanted"
 

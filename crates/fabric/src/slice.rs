@@ -2,6 +2,7 @@
 //!
 //! A slice is computed alone: O(nodes x paths), without the other nodes' slices.
 
+mod host;
 mod routed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +16,8 @@ use crate::label::Transit;
 use crate::path::{Path, Segment};
 use crate::plan::Plan;
 use crate::reconcile::{
-    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE, Wanted,
-    WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
+    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedLabel, WantedLink,
+    WantedNeighbour, WantedRoute,
 };
 use crate::units::Prefix;
 
@@ -245,10 +246,7 @@ impl Builder<'_> {
         for (index, (nic, addresses)) in
             nics.iter().zip(&plan.addresses().nic[self.node.index()]).enumerate()
         {
-            let named = |address: &IpAddr| (nic.name.clone(), *address);
-            self.wanted.addresses.extend(addresses.iter().map(named));
-            self.wanted.nics.insert(nic.name.clone(), (nic.mac, plan.nic_mtu(nic)));
-            nic_sysctls(&mut self.wanted, &nic.name, ipv6);
+            self.wanted.add_nic(nic, addresses, plan.nic_mtu(nic), ipv6);
             interfaces.insert(nic.name.clone(), SliceInterface::untagged(index, nic));
         }
         interfaces
@@ -257,26 +255,20 @@ impl Builder<'_> {
     fn finish(mut self) -> Slice {
         let plan = self.plan;
         let node = plan.cluster().node(self.node);
-        let own: Vec<IpAddr> = plan.addresses().node[self.node.index()].clone();
-        let ipv6 = own.iter().any(IpAddr::is_ipv6);
+        let ipv6 = plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv6);
         let uses = plan.uses(self.node);
         let earlier: Vec<BTreeSet<TreeId>> = (0..self.node.0.min(SCANNED))
             .map(|n| plan.uses(NodeId(n)).into_keys().map(|(_, tree)| tree).collect())
             .collect();
-        let mut mtu_of_node = u32::MAX;
         let mut interfaces = match plan.direct() {
             Some(_) => self.untagged(ipv6),
             None => BTreeMap::new(),
         };
-        for (_, mtu) in self.wanted.nics.values() {
-            mtu_of_node = mtu_of_node.min(*mtu);
-        }
         for (&(index, tree), &announces) in &uses {
             let nic = &node.nics[index];
             let vid = plan.vid(tree);
             let name = interface_name(nic, index, vid);
             let mtu = plan.nic_mtu(nic);
-            mtu_of_node = mtu_of_node.min(mtu);
             let spec = &plan.specs()[tree.index()];
             self.wanted.links.insert(
                 name.clone(),
@@ -290,7 +282,7 @@ impl Builder<'_> {
             for address in &plan.addresses().nic[self.node.index()][index] {
                 self.wanted.addresses.insert((name.clone(), *address));
             }
-            sysctls(&mut self.wanted, &name, ipv6);
+            self.wanted.vlan_sysctls(&name, ipv6);
             self.wanted.nics.insert(nic.name.clone(), (nic.mac, mtu));
             let rank = earlier.iter().filter(|trees| trees.contains(&tree)).count() as u32;
             interfaces.insert(
@@ -306,24 +298,8 @@ impl Builder<'_> {
                 },
             );
         }
-        self.wanted.links.insert(
-            NODE_INTERFACE.into(),
-            WantedLink {
-                kind: LinkKind::Dummy,
-                mtu: if mtu_of_node == u32::MAX { 1500 } else { mtu_of_node },
-                alias: format!("{ALIAS_PREFIX}node"),
-                up: true,
-            },
-        );
-        for address in own {
-            self.wanted.addresses.insert((NODE_INTERFACE.into(), address));
-        }
-        for family in ["ipv4", "ipv6"] {
-            if family == "ipv4" || ipv6 {
-                let key = format!("net/{family}/fib_multipath_hash_policy");
-                self.wanted.sysctls.insert(key, "1".into());
-            }
-        }
+        let mtu = self.wanted.nics.values().map(|(_, mtu)| *mtu).min().unwrap_or(1500);
+        self.wanted.add_node(plan, self.node, mtu);
         Slice {
             id: self.node,
             node: node.name.clone(),
@@ -332,44 +308,5 @@ impl Builder<'_> {
             wanted: self.wanted,
             alternatives: self.alternatives,
         }
-    }
-}
-
-/// Per-interface sysctls of a NIC that is not ours alone (K2): never `all`, and nothing that only makes
-/// sense on an interface of our own.
-fn nic_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
-    let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
-    let ipv4 = format!("net/ipv4/conf/{interface}");
-    set(format!("{ipv4}/ignore_routes_with_linkdown"), "1");
-    set(format!("{ipv4}/rp_filter"), "2");
-    set(format!("{ipv4}/arp_ignore"), "1");
-    set(format!("{ipv4}/arp_announce"), "2");
-    set(format!("{ipv4}/accept_redirects"), "0");
-    set(format!("{ipv4}/send_redirects"), "0");
-    if ipv6 {
-        let ipv6 = format!("net/ipv6/conf/{interface}");
-        set(format!("{ipv6}/ignore_routes_with_linkdown"), "1");
-        set(format!("{ipv6}/accept_redirects"), "0");
-    }
-}
-
-/// Per-interface sysctls (K2, K6, K7, K16): never `all`.
-fn sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
-    let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
-    let ipv4 = format!("net/ipv4/conf/{interface}");
-    set(format!("{ipv4}/rp_filter"), "2");
-    set(format!("{ipv4}/arp_ignore"), "1");
-    set(format!("{ipv4}/arp_announce"), "2");
-    set(format!("{ipv4}/accept_redirects"), "0");
-    set(format!("{ipv4}/send_redirects"), "0");
-    set(format!("net/ipv4/neigh/{interface}/mcast_solicit"), "0");
-    let conf = format!("net/ipv6/conf/{interface}");
-    if ipv6 {
-        set(format!("{conf}/accept_ra"), "0");
-        set(format!("{conf}/accept_redirects"), "0");
-        set(format!("{conf}/router_solicitations"), "0");
-        set(format!("net/ipv6/neigh/{interface}/mcast_solicit"), "0");
-    } else {
-        set(format!("{conf}/disable_ipv6"), "1");
     }
 }

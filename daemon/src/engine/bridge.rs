@@ -192,7 +192,7 @@ impl Engine {
         let holders = holders(&old, current, &self.bridge);
 
         // Whoever is missing is asked, and once all else is done whoever holds the old plan.
-        let answers = u64::from(current.nodes) * gates.len() as u64;
+        let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
         self.bridge.every = ASK_MS.max(answers / ANSWERS_PER_MS);
         let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
         let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));

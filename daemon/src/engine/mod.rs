@@ -44,7 +44,7 @@ use self::vlans::Refresh;
 use crate::state::{Intent, Stored};
 
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
-pub use self::prepared::{Prepared, VlanInterface};
+pub use self::prepared::{PlannedInterface, Prepared};
 pub use self::report::PathPlace;
 pub use self::source::{PushPath, Pushing, SourceEngine};
 pub use self::transit::{Forwarding, ForwardingNic, LabelEngine};

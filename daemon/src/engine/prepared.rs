@@ -32,7 +32,7 @@ pub struct Prepared {
     /// Text of the lock.
     pub lock: Option<String>,
     /// The VLAN interfaces by name; without VLANs the NICs that are on switches.
-    pub interfaces: BTreeMap<String, VlanInterface>,
+    pub interfaces: BTreeMap<String, PlannedInterface>,
     /// The kernel state wanted with every VLAN proven and none fused.
     pub wanted: Wanted,
     /// By destination: the first legs of its other paths, by rank, for when a VLAN is fused.
@@ -48,7 +48,7 @@ pub struct Prepared {
 
 /// One VLAN interface of this node, or a NIC that sends untagged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VlanInterface {
+pub struct PlannedInterface {
     /// The NIC below.
     pub parent: String,
     /// The VLAN; 0 for a NIC itself.
@@ -69,9 +69,9 @@ pub struct VlanInterface {
 impl Prepared {
     /// The VLANs by VID, each with one of its interfaces.
     #[must_use]
-    pub fn vlans(&self) -> BTreeMap<u16, (&str, &VlanInterface)> {
+    pub fn vlans(&self) -> BTreeMap<u16, (&str, &PlannedInterface)> {
         let mut vlans = BTreeMap::new();
-        for (name, interface) in &self.interfaces {
+        for (name, interface) in self.interfaces.iter().filter(|(_, i)| i.vid != UNTAGGED) {
             vlans.entry(interface.vid).or_insert((name.as_str(), interface));
         }
         vlans
@@ -107,7 +107,7 @@ impl Prepared {
             .interfaces
             .into_iter()
             .map(|(name, interface)| {
-                let prepared = VlanInterface {
+                let prepared = PlannedInterface {
                     tree: interface.vid.and_then(tree).unwrap_or_default(),
                     parent: interface.parent,
                     vid: interface.vid.map_or(UNTAGGED, |vid| vid.0),

@@ -26,7 +26,7 @@ use tresse_fabric::reconcile::{
 use tresse_fabric::units::{Mac, Prefix};
 
 use super::gate::{Gate, Gated};
-use super::prepared::VlanInterface;
+use super::prepared::PlannedInterface;
 use super::transaction::Job;
 use super::{Effect, Engine, Prepared};
 
@@ -236,7 +236,7 @@ struct Source<'a, F> {
     observed: &'a Observed,
 }
 
-impl<'a, F: Fn(&str) -> Option<&'a VlanInterface>> Source<'a, F> {
+impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
     /// A leg as the daemon sends by it, if it can.
     fn path(&self, leg: &Leg) -> Result<PushPath, Reason> {
         let absent = || Reason::Absent(leg.interface.clone());

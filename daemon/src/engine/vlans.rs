@@ -11,7 +11,7 @@ use tresse_fabric::wire::announce::{Announcement, Kind};
 use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;
 use super::prepared::UNTAGGED;
-use super::{Effect, Engine, Prepared, VlanInterface, tell};
+use super::{Effect, Engine, PlannedInterface, Prepared, tell};
 
 /// The announcements of one interface.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +26,10 @@ pub(super) struct Refresh {
 const GRID_MS: u64 = 1000;
 
 impl Engine {
-    /// How far each VLAN of a plan may be used.
+    /// How far each VLAN of a plan may be used; what is untagged is open.
     pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<u16, Gate> {
         let gate = |vid: u16, digest: &str| {
-            if vid == UNTAGGED {
-                Gate::Open
-            } else if self.stored.fused.contains_key(&vid) {
+            if self.stored.fused.contains_key(&vid) {
                 Gate::Fused
             } else if !self.settings.canary
                 || self.stored.proven.get(&vid).is_some_and(|d| d == digest)
@@ -54,7 +52,7 @@ impl Engine {
         let gates = self.gates(&current);
         let vlans = current.vlans();
         self.canaries.retain(|vid, _| vlans.contains_key(vid));
-        for (vid, (_, interface)) in vlans.into_iter().filter(|(vid, _)| *vid != UNTAGGED) {
+        for (vid, (_, interface)) in vlans {
             let proof = match gates.get(&vid) {
                 Some(Gate::Fused) => {
                     Proof::Fused { why: self.stored.fused.get(&vid).cloned().unwrap_or_default() }
@@ -223,9 +221,10 @@ impl Engine {
     ) {
         let mut gates = old.map(|old| self.gates(old)).unwrap_or_default();
         gates.append(&mut self.gates(current));
-        let speaks: BTreeMap<&String, &VlanInterface> = spoken(current, old)
+        let speaks: BTreeMap<&String, &PlannedInterface> = spoken(current, old)
             .filter(|(name, i)| {
-                i.announces && usable.contains(*name) && gates.get(&i.vid) == Some(&Gate::Open)
+                let open = gates.get(&i.vid).is_none_or(|gate| *gate == Gate::Open);
+                i.announces && usable.contains(*name) && open
             })
             .collect();
         self.refresh.retain(|name, _| speaks.contains_key(name));
@@ -294,7 +293,7 @@ impl Engine {
 fn spoken<'a>(
     current: &'a Prepared,
     old: Option<&'a Prepared>,
-) -> impl Iterator<Item = (&'a String, &'a VlanInterface)> {
+) -> impl Iterator<Item = (&'a String, &'a PlannedInterface)> {
     let old = old.into_iter().flat_map(|old| &old.interfaces);
     let gone = old.filter(|(name, _)| !current.interfaces.contains_key(*name));
     current.interfaces.iter().chain(gone)

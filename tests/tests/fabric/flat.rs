@@ -3,13 +3,15 @@
 //!
 //! Judged by `ping`, by `tcpdump` for ARP, and by what `ss` says has arrived.
 
-use std::net::IpAddr;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tempfile::NamedTempFile;
+use tresse_fabric::cluster::{Node, Switch};
 use tresse_fabric::id::NodeId;
 
 use crate::Tests;
+use crate::flows::Flows;
 use crate::lab::{Lab, eventually};
 use crate::routed::{none, silent};
 
@@ -33,7 +35,7 @@ fn outlive_every_switch() {
     eventually("in sync", 60, || lab.in_sync());
     let switches: Vec<String> =
         lab.now.plan.cluster().switches.iter().map(|switch| switch.name.clone()).collect();
-    let asked = Asked::listen(&lab, &switches);
+    let asked = Asked::listen(&lab);
     assert_eq!(silent(&lab), []);
     for switch in &switches {
         assert!(lab.verb(&["fail", switch]).1);
@@ -42,33 +44,70 @@ fn outlive_every_switch() {
         eventually("in sync again", 60, || lab.in_sync());
     }
     assert_eq!(silent(&lab), []);
-    assert_eq!(asked.end(), "", "ARP");
+    assert_eq!(asked.end(&lab), [""; 0], "ARP");
 }
 
-/// `tcpdump` for ARP on every switch.
-struct Asked(Vec<Child>);
+/// `tcpdump` for ARP on every switch, and what it says.
+struct Asked(Vec<(Child, NamedTempFile)>);
+
+/// Nobody has these addresses (RFC 5737): by switch, one that is asked for by hand.
+fn stranger(switch: usize) -> String {
+    format!("203.0.113.{switch}")
+}
 
 impl Asked {
-    fn listen(lab: &Lab, switches: &[String]) -> Self {
-        let tcpdump = |switch: &String| {
-            lab.inside(switch, || {
+    /// Returns when `tcpdump` hears what is asked on every switch.
+    fn listen(lab: &Lab) -> Self {
+        let tcpdump = |switch: &Switch| {
+            let heard = NamedTempFile::new().unwrap();
+            let output = heard.reopen().unwrap();
+            let child = lab.inside(&switch.name, || {
                 let mut command = Command::new("tcpdump");
                 command.args(["-n", "-l", "-i", "any", "arp"]);
-                command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
-            })
+                command.stdout(output).stderr(Stdio::null()).spawn().unwrap()
+            });
+            (child, heard)
         };
-        let asked = Self(switches.iter().map(tcpdump).collect());
-        // It says nothing more about when it listens.
-        std::thread::sleep(Duration::from_secs(2));
+        let asked = Self(lab.now.plan.cluster().switches.iter().map(tcpdump).collect());
+        asked.hears_strangers(lab);
         asked
     }
 
-    /// What was asked.
-    fn end(mut self) -> String {
-        self.0.iter_mut().for_each(|child| child.kill().unwrap());
-        let outputs = self.0.into_iter().map(|child| child.wait_with_output().unwrap().stdout);
-        outputs.map(|text| String::from_utf8(text).unwrap()).collect()
+    fn hears_strangers(&self, lab: &Lab) {
+        for (k, (_, heard)) in self.0.iter().enumerate() {
+            let on = |node: &&Node| node.nics.iter().any(|nic| nic.switch.index() == k);
+            let node = lab.now.plan.cluster().nodes.iter().find(on).unwrap();
+            let nic = node.nics.iter().find(|nic| nic.switch.index() == k).unwrap();
+            let before = text(heard).matches(&stranger(k)).count();
+            eventually(&format!("tcpdump hears on switch {k}"), 30, || {
+                lab.inside(&node.name, || {
+                    let mut ping = Command::new("ping");
+                    ping.args(["-c", "1", "-W", "1", "-I", &nic.name, &stranger(k)]);
+                    ping.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+                });
+                let heard = text(heard);
+                if heard.matches(&stranger(k)).count() > before { Ok(()) } else { Err(heard) }
+            });
+        }
     }
+
+    /// What was asked for, strangers apart; first that everything was heard to the end.
+    fn end(self, lab: &Lab) -> Vec<String> {
+        self.hears_strangers(lab);
+        let mut asked = Vec::new();
+        for (mut child, heard) in self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let lines = text(&heard);
+            let others = lines.lines().filter(|line| !line.contains("203.0.113."));
+            asked.extend(others.map(str::to_owned));
+        }
+        asked
+    }
+}
+
+fn text(heard: &NamedTempFile) -> String {
+    std::fs::read_to_string(heard.path()).unwrap()
 }
 
 /// Six nodes of which no two opposite ones share a switch: their packets cross a third one behind labels.
@@ -111,37 +150,7 @@ fn all_that_is_shared() {
 
 /// What arrives of eight TCP flows, in Mbit/s.
 fn rate_of(lab: &Lab, src: NodeId, dst: NodeId) -> f64 {
-    let iperf3 = |node: NodeId, args: &[&str]| {
-        lab.inside(lab.now.node(node), || {
-            let mut command = Command::new("iperf3");
-            command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-        })
-    };
-    let mut server = iperf3(dst, &["-s", "-1"]);
-    let (name, to): (_, IpAddr) = (lab.now.node(dst), lab.address(dst));
-    eventually("iperf3 listens", 20, || {
-        let listening = lab.run(name, "ss -Hltn sport = :5201");
-        if listening.trim().is_empty() { Err("nobody listens") } else { Ok(()) }
-    });
-    let mut client = iperf3(src, &["-c", &to.to_string(), "-P", "8", "-t", "60"]);
-    let arrived = || -> u64 {
-        let sockets = lab.run(name, "ss -Htin sport = :5201");
-        let counts = sockets.split("bytes_received:").skip(1);
-        let number = |rest: &str| rest.split_whitespace().next().unwrap().parse::<u64>().unwrap();
-        counts.map(number).sum()
-    };
-    eventually("octets arrive", 30, || {
-        let now = arrived();
-        if now > 2_000_000 { Ok(()) } else { Err(now) }
-    });
-    let (begin, before) = (Instant::now(), arrived());
-    std::thread::sleep(Duration::from_secs(5));
-    let (seconds, after) = (begin.elapsed().as_secs_f64(), arrived());
-    for program in [&mut client, &mut server] {
-        program.kill().unwrap();
-        program.wait().unwrap();
-    }
-    (after - before) as f64 * 8.0 / seconds / 1e6
+    Flows::start(lab, &[(src, dst)], 8).rate(2_000_000, Duration::from_secs(5)) / 1e6
 }
 
 /// `tresse paths` of a node, where there are no VLANs.

@@ -14,6 +14,7 @@ mod counters;
 mod datagrams;
 mod faults;
 mod flat;
+mod flows;
 mod lab;
 mod leftovers;
 mod probe;

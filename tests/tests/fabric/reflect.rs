@@ -2,11 +2,11 @@
 //! pair cabled with thin links. What the nodes of the first send to those of the second takes one, two
 //! and three ways, by `iperf3`; judged by the receivers' kernels and by the switches' counters.
 
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tresse_fabric::id::NodeId;
 
+use super::flows::Flows;
 use super::lab::{Lab, eventually};
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -17,7 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
 /// Pairs of nodes that send, and flows of each: kernels choose the way by flow (K6).
 const PAIRS: [(NodeId, NodeId); 3] =
     [(NodeId(0), NodeId(3)), (NodeId(1), NodeId(4)), (NodeId(2), NodeId(5))];
-const FLOWS: &str = "8";
+const FLOWS: u32 = 8;
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Of each link, in Mbit/s: so little that the links are the limit, and never an emulated processor.
@@ -80,47 +80,11 @@ fn throughput(ways: u32, engine: &str) -> f64 {
     }
     assert_eq!(lab.ping(&PAIRS), []);
     lab.reset_counters();
-    let mut programs: Vec<Child> =
-        PAIRS.iter().map(|(_, dst)| iperf3(&lab, *dst, &["-s", "-1"])).collect();
-    for (_, dst) in PAIRS {
-        eventually("iperf3 listens", 20, || {
-            let listening = lab.run(lab.now.node(dst), "ss -Hltn sport = :5201");
-            if listening.trim().is_empty() { Err("nobody listens") } else { Ok(()) }
-        });
-    }
-    for (src, dst) in PAIRS {
-        let to = lab.address(dst).to_string();
-        programs.push(iperf3(&lab, src, &["-c", &to, "-P", FLOWS, "-t", "120"]));
-    }
-    // From when all of them send: who comes late in a slow machine would have the links alone.
-    eventually("all pairs send", 60, || {
-        let arrived = PAIRS.map(|(_, dst)| arrived(&lab, dst));
-        if arrived.iter().all(|&octets| octets > 50_000) { Ok(()) } else { Err(arrived) }
-    });
-    let all = || -> u64 { PAIRS.map(|(_, dst)| arrived(&lab, dst)).iter().sum() };
-    let (begin, before) = (Instant::now(), all());
-    std::thread::sleep(WINDOW);
-    let (seconds, after) = (begin.elapsed().as_secs_f64(), all());
-    for program in &mut programs {
-        program.kill().unwrap();
-        program.wait().unwrap();
-    }
+    let flows = Flows::start(&lab, &PAIRS, FLOWS);
+    let rate = flows.rate(50_000, WINDOW);
+    drop(flows);
     detours_are_used(&lab, ways);
-    (after - before) as f64 * 8.0 / seconds
-}
-
-fn iperf3(lab: &Lab, node: NodeId, args: &[&str]) -> Child {
-    lab.inside(lab.now.node(node), || {
-        let mut command = Command::new("iperf3");
-        command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-    })
-}
-
-/// Octets of TCP payload that the kernel of a destination has received in order since the start.
-fn arrived(lab: &Lab, node: NodeId) -> u64 {
-    let sockets = lab.run(lab.now.node(node), "ss -Htni sport = :5201");
-    let octets = sockets.split_whitespace().filter_map(|word| word.strip_prefix("bytes_received:"));
-    octets.map(|octets| octets.parse::<u64>().unwrap()).sum()
+    rate
 }
 
 /// Both links of each planned detour and its reflector's NIC carried a good part, others next to nothing.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use tresse_fabric::export::node_script;
 use tresse_fabric::id::NodeId;
 use tresse_lab::ping::{PingOptions, ping};
@@ -131,9 +132,18 @@ fn holds_what_the_script_does() {
     assert_eq!(daemon, script);
 }
 
+/// A flat neighbourhood in which every two nodes share two switches, and use both without labels.
+const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\" }\n\
+                    [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
+                    nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
+
 /// What `tresse export iproute2` writes takes all away from every node and brings it back, twice.
 fn exported_script_comes_and_goes() {
-    let lab = Lab::up(DUAL, &["--no-daemon"]);
+    [DUAL, FLAT].into_iter().for_each(script_comes_and_goes);
+}
+
+fn script_comes_and_goes(cluster: &str) {
+    let lab = Lab::up(cluster, &["--no-daemon"]);
     let held = || -> Vec<_> { lab.now.nodes().map(|n| ways(&lab, lab.now.node(n))).collect() };
     let before = held();
     let scripts: Vec<_> =
@@ -174,11 +184,12 @@ fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
         ways.extend(rules.lines().filter(|l| l.contains("iif")).map(|l| format!("{family} {l}")));
         let routes = lab.json(node, &format!("ip -j {family} route show table all proto 78"));
         ways.extend(routes.iter().map(|route| {
-            // The members of an IPv6 group are in a list.
-            let way = if route["nexthops"].is_null() { route } else { &route["nexthops"][0] };
-            let of = |name: &str| if matches!(name, "gateway" | "dev") { way } else { route };
-            let field = |name: &str| of(name)[name].to_string();
-            ["dst", "gateway", "dev", "table", "metric"].map(field).join(" ")
+            // The members of a group are in a list.
+            let group = route["nexthops"].as_array();
+            let members = group.map_or(std::slice::from_ref(route), Vec::as_slice);
+            let hop = |way: &Value| format!("{} {}", way["gateway"], way["dev"]);
+            let hops: BTreeSet<String> = members.iter().map(hop).collect();
+            format!("{} {hops:?} {} {}", route["dst"], route["table"], route["metric"])
         }));
     }
     ways

@@ -1,7 +1,6 @@
 //! A generated cluster with every default, without a file: what tests and benchmarks plan.
 
 use crate::cluster::{Addressing, Choice, Cluster, Kind, Routing, Strategy, Vlans};
-use crate::design::Wiring;
 use crate::topology::generate;
 use crate::units::Prefix;
 
@@ -88,7 +87,7 @@ pub(super) fn default_name(kind: &Kind) -> String {
         Kind::DirectMesh { dims } => format!("direct-mesh-{}", sizes(dims)),
         Kind::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
         Kind::FullMesh { nodes } => format!("full-mesh-{nodes}"),
-        Kind::Fnn { switches } => format!("fnn-{}", Wiring::nodes_of(switches)),
+        Kind::Fnn { wiring } => format!("fnn-{}", wiring.pcs()),
     }
 }
 

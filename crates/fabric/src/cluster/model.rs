@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::design::Wiring;
 use crate::id::{LinkId, NodeId, SwitchId};
 use crate::units::{Mac, Prefix, Rate};
 
@@ -102,8 +103,8 @@ pub enum Kind {
     },
     /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches that no cable joins.
     Fnn {
-        /// The nodes on every switch, ascending: NIC i of a node goes to the i-th switch that has it.
-        switches: Vec<Vec<u32>>,
+        /// The nodes on every switch: NIC i of a node goes to the i-th switch that has it.
+        wiring: Wiring,
     },
 }
 

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_table_is_read_by_name_in_place_and_by_itself() {
-        let kind = Kind::Fnn { switches: vec![vec![0, 1], vec![1, 2], vec![0, 2]] };
+        let wiring = Wiring { switches: vec![vec![0, 1], vec![1, 2], vec![0, 2]] };
+        let kind = Kind::Fnn { wiring };
         let named = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"w.txt\" }\n";
         let placed =
             "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 1 2\\n2: 0 2\" }\n";

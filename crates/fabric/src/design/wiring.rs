@@ -5,10 +5,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::Serialize;
+
 use super::problem::Problem;
 
 /// The PCs on every switch, ascending.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Wiring {
     /// Indexed by switch.
     pub switches: Vec<Vec<u32>>,
@@ -86,13 +88,7 @@ impl Wiring {
     /// Number of PCs: one more than the highest.
     #[must_use]
     pub fn pcs(&self) -> usize {
-        Self::nodes_of(&self.switches) as usize
-    }
-
-    /// Number of PCs on these switches: one more than the highest.
-    #[must_use]
-    pub fn nodes_of(switches: &[Vec<u32>]) -> u32 {
-        switches.iter().flatten().max().map_or(0, |pc| pc + 1)
+        self.switches.iter().flatten().max().map_or(0, |pc| *pc as usize + 1)
     }
 
     /// Reads the text table; empty lines and what follows `#` are skipped.

@@ -219,7 +219,8 @@ fn a_lock_of_the_largest_torus_is_read_and_planned_quickly() {
     let again = Plan::build_with(cluster(&[16, 16, 16]), &lock).unwrap();
     assert_eq!(again.generation(), plan.generation());
     eprintln!("lock of {} bytes read and planned in {:?}", text.len(), started.elapsed());
-    assert!(started.elapsed().as_secs() < 5);
+    // Far above what it takes beside other work, far below what all pairs of trees would.
+    assert!(started.elapsed().as_secs() < 60);
 }
 
 #[test]

@@ -41,22 +41,7 @@ pub fn text(cluster: &Cluster, shape: &Shape) -> String {
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn judge(text: &str) -> Result<(), String> {
-    let first = text.split(' ').next().unwrap_or_default();
-    if first == "torus" || first == "mesh" {
-        return match lines(text) {
-            Some(_) => Ok(()),
-            None => Err(format!("`{text}` is no tree")),
-        };
-    }
-    let end = |end: &str| {
-        let port = end.rsplit_once(':').filter(|(switch, _)| !switch.is_empty());
-        port.is_some_and(|(_, port)| port.parse::<u32>().is_ok())
-    };
-    let cable = |cable: &str| cable.split_once('~').is_some_and(|(a, b)| end(a) && end(b));
-    if !text.split_whitespace().all(cable) {
-        return Err(format!("`{text}` is no tree"));
-    }
-    let edges = edges(text, Ends::Names).unwrap_or_default();
+    let edges = edges(text, Ends::Names).ok_or_else(|| format!("`{text}` is no tree"))?;
     if acyclic(&edges, &Edges::new()) {
         Ok(())
     } else {
@@ -157,10 +142,15 @@ fn edges(text: &str, by: Ends) -> Option<Edges> {
         if by == Ends::Places {
             return None;
         }
-        return text
-            .split_whitespace()
-            .map(|cable| cable.split_once('~').map(|(a, b)| sorted(a.into(), b.into())))
-            .collect();
+        let end = |end: &str| {
+            let (switch, port) = end.rsplit_once(':')?;
+            (!switch.is_empty() && port.parse::<u32>().is_ok()).then(|| end.to_owned())
+        };
+        let cable = |cable: &str| {
+            let (a, b) = cable.split_once('~')?;
+            Some(sorted(end(a)?, end(b)?))
+        };
+        return text.split_whitespace().map(cable).collect();
     }
     let (dims, at, order) = lines(text)?;
     let m = dims.len();

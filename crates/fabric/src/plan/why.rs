@@ -35,8 +35,7 @@ impl Plan {
                 switch(second)
             );
         }
-        let alternatives = self.paths(first.from, first.to).iter().filter(|p| p.weight > 0).count();
-        match alternatives {
+        match self.carriers(first.from, first.to).len() {
             1 => format!("direct: by {}", switch(first)),
             _ => format!("direct: by {}, whose NICs are the least used", switch(first)),
         }

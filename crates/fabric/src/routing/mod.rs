@@ -34,7 +34,7 @@ pub enum Assignment {
     /// Up*/down* routing, with or without in-transit nodes.
     Updown(Updown),
     /// Nodes route, or every switch stands by itself: there are no trees.
-    Nodes,
+    Untagged,
 }
 
 /// Why a strategy cannot plan a fabric.
@@ -109,11 +109,11 @@ impl Assignment {
         let disconnected =
             |s| RoutingError::Disconnected { switch: cluster.switch(s).name.clone() };
         match (cluster.routing.strategy, grid) {
-            (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Nodes)),
+            (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Untagged)),
             (Strategy::Xy, _) => Err(RoutingError::NeedsNodes),
             _ if cluster.kind.is_routed() => Err(RoutingError::NeedsXy),
             (Strategy::Direct, _) if !cluster.links.is_empty() => Err(RoutingError::NeedsFlat),
-            (Strategy::Direct, _) => Ok((Vec::new(), Self::Nodes)),
+            (Strategy::Direct, _) => Ok((Vec::new(), Self::Untagged)),
             _ if matches!(cluster.kind, Kind::Fnn { .. }) => Err(RoutingError::NeedsDirect),
             (Strategy::Stp, grid) => {
                 let (links, _) =
@@ -178,7 +178,7 @@ impl Assignment {
     /// in-transit node between each and the next. O(dimensions).
     pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
         let (one, several) = match self {
-            Self::Nodes => (None, None),
+            Self::Untagged => (None, None),
             Self::Single => (Some(Leg { tree: TreeId(0), to: d }), None),
             Self::Dor(dor) => (Some(Leg { tree: dor.tree(s, d), to: d }), None),
             Self::Pdor(pdor) => (Some(Leg { tree: pdor.tree(s, d), to: d }), None),

@@ -20,14 +20,13 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{Slice, SliceInterface, nic_sysctls};
+use super::{Slice, SliceInterface};
 use crate::address::pmesh::Encoding;
 use crate::cluster::Kind;
 use crate::id::NodeId;
 use crate::plan::Plan;
 use crate::reconcile::{
-    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE, Wanted, WantedLink,
-    WantedNeighbour, WantedRoute, force_forwarding,
+    Leg, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
 };
 use crate::routing::xy::Xy;
 use crate::topology::Hop;
@@ -76,24 +75,20 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn nics(&mut self) {
         let plan = self.plan;
-        let own = &plan.addresses().node[self.node.index()];
-        let ipv6 = own.iter().any(IpAddr::is_ipv6);
+        let ipv6 = plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv6);
         let nics = &plan.cluster().node(self.node).nics;
         for (nic, addresses) in nics.iter().zip(&plan.addresses().nic[self.node.index()]) {
-            let named = |address: &IpAddr| (nic.name.clone(), *address);
-            self.wanted.addresses.extend(addresses.iter().map(named));
-            self.wanted.nics.insert(nic.name.clone(), (nic.mac, self.mtu));
-            sysctls(&mut self.wanted, &nic.name, ipv6);
+            self.wanted.add_nic(nic, addresses, self.mtu, ipv6);
+            // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
+            let conf = format!("net/ipv4/conf/{}", nic.name);
+            self.wanted.set(format!("{conf}/forwarding"), "1");
+            // A packet that is turned may come through the node that sent it.
+            self.wanted.set(format!("{conf}/accept_local"), "1");
+            if ipv6 {
+                self.wanted.set(force_forwarding(&nic.name), "1");
+            }
         }
-        let alias = format!("{ALIAS_PREFIX}node");
-        let link = WantedLink { kind: LinkKind::Dummy, mtu: self.mtu, alias, up: true };
-        self.wanted.links.insert(NODE_INTERFACE.into(), link);
-        let named = |address: &IpAddr| (NODE_INTERFACE.to_owned(), *address);
-        self.wanted.addresses.extend(own.iter().map(named));
-        for family in ["ipv4", "ipv6"].into_iter().filter(|family| *family == "ipv4" || ipv6) {
-            let key = format!("net/{family}/fib_multipath_hash_policy");
-            self.wanted.sysctls.insert(key, "1".into());
-        }
+        self.wanted.add_node(plan, self.node, self.mtu);
     }
 
     fn neighbours(&mut self) {
@@ -187,19 +182,5 @@ impl Builder<'_> {
         let via = self.plan.addresses().of_nic(hop.to, hop.to_nic, ipv4)?;
         let interface = self.plan.cluster().node(self.node).nics[hop.nic].name.clone();
         Some(Leg { interface, via, labels: Vec::new(), weight: 1 })
-    }
-}
-
-/// Per-interface sysctls (K7) beside those of any NIC that is not ours alone: never `all`, but for IPv6
-/// before Linux 6.17, as reconciling decides.
-fn sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
-    nic_sysctls(wanted, interface, ipv6);
-    let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.into());
-    let ipv4 = format!("net/ipv4/conf/{interface}");
-    set(format!("{ipv4}/forwarding"), "1");
-    // A packet that is turned may come through the node that sent it.
-    set(format!("{ipv4}/accept_local"), "1");
-    if ipv6 {
-        set(force_forwarding(interface), "1");
     }
 }

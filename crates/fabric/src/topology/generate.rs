@@ -37,7 +37,7 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
             (*switches, *ports, neighbours(*switches, degree, *seed, first))
         }
         Kind::Explicit => return Fabric::default(),
-        Kind::Fnn { switches } => return flat(switches),
+        Kind::Fnn { wiring } => return flat(wiring),
         Kind::Pmesh { .. }
         | Kind::Ring { .. }
         | Kind::DirectMesh { .. }
@@ -172,12 +172,12 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
 }
 
 /// Switches by themselves; node `k` has port `i + 1` of a switch that it is the `i`-th node of.
-fn flat(members: &[Vec<u32>]) -> Fabric {
-    let count = Wiring::nodes_of(members);
+fn flat(wiring: &Wiring) -> Fabric {
+    let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
     let node = |k| Node { name: names.of(k), nics: Vec::new(), transit: true, gateway: false };
     let mut nodes: Vec<Node> = (0..count).map(node).collect();
-    for (switch, members) in members.iter().enumerate() {
+    for (switch, members) in wiring.switches.iter().enumerate() {
         for (port, member) in (1..).zip(members) {
             let nics = &mut nodes[*member as usize].nics;
             nics.push(Nic {
@@ -192,9 +192,10 @@ fn flat(members: &[Vec<u32>]) -> Fabric {
             });
         }
     }
-    let names = Names::new('s', members.len() as u32);
+    let names = Names::new('s', wiring.switches.len() as u32);
     let switch = |(members, k): (&Vec<u32>, u32)| default_switch(names.of(k), members.len() as u32);
-    Fabric { switches: members.iter().zip(0..).map(switch).collect(), nodes, links: Vec::new() }
+    let switches = wiring.switches.iter().zip(0..).map(switch).collect();
+    Fabric { switches, nodes, links: Vec::new() }
 }
 
 fn clique(count: u32, first: u32) -> Vec<Link> {

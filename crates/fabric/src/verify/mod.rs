@@ -192,6 +192,24 @@ fn named(plan: &Plan, cycle: &[Channel]) -> Vec<[String; 2]> {
     cycle.iter().map(ends).collect()
 }
 
+/// A violation for each pair that was found.
+fn of_pairs<'a>(
+    plan: &'a Plan,
+    found: [(&'static str, Option<(NodeId, NodeId)>, &'a str); 2],
+) -> impl Iterator<Item = Finding> + 'a {
+    found.into_iter().filter_map(|(kind, pair, message)| {
+        let (s, d) = pair?;
+        Some(Finding { kind, object: pair_name(plan, s, d), message: message.into() })
+    })
+}
+
+/// The node and name of the NIC with this number, where each node's first has the given one.
+fn nic_name(plan: &Plan, first_nic: &[usize], nic: usize) -> String {
+    let node = first_nic.partition_point(|first| *first <= nic) - 1;
+    let of = &plan.cluster().nodes[node];
+    format!("{} {}", of.name, of.nics[nic - first_nic[node]].name)
+}
+
 fn pair_name(plan: &Plan, s: NodeId, d: NodeId) -> String {
     format!("{} {}", plan.cluster().node(s).name, plan.cluster().node(d).name)
 }

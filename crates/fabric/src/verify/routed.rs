@@ -15,7 +15,7 @@ mod tests;
 use rayon::prelude::*;
 
 use super::failures::Worst;
-use super::{Failures, Finding, Report, Transit, limits, not_used, pair_name};
+use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pairs};
 use crate::cluster::{Kind, NicEnd};
 use crate::id::NodeId;
 use crate::plan::Plan;
@@ -50,16 +50,11 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
         max: seen.most,
         mean: report.mean_hops - seen.reached as f64 / pairs,
     };
-    for (kind, found, message) in [
+    let found = [
         ("routing-loop", seen.looping, "packets go round"),
         ("not-minimal", seen.longer, "the primary path is longer than the shortest one"),
-    ] {
-        report.violations.extend(found.map(|(s, d)| Finding {
-            kind,
-            object: pair_name(plan, s, d),
-            message: message.into(),
-        }));
-    }
+    ];
+    report.violations.extend(of_pairs(plan, found));
     report.violations.extend(limits::of_switches(plan));
     report.failures = fabric.failures(&mut report.notes);
     report.notes.extend(undetected(plan, xy));
@@ -92,13 +87,9 @@ struct Fabric<'a> {
 
 impl<'a> Fabric<'a> {
     fn of(plan: &'a Plan, xy: &'a Xy) -> Self {
-        let count = |sum: &mut usize, n: &crate::cluster::Node| {
-            Some(std::mem::replace(sum, *sum + n.nics.len()))
-        };
         let nodes = &plan.cluster().nodes;
-        let first = nodes.iter().scan(0, count).collect();
         let nics = nodes.iter().map(|n| n.nics.len()).sum();
-        Self { plan, xy, nodes: nodes.len(), first, nics }
+        Self { plan, xy, nodes: nodes.len(), first: plan.first_nics(), nics }
     }
 
     fn nic(&self, end: NicEnd) -> usize {
@@ -168,11 +159,7 @@ impl<'a> Fabric<'a> {
                 ),
             });
         }
-        let nic_name = |n: usize| {
-            let node = self.first.partition_point(|first| *first <= n) - 1;
-            let name = &cluster.nodes[node];
-            format!("{} {}", name.name, name.nics[n - self.first[node]].name)
-        };
+        let nic_name = |nic| nic_name(self.plan, &self.first, nic);
         let switches = if layout.has_switches() { &lost.switches[..] } else { &[] };
         let link = if layout.has_switches() {
             Worst::of(&lost.nics, nic_name)

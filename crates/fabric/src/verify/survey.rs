@@ -81,17 +81,12 @@ impl Survey {
     /// The survey of no pair.
     pub(super) fn empty(plan: &Plan) -> Self {
         let cluster = plan.cluster();
-        let mut first_nic = Vec::with_capacity(cluster.nodes.len());
-        let mut nics = 0;
-        for node in &cluster.nodes {
-            first_nic.push(nics);
-            nics += node.nics.len();
-        }
+        let nics = cluster.nodes.iter().map(|node| node.nics.len()).sum();
         Self {
             loads: vec![0; plan.graph().channels()],
             sent: vec![0; nics],
             received: vec![0; nics],
-            first_nic,
+            first_nic: plan.first_nics(),
             hops: 0,
             through: vec![0; plan.graph().switches()],
             not_minimal: None,
@@ -104,7 +99,7 @@ impl Survey {
         }
     }
 
-    fn merge(mut self, other: Self) -> Self {
+    pub(super) fn merge(mut self, other: Self) -> Self {
         let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         add(&mut self.loads, &other.loads);
         add(&mut self.sent, &other.sent);
@@ -192,9 +187,7 @@ impl Survey {
             if shortest < Some(plan.hops(&segment)) {
                 self.find_longer(plan, s, d, &[segment]);
             }
-            self.sent[self.first_nic[s.index()] + segment.nic] += 1;
-            let receiver = self.first_nic[d.index()] + segment.to_nic;
-            self.received[receiver] += 1;
+            let receiver = self.add_ends(&segment);
             self.mark_receives(segment.tree, receiver);
             let home = plan.receiver(&segment).switch.0;
             let from = plan.sender(&segment).switch.0;
@@ -203,6 +196,14 @@ impl Survey {
             group.counts[home as usize] += 1;
             group.last = d;
         }
+    }
+
+    /// Counts a segment of a primary at the NICs of both its ends: the number of the receiving one.
+    pub(super) fn add_ends(&mut self, segment: &Segment) -> usize {
+        self.sent[self.first_nic[segment.from.index()] + segment.nic] += 1;
+        let receiver = self.first_nic[segment.to.index()] + segment.to_nic;
+        self.received[receiver] += 1;
+        receiver
     }
 
     /// The same where primaries may have in-transit nodes: pair by pair, segment by segment.
@@ -217,9 +218,7 @@ impl Survey {
             let segments = plan.primary(s, d);
             let mut hops = 0;
             for segment in &segments {
-                self.sent[self.first_nic[segment.from.index()] + segment.nic] += 1;
-                let receiver = self.first_nic[segment.to.index()] + segment.to_nic;
-                self.received[receiver] += 1;
+                let receiver = self.add_ends(segment);
                 self.mark_receives(segment.tree, receiver);
                 scratch.channels.clear();
                 plan.walk(segment, &mut scratch.channels);
@@ -230,10 +229,7 @@ impl Survey {
                     before = channel;
                 }
             }
-            let nodes = segments.len() as u32 - 1;
-            self.transit.paths += u64::from(nodes > 0);
-            self.transit.nodes += u64::from(nodes);
-            self.transit.most = self.transit.most.max(nodes);
+            self.transit.add(segments.len() as u32 - 1);
             let shortest = cluster.node(d).nics.iter().map(|n| fewest[n.switch.index()]).min();
             if shortest < Some(hops) {
                 self.find_longer(plan, s, d, &segments);
@@ -370,6 +366,15 @@ pub struct Transit {
     pub nodes: u64,
     /// Most of one primary.
     pub most: u32,
+}
+
+impl Transit {
+    /// Counts a primary with so many in-transit nodes.
+    pub(super) fn add(&mut self, nodes: u32) {
+        self.paths += u64::from(nodes > 0);
+        self.nodes += u64::from(nodes);
+        self.most = self.most.max(nodes);
+    }
 }
 
 const NONE: Channel = u32::MAX;

@@ -20,7 +20,7 @@ use super::hostlist;
 use super::limits;
 use super::problem::{Found, ProblemKind};
 use super::read::{At, Keys, Number};
-use super::{Cluster, Kind, Strategy};
+use super::{Cluster, Strategy};
 
 /// Resolve the whole file. The value is good only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
@@ -30,7 +30,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
     let (mut routing, strategy) =
         routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
-    let flat = strategy == Some(Strategy::Direct) || matches!(kind, Kind::Fnn { .. });
+    let flat = strategy == Some(Strategy::Direct) || shape.is_fnn();
     let untagged = flat || kind.is_routed();
     let vlans = file.vlans.as_ref().filter(|_| !untagged);
     let vlans = vlans::vlans(vlans, &shape, strategy, &topology, found);

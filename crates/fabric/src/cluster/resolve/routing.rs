@@ -20,8 +20,7 @@ pub(super) fn routing(
         Shape::Generated { kind: Kind::Mesh { .. } | Kind::Torus { .. }, .. } => Strategy::Dor,
         Shape::Generated { kind, .. } if kind.is_routed() => Strategy::Xy,
         Shape::Unknown(Some(kind)) if kind.is_routed() => Strategy::Xy,
-        Shape::Generated { kind: Kind::Fnn { .. }, .. }
-        | Shape::Unknown(Some(TopologyKind::Fnn)) => Strategy::Direct,
+        _ if shape.is_fnn() => Strategy::Direct,
         _ => Strategy::Stp,
     };
     let Some(table) = table.map(|t| &t.value) else {
@@ -58,7 +57,6 @@ pub(super) fn routing(
 
 fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option<Strategy> {
     let strategy = match name.value {
-        StrategyName::Direct => Strategy::Direct,
         StrategyName::Stp => Strategy::Stp,
         StrategyName::Dor => Strategy::Dor,
         StrategyName::Pdor => Strategy::Pdor,
@@ -66,6 +64,7 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
         StrategyName::Minimal => Strategy::Minimal,
         StrategyName::Transit => Strategy::Transit { root: None },
         StrategyName::Xy => Strategy::Xy,
+        StrategyName::Direct => Strategy::Direct,
     };
     if let Some((message, help)) = mismatch(name.value, strategy, shape) {
         found.add(ProblemKind::StrategyMismatch, &name.span, message, help);
@@ -83,8 +82,7 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         Shape::Explicit | Shape::Unknown(None) => None,
     };
     let flat = match shape {
-        Shape::Generated { kind: Kind::Fnn { .. }, .. }
-        | Shape::Unknown(Some(TopologyKind::Fnn)) => Some(true),
+        _ if shape.is_fnn() => Some(true),
         Shape::Explicit | Shape::Unknown(Some(TopologyKind::Explicit) | None) => None,
         _ => Some(false),
     };

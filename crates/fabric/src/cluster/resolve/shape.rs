@@ -27,6 +27,12 @@ impl Shape {
         }
     }
 
+    /// Is it a flat neighbourhood, be it a bad one?
+    pub(super) fn is_fnn(&self) -> bool {
+        let kind = Self::Unknown(Some(TopologyKind::Fnn));
+        *self == kind || matches!(self, Self::Generated { kind: Kind::Fnn { .. }, .. })
+    }
+
     pub(super) fn is_known(&self) -> bool {
         !matches!(self, Self::Unknown(_))
     }

@@ -48,7 +48,7 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
     }
     let fits = fits(nodes as u64, 1, most as u32, wiring, found);
     fits.then_some(Shape::Generated {
-        kind: Kind::Fnn { switches: table.switches },
+        kind: Kind::Fnn { wiring: table },
         nodes_per_switch: 1,
         nics_per_node: 1,
     })

@@ -1,0 +1,77 @@
+//! TCP flows between nodes, by `iperf3`; judged by what the receivers' kernels have received in order.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tresse_fabric::id::NodeId;
+
+use super::lab::{Lab, eventually};
+
+/// Flows that are under way, from each source to its destination; dropped, they end.
+pub struct Flows<'a> {
+    lab: &'a Lab,
+    pairs: &'a [(NodeId, NodeId)],
+    programs: Vec<Child>,
+}
+
+impl<'a> Flows<'a> {
+    /// So many of each pair; each destination belongs to one pair.
+    pub fn start(lab: &'a Lab, pairs: &'a [(NodeId, NodeId)], each: u32) -> Self {
+        let mut flows = Self { lab, pairs, programs: Vec::new() };
+        for (_, dst) in pairs {
+            flows.run(*dst, &["-s", "-1"]);
+        }
+        for (_, dst) in pairs {
+            eventually("iperf3 listens", 20, || {
+                let listening = lab.run(lab.now.node(*dst), "ss -Hltn sport = :5201");
+                if listening.trim().is_empty() { Err("nobody listens") } else { Ok(()) }
+            });
+        }
+        for (src, dst) in pairs {
+            let to = lab.address(*dst).to_string();
+            flows.run(*src, &["-c", &to, "-P", &each.to_string(), "-t", "120"]);
+        }
+        flows
+    }
+
+    /// What arrives in all while the window lasts, in bits of payload per second: from when `least` octets
+    /// of each pair have arrived, for who comes late on a slow machine would leave the links to others.
+    pub fn rate(&self, least: u64, window: Duration) -> f64 {
+        let arrived = || self.pairs.iter().map(|(_, dst)| self.arrived(*dst));
+        eventually("all pairs send", 60, || {
+            if arrived().all(|octets| octets > least) {
+                Ok(())
+            } else {
+                Err(arrived().collect::<Vec<_>>())
+            }
+        });
+        let (begin, before) = (Instant::now(), arrived().sum::<u64>());
+        std::thread::sleep(window);
+        let (seconds, after) = (begin.elapsed().as_secs_f64(), arrived().sum::<u64>());
+        (after - before) as f64 * 8.0 / seconds
+    }
+
+    fn run(&mut self, node: NodeId, args: &[&str]) {
+        self.programs.push(self.lab.inside(self.lab.now.node(node), || {
+            let mut command = Command::new("iperf3");
+            command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        }));
+    }
+
+    /// Octets of payload since the start.
+    fn arrived(&self, node: NodeId) -> u64 {
+        let sockets = self.lab.run(self.lab.now.node(node), "ss -Htni sport = :5201");
+        let words = sockets.split_whitespace();
+        let octets = words.filter_map(|word| word.strip_prefix("bytes_received:"));
+        octets.map(|octets| octets.parse::<u64>().unwrap()).sum()
+    }
+}
+
+impl Drop for Flows<'_> {
+    fn drop(&mut self) {
+        for program in &mut self.programs {
+            let _ = program.kill();
+            let _ = program.wait();
+        }
+    }
+}
