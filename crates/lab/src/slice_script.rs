@@ -1,11 +1,11 @@
 //! A node's slice by iproute2, for labs without daemons.
 //!
-//! Takes the same wanted state as the daemon, leaves out groups (one plain route per destination
-//! and metric) and the filter on labelled frames; the kernel forwards labels.
+//! Takes the same wanted state as the daemon, but groups are written into routes, and there is no filter on
+//! labelled frames; the kernel forwards labels.
 
 use std::fmt::Write;
 
-use tresse_fabric::reconcile::{Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted};
+use tresse_fabric::reconcile::{Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted, WantedRoute};
 
 use crate::netns;
 use crate::run::{self, RunError};
@@ -127,18 +127,25 @@ fn neighbours_and_routes(wanted: &Wanted) -> String {
             writeln!(text, "neigh replace {address} lladdr {mac} dev {interface} nud permanent");
     }
     for ((destination, metric), route) in &wanted.routes {
-        let Some(leg) = route.legs.first() else { continue };
-        let _ = writeln!(
+        let WantedRoute { src, mtu, advmss, legs } = route;
+        let _ = write!(
             text,
-            "route replace {destination} {}via {} dev {} onlink src {} metric {metric} proto 78 \
-             mtu {} advmss {}",
-            encap(leg),
-            leg.via,
-            leg.interface,
-            route.src,
-            route.mtu,
-            route.advmss
+            "route replace {destination} src {src} metric {metric} proto 78 mtu {mtu} advmss {advmss}"
         );
+        for leg in legs {
+            let Leg { interface, via, weight, .. } = leg;
+            // A way alone is no group of one.
+            let _ = if legs.len() == 1 {
+                write!(text, " {}via {via} dev {interface} onlink", encap(leg))
+            } else {
+                write!(
+                    text,
+                    " nexthop {}via {via} dev {interface} weight {weight} onlink",
+                    encap(leg)
+                )
+            };
+        }
+        text.push('\n');
     }
     text
 }
