@@ -114,7 +114,7 @@ pub fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {
 }
 
 /// A direct torus with addresses of both families.
-const DUAL: &str = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 2] }\n\
+pub const DUAL: &str = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 2] }\n\
                     [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
                     nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
 
@@ -177,7 +177,7 @@ fn script_comes_and_goes(cluster: &str) {
 }
 
 /// What `ip` shows of rules and routes of ours, without the nexthop objects that only the daemon makes.
-fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
+pub fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
     let mut ways = BTreeSet::new();
     for family in ["-4", "-6"] {
         let rules = lab.run(node, &format!("ip {family} rule show"));

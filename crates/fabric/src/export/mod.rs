@@ -119,12 +119,6 @@ pub enum ExportError {
         "this fabric has no VLANs: its switches carry one untagged network each and need no configuration"
     )]
     NothingToSet,
-    /// Not for fabrics without VLANs.
-    #[error("format `{format}` does not yet know fabrics without VLANs: use iproute2")]
-    NotYet {
-        /// The format.
-        format: &'static str,
-    },
     /// No such format.
     #[error("`{name}` is not an export format: use one of {}", Format::names())]
     UnknownFormat {
@@ -284,14 +278,8 @@ pub fn render_keeping(
     object: Option<&str>,
     options: Options,
 ) -> Result<Vec<ExportFile>, ExportError> {
-    if plan.cluster().is_untagged() {
-        match what.entry().1 {
-            Subject::Switch => return Err(ExportError::NothingToSet),
-            _ if what == Format::Networkd => {
-                return Err(ExportError::NotYet { format: what.name() });
-            }
-            _ => {}
-        }
+    if plan.cluster().is_untagged() && matches!(what.entry().1, Subject::Switch) {
+        return Err(ExportError::NothingToSet);
     }
     let cluster = plan.cluster();
     let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };

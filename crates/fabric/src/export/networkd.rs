@@ -2,17 +2,22 @@
 //! version 253 or later) and a sysctl.d file.
 //!
 //! networkd brings nexthops and routes of an interface back when its carrier returns. It knows no
-//! labels and writes no alias: tressed takes these interfaces for foreign ones.
+//! labels and writes no alias: tressed takes these interfaces for foreign ones. Without VLANs all is on
+//! the NICs themselves.
 
 use std::collections::BTreeMap;
 
 use super::{ExportError, ExportFile};
 use crate::plan::Plan;
-use crate::reconcile::{Leg, LinkKind, NEXTHOP_BASE, PROTOCOL, Wanted};
+use crate::reconcile::{
+    ALL_FORWARDING, Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, PROTOCOL, Rule, Wanted,
+};
 use crate::slice::Slice;
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
-    let wanted = &slice.wanted;
+    let mut wanted = slice.wanted.clone();
+    wanted.turn_backups();
+    let wanted = &wanted;
     let pushes = wanted.routes.values().flat_map(|r| &r.legs).any(|leg| !leg.labels.is_empty());
     if pushes || !wanted.labels.is_empty() {
         return Err(ExportError::Labels { format: "networkd", node: slice.node.clone() });
@@ -27,12 +32,18 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, Expo
         name: format!("{}/systemd/network/{name}", slice.node),
         text: format!("{head}{text}"),
     };
+    let (nexthops, routes) = per_interface(wanted);
+    let whole = |name: &str| {
+        let sections = [nexthops.get(name), routes.get(name)].into_iter().flatten();
+        sections.fold(network(wanted, name), |text, sections| text + sections)
+    };
+    let untagged = plan.cluster().is_untagged();
+    let of_nic = |nic: &String| if untagged { whole(nic) } else { parent(wanted, nic) };
     let mut files: Vec<_> = wanted
         .nics
         .keys()
-        .map(|nic| unit(format!("10-tresse-{nic}.network"), &parent(wanted, nic)))
+        .map(|nic| unit(format!("10-tresse-{nic}.network"), &of_nic(nic)))
         .collect();
-    let (nexthops, routes) = per_interface(wanted);
     for (name, link) in &wanted.links {
         let mut text = String::new();
         line!(text, "[NetDev]\nName={name}");
@@ -44,15 +55,17 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, Expo
             LinkKind::Tun => line!(text, "Kind=tun\nMTUBytes={}", link.mtu),
         }
         files.push(unit(format!("20-tresse-{name}.netdev"), &text));
-        let mut text = network(wanted, name);
-        for sections in [nexthops.get(name), routes.get(name)].into_iter().flatten() {
-            text.push_str(sections);
-        }
-        files.push(unit(format!("20-tresse-{name}.network"), &text));
+        files.push(unit(format!("20-tresse-{name}.network"), &whole(name)));
     }
     let mut text = String::new();
+    let forced = |key: &str| key.ends_with("/force_forwarding");
+    if wanted.sysctls.keys().any(|key| forced(key)) {
+        line!(text, "# Before Linux 6.17 IPv6 is forwarded by all interfaces or none: there, set");
+        line!(text, "# {ALL_FORWARDING} = 1, and accept_ra = 2 where routers are to be heard.");
+    }
     for (key, value) in &wanted.sysctls {
-        line!(text, "{key} = {value}");
+        // What starts with a dash may be missing.
+        line!(text, "{}{key} = {value}", if forced(key) { "-" } else { "" });
     }
     files.push(ExportFile {
         name: format!("{}/sysctl.d/60-tresse.conf", slice.node),
@@ -98,8 +111,8 @@ fn network(wanted: &Wanted, name: &str) -> String {
     text
 }
 
-/// [NextHop] sections of legs and groups, and [Route] sections, by interface. A group and its
-/// routes go to the interface of its first leg.
+/// [NextHop] sections of legs and groups, and [Route] and [RoutingPolicyRule] sections, by interface. A
+/// group and its routes go to the interface of its first leg.
 fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let mut ids: BTreeMap<Leg, u32> = BTreeMap::new();
     for leg in wanted.routes.values().flat_map(|r| &r.legs) {
@@ -133,6 +146,17 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
         line!(text, "\n[Route]\nDestination={dst}\nNextHop={nexthop}\nMetric={metric}");
         line!(text, "PreferredSource={}\nMTUBytes={}", route.src, route.mtu);
         line!(text, "TCPAdvertisedMaximumSegmentSize={}\nProtocol={PROTOCOL}", route.advmss);
+    }
+    for ((table, to), leg) in wanted.turn_routes() {
+        let text = routes.entry(leg.interface.clone()).or_default();
+        line!(text, "\n[Route]\nDestination={to}\nGateway={}\nGatewayOnLink=yes", leg.via);
+        line!(text, "Table={table}\nMetric={METRIC_PRIMARY}\nProtocol={PROTOCOL}");
+    }
+    for Rule { table, ipv4, interface } in wanted.rules() {
+        let family = if ipv4 { "ipv4" } else { "ipv6" };
+        let text = routes.entry(interface.clone()).or_default();
+        line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");
+        line!(text, "Table={table}\nPriority={table}");
     }
     (nexthops, routes)
 }
