@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::failures::Worst;
 use super::{Failures, Finding, Judged, Report, Survey};
-use super::{limits, nic_name, not_used, of_pairs, pair_name};
+use super::{limits, nic_name, not_used, of_pair};
 use crate::id::NodeId;
 use crate::path::Path;
 use crate::plan::Plan;
@@ -25,21 +25,19 @@ pub(super) fn check(plan: &Plan) -> Report {
     };
     let broken = "a path leaves a switch for another that no cable joins to it";
     let longer = "a third node is in between, and the two share a switch";
-    let found =
-        [("broken-path", seen.broken, broken), ("not-minimal", seen.survey.not_minimal, longer)];
-    let sharing = seen.first_sharing.map(|(s, d)| Finding {
-        kind: "no-disjoint-backup",
-        object: pair_name(plan, s, d),
-        message: format!(
-            "{} ordered pairs, this one first, have no second path that avoids every switch and NIC of \
-             the first",
-            seen.sharing
-        ),
-    });
+    let found = [
+        of_pair(plan, "broken-path", seen.broken, broken),
+        of_pair(plan, "not-minimal", seen.survey.not_minimal, longer),
+    ];
+    let sharing = format!(
+        "{} ordered pairs, this one first, have no second path that avoids every switch and NIC of the first",
+        seen.sharing
+    );
+    let sharing = of_pair(plan, "no-disjoint-backup", seen.first_sharing, &sharing);
     let judged = Judged {
         cycle: None,
         primaries_deadlock_free: true,
-        violations: of_pairs(plan, found).chain(limits::of_switches(plan)).collect(),
+        violations: found.into_iter().flatten().chain(limits::of_switches(plan)).collect(),
         notes: sharing.into_iter().chain(undetected(plan)).chain(not_used(plan)).collect(),
         survey: seen.survey,
     };

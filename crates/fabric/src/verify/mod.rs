@@ -192,15 +192,15 @@ fn named(plan: &Plan, cycle: &[Channel]) -> Vec<[String; 2]> {
     cycle.iter().map(ends).collect()
 }
 
-/// A violation for each pair that was found.
-fn of_pairs<'a>(
-    plan: &'a Plan,
-    found: [(&'static str, Option<(NodeId, NodeId)>, &'a str); 2],
-) -> impl Iterator<Item = Finding> + 'a {
-    found.into_iter().filter_map(|(kind, pair, message)| {
-        let (s, d) = pair?;
-        Some(Finding { kind, object: pair_name(plan, s, d), message: message.into() })
-    })
+/// What is said of a pair, if one was found.
+fn of_pair(
+    plan: &Plan,
+    kind: &'static str,
+    found: Option<(NodeId, NodeId)>,
+    message: &str,
+) -> Option<Finding> {
+    let (s, d) = found?;
+    Some(Finding { kind, object: pair_name(plan, s, d), message: message.into() })
 }
 
 /// The node and name of the NIC with this number, where each node's first has the given one.

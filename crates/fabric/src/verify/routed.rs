@@ -15,7 +15,7 @@ mod tests;
 use rayon::prelude::*;
 
 use super::failures::Worst;
-use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pairs};
+use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pair};
 use crate::cluster::{Kind, NicEnd};
 use crate::id::NodeId;
 use crate::plan::Plan;
@@ -50,11 +50,9 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
         max: seen.most,
         mean: report.mean_hops - seen.reached as f64 / pairs,
     };
-    let found = [
-        ("routing-loop", seen.looping, "packets go round"),
-        ("not-minimal", seen.longer, "the primary path is longer than the shortest one"),
-    ];
-    report.violations.extend(of_pairs(plan, found));
+    let longer = "the primary path is longer than the shortest one";
+    report.violations.extend(of_pair(plan, "routing-loop", seen.looping, "packets go round"));
+    report.violations.extend(of_pair(plan, "not-minimal", seen.longer, longer));
     report.violations.extend(limits::of_switches(plan));
     report.failures = fabric.failures(&mut report.notes);
     report.notes.extend(undetected(plan, xy));
