@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod basic;
+mod bits;
 pub mod bound;
 pub mod construct;
 pub mod designer;
