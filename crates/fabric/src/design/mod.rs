@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod basic;
 mod bits;
+mod blocks;
 pub mod bound;
 pub mod construct;
 pub mod designer;

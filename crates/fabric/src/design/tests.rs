@@ -52,18 +52,45 @@ fn two_sets_of_a_family_always_meet() {
 fn planes_hold_as_many_pcs_as_the_closed_form_says() {
     for k in [2u32, 3, 4, 5, 6, 8] {
         let switches = (k * k - k + 1) as usize;
-        for ports in k..=48 {
+        // With fewer ports than k - 1 the lines left out would have a point in common.
+        for ports in k - 1..=48 {
             let copies = ports.div_ceil(k);
             let out = copies * k - ports;
-            if copies < 2 && out >= 2 {
-                continue;
-            }
             let most = ports * (k - 1) + copies - out;
             let full = problem(most, k, &vec![ports; switches]);
             let (wiring, _) = construct(&full).unwrap_or_else(|| panic!("{k} NICs {ports} ports"));
             assert_holds(&full, &wiring);
             let more = problem(most.max(ports * (k - 1)) + 1, k, &vec![ports; switches]);
             assert!(bound::violated(&more).is_some(), "{k} NICs {ports} ports {most}");
+        }
+    }
+}
+
+/// Facts, section 2, B5: so many PCs on so many ports by few switches, as (switches, NICs, PCs, ports).
+/// Multiples of the ports hold as many times the PCs; between them rounding takes two at most, which
+/// the search is left with.
+#[test]
+fn few_switches_hold_as_many_pcs_as_known() {
+    for (switches, nics, pcs, on) in [
+        (3u32, 2, 3u32, 2u32),
+        (4, 3, 5, 3),
+        (5, 3, 9, 5),
+        (6, 3, 6, 3),
+        (7, 3, 7, 3),
+        (8, 4, 24, 10),
+        (9, 4, 10, 4),
+        (10, 4, 16, 6),
+        (11, 4, 28, 10),
+        (12, 4, 9, 3),
+        (13, 4, 13, 4),
+    ] {
+        for ports in on..=48 {
+            let rounding = if ports % on == 0 { 0 } else { 2 };
+            let most = pcs * ports / on - rounding;
+            let problem = problem(most, nics, &vec![ports; switches as usize]);
+            let made = construct(&problem);
+            let (wiring, _) = made.unwrap_or_else(|| panic!("{switches} x {ports} ports: {most}"));
+            assert_holds(&problem, &wiring);
         }
     }
 }
