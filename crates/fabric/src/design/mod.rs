@@ -14,6 +14,7 @@ pub mod designer;
 mod field;
 pub mod labels;
 pub mod pattern;
+pub mod placement;
 pub mod problem;
 pub mod search;
 pub mod spec;

@@ -357,6 +357,28 @@ fn specifications_are_told_where_they_are_wrong() {
     assert!(key.starts_with("line 5, column 1: unknown field `nic`"), "{key}");
     let spec = Spec::parse(&format!("{table}uplinks = \"folded\"\nspares = 9\n")).unwrap();
     let text = format!("{table}uplinks = \"folded\"\n");
+    let spares = told(&format!("{table}spares = 2\n"));
+    assert!(spares.starts_with("line 5, column 10: spares = 2: expected 0, or"), "{spares}");
+    let racks = told(&format!("{table}placement = {{ rack = 0 }}\n"));
+    assert!(racks.starts_with("line 5, column 13: placement = 0 PCs to a rack"), "{racks}");
     let folded = spec.problem(&[8, 8], 0).unwrap_err().in_text(&text).to_string();
     assert!(folded.starts_with("line 5, column 11: uplinks = folded"), "{folded}");
+}
+
+/// Two neighbourhoods whose PCs are numbered in turn: each gets a rack of its own.
+#[test]
+fn pcs_of_one_switch_stand_together() {
+    let wiring = Wiring::parse("0: 0 2 4 6\n1: 1 3 5 7\n").unwrap();
+    let placement = placement::place(&wiring, 8, 4, 1);
+    assert_eq!((placement.length, placement.length_by_number), (0, 4));
+    assert!(placement.pcs.iter().step_by(2).all(|rack| *rack == placement.switches[0]));
+    assert_ne!(placement.switches[0], placement.switches[1]);
+    // The last rack may have room, no rack may have too many.
+    let wiring = Wiring::parse("0: 0 3 6\n1: 1 4\n2: 2 5\n3: 0 1 2 3 4 5 6\n").unwrap();
+    let placement = placement::place(&wiring, 7, 3, 1);
+    for rack in 0..3 {
+        let there = placement.pcs.iter().filter(|at| **at == rack).count();
+        assert!(there == if rack == 2 { 1 } else { 3 }, "{placement:?}");
+    }
+    assert!(placement.length <= placement.length_by_number);
 }
