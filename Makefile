@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench soak fuzz papers deps install uninstall
+.PHONY: help build demo test check bench soak fuzz papers labels deps install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -51,6 +51,10 @@ fuzz: ## all that outsiders can send, mutated: FUZZ_SECONDS of it, default an ho
 
 papers: ## the published results that Tresse stands on, computed again
 	@$(call script,tests/papers.sh)
+
+labels: ## the labels of a flat neighbourhood, in a browser and on paper: needs chromium
+	@tests/deps.sh labels
+	@$(call script,tests/labels.sh)
 
 deps: ## the programs that building and testing need, by apt
 	@tests/deps.sh test

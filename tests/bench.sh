@@ -35,6 +35,12 @@ else
     echo "not measured: needs root (network namespaces of its own)"
 fi
 
+echo "== the search of a flat neighbourhood of 64 PCs on one core: millions of moves by seconds of CPU"
+for instance in klat2-rowcol-avg klat2-rowcol-min2; do
+    RAYON_NUM_THREADS=1 command time -f '                 %U s user' \
+        "$built/examples/design" 5 "$instance"
+done
+
 echo "== an idle tressed on a node of a 10x10x10 torus"
 tests/idle.sh --built "${SECONDS_IDLE:-120}"
 

@@ -2,7 +2,7 @@
 # Installs, by apt, the programs that building and testing need and this machine lacks. Touches
 # nothing when all are there. Without apt it says which are missing and what each is for.
 #
-#   tests/deps.sh demo|test|check|bench|fuzz      one set
+#   tests/deps.sh demo|test|check|bench|fuzz|labels   one set
 #   tests/deps.sh --list test                say what is missing, install nothing
 set -eu
 
@@ -10,9 +10,9 @@ list=no
 [ "${1:-}" = --list ] && { list=yes; shift; }
 set_wanted=${1:-test}
 case $set_wanted in
-demo | test | check | bench | fuzz) ;;
+demo | test | check | bench | fuzz | labels) ;;
 *)
-    echo "usage: tests/deps.sh [--list] demo|test|check|bench|fuzz" >&2
+    echo "usage: tests/deps.sh [--list] demo|test|check|bench|fuzz|labels" >&2
     exit 2
     ;;
 esac
@@ -22,7 +22,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # program | package | sets | what for
 table() {
     cat <<'TABLE'
-cc|gcc libc6-dev|demo test check bench fuzz|linking what Rust compiles
+cc|gcc libc6-dev|demo test check bench fuzz labels|linking what Rust compiles
 c++|g++|test fuzz|libFuzzer
 ip|iproute2|demo test bench|labs, and judging what was installed
 ping|iputils-ping|demo test|judging whether nodes reach each other
@@ -45,6 +45,8 @@ bird|bird2|bench|the routing daemon that route installation is measured beside
 mpirun|openmpi-bin|bench|an MPI that runs over labs
 hpcc|hpcc|bench|an MPI program with checks of its own
 NPtcp|netpipe-tcp|bench|latency and bandwidth by message size
+chromium|chromium|labels|showing and printing labels
+pdftotext|poppler-utils|labels|reading printed labels
 TABLE
 }
 

@@ -13,6 +13,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tresse_fabric::design::basic::Basic;
+use tresse_fabric::design::placement::place;
 use tresse_fabric::design::tuple::Tuples;
 use tresse_fabric::design::{Answer, Designer, Progress, Spec, Wiring, labels};
 use tresse_lab::signals::Signals;
@@ -107,19 +108,20 @@ impl Design {
         let mut out = output::stdout();
         if spec.is_open() {
             let found = fewest(&spec, &signals).map_err(|e| bad(&e))?;
-            let Some(Found { answer, nics, choices }) = found else {
+            let Some(Found { mut answer, nics, choices }) = found else {
                 return Err(Failure::new(
                     Code::Fault,
                     "no wiring found: give it more seconds, wider switches or more NICs",
                 ));
             };
+            placed(&mut answer, &spec);
             self.write(&answer, &weights)?;
             if json {
-                let nics = vec![nics; spec.design.pcs as usize];
                 json_line(&mut out, &WithChoices { answer: &answer, nics, choices: &choices })?;
             } else {
                 choices_text(&mut out, &choices)?;
                 text_of(&mut out, &answer)?;
+                uplinks_text(&mut out, &spec, &answer)?;
             }
             out.flush()?;
             return Ok(Code::Fine);
@@ -128,12 +130,14 @@ impl Design {
         let began = Instant::now();
         let mut designer = Designer::new(problem, spec.design.seed).map_err(|e| bad(&e))?;
         search(&mut designer, &spec, &signals, true);
-        let answer = Answer::of(&designer, began.elapsed().as_secs_f64(), spec.design.seed);
+        let mut answer = Answer::of(&designer, began.elapsed().as_secs_f64(), spec.design.seed);
+        placed(&mut answer, &spec);
         self.write(&answer, &weights)?;
         if json {
             json_line(&mut out, &answer)?;
         } else {
             text_of(&mut out, &answer)?;
+            uplinks_text(&mut out, &spec, &answer)?;
         }
         out.flush()?;
         Ok(if answer.feasible == Some(true) { Code::Fine } else { Code::Fault })
@@ -222,6 +226,29 @@ fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: bool) {
     bar.finish_and_clear();
 }
 
+/// Puts a wiring into racks, where the specification has them.
+fn placed(answer: &mut Answer, spec: &Spec) {
+    let Some(racks) = spec.design.placement else { return };
+    let wiring = Wiring { switches: answer.switches.clone() };
+    if answer.feasible == Some(true) {
+        let pcs = spec.design.pcs as usize;
+        answer.placement = Some(place(&wiring, pcs, racks.rack, spec.design.seed));
+    }
+}
+
+/// The uplink switch, which is in no table.
+fn uplinks_text(out: &mut impl Write, spec: &Spec, answer: &Answer) -> std::io::Result<()> {
+    let used = answer.switches.iter().filter(|members| !members.is_empty()).count();
+    match spec.uplink_ports(used) {
+        0 => Ok(()),
+        ports => writeln!(
+            out,
+            "# uplink switch: {ports} ports, {} of them for spares",
+            spec.design.spares
+        ),
+    }
+}
+
 fn words(progress: &Progress) -> String {
     format!(
         "{} uncovered, {} lacking, {} weighted links, {:.0} million moves (Ctrl-C takes the best)",
@@ -260,6 +287,19 @@ fn text_of(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
     }
     if let Some(value) = answer.bound.value {
         writeln!(out, "# bound ({}): {value:.4}", answer.bound.name)?;
+    }
+    if let Some(placement) = &answer.placement {
+        let racks = placement.pcs.iter().max().map_or(0, |last| last + 1);
+        for rack in 0..racks {
+            let list = |of: &[u32]| {
+                let there = (0..).zip(of).filter(|(_, at)| **at == rack);
+                there.map(|(number, _): (usize, _)| format!(" {number}")).collect::<String>()
+            };
+            let (pcs, switches) = (list(&placement.pcs), list(&placement.switches));
+            writeln!(out, "# rack {rack}: PCs{pcs}; switches{switches}")?;
+        }
+        let (length, before) = (placement.length, placement.length_by_number);
+        writeln!(out, "# cables cross {length} racks, {before} with PCs in order")?;
     }
     writeln!(out, "# {:.2} s, seed {}", answer.seconds, answer.seed)
 }

@@ -1,4 +1,5 @@
-//! The fewest NICs and switches for a specification that leaves them open, and what else could be bought.
+//! The fewest NICs and switches for a specification that leaves them open, and what else could be bought:
+//! more NICs or more switches for more links.
 
 use std::io::Write;
 use std::time::Instant;
@@ -26,7 +27,8 @@ pub struct Choice {
 #[derive(Debug)]
 pub struct Found {
     pub answer: Answer,
-    pub nics: u32,
+    /// Of each PC.
+    pub nics: Vec<u32>,
     pub choices: Vec<Choice>,
 }
 
@@ -52,16 +54,20 @@ pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn s
     let mut share = spec.clone();
     share.design.seconds = (table.seconds / f64::from(most - fewest + 1) / SHARES).max(0.02);
     for nics in fewest..=most {
-        let mut found_with = 0;
+        let all: u32 = nics_of(spec, nics).iter().sum();
+        // A kind of switch of which there are enough for all NICs: more of them bring no link.
+        let mut enough = 0;
         for ports in &sets {
             let over = began.elapsed().as_secs_f64() > table.seconds && best.is_some();
             if over || signals.check().is_err() {
                 break;
             }
-            if ports.first() == Some(&found_with) {
+            if ports.first() == Some(&enough) {
                 continue;
             }
             let Ok(problem) = spec.problem(ports, nics) else { continue };
+            // A PC is on a switch once.
+            let room: u32 = problem.ports.iter().map(|ports| (*ports).min(table.pcs)).sum();
             let mut designer = Designer::new(problem, table.seed)?;
             if designer.impossible().is_some() {
                 continue;
@@ -71,13 +77,16 @@ pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn s
             if answer.feasible != Some(true) {
                 continue;
             }
-            found_with = ports.first().copied().unwrap_or(0);
+            let width = ports.first().copied().unwrap_or(0);
+            if room >= all {
+                enough = width;
+            }
             let used = answer.switches.iter().filter(|members| !members.is_empty()).count();
             let cost = price(spec, &answer, ports);
             choices.push(Choice {
                 nics: nics.max(used_nics(&answer)),
                 switches: used,
-                ports: found_with,
+                ports: width,
                 cost,
                 mean_links_per_pair: answer.mean_links_per_pair,
             });
@@ -89,7 +98,7 @@ pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn s
     }
     let front = choices.iter().filter(|c| !choices.iter().any(|other| other.beats(c))).cloned();
     let front = front.collect();
-    Ok(best.map(|(_, answer, nics)| Found { answer, nics, choices: front }))
+    Ok(best.map(|(_, answer, nics)| Found { answer, nics: nics_of(spec, nics), choices: front }))
 }
 
 impl Choice {
@@ -103,26 +112,42 @@ impl Choice {
     }
 }
 
+/// NICs of each PC, where the specification says 0 so many.
+fn nics_of(spec: &Spec, nics: u32) -> Vec<u32> {
+    match &spec.design.nics {
+        Nics::Each(_) => vec![nics; spec.design.pcs as usize],
+        Nics::List(list) => list.clone(),
+    }
+}
+
 fn used_nics(answer: &Answer) -> u32 {
     let wiring = Wiring { switches: answer.switches.clone() };
     wiring.rows(wiring.pcs()).iter().map(Vec::len).max().unwrap_or(0) as u32
 }
 
-/// NICs in use and the ports of the switches in use, or the switches' own prices.
+/// NICs in use, those of spares too, and the ports of the switches in use, or the switches' own prices;
+/// the uplink switch is the cheapest that is wide enough.
 fn price(spec: &Spec, answer: &Answer, ports: &[u32]) -> Option<f64> {
     let cables: usize = answer.switches.iter().map(Vec::len).sum();
     let cost = spec.design.cost;
-    let nics = cost.map(|cost| cost.nic * cables as f64);
+    let cables = cables as u32 + spec.design.spares * used_nics(answer);
+    let nics = cost.map(|cost| cost.nic * f64::from(cables));
+    let priced = spec.design.switch_types.iter().filter(|kind| kind.price > 0.0);
+    let by_port = |ports: u32| cost.map(|cost| cost.port * f64::from(ports));
     let used = answer.switches.iter().zip(ports).filter(|(members, _)| !members.is_empty());
-    let each = used.map(|(_, ports)| {
-        let kind = spec.design.switch_types.iter().find(|kind| kind.ports == *ports);
-        match kind.map(|kind| kind.price).filter(|price| *price > 0.0) {
-            Some(price) => Some(price),
-            None => cost.map(|cost| cost.port * f64::from(*ports)),
-        }
+    let each = used.clone().map(|(_, ports)| {
+        let kind = priced.clone().find(|kind| kind.ports == *ports);
+        kind.map(|kind| kind.price).or_else(|| by_port(*ports))
     });
-    let switches: Option<f64> = each.sum();
-    Some(nics.unwrap_or(0.0) + switches?)
+    let switches: f64 = each.sum::<Option<f64>>()?;
+    let uplink = match spec.uplink_ports(used.count()) {
+        0 => 0.0,
+        ports => {
+            let wide = priced.filter(|kind| kind.ports >= ports).map(|kind| kind.price);
+            wide.min_by(f64::total_cmp).or_else(|| by_port(ports))?
+        }
+    };
+    Some(nics.unwrap_or(0.0) + switches + uplink)
 }
 
 /// The choices as a table.

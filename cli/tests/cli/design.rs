@@ -89,3 +89,51 @@ fn the_fewest_nics_and_switches_are_found() {
     let least = |c: &serde_json::Value| c["nics"] == 2 && c["switches"] == 3 && c["ports"] == 48;
     assert!(choices.iter().any(least), "{choices:?}");
 }
+
+/// More switches than the fewest are listed where they bring links, and none that others beat; the uplink
+/// switch is paid for.
+#[test]
+fn choices_are_a_front() {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("spec.toml");
+    let spec = spec.to_str().unwrap();
+    let text = "[design]\npcs = 24\nnics = 3\nmaximize = \"all\"\nseconds = 4\n\
+                switch_types = [{ ports = 16, price = 200 }]\n";
+    fs::write(spec, text).unwrap();
+    let choices = |answer: serde_json::Value| -> Vec<(u64, f64, f64)> {
+        let list = answer["choices"].as_array().unwrap().clone();
+        let of = |c: &serde_json::Value| {
+            let number = |key: &str| c[key].as_f64().unwrap();
+            (c["switches"].as_u64().unwrap(), number("cost"), number("mean_links_per_pair"))
+        };
+        list.iter().map(of).collect()
+    };
+    let plain = choices(tresse(["design", spec, "--json"]).exits(0).object());
+    assert_eq!((plain[0].0, plain[0].1), (3, 600.0));
+    // Five switches hold all 72 NICs.
+    assert_eq!(plain.last().unwrap().0, 5, "{plain:?}");
+    assert!(plain.is_sorted_by(|a, b| a.1 < b.1 && a.2 < b.2), "{plain:?}");
+    fs::write(spec, format!("{text}uplinks = \"switch\"\nspares = 2\n")).unwrap();
+    let up = choices(tresse(["design", spec, "--json"]).exits(0).object());
+    assert!(up.iter().all(|(switches, cost, _)| *cost == (switches + 1) as f64 * 200.0), "{up:?}");
+    fs::write(spec, "[design]\npcs = 4\nnics = [1, 1, 2, 2]\nswitch_types = [{ ports = 4 }]\n")
+        .unwrap();
+    let answer = tresse(["design", spec, "--json"]).exits(0).object();
+    assert_eq!(answer["nics"], serde_json::json!([1, 1, 2, 2]));
+}
+
+#[test]
+fn racks_are_filled_so_that_cables_are_short() {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("spec.toml");
+    let spec = spec.to_str().unwrap();
+    let text = "[design]\npcs = 24\nnics = 2\nswitches = [16, 16, 16]\nplacement = { rack = 8 }\n";
+    fs::write(spec, text).unwrap();
+    let answer = tresse(["design", spec, "--json"]).exits(0).object();
+    let placement = &answer["placement"];
+    assert_eq!(placement["pcs"].as_array().unwrap().len(), 24);
+    assert_eq!(placement["switches"].as_array().unwrap().len(), 3);
+    assert!(placement["length"].as_u64() <= placement["length_by_number"].as_u64());
+    let said = tresse(["design", spec]).exits(0).stdout;
+    assert!(said.contains("# rack 2: PCs ") && said.contains("# cables cross "), "{said}");
+}

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::bound;
 use super::designer::{Designer, pattern_bound};
+use super::placement::Placement;
 use super::problem::{Maximize, Problem};
 use super::wiring::Wiring;
 
@@ -32,6 +33,9 @@ pub struct Answer {
     pub seconds: f64,
     /// Where chance began.
     pub seed: u64,
+    /// Which rack PCs and switches stand in, where the specification has `placement`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
 }
 
 /// Links of the pairs of patterns; a pair in several of them counts once.
@@ -88,6 +92,7 @@ impl Answer {
             proof,
             seconds,
             seed,
+            placement: None,
         }
     }
 }

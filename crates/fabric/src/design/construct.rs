@@ -2,9 +2,10 @@
 //!
 //! All of them are families of switch sets of which any two meet. A PC takes one set of a family;
 //! how many PCs take each is limited by the ports. Sources: projective planes with lines left out
-//! (Belov, Logachev and Sandimirov 1974), affine planes, difference covers (Haanpää 2004), and all
-//! sets of more than half of the switches.
+//! (Belov, Logachev and Sandimirov 1974), affine planes, difference covers (Haanpää 2004), coverings by
+//! few blocks ([`blocks`](super::blocks)), and all sets of more than half of the switches.
 
+use super::blocks::blocks;
 use super::field::Field;
 use super::problem::{Problem, Required};
 use super::wiring::Wiring;
@@ -70,6 +71,7 @@ pub fn families(nics: usize, switches: usize) -> Vec<Family> {
         for (m, cover) in COVERS.iter().filter(|(m, c)| c.len() == k && *m <= switches) {
             families.push(cyclic(*m, cover));
         }
+        families.extend((1..=switches.min(MOST_BLOCKS)).filter_map(|m| blocks(m, k)));
     }
     families
 }
@@ -171,6 +173,8 @@ fn on_lines(field: &Field, points: &[[u8; 3]], lines: &[[u8; 3]]) -> Vec<Vec<u32
     points.iter().map(on).collect()
 }
 
+/// The most switches of a covering by few blocks.
+const MOST_BLOCKS: usize = 11;
 /// Beyond it there are too many sets to be worth it.
 const MOST_SUBSETS_OF: usize = 13;
 /// For a number of switches m, numbers whose differences are all of Z_m (Haanpää 2004 lists how

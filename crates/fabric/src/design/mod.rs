@@ -6,12 +6,15 @@
 
 pub mod answer;
 pub mod basic;
+mod bits;
+mod blocks;
 pub mod bound;
 pub mod construct;
 pub mod designer;
 mod field;
 pub mod labels;
 pub mod pattern;
+pub mod placement;
 pub mod problem;
 pub mod search;
 pub mod spec;

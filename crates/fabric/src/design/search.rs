@@ -4,8 +4,9 @@
 //! A search is a stepper: it knows no clock. The caller asks for moves, looks at the report and
 //! decides. The same seed and the same calls give the same wirings.
 
+use super::bits::Set;
 use super::problem::{Maximize, Problem};
-use super::state::{Change, Cost, State};
+use super::state::{Change, Cost, State, Worth, wiring};
 use super::wiring::Wiring;
 use crate::random::Random;
 
@@ -93,7 +94,8 @@ struct Walk<const W: usize> {
     problem: Problem,
     state: State<W>,
     cost: Cost,
-    best: Wiring,
+    /// Who is on which switch in the best wiring so far.
+    best: Vec<Set<W>>,
     best_cost: Cost,
     random: Random,
     /// `-ln(u)` for evenly spread u.
@@ -113,7 +115,7 @@ impl<const W: usize> Walk<W> {
         let size = 1 << LOG_BITS;
         let logarithms = (0..size).map(|i| -((i as f32 + 0.5) / size as f32).ln()).collect();
         Self {
-            best: state.wiring(),
+            best: state.members().to_vec(),
             best_cost: cost,
             swaps: !problem.weights.is_empty() && problem.maximize != Maximize::All
                 || problem.required == super::problem::Required::Patterns,
@@ -134,14 +136,10 @@ impl<const W: usize> Walk<W> {
         self.best_cost.satisfied() && (self.problem.maximize == Maximize::None || enough)
     }
 
-    /// Takes or leaves a change.
+    /// What a change may cost at most to be taken: `temperature * -ln(u)`, u by the bits given.
     #[inline]
-    fn takes(&mut self, change: &Change, temperature: f32) -> bool {
-        let rise =
-            UNCOVERED * change.uncovered as f32 + LACKING * change.lacking as f32 - change.links;
-        rise <= 0.0
-            || rise
-                < temperature * self.logarithms[(self.random.number() >> (64 - LOG_BITS)) as usize]
+    fn limit(&self, temperature: f32, bits: u64) -> f32 {
+        temperature * self.logarithms[(bits >> (64 - LOG_BITS)) as usize]
     }
 
     #[inline]
@@ -154,20 +152,20 @@ impl<const W: usize> Walk<W> {
         let fewer = missing(now) < missing(best);
         if fewer || missing(now) == missing(best) && now.links > best.links + 1e-6 {
             self.best_cost = *now;
-            self.best = self.state.wiring();
+            self.best.copy_from_slice(self.state.members());
         }
     }
 
     /// An exchange of two cables at random; whether one was evaluated.
     #[inline]
     fn cable(&mut self, temperature: f32) -> bool {
-        let ends = self.state.ends.len();
+        let ends = self.state.ends.len() as u64;
         let draw = self.random.number();
-        let one = ((draw & 0xffff_ffff) * ends as u64) >> 32;
-        let two = ((draw >> 32) * ends as u64) >> 32;
-        let (one, two) = (one as usize, two as usize);
-        let Some(change) = self.state.exchange(one, two) else { return false };
-        if self.takes(&change, temperature) {
+        let end = |bits: u64| (((bits & END_MASK) * ends) >> END_BITS) as usize;
+        let (one, two) = (end(draw), end(draw >> END_BITS));
+        let limit = self.limit(temperature, draw);
+        let Some(change) = self.state.exchange(one, two, &WORTH, limit) else { return false };
+        if WORTH.of(&change) - change.links <= limit {
             self.state.apply(one, two);
             self.took(&change);
         }
@@ -180,7 +178,9 @@ impl<const W: usize> Walk<W> {
         let pcs = self.problem.pcs();
         let (p, q) = (self.random.below(pcs) as u32, self.random.below(pcs) as u32);
         let Some(change) = self.state.swap(p, q) else { return false };
-        if self.takes(&change, temperature) {
+        let draw = self.random.number();
+        let limit = self.limit(temperature, draw);
+        if WORTH.of(&change) - change.links <= limit {
             self.state.apply_swap(p, q);
             self.took(&change);
         }
@@ -192,21 +192,19 @@ impl<const W: usize> Walk<W> {
         while self.moves < end && !self.done() {
             if self.run >= self.length {
                 // A longer run from the best, warm again.
-                let best = self.best.clone();
-                self.restart(best, self.length.saturating_mul(2));
+                self.restart(wiring(&self.best), self.length.saturating_mul(2));
             }
             let temperature = self.temperature();
-            for _ in 0..BATCH {
-                let evaluated = if self.swaps && self.random.number().is_multiple_of(4) {
+            let mut judged = 1;
+            for turn in 0..BATCH {
+                judged += u64::from(if self.swaps && turn % 4 == 0 {
                     self.swap(temperature)
                 } else {
                     self.cable(temperature)
-                };
-                self.moves += u64::from(evaluated);
-                self.run += u64::from(evaluated);
+                });
             }
-            self.run += 1;
-            self.moves += 1;
+            self.run += judged;
+            self.moves += judged;
             // Sums of fractions drift.
             self.cost.links =
                 if self.run.is_multiple_of(64) { self.state.cost().links } else { self.cost.links };
@@ -233,7 +231,7 @@ impl<const W: usize> Step for Walk<W> {
     }
 
     fn best(&self) -> Wiring {
-        self.best.clone()
+        wiring(&self.best)
     }
 
     fn restart(&mut self, from: Wiring, moves: u64) {
@@ -297,12 +295,13 @@ pub fn lowest(problem: &Problem) -> Wiring {
     wiring
 }
 
-/// Weighted links that an uncovered pair is worth.
-const UNCOVERED: f32 = 10.0;
-const LACKING: f32 = 5.0;
+const WORTH: Worth = Worth { uncovered: 10.0, lacking: 5.0 };
 const HOT: f32 = 2.5;
 const COLD: f32 = 0.25;
+/// Of one random number, two ends and a logarithm.
 const LOG_BITS: u32 = 12;
+const END_BITS: u32 = 26;
+const END_MASK: u64 = (1 << END_BITS) - 1;
 const BATCH: u32 = 512;
 /// PCs that a search holds.
 pub const MOST_PCS: usize = 2048;

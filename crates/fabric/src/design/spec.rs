@@ -63,6 +63,17 @@ pub struct Table {
     /// Prices, for the list of what could be bought.
     #[serde(default)]
     pub cost: Option<Cost>,
+    /// Racks in a row, to be filled so that cables are short.
+    #[serde(default)]
+    pub placement: Option<Racks>,
+}
+
+/// Where the PCs can stand.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Racks {
+    /// PCs that one rack holds.
+    pub rack: u32,
 }
 
 /// NICs of the PCs.
@@ -251,6 +262,13 @@ impl Spec {
             let expected = "either the ports of each switch, or `switch_types` to choose from";
             return Err(range("switches", format!("{:?}", table.switches), expected.into()));
         }
+        if table.spares > 0 && table.uplinks == Uplinks::None {
+            let expected = "0, or `uplinks` for the switch that spares are on";
+            return Err(range("spares", table.spares.to_string(), expected.into()));
+        }
+        if let Some(Racks { rack: 0 }) = table.placement {
+            return Err(range("placement", "0 PCs to a rack".into(), "at least 1".into()));
+        }
         if !(1..=most).contains(&table.minimum_pattern_links) {
             let found = table.minimum_pattern_links.to_string();
             return Err(range("minimum_pattern_links", found, format!("1 to {most}")));
@@ -316,6 +334,16 @@ impl Spec {
             weights,
             patterns: self.pattern.clone(),
         })
+    }
+
+    /// Ports of the uplink switch, which is none of `switches`: one for each of so many, and for each
+    /// spare; 0 without one of its own.
+    #[must_use]
+    pub fn uplink_ports(&self, switches: usize) -> u32 {
+        match self.design.uplinks {
+            Uplinks::Switch => switches as u32 + self.design.spares,
+            Uplinks::None | Uplinks::Folded => 0,
+        }
     }
 
     /// Ports that are left for NICs when uplinks and spares have theirs.

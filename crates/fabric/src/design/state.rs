@@ -5,12 +5,15 @@
 //! Every NIC and every free port is an *end*. An end is `(pc, switch)`, where `pc` is `NOBODY` for a
 //! free port (the paper's dummy NIC) and `switch` is `NOWHERE` for a NIC without cable (its dummy
 //! switch). A move exchanges the switches of two ends.
+//!
+//! Many moves are judged for one that is done, so the links of every pair are kept, as planes of bits:
+//! judging reads those of two PCs, doing it brings them up to date with all others.
 
+use super::bits::{
+    PLANES, Planes, Set, at_most, bit, clear, count, each, exchange_bits, flip, on, ones, set, zero,
+};
 use super::problem::{Maximize, Problem, Required};
 use super::wiring::Wiring;
-
-/// A set of PCs, 64 to a word.
-pub(super) type Set<const W: usize> = [u64; W];
 
 /// A PC or a free port, a switch or none.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +36,12 @@ pub(super) struct State<const W: usize> {
     /// The ends of PC `p` are `first[p]..first[p + 1]`; those of free ports follow.
     first: Vec<u32>,
     members: Vec<Set<W>>,
+    /// Links of every PC to every other.
+    planes: Vec<Planes<W>>,
     required: Vec<Set<W>>,
     layers: Vec<Layer<W>>,
+    /// Weighted links that no exchange exceeds.
+    most: f32,
     /// All pairs of patterns; empty unless more than one link is needed there.
     pattern: Vec<Set<W>>,
     floor: u32,
@@ -71,12 +78,18 @@ impl<const W: usize> State<W> {
         if problem.minimum_pattern_links < 2 {
             pattern.clear();
         }
+        let weighed = |pc: usize| {
+            layers.iter().map(|l| l.weight * count(|w| l.of[pc][w], W) as f32).sum::<f32>()
+        };
+        let most = 2.0 * (0..pcs).map(weighed).fold(0.0, f32::max);
         let mut state = Self {
             ends: Vec::new(),
             first: Vec::new(),
             members: vec![[0; W]; problem.ports.len()],
+            planes: Vec::new(),
             required,
             layers,
+            most,
             pattern,
             floor: problem.minimum_pattern_links,
         };
@@ -113,16 +126,15 @@ impl<const W: usize> State<W> {
         }
         self.first.push(self.ends.len() as u32);
         self.ends.extend(spare);
+        self.planes = (0..problem.pcs() as u32).map(|pc| self.counted(pc)).collect();
     }
 
     fn nics(&self, pc: u32) -> std::ops::Range<usize> {
         self.first[pc as usize] as usize..self.first[pc as usize + 1] as usize
     }
 
-    /// Links of a PC to every other in binary: plane `j` holds those with bit `j` set. Kept nowhere:
-    /// a few additions are less work than what an exchange would change.
-    #[inline]
-    fn planes(&self, pc: u32) -> [Set<W>; PLANES] {
+    /// Links of a PC to every other, by addition.
+    fn counted(&self, pc: u32) -> Planes<W> {
         let mut planes = [[0; W]; PLANES];
         for end in &self.ends[self.nics(pc)] {
             let Some(members) = self.members.get(end.switch as usize) else { continue };
@@ -142,20 +154,26 @@ impl<const W: usize> State<W> {
         planes
     }
 
-    /// As a wiring.
-    pub fn wiring(&self) -> Wiring {
-        let mut wiring = Wiring { switches: vec![Vec::new(); self.members.len()] };
-        for (switch, members) in self.members.iter().enumerate() {
-            each(members, |pc| wiring.switches[switch].push(pc));
+    /// Counts the links of a PC anew, which also changes what others keep of it.
+    fn renew(&mut self, pc: u32) {
+        let new = self.counted(pc);
+        let old = std::mem::replace(&mut self.planes[pc as usize], new);
+        for j in 0..PLANES {
+            let differ = std::array::from_fn::<u64, W, _>(|w| old[j][w] ^ new[j][w]);
+            each(&differ, |other| flip(&mut self.planes[other as usize][j], pc));
         }
-        wiring
+    }
+
+    /// The PCs on every switch, from which [`wiring`] makes a wiring.
+    pub fn members(&self) -> &[Set<W>] {
+        &self.members
     }
 
     /// Cost from nothing: uncovered pairs, links that patterns lack, the weighted sum of links.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
         for pc in 0..self.required.len() {
-            let planes = &self.planes(pc as u32);
+            let planes = &self.planes[pc];
             cost.uncovered += count(|w| zero(planes, w) & self.required[pc][w], W);
             for floor in 1..self.floor {
                 if let Some(pattern) = self.pattern.get(pc) {
@@ -172,20 +190,19 @@ impl<const W: usize> State<W> {
     }
 
     /// What an exchange of the switches of two ends changes; `None` where it may not be done or
-    /// changes nothing.
+    /// changes nothing. Where more is lost than `limit` and the most links that there could be make
+    /// good, at `worth` links for a pair, links are not counted: the change has infinitely few.
     #[inline]
-    pub fn exchange(&self, one: usize, two: usize) -> Option<Change> {
+    pub fn exchange(&self, one: usize, two: usize, worth: &Worth, limit: f32) -> Option<Change> {
         let (one, two) = (self.ends[one], self.ends[two]);
-        if one.switch == two.switch || one.pc == two.pc {
-            return None;
-        }
         let empty = [0; W];
         let a = self.members.get(one.switch as usize).unwrap_or(&empty);
         let b = self.members.get(two.switch as usize).unwrap_or(&empty);
-        if on(b, one.pc) || on(a, two.pc) {
+        // One branch: which of these it is cannot be foreseen.
+        let same = (one.switch == two.switch) | (one.pc == two.pc);
+        if same | on(b, one.pc) | on(a, two.pc) {
             return None;
         }
-        let mut change = Change::default();
         // Those on both switches keep their links, and so do the two with each other.
         let (mut leaves, mut joins) = (empty, empty);
         for w in 0..W {
@@ -194,31 +211,30 @@ impl<const W: usize> State<W> {
         }
         clear(&mut leaves, one.pc);
         clear(&mut joins, two.pc);
-        self.moved(one.pc, &leaves, &joins, &mut change);
-        self.moved(two.pc, &joins, &leaves, &mut change);
+        let mut change = Change::default();
+        self.missed(one.pc, &leaves, &joins, &mut change);
+        self.missed(two.pc, &joins, &leaves, &mut change);
+        if worth.of(&change) > limit + self.most {
+            change.links = f32::NEG_INFINITY;
+        } else {
+            self.linked(one.pc, &leaves, &joins, &mut change);
+            self.linked(two.pc, &joins, &leaves, &mut change);
+        }
         Some(change)
     }
 
     #[inline]
-    fn moved(&self, pc: u32, leaves: &Set<W>, joins: &Set<W>, change: &mut Change) {
-        if pc == NOBODY {
-            return;
-        }
-        let planes = &self.planes(pc);
+    fn missed(&self, pc: u32, leaves: &Set<W>, joins: &Set<W>, change: &mut Change) {
+        let Some(planes) = self.planes.get(pc as usize) else { return };
         let required = &self.required[pc as usize];
         for w in 0..W {
             let high = planes[1][w] | planes[2][w] | planes[3][w];
-            let one = planes[0][w] & !high & required[w];
-            let zero = !(planes[0][w] | high) & required[w];
-            change.uncovered += ones(one & leaves[w]) - ones(zero & joins[w]);
-        }
-        for layer in &self.layers {
-            let of = &layer.of[pc as usize];
-            let mut links = 0;
-            for w in 0..W {
-                links += ones(of[w] & joins[w]) - ones(of[w] & leaves[w]);
+            let single = planes[0][w] & !high & required[w];
+            change.uncovered += ones(single & leaves[w]);
+            let bare = !(planes[0][w] | high) & required[w] & joins[w];
+            if bare != 0 {
+                change.uncovered -= ones(bare);
             }
-            change.links += layer.weight * links as f32;
         }
         if let Some(pattern) = self.pattern.get(pc as usize) {
             for w in 0..W {
@@ -228,6 +244,18 @@ impl<const W: usize> State<W> {
                 change.lacking +=
                     ones(pattern[w] & leaves[w] & lost) - ones(pattern[w] & joins[w] & won);
             }
+        }
+    }
+
+    #[inline]
+    fn linked(&self, pc: u32, leaves: &Set<W>, joins: &Set<W>, change: &mut Change) {
+        for layer in &self.layers {
+            let Some(of) = layer.of.get(pc as usize) else { return };
+            let mut links = 0;
+            for w in 0..W {
+                links += ones(of[w] & joins[w]) - ones(of[w] & leaves[w]);
+            }
+            change.links += layer.weight * links as f32;
         }
     }
 
@@ -247,6 +275,9 @@ impl<const W: usize> State<W> {
         }
         self.ends[one].switch = q.switch;
         self.ends[two].switch = p.switch;
+        for end in [p, q].into_iter().filter(|end| end.pc != NOBODY) {
+            self.renew(end.pc);
+        }
     }
 
     /// What an exchange of all cables of two PCs changes.
@@ -255,28 +286,38 @@ impl<const W: usize> State<W> {
         if p == q || self.nics(p).len() != self.nics(q).len() {
             return None;
         }
-        let (of_p, of_q) = (self.planes(p), self.planes(q));
+        let (planes_p, planes_q) = (&self.planes[p as usize], &self.planes[q as usize]);
         let mut change = Change::default();
-        for (pc, old, new) in [(p, &of_p, &of_q), (q, &of_q, &of_p)] {
-            for w in 0..W {
-                let mask = !(bit(p, w) | bit(q, w));
-                let required = self.required[pc as usize][w] & mask;
-                change.uncovered += ones(required & zero(new, w)) - ones(required & zero(old, w));
-                if let Some(pattern) = self.pattern.get(pc as usize) {
-                    for floor in 1..self.floor {
-                        change.lacking += ones(pattern[w] & mask & at_most(new, w, floor))
-                            - ones(pattern[w] & mask & at_most(old, w, floor));
-                    }
+        for w in 0..W {
+            let mask = !(bit(p, w) | bit(q, w));
+            // What both need, or neither, is there as before.
+            let mine = |of: &[Set<W>]| {
+                let (of_p, of_q) = (of[p as usize][w] & mask, of[q as usize][w] & mask);
+                (of_p & !of_q, of_q & !of_p)
+            };
+            let fewer = |(of_p, of_q): (u64, u64), p: u64, q: u64| {
+                ones(of_p & q | of_q & p) - ones(of_p & p | of_q & q)
+            };
+            let required = mine(&self.required);
+            if required != (0, 0) {
+                change.uncovered += fewer(required, zero(planes_p, w), zero(planes_q, w));
+            }
+            if !self.pattern.is_empty() {
+                let pattern = mine(&self.pattern);
+                for floor in 1..self.floor {
+                    let at_most = |planes| at_most(planes, w, floor);
+                    change.lacking += fewer(pattern, at_most(planes_p), at_most(planes_q));
                 }
-                for layer in &self.layers {
-                    let of = layer.of[pc as usize][w] & mask;
-                    let mut links = 0;
-                    let planes = if old[3][w] | new[3][w] == 0 { 3 } else { PLANES };
-                    for j in 0..planes {
-                        links += (ones(of & new[j][w]) - ones(of & old[j][w])) << j;
-                    }
-                    change.links += layer.weight * links as f32;
+            }
+            for layer in &self.layers {
+                let of = mine(&layer.of);
+                let plane = |j: usize| fewer(of, planes_p[j][w], planes_q[j][w]) << j;
+                let mut links = plane(0) + plane(1) + plane(2);
+                // With fewer than eight NICs never.
+                if planes_p[3][w] | planes_q[3][w] != 0 {
+                    links += plane(3);
                 }
+                change.links += layer.weight * links as f32;
             }
         }
         Some(change)
@@ -291,7 +332,18 @@ impl<const W: usize> State<W> {
             self.ends[two].switch = a;
         }
         self.members.iter_mut().for_each(|members| exchange_bits(members, p, q));
+        self.renew(p);
+        self.renew(q);
     }
+}
+
+/// The wiring with these PCs on its switches.
+pub(super) fn wiring<const W: usize>(members: &[Set<W>]) -> Wiring {
+    let mut wiring = Wiring { switches: vec![Vec::new(); members.len()] };
+    for (members, pcs) in members.iter().zip(&mut wiring.switches) {
+        each(members, |pc| pcs.push(pc));
+    }
+    wiring
 }
 
 /// What counts of a wiring.
@@ -320,6 +372,23 @@ pub(super) struct Change {
     pub links: f32,
 }
 
+/// Weighted links that make good for what is missing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Worth {
+    /// For an uncovered pair.
+    pub uncovered: f32,
+    /// For a link that a pair of a pattern lacks.
+    pub lacking: f32,
+}
+
+impl Worth {
+    /// Of what a change misses, links not counted.
+    #[inline]
+    pub fn of(&self, change: &Change) -> f32 {
+        self.uncovered * change.uncovered as f32 + self.lacking * change.lacking as f32
+    }
+}
+
 fn everyone<const W: usize>(pcs: usize) -> Vec<Set<W>> {
     (0..pcs as u32)
         .map(|pc| {
@@ -330,79 +399,7 @@ fn everyone<const W: usize>(pcs: usize) -> Vec<Set<W>> {
         .collect()
 }
 
-#[inline]
-fn zero<const W: usize>(planes: &[Set<W>; PLANES], w: usize) -> u64 {
-    !(planes[0][w] | planes[1][w] | planes[2][w] | planes[3][w])
-}
-
-/// The PCs whose number is at most `limit`.
-#[inline]
-fn at_most<const W: usize>(planes: &[Set<W>; PLANES], w: usize, limit: u32) -> u64 {
-    let (mut less, mut equal) = (0, !0);
-    for j in (0..PLANES).rev() {
-        let plane = planes[j][w];
-        if limit & (1 << j) != 0 {
-            less |= equal & !plane;
-            equal &= plane;
-        } else {
-            equal &= !plane;
-        }
-    }
-    less | equal
-}
-
-#[inline]
-fn count(word: impl Fn(usize) -> u64, words: usize) -> i32 {
-    (0..words).map(|w| ones(word(w))).sum()
-}
-
-#[inline]
-const fn ones(word: u64) -> i32 {
-    word.count_ones() as i32
-}
-
-#[inline]
-const fn bit(pc: u32, w: usize) -> u64 {
-    if pc as usize / 64 == w { 1 << (pc % 64) } else { 0 }
-}
-
-#[inline]
-const fn set<const W: usize>(set: &mut Set<W>, pc: u32) {
-    set[pc as usize / 64] |= 1 << (pc % 64);
-}
-
-#[inline]
-fn clear<const W: usize>(set: &mut Set<W>, pc: u32) {
-    if let Some(word) = set.get_mut(pc as usize / 64) {
-        *word &= !(1 << (pc % 64));
-    }
-}
-
-#[inline]
-fn on<const W: usize>(set: &Set<W>, pc: u32) -> bool {
-    set.get(pc as usize / 64).is_some_and(|word| word & (1 << (pc % 64)) != 0)
-}
-
-fn exchange_bits<const W: usize>(set: &mut Set<W>, p: u32, q: u32) {
-    if on(set, p) != on(set, q) {
-        set[p as usize / 64] ^= 1 << (p % 64);
-        set[q as usize / 64] ^= 1 << (q % 64);
-    }
-}
-
-fn each<const W: usize>(set: &Set<W>, mut act: impl FnMut(u32)) {
-    for (w, word) in set.iter().enumerate() {
-        let mut rest = *word;
-        while rest != 0 {
-            act((w * 64) as u32 + rest.trailing_zeros());
-            rest &= rest - 1;
-        }
-    }
-}
-
 /// A free port's PC.
 pub(super) const NOBODY: u32 = u32::MAX;
 /// A spare NIC's switch.
 pub(super) const NOWHERE: u32 = u32::MAX;
-/// Links of a pair are below 2 to this power.
-const PLANES: usize = 4;

@@ -52,18 +52,45 @@ fn two_sets_of_a_family_always_meet() {
 fn planes_hold_as_many_pcs_as_the_closed_form_says() {
     for k in [2u32, 3, 4, 5, 6, 8] {
         let switches = (k * k - k + 1) as usize;
-        for ports in k..=48 {
+        // With fewer ports than k - 1 the lines left out would have a point in common.
+        for ports in k - 1..=48 {
             let copies = ports.div_ceil(k);
             let out = copies * k - ports;
-            if copies < 2 && out >= 2 {
-                continue;
-            }
             let most = ports * (k - 1) + copies - out;
             let full = problem(most, k, &vec![ports; switches]);
             let (wiring, _) = construct(&full).unwrap_or_else(|| panic!("{k} NICs {ports} ports"));
             assert_holds(&full, &wiring);
             let more = problem(most.max(ports * (k - 1)) + 1, k, &vec![ports; switches]);
             assert!(bound::violated(&more).is_some(), "{k} NICs {ports} ports {most}");
+        }
+    }
+}
+
+/// Facts, section 2, B5: so many PCs on so many ports by few switches, as (switches, NICs, PCs, ports).
+/// Multiples of the ports hold as many times the PCs; between them rounding takes two at most, which
+/// the search is left with.
+#[test]
+fn few_switches_hold_as_many_pcs_as_known() {
+    for (switches, nics, pcs, on) in [
+        (3u32, 2, 3u32, 2u32),
+        (4, 3, 5, 3),
+        (5, 3, 9, 5),
+        (6, 3, 6, 3),
+        (7, 3, 7, 3),
+        (8, 4, 24, 10),
+        (9, 4, 10, 4),
+        (10, 4, 16, 6),
+        (11, 4, 28, 10),
+        (12, 4, 9, 3),
+        (13, 4, 13, 4),
+    ] {
+        for ports in on..=48 {
+            let rounding = if ports % on == 0 { 0 } else { 2 };
+            let most = pcs * ports / on - rounding;
+            let problem = problem(most, nics, &vec![ports; switches as usize]);
+            let made = construct(&problem);
+            let (wiring, _) = made.unwrap_or_else(|| panic!("{switches} x {ports} ports: {most}"));
+            assert_holds(&problem, &wiring);
         }
     }
 }
@@ -330,6 +357,28 @@ fn specifications_are_told_where_they_are_wrong() {
     assert!(key.starts_with("line 5, column 1: unknown field `nic`"), "{key}");
     let spec = Spec::parse(&format!("{table}uplinks = \"folded\"\nspares = 9\n")).unwrap();
     let text = format!("{table}uplinks = \"folded\"\n");
+    let spares = told(&format!("{table}spares = 2\n"));
+    assert!(spares.starts_with("line 5, column 10: spares = 2: expected 0, or"), "{spares}");
+    let racks = told(&format!("{table}placement = {{ rack = 0 }}\n"));
+    assert!(racks.starts_with("line 5, column 13: placement = 0 PCs to a rack"), "{racks}");
     let folded = spec.problem(&[8, 8], 0).unwrap_err().in_text(&text).to_string();
     assert!(folded.starts_with("line 5, column 11: uplinks = folded"), "{folded}");
+}
+
+/// Two neighbourhoods whose PCs are numbered in turn: each gets a rack of its own.
+#[test]
+fn pcs_of_one_switch_stand_together() {
+    let wiring = Wiring::parse("0: 0 2 4 6\n1: 1 3 5 7\n").unwrap();
+    let placement = placement::place(&wiring, 8, 4, 1);
+    assert_eq!((placement.length, placement.length_by_number), (0, 4));
+    assert!(placement.pcs.iter().step_by(2).all(|rack| *rack == placement.switches[0]));
+    assert_ne!(placement.switches[0], placement.switches[1]);
+    // The last rack may have room, no rack may have too many.
+    let wiring = Wiring::parse("0: 0 3 6\n1: 1 4\n2: 2 5\n3: 0 1 2 3 4 5 6\n").unwrap();
+    let placement = placement::place(&wiring, 7, 3, 1);
+    for rack in 0..3 {
+        let there = placement.pcs.iter().filter(|at| **at == rack).count();
+        assert!(there == if rack == 2 { 1 } else { 3 }, "{placement:?}");
+    }
+    assert!(placement.length <= placement.length_by_number);
 }
