@@ -141,6 +141,8 @@ impl Neighbours {
         look(&self.heard);
         let now = Instant::now();
         let names = names(engine);
+        // Without a plan it is not known whose announcements these were.
+        let holds = |a: &Announcer| a.until > now && engine.current().is_some();
         let heard = self.heard.borrow();
         let line = |nic: &Nic| {
             let announced = |(mac, a): (&Mac, &Announcer)| HeardLine {
@@ -165,12 +167,7 @@ impl Neighbours {
                     .filter(|told| told.holds(now))
                     .map(|t| t.line(now))
                     .collect(),
-                heard: nic
-                    .announcers
-                    .iter()
-                    .filter(|(_, a)| a.until > now)
-                    .map(announced)
-                    .collect(),
+                heard: nic.announcers.iter().filter(|(_, a)| holds(a)).map(announced).collect(),
             }
         };
         let mut nics: Vec<&Nic> = heard.nics.values().collect();

@@ -75,19 +75,20 @@ fn plug(lab: &Lab, nic: NicEnd) -> (String, String) {
     (cluster.switch(nic.switch).name.clone(), format!("p{}", nic.port))
 }
 
-/// Plugs the cable that is at port `from.1` of switch `from.0` in at `to`, which is free.
-fn replug(lab: &Lab, from: &(String, String), to: &(String, String)) {
-    let netns = lab.directory.netns(&to.0);
-    lab.run(&from.0, &format!("ip link set dev {} name {} netns {netns}", from.1, to.1));
-    lab.run(&to.0, &format!("ip link set dev {} master br0 up", to.1));
-}
-
 /// Exchanges the cables at two ports of different switches.
 fn swap(lab: &Lab, a: &(String, String), b: &(String, String)) {
-    let aside = (b.0.clone(), "aside".to_owned());
-    replug(lab, a, &aside);
-    replug(lab, b, a);
-    lab.run(&b.0, &format!("ip link set dev aside down name {} up", b.1));
+    let go = |from: &(String, String), to: &str, name: &str| {
+        let netns = lab.directory.netns(to);
+        lab.run(&from.0, &format!("ip link set dev {} netns {netns} name {name}", from.1));
+    };
+    let plug = |to: &(String, String)| {
+        lab.run(&to.0, &format!("ip link set dev {} master br0 up", to.1));
+    };
+    go(a, &b.0, "aside");
+    go(b, &a.0, &a.1);
+    lab.run(&b.0, &format!("ip link set dev aside name {}", b.1));
+    plug(a);
+    plug(b);
 }
 
 const fn end(node: u32, nic: usize) -> NicEnd {
@@ -121,10 +122,11 @@ fn on_switches() {
     swap(&lab, &two[0], &two[1]);
     all_fine(&lab);
 
-    assert!(lab.verb(&["fail", "n0:eth0"]).1);
+    let cable = format!("{}:{}", two[0].0, two[0].1.trim_start_matches('p'));
+    assert!(lab.verb(&["fail", &cable]).1);
     let answer = expect(&lab, 0, &["missing", "ok"]);
     assert_eq!(answer["nics"][0]["message"], "no carrier");
-    assert!(lab.verb(&["heal", "n0:eth0"]).1);
+    assert!(lab.verb(&["heal", &cable]).1);
     all_fine(&lab);
 }
 
@@ -136,9 +138,13 @@ fn between_nodes() {
     let (a, b) = (&nics[0], &nics[1]);
     let exchange = || {
         for words in [
-            format!("ip link set dev {} down name aside", a.name),
-            format!("ip link set dev {} down name {} address {}", b.name, a.name, a.mac),
-            format!("ip link set dev aside name {} address {}", b.name, b.mac),
+            format!("ip link set dev {} down", a.name),
+            format!("ip link set dev {} down", b.name),
+            format!("ip link set dev {} name aside", a.name),
+            format!("ip link set dev {} name {}", b.name, a.name),
+            format!("ip link set dev aside name {}", b.name),
+            format!("ip link set dev {} address {}", a.name, a.mac),
+            format!("ip link set dev {} address {}", b.name, b.mac),
             format!("ip link set dev {} up", a.name),
             format!("ip link set dev {} up", b.name),
         ] {
