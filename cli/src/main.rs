@@ -83,6 +83,8 @@ enum Verb {
     Monitor(node::Monitor),
     /// Print what the daemon has counted.
     Counters(node::Counters),
+    /// Compare what is plugged into this node with the cluster file.
+    Cables(node::Cables),
     /// Print this host's NICs as a block for the cluster file.
     Macs(macs::Macs),
     /// Print a completion script.
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Verb::Unfuse(verb) => verb.run(json),
         Verb::Monitor(verb) => verb.run(json),
         Verb::Counters(verb) => verb.run(json),
+        Verb::Cables(verb) => verb.run(json),
         Verb::Macs(verb) => verb.run(json),
         Verb::Completion(verb) => verb.run::<Cli>(),
         Verb::Man(verb) => verb.run::<Cli>(),

@@ -1,6 +1,7 @@
 //! The verbs that speak to this node's daemon: the connection, and what its refusals exit with.
 
 mod apply;
+mod cables;
 mod change;
 mod counters;
 mod diff;
@@ -10,6 +11,7 @@ mod unfuse;
 mod withdraw;
 
 pub use apply::Apply;
+pub use cables::Cables;
 pub use change::{Confirm, Reload, Rollback};
 pub use counters::Counters;
 pub use diff::Diff;

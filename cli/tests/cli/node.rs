@@ -58,6 +58,7 @@ fn without_a_daemon_every_verb_exits_with_4_and_names_socket_and_unit() {
         &["unfuse", "100"],
         &["monitor"],
         &["counters"],
+        &["cables", FILE],
     ] {
         let ran = tresse(args.iter().copied().chain(["--socket", "/nonexistent/control"])).exits(4);
         assert!(ran.stderr.contains("/nonexistent/control"), "{}", ran.stderr);
@@ -226,4 +227,46 @@ fn monitor_prints_every_event_and_ends_with_the_daemon() {
     assert_eq!((&call["method"], &call["more"]), (&json!("org.tresse.Node.Monitor"), &json!(true)));
     let (ran, _) = Daemon::answering(vec![event(1, true), event(2, false)]).run(&["monitor", "-j"]);
     assert_eq!(ran.exits(0).lines()[1]["seq"], 2);
+}
+
+/// The two NICs of n00, on s00 ports 1 and on s01.
+fn neighbours(lldp: [Value; 2]) -> Value {
+    let [first, second] = lldp;
+    let nic = |name: &str, mac: &str, lldp: Value| {
+        json!({
+            "name": name, "mac": mac, "up": true, "carrier": true, "listening_ms": 9000,
+            "lldp": lldp, "heard": [],
+        })
+    };
+    let nics = [nic("eth0", "02:54:00:00:00:00", first), nic("eth1", "02:54:00:00:00:01", second)];
+    json!({ "node": "n00", "nics": nics })
+}
+
+fn lldp(system: &str, port: &str) -> Value {
+    json!([{
+        "system": system, "chassis": "02:00:00:00:00:01", "port": port, "port_mac": null,
+        "description": null, "source": "02:00:00:00:00:02", "ttl_seconds": 120, "age_ms": 5,
+    }])
+}
+
+#[test]
+fn cables_exits_by_what_is_plugged_in() {
+    const TWO: &str = "configs/torus16-2nic.toml";
+    let (ran, call) = ask(&["cables", TWO], neighbours([lldp("s00", "p1"), json!([])]));
+    let text = ran.exits(0).stdout;
+    assert_eq!(call["method"], "org.tresse.Node.ListNeighbours");
+    assert!(text.starts_with("node n00\n") && text.contains("unknown"), "{text}");
+    let nobody = json!({ "node": null, "nics": [] });
+    let ran = ask(&["cables", TWO], nobody.clone()).0.exits(3);
+    assert!(ran.stderr.contains("--node"), "{}", ran.stderr);
+    let ran = ask(&["cables", TWO, "--node", "n01"], nobody.clone()).0.exits(1);
+    assert!(ran.stdout.contains("missing"), "{}", ran.stdout);
+    let ran = ask(&["cables", TWO, "--node", "n1"], nobody).0.exits(2);
+    assert!(ran.stderr.contains("did you mean"), "{}", ran.stderr);
+    let odd = neighbours([lldp("office\u{1b}[31m", "1"), json!([])]);
+    let text = ask(&["cables", TWO], odd.clone()).0.exits(1).stdout;
+    assert!(text.contains("extra") && !text.contains('\u{1b}'), "{text:?}");
+    let object = ask(&["cables", TWO, "--json"], odd).0.exits(1).object();
+    has(&object, "node nics extra order order_by fine");
+    has(&object["nics"][0], "nic interface expected found by verdict with silent message");
 }

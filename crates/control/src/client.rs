@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Applied, ApplyRequest, Counters, Difference, Event, MonitorReply, NodeError, PathList, Status,
-    Withdrawn,
+    Applied, ApplyRequest, Counters, Difference, Event, MonitorReply, NeighbourList, NodeError,
+    PathList, Status, Withdrawn,
 };
 
 /// How long to wait for the daemon's answer to a method that only reads.
@@ -120,6 +120,14 @@ impl Client {
     /// As every method: [`ClientError`].
     pub fn paths(&mut self, to: Option<&str>) -> Result<PathList, ClientError> {
         self.call("org.tresse.Node.ListPaths", Destination { to }, Some(READ_TIMEOUT))
+    }
+
+    /// Who is heard on each NIC of the host.
+    ///
+    /// # Errors
+    /// As every method: [`ClientError`].
+    pub fn neighbours(&mut self) -> Result<NeighbourList, ClientError> {
+        self.call("org.tresse.Node.ListNeighbours", Nothing {}, Some(READ_TIMEOUT))
     }
 
     /// What separates the kernel from the slice.

@@ -12,11 +12,12 @@ mod types;
 pub use client::{Client, ClientError, Events};
 pub use error::NodeError;
 pub use reply::{
-    Applied, ApplyRequest, Counters, Difference, MonitorReply, PathList, Status, Withdrawn,
+    Applied, ApplyRequest, Counters, Difference, MonitorReply, NeighbourList, PathList, Status,
+    Withdrawn,
 };
 pub use types::{
-    Alert, CounterLine, Event, FusedLine, OperationLine, PathLine, PendingLine, Problem,
-    SegmentLine, waiting,
+    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
+    PendingLine, Problem, SegmentLine, waiting,
 };
 
 /// The Varlink interface name.

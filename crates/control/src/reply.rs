@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use zlink::introspect::Type;
 
-use crate::types::{CounterLine, Event, FusedLine, OperationLine, PathLine, PendingLine};
+use crate::types::{CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine};
 
 /// Answer of GetStatus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
@@ -103,6 +103,15 @@ pub struct Difference {
 pub struct PathList {
     /// Paths from this node by (dst, rank).
     pub paths: Vec<PathLine>,
+}
+
+/// Answer of ListNeighbours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct NeighbourList {
+    /// This node's name in the plan; null before the first plan.
+    pub node: Option<String>,
+    /// The NICs of the host, in the order of their numbers.
+    pub nics: Vec<NicLine>,
 }
 
 /// Answer of GetCounters.

@@ -121,6 +121,65 @@ pub struct SegmentLine {
     pub to_nic: String,
 }
 
+/// Who is heard on one NIC of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct NicLine {
+    /// The interface.
+    pub name: String,
+    /// Its MAC.
+    pub mac: Option<String>,
+    /// Is it set up?
+    pub up: bool,
+    /// Has it carrier?
+    pub carrier: bool,
+    /// For how long announcements without tag could be heard here; null where they cannot.
+    pub listening_ms: Option<u64>,
+    /// Who told of himself by LLDP.
+    pub lldp: Vec<LldpLine>,
+    /// Who announced himself, by MAC.
+    pub heard: Vec<HeardLine>,
+}
+
+/// One LLDP neighbour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct LldpLine {
+    /// The name of the switch or host.
+    pub system: Option<String>,
+    /// Its chassis id.
+    pub chassis: String,
+    /// Its port id.
+    pub port: String,
+    /// The same, where it is a MAC.
+    pub port_mac: Option<String>,
+    /// The port's description.
+    pub description: Option<String>,
+    /// The MAC that sent it.
+    pub source: String,
+    /// For how long it holds.
+    pub ttl_seconds: u16,
+    /// When it was last heard.
+    pub age_ms: u64,
+}
+
+/// One announcer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct HeardLine {
+    /// The node with this NIC in the plan in force.
+    pub node: Option<String>,
+    /// The NIC.
+    pub nic: Option<String>,
+    /// The node's index, as the announcement has it.
+    pub index: u32,
+    /// The NIC's MAC.
+    pub mac: String,
+    /// The VLAN it was last heard on; 0 is none.
+    pub vid: u16,
+    /// Is it of another fabric?
+    pub foreign: bool,
+    /// When it was last heard.
+    pub age_ms: u64,
+}
+
 /// One counter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct CounterLine {

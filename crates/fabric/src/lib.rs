@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod cables;
 pub mod cluster;
 pub mod cost;
 pub mod design;

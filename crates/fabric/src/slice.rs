@@ -30,7 +30,7 @@ pub struct Slice {
     pub node: String,
     /// The plan's generation.
     pub generation: String,
-    /// The VLAN interfaces, by name; without VLANs the NICs that are on switches.
+    /// The VLAN interfaces, by name; without VLANs the NICs.
     pub interfaces: BTreeMap<String, SliceInterface>,
     /// The kernel state wanted with every VID proven and nothing fused.
     pub wanted: Wanted,
@@ -40,7 +40,7 @@ pub struct Slice {
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
-/// One VLAN interface of a slice, or a NIC on a switch without VLANs.
+/// One VLAN interface of a slice, or a NIC without VLANs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SliceInterface {
     /// Index of the NIC below.

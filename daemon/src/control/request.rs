@@ -1,7 +1,7 @@
 //! What connections ask of the main loop.
 
 use tokio::sync::oneshot::Sender;
-use tresse_control::{ApplyRequest, Counters, NodeError, PathList, Status};
+use tresse_control::{ApplyRequest, Counters, NeighbourList, NodeError, PathList, Status};
 
 use crate::engine::Reply;
 
@@ -12,6 +12,8 @@ pub enum Request {
     Status(Sender<Status>),
     /// ListPaths, to one destination or to all.
     Paths(Option<String>, Sender<Result<PathList, NodeError>>),
+    /// ListNeighbours.
+    Neighbours(Sender<NeighbourList>),
     /// GetCounters.
     Counters(Sender<Counters>),
     /// Anything that the engine answers in its own time.

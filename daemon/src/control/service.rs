@@ -9,9 +9,9 @@ use futures_util::{Stream, StreamExt as _};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tresse_control::{
-    Alert, Applied, ApplyRequest, CounterLine, Counters, Difference, Event, FusedLine,
-    MonitorReply, NodeError, OperationLine, PathLine, PathList, PendingLine, Problem, SegmentLine,
-    Status, Withdrawn,
+    Alert, Applied, ApplyRequest, CounterLine, Counters, Difference, Event, FusedLine, HeardLine,
+    LldpLine, MonitorReply, NeighbourList, NicLine, NodeError, OperationLine, PathLine, PathList,
+    PendingLine, Problem, SegmentLine, Status, Withdrawn,
 };
 use zlink::connection::socket::{FetchPeerCredentials, Socket};
 use zlink::{Connection, Reply};
@@ -34,8 +34,8 @@ pub struct Node {
     version = env!("CARGO_PKG_VERSION"),
     url = "https://tresse.example/",
     types = [
-        Alert, CounterLine, Event, FusedLine, OperationLine, PathLine, PendingLine, Problem,
-        SegmentLine
+        Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
+        PendingLine, Problem, SegmentLine
     ]
 )]
 impl<Sock> Node
@@ -52,6 +52,12 @@ where
     #[zlink(rename = "ListPaths")]
     async fn paths(&self, to: Option<String>) -> Result<PathList, NodeError> {
         self.ask(|answer| Request::Paths(to, answer)).await?
+    }
+
+    /// Who is heard on each NIC of this host: by LLDP, and by announcements of the fabric.
+    #[zlink(rename = "ListNeighbours")]
+    async fn neighbours(&self) -> Result<NeighbourList, NodeError> {
+        self.ask(Request::Neighbours).await
     }
 
     /// Counters since the daemon started.

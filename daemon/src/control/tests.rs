@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
-use tresse_control::{Alert, Client, ClientError, Counters, Event, NodeError, Status};
+use tresse_control::{
+    Alert, Client, ClientError, Counters, Event, NeighbourList, NodeError, Status,
+};
 
 use super::{BindError, Change, Request, Server};
 use crate::engine::{Engine, LabelEngine, Reply, Settings, SourceEngine};
@@ -76,6 +78,9 @@ fn answer(request: Request) {
     match request {
         Request::Status(answer) => drop(answer.send(engine.status(0))),
         Request::Paths(_, answer) => drop(answer.send(Err(NodeError::NoPlan))),
+        Request::Neighbours(answer) => {
+            drop(answer.send(NeighbourList { node: None, nics: Vec::new() }));
+        }
         Request::Counters(answer) => drop(answer.send(Counters { counters: Vec::new() })),
         Request::Change(Change::Confirm, answer) => drop(answer.send(Ok(Reply::Done))),
         Request::Change(Change::Unfuse { vid }, answer) => {
@@ -99,6 +104,7 @@ fn methods_answer_and_errors_keep_their_type() {
     assert_eq!(status(&mut client).node, None);
     client.confirm().unwrap();
     assert_eq!(client.counters().unwrap().counters, []);
+    assert_eq!(client.neighbours().unwrap().nics, []);
     let error = client.unfuse(100).unwrap_err();
     assert!(matches!(error, ClientError::Node(NodeError::NotFused { vid: 100 })), "{error}");
     let error = client.withdraw(false).unwrap_err();

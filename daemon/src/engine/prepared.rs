@@ -31,7 +31,7 @@ pub struct Prepared {
     pub cluster: String,
     /// Text of the lock.
     pub lock: Option<String>,
-    /// The VLAN interfaces by name; without VLANs the NICs that are on switches.
+    /// The VLAN interfaces by name; without VLANs the NICs.
     pub interfaces: BTreeMap<String, PlannedInterface>,
     /// The kernel state wanted with every VLAN proven and none fused.
     pub wanted: Wanted,

@@ -232,7 +232,10 @@ impl Engine {
             if self.refresh.get(name).is_some_and(|refresh| refresh.due > now) {
                 continue;
             }
-            self.announce(current, name, Kind::Refresh, out);
+            // The first asks, so that everybody soon knows who is at his cables.
+            let asks = interface.vid == UNTAGGED && !self.refresh.contains_key(name);
+            let kind = if asks { Kind::Canary } else { Kind::Refresh };
+            self.announce(current, name, kind, out);
             let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
             let period = self.settings.announce_ms.unwrap_or(third).max(100);
             let due = now + period - self.spread(period / 5);

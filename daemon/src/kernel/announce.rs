@@ -16,17 +16,17 @@ use tresse_fabric::wire::announce::{Announcement, ETHERTYPE, FRAME_LEN, GROUP, W
 
 use crate::sys::{packet, readiness};
 
-/// Why an announcement socket could not be opened.
+/// Why a socket for announcements, or for LLDP, could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AnnounceError {
     /// There is no such interface.
-    #[error("open an announcement socket: there is no interface `{interface}`")]
+    #[error("open a packet socket: there is no interface `{interface}`")]
     NoInterface {
         /// Its name.
         interface: String,
     },
     /// The kernel refused a step.
-    #[error("open an announcement socket on {interface}: {step} (CAP_NET_RAW is needed)")]
+    #[error("open a packet socket on {interface}: {step} (CAP_NET_RAW is needed)")]
     Refused {
         /// The interface.
         interface: String,
@@ -50,20 +50,7 @@ impl AnnounceSocket {
     /// # Errors
     /// As [`AnnounceError`] lists.
     pub fn open(interface: &str) -> Result<Self, AnnounceError> {
-        let refused = |step| {
-            move |source| AnnounceError::Refused { interface: interface.to_owned(), step, source }
-        };
-        let ifindex = super::ifindex(interface)
-            .map_err(|_| AnnounceError::NoInterface { interface: interface.to_owned() })?;
-        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))
-            .map_err(refused("create an AF_PACKET socket"))?;
-        socket.set_nonblocking(true).map_err(refused("set it non-blocking"))?;
-        socket.attach_filter(&filter()).map_err(refused("attach the filter"))?;
-        packet::ignore_outgoing(socket.as_fd()).map_err(refused("ignore outgoing frames"))?;
-        packet::join_group(socket.as_fd(), ifindex, GROUP.0).map_err(refused("join the group"))?;
-        packet::bind(socket.as_fd(), ifindex, ETHERTYPE).map_err(refused("bind"))?;
-        let socket =
-            readiness::watch(socket.into()).map_err(refused("register with the runtime"))?;
+        let socket = open(interface, ETHERTYPE, &[GROUP])?;
         Ok(Self { socket })
     }
 
@@ -91,14 +78,37 @@ impl AnnounceSocket {
     }
 }
 
-/// Classic BPF: take frames whose EtherType is ours, drop all others.
-fn filter() -> [SockFilter; 4] {
+/// A socket that hears frames of one EtherType on one interface, and those to `groups` among them.
+pub(super) fn open(
+    interface: &str,
+    ethertype: u16,
+    groups: &[Mac],
+) -> Result<AsyncFd<OwnedFd>, AnnounceError> {
+    let refused = |step| {
+        move |source| AnnounceError::Refused { interface: interface.to_owned(), step, source }
+    };
+    let ifindex = super::ifindex(interface)
+        .map_err(|_| AnnounceError::NoInterface { interface: interface.to_owned() })?;
+    let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))
+        .map_err(refused("create an AF_PACKET socket"))?;
+    socket.set_nonblocking(true).map_err(refused("set it non-blocking"))?;
+    socket.attach_filter(&filter(ethertype)).map_err(refused("attach the filter"))?;
+    packet::ignore_outgoing(socket.as_fd()).map_err(refused("ignore outgoing frames"))?;
+    for group in groups {
+        packet::join_group(socket.as_fd(), ifindex, group.0).map_err(refused("join a group"))?;
+    }
+    packet::bind(socket.as_fd(), ifindex, ethertype).map_err(refused("bind"))?;
+    readiness::watch(socket.into()).map_err(refused("register with the runtime"))
+}
+
+/// Classic BPF: take frames of one EtherType, drop all others.
+fn filter(ethertype: u16) -> [SockFilter; 4] {
     const LDH_ABS: u16 = 0x28;
     const JEQ_K: u16 = 0x15;
     const RET_K: u16 = 0x06;
     [
         SockFilter::new(LDH_ABS, 0, 0, 12),
-        SockFilter::new(JEQ_K, 0, 1, u32::from(ETHERTYPE)),
+        SockFilter::new(JEQ_K, 0, 1, u32::from(ethertype)),
         SockFilter::new(RET_K, 0, 0, 0x0004_0000),
         SockFilter::new(RET_K, 0, 0, 0),
     ]

@@ -3,7 +3,7 @@
 //!
 //! - [`observe`] reads everything that concerns us, [`execute`] carries out operations and says
 //!   exactly which took effect, [`Events`] tells that something changed, [`carrier`] asks a
-//!   driver, [`nic`] looks at one NIC, [`AnnounceSocket`] sends and receives the announcements of
+//!   driver, [`nic`] looks at one NIC, [`nics`] lists them, [`LldpSocket`] hears LLDP, [`AnnounceSocket`] sends and receives the announcements of
 //!   one interface, [`label_support`] says what this kernel can do with labels.
 //! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
 //! - Calls other than `async` ones block for the duration of their system calls only.
@@ -24,9 +24,11 @@ mod filter;
 #[doc(hidden)]
 pub mod fuzz;
 mod label;
+mod lldp;
 mod message;
 mod nexthop;
 mod nic;
+mod nics;
 mod observe;
 mod support;
 mod sysctl;
@@ -38,8 +40,10 @@ pub use announce::{AnnounceError, AnnounceSocket};
 pub use error::ExecuteError;
 pub use events::{Event, Events};
 pub use execute::{Outcome, Status, Tun, execute};
+pub use lldp::LldpSocket;
 pub use message::Malformed;
 pub use nic::{NicState, nic};
+pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
 

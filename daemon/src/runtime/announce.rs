@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tresse_control::CounterLine;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Announcement;
@@ -30,6 +31,7 @@ pub struct Announcers {
 struct Announcer {
     socket: Rc<AnnounceSocket>,
     task: JoinHandle<()>,
+    since: Instant,
 }
 
 impl Drop for Announcer {
@@ -63,7 +65,8 @@ impl Announcers {
                         self.dropped.clone(),
                         self.malformed.clone(),
                     ));
-                    self.sockets.insert(key.clone(), Announcer { socket, task });
+                    let since = Instant::now();
+                    self.sockets.insert(key.clone(), Announcer { socket, task, since });
                 }
                 Err(error) => {
                     let error = super::chain(&error);
@@ -84,6 +87,12 @@ impl Announcers {
             sent.is_ok()
         });
         self.unsent += u64::from(!sent);
+    }
+
+    /// Since when an interface has been listened on.
+    pub fn since(&self, interface: &str) -> Option<Instant> {
+        let socket = self.sockets.iter().find(|((name, _), _)| name == interface);
+        socket.map(|(_, announcer)| announcer.since)
     }
 
     /// What was dropped, by reason.

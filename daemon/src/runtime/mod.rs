@@ -7,6 +7,7 @@ mod announce;
 mod crash;
 mod forward;
 mod management;
+mod neighbours;
 mod notify;
 mod prepare;
 mod push;
@@ -25,6 +26,7 @@ use tresse_fabric::cluster;
 use self::alarm::Alarm;
 use self::announce::Announcers;
 use self::forward::Forwarder;
+use self::neighbours::Neighbours;
 pub(crate) use self::prepare::paths;
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
@@ -96,6 +98,7 @@ pub struct Daemon {
     events: broadcast::Sender<Event>,
     event_seq: u64,
     announcers: Announcers,
+    neighbours: Neighbours,
     labels: LabelEngine,
     forwarder: Forwarder,
     source: Source,
@@ -133,6 +136,7 @@ impl Daemon {
             events: broadcast::Sender::new(EVENTS),
             event_seq: 0,
             announcers: Announcers::default(),
+            neighbours: Neighbours::default(),
             labels,
             forwarder: Forwarder::default(),
             source: Source::default(),
@@ -173,6 +177,8 @@ impl Daemon {
         let server = tokio::task::spawn_local(server.run(requests, self.events.clone()));
         let (frames, mut heard) = mpsc::channel(announce::FRAMES);
         self.announcers.deliver_to(frames);
+        let period = self.config.announce_seconds.map(|s| Duration::from_secs(s.into()));
+        self.neighbours.listen(period);
 
         let configured = self.planned()?;
         self.step(Input::Start { configured });
@@ -190,11 +196,15 @@ impl Daemon {
                 events = changes.next() => {
                     let events = events.map_err(system("read kernel events"))?;
                     let overrun = events.contains(&kernel::Event::Overrun);
+                    self.neighbours.changed();
                     self.forwarder.refresh();
                     self.source.refresh();
                     self.step(Input::Changed { overrun });
                 }
-                Some(frame) = heard.recv() => self.step(frame),
+                Some(frame) = heard.recv() => {
+                    self.neighbours.hear(&self.engine, &frame);
+                    self.step(frame);
+                }
                 Some(request) = asked.recv() => self.answer(request),
                 _ = hangup.recv() => {
                     notify::reloading();
@@ -307,9 +317,13 @@ impl Daemon {
             Request::Paths(to, answer) => {
                 let _ = answer.send(paths(&self.engine, to.as_deref()));
             }
+            Request::Neighbours(answer) => {
+                let _ = answer.send(self.neighbours.list(&self.engine, &self.announcers));
+            }
             Request::Counters(answer) => {
                 let mut counters = self.engine.counters();
                 counters.extend(self.announcers.counters());
+                counters.extend(self.neighbours.counters());
                 counters.extend(self.forwarder.counters());
                 counters.extend(self.source.counters());
                 let _ = answer.send(Counters { counters });

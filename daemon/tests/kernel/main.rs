@@ -10,6 +10,7 @@ mod events;
 mod forwarding;
 mod interfaces;
 mod labels;
+mod lldp;
 mod namespace;
 mod packet;
 mod push;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     trials.extend(bulk::trials());
     trials.extend(events::trials());
     trials.extend(announce::trials());
+    trials.extend(lldp::trials());
     trials.extend(packet::trials());
     trials.extend(push::trials());
     trials.extend(start::trials());

@@ -8,6 +8,7 @@
 
 mod announcements;
 mod base;
+mod cables;
 mod canary;
 mod change;
 mod counters;
@@ -49,7 +50,7 @@ fn main() {
     let (switched, routed) = (missing(true, Shape::Rate(1_000_000)), missing(false, Shape::None));
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     let switched = TESTS.iter().copied().flatten().map(|test| (test, switched.clone()));
-    let trials = [routed::TESTS, networkd::TESTS, flat::TESTS]
+    let trials = [routed::TESTS, networkd::TESTS, flat::TESTS, cables::TESTS]
         .into_iter()
         .flatten()
         .map(|test| (test, routed.clone()))

@@ -49,9 +49,9 @@ pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
     }
     let own = &plan.cluster().node(node).name;
     let nics = plan.cluster().node(node).nics.iter().enumerate();
-    let on_switches = nics.filter(|(_, nic)| nic.peer.is_none());
+    // Those on cables too: who is heard at the other end tells whether it is the right one.
     let interfaces =
-        on_switches.map(|(index, nic)| (nic.name.clone(), SliceInterface::untagged(index, nic)));
+        nics.map(|(index, nic)| (nic.name.clone(), SliceInterface::untagged(index, nic)));
     Slice {
         id: node,
         node: own.clone(),

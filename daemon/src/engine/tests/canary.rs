@@ -1,13 +1,14 @@
 //! K5 and K17: VLANs carry traffic once proven, and never again once fused.
 
 use tresse_control::NodeError;
-use tresse_fabric::cluster::Strategy;
+use tresse_fabric::cluster::{self, Cluster, Strategy};
 use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
 use tresse_fabric::reconcile::METRIC_PRIMARY;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::{Announcement, Kind};
 
-use super::{Host, Input, Prepared, Reply, prepared};
+use super::{Host, Input, LabelEngine, Prepared, Reply, prepared};
 
 fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
     Input::Frame {
@@ -190,4 +191,23 @@ fn frames_of_others_and_of_unknown_nodes_prove_and_fuse_nothing() {
         host.input(foreign);
     }
     assert_eq!(host.engine.status(host.now).fused, []);
+}
+
+/// Without VLANs, where nothing has to be proven: so that `tresse cables` soon has something to compare.
+#[test]
+fn the_first_announcement_on_a_nic_asks_who_is_there() {
+    let mut host = Host::new(true);
+    let ring = Cluster::generated(cluster::Kind::Ring { nodes: 3 }, 1, 1, Strategy::Xy, 2);
+    let plan = Plan::build(ring).unwrap();
+    let plan = Prepared::new(&plan, NodeId(1), "ring".into(), None, LabelEngine::Kernel);
+    let keys = plan.wanted.sysctls.keys();
+    host.kernel.observed.sysctls.extend(keys.map(|key| (key.clone(), "0".to_owned())));
+    host.apply(&plan);
+    host.run_until(host.now + 2 * 3_600_000);
+    for nic in ["eth0", "eth1"] {
+        let on_it = host.announced.iter().filter(|(name, _)| name == nic);
+        let kinds: Vec<Kind> = on_it.map(|(_, announcement)| announcement.kind).collect();
+        assert!(kinds.len() > 1 && kinds[0] == Kind::Canary, "{nic}: {kinds:?}");
+        assert!(kinds[1..].iter().all(|kind| *kind == Kind::Refresh), "{nic}: {kinds:?}");
+    }
 }

@@ -1,0 +1,298 @@
+//! Who is heard on each NIC of this host: LLDP on all of them, with or without a plan, and the
+//! announcements that the engine gets. Says what was heard, judges nothing: `tresse cables` compares.
+//!
+//! A NIC that loses its carrier forgets: another cable may be plugged in.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
+use tresse_fabric::cluster;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::lldp::{Chassis, Lldp, Port};
+
+use super::announce::Announcers;
+use super::chain;
+use crate::engine::{Engine, Input};
+use crate::kernel::{self, HostNic, LldpSocket};
+
+/// LLDP senders remembered per NIC: one on a cable, more where a switch floods what it should not.
+const MOST_LLDP: usize = 64;
+/// Announcers remembered per NIC.
+const MOST_HEARD: usize = 4096;
+/// The least time between two looks at the host's NICs.
+const PAUSE: Duration = Duration::from_millis(200);
+/// After so many tenths of its period an announcer that is silent is gone.
+const HOLD_TENTHS: u32 = 25;
+
+/// What is heard.
+#[derive(Default)]
+pub struct Neighbours {
+    heard: Rc<RefCell<Heard>>,
+    changed: Rc<Notify>,
+    watcher: Option<JoinHandle<()>>,
+    /// The announcers' period, where it is configured.
+    period: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Heard {
+    nics: BTreeMap<String, Nic>,
+    received: u64,
+    malformed: u64,
+    dropped: u64,
+}
+
+/// One NIC.
+struct Nic {
+    state: HostNic,
+    /// Since when it has had carrier.
+    since: Instant,
+    /// Ends with the NIC.
+    listener: Option<JoinHandle<()>>,
+    lldp: BTreeMap<(Vec<u8>, Vec<u8>), Told>,
+    announcers: BTreeMap<Mac, Announcer>,
+}
+
+struct Told {
+    source: Mac,
+    lldp: Lldp,
+    at: Instant,
+}
+
+struct Announcer {
+    node: u32,
+    vid: u16,
+    foreign: bool,
+    at: Instant,
+    until: Instant,
+}
+
+impl Drop for Nic {
+    fn drop(&mut self) {
+        self.listener.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        self.watcher.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Neighbours {
+    /// Listens from now on, within a `LocalSet`; `period` as configured for announcements.
+    pub fn listen(&mut self, period: Option<Duration>) {
+        self.period = period;
+        let (heard, changed) = (self.heard.clone(), self.changed.clone());
+        self.watcher = Some(tokio::task::spawn_local(async move {
+            loop {
+                look(&heard);
+                tokio::time::sleep(PAUSE).await;
+                changed.notified().await;
+            }
+        }));
+    }
+
+    /// The host's links have changed.
+    pub fn changed(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Remembers who sent an announcement.
+    pub fn hear(&self, engine: &Engine, frame: &Input) {
+        let Input::Frame { interface, source, announcement } = frame else { return };
+        let Some(current) = engine.current() else { return };
+        let Some(planned) = current.interfaces.get(interface) else { return };
+        if announcement.vid != planned.vid {
+            return;
+        }
+        let mut heard = self.heard.borrow_mut();
+        let Some(nic) = heard.nics.get_mut(&planned.parent) else { return };
+        if nic.state.mac == Some(*source) {
+            return;
+        }
+        let now = Instant::now();
+        if nic.announcers.len() >= MOST_HEARD && !nic.announcers.contains_key(source) {
+            nic.announcers.retain(|_, announcer| announcer.until > now);
+            if nic.announcers.len() >= MOST_HEARD {
+                heard.dropped += 1;
+                return;
+            }
+        }
+        let third = Duration::from_secs(planned.fdb_age_seconds.into()) / 3;
+        let announcer = Announcer {
+            node: announcement.node.0,
+            vid: announcement.vid,
+            foreign: announcement.fabric != current.fabric || announcement.node.0 >= current.nodes,
+            at: now,
+            until: now + self.period.unwrap_or(third) * HOLD_TENTHS / 10,
+        };
+        nic.announcers.insert(*source, announcer);
+    }
+
+    /// The answer to ListNeighbours, as of now.
+    pub fn list(&self, engine: &Engine, announcers: &Announcers) -> NeighbourList {
+        look(&self.heard);
+        let now = Instant::now();
+        let names = names(engine);
+        // Without a plan it is not known whose announcements these were.
+        let holds = |a: &Announcer| a.until > now && engine.current().is_some();
+        let heard = self.heard.borrow();
+        let line = |nic: &Nic| {
+            let announced = |(mac, a): (&Mac, &Announcer)| HeardLine {
+                node: names.get(mac).filter(|_| !a.foreign).map(|(node, _)| node.clone()),
+                nic: names.get(mac).filter(|_| !a.foreign).map(|(_, nic)| nic.clone()),
+                index: a.node,
+                mac: mac.to_string(),
+                vid: a.vid,
+                foreign: a.foreign,
+                age_ms: ms(now - a.at),
+            };
+            let listening = announcers.since(&nic.state.name).filter(|_| nic.state.carrier);
+            NicLine {
+                name: nic.state.name.clone(),
+                mac: nic.state.mac.map(|mac| mac.to_string()),
+                up: nic.state.up,
+                carrier: nic.state.carrier,
+                listening_ms: listening.map(|since| ms(now - since.max(nic.since))),
+                lldp: nic
+                    .lldp
+                    .values()
+                    .filter(|told| told.holds(now))
+                    .map(|t| t.line(now))
+                    .collect(),
+                heard: nic.announcers.iter().filter(|(_, a)| holds(a)).map(announced).collect(),
+            }
+        };
+        let mut nics: Vec<&Nic> = heard.nics.values().collect();
+        nics.sort_by_key(|nic| nic.state.ifindex);
+        NeighbourList {
+            node: engine.current().map(|current| current.node.clone()),
+            nics: nics.into_iter().map(line).collect(),
+        }
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> Vec<CounterLine> {
+        let heard = self.heard.borrow();
+        [
+            ("lldp_received_total", heard.received),
+            ("lldp_malformed_total", heard.malformed),
+            ("neighbours_dropped_total", heard.dropped),
+        ]
+        .map(|(name, value)| CounterLine { name: name.into(), object: String::new(), value })
+        .into()
+    }
+}
+
+impl Told {
+    fn holds(&self, now: Instant) -> bool {
+        self.at + Duration::from_secs(self.lldp.ttl_seconds.into()) > now
+    }
+
+    fn line(&self, now: Instant) -> LldpLine {
+        LldpLine {
+            system: self.lldp.system_text(),
+            chassis: self.lldp.chassis.to_string(),
+            port: self.lldp.port.to_string(),
+            port_mac: self.lldp.port.mac().map(|mac| mac.to_string()),
+            description: self.lldp.description_text(),
+            source: self.source.to_string(),
+            ttl_seconds: self.lldp.ttl_seconds,
+            age_ms: ms(now - self.at),
+        }
+    }
+}
+
+impl Heard {
+    fn told(&mut self, interface: &str, source: Mac, lldp: Lldp) {
+        self.received += 1;
+        let Some(nic) = self.nics.get_mut(interface) else { return };
+        let now = Instant::now();
+        let (Chassis { id: chassis, .. }, Port { id: port, .. }) = (&lldp.chassis, &lldp.port);
+        let key = (chassis.clone(), port.clone());
+        nic.lldp.retain(|_, told| told.holds(now));
+        if lldp.ttl_seconds == 0 {
+            nic.lldp.remove(&key);
+        } else if nic.lldp.len() < MOST_LLDP || nic.lldp.contains_key(&key) {
+            nic.lldp.insert(key, Told { source, lldp, at: now });
+        } else {
+            self.dropped += 1;
+        }
+    }
+}
+
+/// Looks at the host's NICs: new ones are listened on, those without carrier forget.
+fn look(heard: &Rc<RefCell<Heard>>) {
+    let found = match kernel::nics() {
+        Ok(found) => found,
+        Err(error) => return tracing::debug!(%error, "the host's NICs are not known"),
+    };
+    let now = Instant::now();
+    let nics = &mut heard.borrow_mut().nics;
+    nics.retain(|name, nic| {
+        found.iter().any(|f| f.name == *name && f.ifindex == nic.state.ifindex)
+    });
+    for state in found {
+        let nic = nics.entry(state.name.clone()).or_insert_with(|| Nic {
+            listener: listener(&state.name, Rc::downgrade(heard)),
+            state: state.clone(),
+            since: now,
+            lldp: BTreeMap::new(),
+            announcers: BTreeMap::new(),
+        });
+        if nic.state.losses != state.losses || nic.state.carrier != state.carrier {
+            nic.since = now;
+            nic.lldp.clear();
+            nic.announcers.clear();
+        }
+        nic.state = state;
+    }
+}
+
+fn listener(interface: &str, heard: Weak<RefCell<Heard>>) -> Option<JoinHandle<()>> {
+    let socket = match LldpSocket::open(interface) {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::debug!(interface, error = chain(&error), "cannot hear LLDP");
+            return None;
+        }
+    };
+    let interface = interface.to_owned();
+    Some(tokio::task::spawn_local(async move {
+        loop {
+            let frame = socket.recv().await;
+            let Some(heard) = heard.upgrade() else { return };
+            match frame {
+                Ok(Ok((source, lldp))) => heard.borrow_mut().told(&interface, source, lldp),
+                Ok(Err(_)) => heard.borrow_mut().malformed += 1,
+                // ENETDOWN comes once when the interface goes down.
+                Err(error) => {
+                    tracing::debug!(interface, %error, "LLDP socket");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }))
+}
+
+/// The node and NIC of each MAC in the plan in force.
+fn names(engine: &Engine) -> BTreeMap<Mac, (String, String)> {
+    let cluster = engine.current().map(|c| cluster::parse(&c.cluster, "cluster file"));
+    let nodes = cluster.and_then(Result::ok).map(|cluster| cluster.nodes).unwrap_or_default();
+    let named = nodes.into_iter().flat_map(|node| {
+        let name = node.name;
+        node.nics.into_iter().map(move |nic| (nic.mac, (name.clone(), nic.name)))
+    });
+    named.collect()
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
