@@ -10,6 +10,7 @@ mod events;
 mod forwarding;
 mod interfaces;
 mod labels;
+mod mptcp;
 mod namespace;
 mod packet;
 mod push;
@@ -35,5 +36,6 @@ fn main() -> ExitCode {
     trials.extend(labels::trials());
     trials.extend(transit::trials());
     trials.extend(turns::trials());
+    trials.extend(mptcp::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
