@@ -148,6 +148,12 @@ fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Resu
     for rule in wanted.rules() {
         writeln!(out, "rule {rule}")?;
     }
+    for rule in wanted.from_rules() {
+        writeln!(out, "rule {rule}")?;
+    }
+    for (address, nic) in &wanted.mptcp.endpoints {
+        writeln!(out, "endpoint {address} subflow, on {nic}")?;
+    }
     for (key, value) in &wanted.sysctls {
         writeln!(out, "sysctl {key} = {value}")?;
     }

@@ -3,6 +3,7 @@
 //! A slice is computed alone: O(nodes x paths), without the other nodes' slices.
 
 mod host;
+mod mptcp;
 mod routed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,6 +108,7 @@ impl Plan {
         let (wanted, alternatives) = (Wanted::default(), BTreeMap::new());
         let mut builder = Builder { plan: self, node, wanted, alternatives };
         builder.peers();
+        builder.subflows();
         builder.finish()
     }
 

@@ -5,7 +5,9 @@
 
 use std::fmt::Write;
 
-use tresse_fabric::reconcile::{Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted, WantedRoute};
+use tresse_fabric::reconcile::{
+    ENDPOINT_IDS, Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted, WantedRoute,
+};
 
 use crate::netns;
 use crate::run::{self, RunError};
@@ -30,6 +32,8 @@ pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
             run::read(netns, "ip", &[family, "-batch", "-"], &rules)?;
         }
     }
+    // A kernel without MPTCP refuses: one connection uses one NIC there.
+    let _ = run::batch(Some(netns), "ip", &endpoints(wanted));
     let text = labels(wanted);
     if text.is_empty() {
         return Ok(());
@@ -43,6 +47,22 @@ fn rules(wanted: &Wanted, of_ipv4: bool) -> String {
     for Rule { table, interface, .. } in wanted.rules().iter().filter(|r| r.ipv4 == of_ipv4) {
         let _ =
             writeln!(text, "rule add iif {interface} lookup {table} priority {table} protocol 78");
+    }
+    for rule in wanted.from_rules().iter().filter(|rule| rule.source.is_ipv4() == of_ipv4) {
+        let _ = writeln!(text, "rule add {} protocol 78", rule.words());
+    }
+    text
+}
+
+/// MPTCP endpoints, as many subflows as there are, after the rules by source.
+fn endpoints(wanted: &Wanted) -> String {
+    let endpoints = &wanted.mptcp.endpoints;
+    let mut text = String::new();
+    for (address, id) in endpoints.keys().zip(ENDPOINT_IDS) {
+        let _ = writeln!(text, "mptcp endpoint add {address} id {id} subflow");
+    }
+    if !endpoints.is_empty() {
+        let _ = writeln!(text, "mptcp limits set subflows {}", endpoints.len());
     }
     text
 }

@@ -146,6 +146,7 @@ pub fn effective(
         }
     }
     wanted.labels = labels(new, old, &mut pending);
+    wanted.mptcp.tables.retain(|_, leg| new.closed(&leg.interface).is_none());
     if let Some(old) = old.map(|old| &old.prepared.wanted) {
         for (name, link) in &old.links {
             wanted.links.entry(name.clone()).or_insert_with(|| link.clone());

@@ -1,4 +1,4 @@
-//! One rtnetlink socket for requests: strict checking, extended ACKs, capped ACKs, large buffers.
+//! One netlink socket for requests, rtnetlink or generic: strict checking, extended ACKs, capped ACKs, large buffers.
 //!
 //! A channel lives for one observation or one execution, so an abandoned dump never leaks
 //! messages into the next. Source: netlink(7).
@@ -6,7 +6,8 @@
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use netlink_sys::Socket;
+use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 
@@ -30,7 +31,7 @@ const RECEIVE_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// More than one queued error message occupies in the kernel (sk_buff, shared info, text).
 const ERROR_QUEUE_BYTES: usize = 2048;
 
-/// An rtnetlink socket with its sequence numbers and receive buffer.
+/// A netlink socket with its sequence numbers and receive buffer.
 pub(super) struct Channel {
     socket: Socket,
     sequence: u32,
@@ -130,8 +131,18 @@ impl Tables for Channel {
 }
 
 impl Channel {
+    /// For rtnetlink.
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        Self::of(NETLINK_ROUTE)
+    }
+
+    /// For generic netlink.
+    pub fn generic() -> io::Result<Self> {
+        Self::of(NETLINK_GENERIC)
+    }
+
+    fn of(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.set_ext_ack(true)?;
         socket.set_cap_ack(true)?;

@@ -23,6 +23,7 @@ use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL};
 use super::bulk::{self, NewRoute};
 use super::channel::NLM_F_REQUEST;
 use super::filter::{self, Filter};
+use super::from_rule;
 use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
@@ -100,7 +101,10 @@ pub(super) fn encode<'a>(
             let message = link_message(interfaces.index(name)?);
             emit(buffer, libc::RTM_DELLINK, NLM_F_REQUEST, sequence, &message);
         }
-        Operation::WriteSysctl { .. } => unreachable!("sysctls are files, not messages"),
+        Operation::WriteSysctl { .. }
+        | Operation::AddEndpoint { .. }
+        | Operation::DeleteEndpoint { .. }
+        | Operation::LimitSubflows { .. } => unreachable!("not messages of rtnetlink"),
         Operation::AddAddress { interface, address } => {
             let message = address_message(interfaces.index(interface)?, interface, *address);
             emit(buffer, libc::RTM_NEWADDR, NEW, sequence, &message);
@@ -166,6 +170,12 @@ pub(super) fn encode<'a>(
         }
         Operation::DeleteRule { rule } => {
             emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &rule_message(rule));
+        }
+        Operation::AddFromRule { rule } => {
+            emit(buffer, RTM_NEWRULE, NEW, sequence, &from_rule::message(rule));
+        }
+        Operation::DeleteFromRule { rule } => {
+            emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &from_rule::message(rule));
         }
         Operation::AddLabel { label, way, replace } => {
             let route = LabelRoute::pop(*label, interfaces.index(&way.interface)?, way.via);

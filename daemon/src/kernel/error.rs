@@ -119,7 +119,8 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
         Operation::DeleteRoute { .. } | Operation::DeleteTurn { .. } => {
             matches!(errno, libc::ESRCH | libc::ENODEV)
         }
-        Operation::DeleteRule { .. } => errno == libc::ENOENT,
+        Operation::DeleteRule { .. } | Operation::DeleteFromRule { .. } => errno == libc::ENOENT,
+        Operation::DeleteEndpoint { .. } => matches!(errno, libc::EINVAL | libc::ENOENT),
         // Of a label within its table the kernel does not tell whether it had a route.
         Operation::DeleteLabel { .. } => errno == libc::EINVAL,
         // EINVAL: the qdisc that the filter hung on is gone.
@@ -189,14 +190,19 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::AddLabel { replace, .. } | Operation::AddTurn { replace, .. } => {
             (verb(*replace), named(operation))
         }
+        Operation::LimitSubflows { limit, .. } => ("set", format!("{limit} MPTCP subflows")),
         Operation::DeleteLabel { .. }
+        | Operation::DeleteFromRule { .. }
+        | Operation::DeleteEndpoint { .. }
         | Operation::DeleteTurn { .. }
         | Operation::DeleteRule { .. }
         | Operation::DeleteIngress { .. }
         | Operation::DeleteFilter { .. } => ("delete", named(operation)),
-        Operation::AddRule { .. } | Operation::AddIngress { .. } | Operation::AddFilter { .. } => {
-            ("add", named(operation))
-        }
+        Operation::AddRule { .. }
+        | Operation::AddFromRule { .. }
+        | Operation::AddEndpoint { .. }
+        | Operation::AddIngress { .. }
+        | Operation::AddFilter { .. } => ("add", named(operation)),
     }
 }
 
@@ -240,11 +246,11 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             Some("the interface is down: the route is installed when it is up")
         }
         (
-            Operation::AddRule { .. } | Operation::AddTurn { .. },
+            Operation::AddRule { .. } | Operation::AddFromRule { .. } | Operation::AddTurn { .. },
             libc::EOPNOTSUPP | libc::EAFNOSUPPORT,
         ) => Some(
             "the kernel has no rules and tables beside the main one (CONFIG_IP_MULTIPLE_TABLES, \
-             CONFIG_IPV6_MULTIPLE_TABLES): `paths = 1` needs none",
+             CONFIG_IPV6_MULTIPLE_TABLES): `paths = 1` without `mptcp` needs none",
         ),
         (Operation::AddLabel { .. }, libc::EOPNOTSUPP) => Some(
             "the kernel forwards no labels: `modprobe -a mpls_router mpls_iptunnel`, or `engine = \
@@ -257,6 +263,9 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             "the kernel lacks the filter on labelled frames: `modprobe -a sch_ingress cls_flower \
              act_gact`, or `engine = \"packet\"`",
         ),
+        (Operation::AddEndpoint { .. }, libc::ERANGE) => {
+            Some("the kernel holds 8 endpoints, none of them twice: `ip mptcp endpoint`")
+        }
         (Operation::AddRoute { .. }, libc::EINVAL) if text.contains("prefsrc") => {
             Some("the node address must be on tresse0 before its routes")
         }
@@ -267,6 +276,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddLabel { replace: false, .. }
             | Operation::AddTurn { replace: false, .. }
             | Operation::AddRule { .. }
+            | Operation::AddFromRule { .. }
             | Operation::AddNexthop { .. }
             | Operation::AddAddress { .. }
             | Operation::AddIngress { .. }

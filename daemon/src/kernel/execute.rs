@@ -18,7 +18,7 @@ use super::channel::{Channel, DumpError, NLM_F_ACK, Reply};
 use super::encode::{Interfaces, NewLink, encode, finish_link};
 use super::error::{ExecuteError, already_absent};
 use super::observe::{NDA_DST, NDMSG, NUD_PERMANENT, neighbour};
-use super::{message, sysctl};
+use super::{message, mptcp, sysctl};
 use crate::sys::tun;
 
 const BATCH_MESSAGES: usize = 512;
@@ -112,6 +112,9 @@ pub fn execute(operations: &[Operation]) -> Outcome {
         let kind = mem::discriminant(&operations[start]);
         start = match &operations[start] {
             Operation::WriteSysctl { .. } => write_sysctl(operations, start, &mut outcome),
+            Operation::AddEndpoint { .. }
+            | Operation::DeleteEndpoint { .. }
+            | Operation::LimitSubflows { .. } => of_mptcp(operations, start, &mut outcome),
             Operation::AddLink { .. } => executor.add_link(operations, start, &mut outcome),
             Operation::DeleteLink { .. } => {
                 executor.interfaces.clear();
@@ -136,6 +139,31 @@ fn write_sysctl(operations: &[Operation], index: usize, outcome: &mut Outcome) -
                 let (key, value) = (key.clone(), value.clone());
                 outcome.fail(index, Status::Failed, ExecuteError::Sysctl { key, value, source });
             }
+        }
+    }
+    index + 1
+}
+
+fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+    let operation = &operations[index];
+    let reply = match mptcp::execute(operation) {
+        Ok(reply) => Ok((reply.errno, reply.text)),
+        // Without the family there is no path manager to send anything to.
+        Err(DumpError::Kernel(error, text)) => Ok((error.raw_os_error().unwrap_or(0), text)),
+        Err(error) => Err(error),
+    };
+    match reply {
+        Ok((0, _)) => outcome.status[index] = Status::Done,
+        Ok((errno, _)) if already_absent(operation, errno) => {
+            outcome.status[index] = Status::Absent;
+        }
+        Ok((errno, text)) => {
+            let error = ExecuteError::refused(operation, errno, text);
+            outcome.fail(index, Status::Failed, error);
+        }
+        Err(error) => {
+            let error = ExecuteError::unanswered(operation, error.to_string());
+            outcome.fail(index, Status::Unknown, error);
         }
     }
     index + 1

@@ -6,6 +6,7 @@ use super::events::event;
 use super::filter::{Filter, RTM_NEWTFILTER, Seen};
 use super::label::LabelRoute;
 use super::message::{Message, Messages};
+use super::mptcp;
 use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
 use super::observe::tables;
 
@@ -18,6 +19,7 @@ pub fn netlink(bytes: &[u8]) {
     let _ = tables(&mut Recording(bytes), true);
     for message in Messages(bytes).flatten() {
         let _ = event(&message);
+        let _ = mptcp::endpoint(message.payload);
         if message.kind == RTM_NEWNEXTHOP
             && let Ok(nexthop) = Nexthop::parse(message.payload)
         {

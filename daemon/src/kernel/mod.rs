@@ -8,8 +8,8 @@
 //! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
 //! - Calls other than `async` ones block for the duration of their system calls only.
 //!
-//! Messages are those of netlink-packet-route; nexthop objects, which it lacks, are in `nexthop`,
-//! and `bulk` writes the same bytes for routes and neighbours without its allocations. They go out
+//! Messages are those of netlink-packet-route; what it lacks, nexthop objects and MPTCP endpoints, is in
+//! `nexthop` and `mptcp`, and `bulk` writes the same bytes for routes and neighbours without its allocations. They go out
 //! in batches of many messages per system call, which netlink-proto does not do.
 
 mod ahead;
@@ -21,11 +21,13 @@ mod error;
 mod events;
 mod execute;
 mod filter;
+mod from_rule;
 #[doc(hidden)]
 pub mod fuzz;
 mod label;
 mod lldp;
 mod message;
+mod mptcp;
 mod nexthop;
 mod nic;
 mod nics;

@@ -30,8 +30,8 @@ pub(super) const RTM_GETRULE: u16 = 34;
 /// Bytes of `struct fib_rule_hdr`.
 pub(super) const RULE_HEADER: usize = 12;
 
-const FR_ACT_TO_TBL: u8 = 1;
-const FIB_RULE_INVERT: u32 = 2;
+pub(super) const FR_ACT_TO_TBL: u8 = 1;
+pub(super) const FIB_RULE_INVERT: u32 = 2;
 const FRA_IIFNAME: u16 = 3;
 const FRA_PRIORITY: u16 = 6;
 const FRA_SUPPRESS_PREFIXLEN: u16 = 14;

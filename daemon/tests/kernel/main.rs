@@ -11,6 +11,7 @@ mod forwarding;
 mod interfaces;
 mod labels;
 mod lldp;
+mod mptcp;
 mod namespace;
 mod packet;
 mod push;
@@ -37,5 +38,6 @@ fn main() -> ExitCode {
     trials.extend(labels::trials());
     trials.extend(transit::trials());
     trials.extend(turns::trials());
+    trials.extend(mptcp::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

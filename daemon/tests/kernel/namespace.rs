@@ -17,6 +17,8 @@ pub enum Feature {
     Mpls,
     /// Filters by source MAC (module cls_flower).
     Flower,
+    /// Multipath TCP (CONFIG_MPTCP).
+    Mptcp,
 }
 
 /// A test in a namespace of its own. Without root or a needed feature it is ignored with the
@@ -68,6 +70,7 @@ fn has(feature: Feature) -> bool {
              ip addr add 10.0.0.1/24 dev p0 && \
              ip nexthop add id 1 encap mpls 100 via 10.0.0.2 dev p0 onlink"
         }
+        Feature::Mptcp => "ip mptcp limits",
         Feature::Flower => {
             "ip link add p0 type veth peer name p1 && tc qdisc add dev p0 clsact && \
              tc filter add dev p0 ingress pref 1 protocol mpls_uc flower action drop"

@@ -18,6 +18,7 @@ mod flat;
 mod flows;
 mod lab;
 mod leftovers;
+mod mptcp;
 mod networkd;
 mod probe;
 mod reflect;
@@ -50,7 +51,7 @@ fn main() {
     let (switched, routed) = (missing(true, Shape::Rate(1_000_000)), missing(false, Shape::None));
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     let switched = TESTS.iter().copied().flatten().map(|test| (test, switched.clone()));
-    let trials = [routed::TESTS, networkd::TESTS, flat::TESTS, cables::TESTS]
+    let trials = [routed::TESTS, networkd::TESTS, flat::TESTS, cables::TESTS, mptcp::TESTS]
         .into_iter()
         .flatten()
         .map(|test| (test, routed.clone()))

@@ -63,7 +63,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) ->
 /// Everything that a namespace holds, counters, lifetimes and interface numbers apart: one line per
 /// object, each with the command that showed it.
 pub fn snapshot(netns: &str) -> BTreeSet<String> {
-    const COMMANDS: [&str; 10] = [
+    const COMMANDS: [&str; 11] = [
         "ip -j -d link",
         "ip -j -d addr",
         "ip -j -d neigh",
@@ -74,6 +74,7 @@ pub fn snapshot(netns: &str) -> BTreeSet<String> {
         "ip -j -d -6 rule",
         "ip -j -d -M route",
         "tc -j qdisc",
+        "ip -j mptcp endpoint",
     ];
     // Every answer on a line of its own after the command: one shell, the machine is slow.
     let mut script: String =

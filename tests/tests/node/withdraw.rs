@@ -16,9 +16,40 @@ pub fn trials() -> Vec<Test> {
         ("withdraw_leaves_an_ipv6_namespace_as_it_was", || {
             leaves_as_it_was(&ipv6_only(), "fd77::2");
         }),
+        ("withdraw_leaves_mptcp_endpoints_and_limits_as_they_were", mptcp_as_it_was),
         ("a_withdrawal_outlives_the_daemon", stays_withdrawn),
         ("withdraw_names_what_it_had_to_leave", names_what_is_left),
     ]
+}
+
+/// Somebody's endpoint and limits, with a daemon that is killed in between.
+fn mptcp_as_it_was() {
+    let cluster = TWO_NICS.replace("paths = 2", "paths = 2\nmptcp = true");
+    let rig = Rig::new(&cluster);
+    sh(
+        &rig.node(0),
+        "ip mptcp limits set subflows 1 add_addr_accepted 3
+         ip mptcp endpoint add 192.0.2.9 id 7 signal
+         echo 0 >/proc/sys/net/mptcp/enabled",
+    );
+    let held = || (snapshot(&rig.node(0)), sh(&rig.node(0), "ip mptcp endpoint; ip mptcp limits"));
+    let before = held();
+    let mut daemon = Daemon::start(&rig, 0, &Setup { canary: false, ..Setup::idle() });
+    daemon.client().apply(&request(&cluster)).unwrap();
+    daemon.in_sync();
+    let (_, shown) = held();
+    for line in ["10.78.0.1 id 78 subflow", "10.78.0.2 id 79 subflow", "192.0.2.9 id 7 signal"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(shown.contains("add_addr_accepted 3 subflows 2"), "{shown}");
+    assert_eq!(daemon.client().diff().unwrap().operations, []);
+    daemon.kill();
+    let mut daemon = Daemon::start(&rig, 0, &Setup { canary: false, ..Setup::idle() });
+    daemon.in_sync();
+    daemon.client().withdraw(false).unwrap();
+    let after = held();
+    same("withdraw", &before.0, &after.0);
+    assert_eq!(before.1, after.1);
 }
 
 fn leaves_as_it_was(cluster: &str, peer: &str) {

@@ -166,7 +166,7 @@ section! {
         /// in `[[demand]]` tables.
         #[schemars(extend("const" = "uniform", "default" = "uniform"))]
         demand: String = "demand = \"uniform\"",
-        /// Set up Multipath TCP.
+        /// Let one connection of Multipath TCP use all NICs that two nodes have paths by.
         #[schemars(extend("default" = false))]
         mptcp: bool = "mptcp = false",
     }

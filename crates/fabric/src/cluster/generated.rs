@@ -35,6 +35,7 @@ impl Cluster {
                 lossless: false,
                 reflect: false,
                 choice: Choice::Balanced,
+                mptcp: false,
             },
             vlans: Vlans::default(),
             addressing: Addressing::default(),

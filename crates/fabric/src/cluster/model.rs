@@ -258,6 +258,9 @@ pub struct Routing {
     /// How `transit` chooses among the shortest ways.
     #[serde(skip_serializing_if = "Choice::is_balanced")]
     pub choice: Choice,
+    /// Let one connection of Multipath TCP use all NICs that a pair has paths by.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mptcp: bool,
 }
 
 /// How `transit` chooses among the shortest ways.

@@ -218,6 +218,9 @@ impl Plan {
         let mut digest = digest::Digest::new();
         digest.add(&PLANNER);
         digest.add(&self.cluster);
+        if self.cluster.routing.mptcp {
+            digest.add(&"mptcp");
+        }
         for (spec, vid) in self.specs.iter().zip(&self.vids) {
             digest.add(&(&spec.name, vid));
         }

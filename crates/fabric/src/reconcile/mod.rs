@@ -9,6 +9,7 @@ mod diff;
 mod forwarding;
 #[cfg(any(test, feature = "model"))]
 pub mod model;
+mod mptcp;
 mod object;
 mod observed;
 mod operation;
@@ -23,6 +24,10 @@ mod wanted;
 
 pub use diff::{Options, reconcile, reconcile_with};
 pub use forwarding::{ALL_FORWARDING, also_observed, force_forwarding, is_accept_ra};
+pub use mptcp::{
+    ENDPOINT_IDS, ENDPOINTS_MAX, FromRule, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
+    WantedMptcp,
+};
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,

@@ -8,9 +8,10 @@
 use std::net::IpAddr;
 
 use super::{
-    ALIAS_PREFIX, LinkKind, METRIC_PRIMARY, Observed, ObservedAddress, ObservedIngress,
-    ObservedLabel, ObservedLink, ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTurn,
-    Operation, PLATFORM_LABELS, PROTOCOL, TurnKey, WantedLabel, sysctl_interface,
+    ALIAS_PREFIX, ENDPOINTS_MAX, LinkKind, METRIC_PRIMARY, Observed, ObservedAddress,
+    ObservedEndpoint, ObservedIngress, ObservedLabel, ObservedLink, ObservedMptcp,
+    ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTurn, Operation, PLATFORM_LABELS,
+    PROTOCOL, TurnKey, WantedLabel, sysctl_interface,
 };
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
@@ -160,6 +161,27 @@ impl Model {
                     Err("ENOENT")
                 }
             }
+            Operation::AddFromRule { rule } => {
+                let new = self.observed.from_rules.insert(rule.clone());
+                if new { Ok(()) } else { Err("EEXIST") }
+            }
+            Operation::DeleteFromRule { rule } => {
+                let there = self.observed.from_rules.remove(rule);
+                if there { Ok(()) } else { Err("ENOENT") }
+            }
+            Operation::AddEndpoint { id, address } => self.add_endpoint(*id, *address),
+            Operation::DeleteEndpoint { id, .. } => {
+                let mptcp = self.observed.mptcp.as_mut().ok_or("ENOENT")?;
+                let old = mptcp.endpoints.remove(id).ok_or("EINVAL")?;
+                if !ObservedMptcp::is_ours(*id, &old) {
+                    self.damage.push(operation.to_string());
+                }
+                Ok(())
+            }
+            Operation::LimitSubflows { limit, .. } => {
+                self.observed.mptcp.as_mut().ok_or("ENOENT")?.subflows = *limit;
+                if *limit as usize > ENDPOINTS_MAX { Err("EINVAL") } else { Ok(()) }
+            }
             Operation::AddLabel { label, way, replace } => self.add_label(*label, way, *replace),
             Operation::DeleteLabel { label, .. } => {
                 let old = self.observed.labels.remove(label).ok_or("ESRCH")?;
@@ -218,6 +240,17 @@ impl Model {
         let route = ObservedLabel { protocol: PROTOCOL, interface, via, swap: Vec::new() };
         self.observed.labels.insert(label, route);
         Ok(())
+    }
+
+    fn add_endpoint(&mut self, id: u8, address: IpAddr) -> Outcome {
+        let endpoints = &mut self.observed.mptcp.as_mut().ok_or("ENOENT")?.endpoints;
+        if endpoints.len() == ENDPOINTS_MAX || endpoints.values().any(|e| e.address == address) {
+            return Err("ERANGE");
+        }
+        match endpoints.insert(id, ObservedEndpoint { address, plain: true }) {
+            None => Ok(()),
+            Some(_) => Err("EEXIST"),
+        }
     }
 
     fn add_turn(&mut self, key: TurnKey, turn: ObservedTurn, replace: bool) -> Outcome {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Leg, Operation, Rule, WantedLabel};
+use super::{FromRule, Leg, Operation, Rule, WantedLabel};
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
 
@@ -35,6 +35,12 @@ pub enum Object {
     Turn(u32, Prefix),
     /// A rule for what arrives by an interface.
     Rule(Rule),
+    /// A rule for what comes from an address.
+    FromRule(FromRule),
+    /// An MPTCP endpoint.
+    Endpoint(IpAddr),
+    /// How many subflows an MPTCP connection may have beside its first.
+    Subflows,
     /// A label route, with where it goes if that is plain.
     Label(Label, Option<WantedLabel>),
     /// The clsact qdisc of an interface.
@@ -55,7 +61,9 @@ impl Object {
             Self::Nexthop(_) | Self::Leg(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) | Self::Turn(..) => "route",
-            Self::Rule(_) => "rule",
+            Self::Rule(_) | Self::FromRule(_) => "rule",
+            Self::Endpoint(_) => "endpoint",
+            Self::Subflows => "limit",
             Self::Label(..) => "label",
             Self::Ingress(_) => "qdisc",
             Self::Filter(..) => "filter",
@@ -75,6 +83,9 @@ impl fmt::Display for Object {
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
             Self::Turn(table, dst) => write!(f, "{dst} table {table}"),
             Self::Rule(rule) => write!(f, "{rule}"),
+            Self::FromRule(rule) => write!(f, "{rule}"),
+            Self::Endpoint(address) => write!(f, "{address} subflow"),
+            Self::Subflows => f.write_str("MPTCP subflows"),
             Self::Label(label, None) => write!(f, "{}", label.0),
             Self::Label(label, Some(way)) => write!(f, "{} {way}", label.0),
             Self::Ingress(interface) => write!(f, "clsact dev {interface}"),
@@ -90,6 +101,18 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let family = if self.ipv4 { "IPv4" } else { "IPv6" };
         write!(f, "{family} iif {} lookup {}", self.interface, self.table)
+    }
+}
+
+impl fmt::Display for FromRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = if self.source.is_ipv4() { "IPv4" } else { "IPv6" };
+        write!(f, "{family} from {} ", self.source)?;
+        if self.unreachable {
+            f.write_str("unreachable")
+        } else {
+            write!(f, "lookup {}", self.table)
+        }
     }
 }
 
@@ -122,12 +145,14 @@ impl Operation {
             | Self::AddAddress { .. }
             | Self::AddNexthop { .. }
             | Self::AddRule { .. }
+            | Self::AddFromRule { .. }
+            | Self::AddEndpoint { .. }
             | Self::AddIngress { .. }
             | Self::AddFilter { .. } => "add",
             Self::ChangeLink { .. } => "change",
             Self::SetLinkState { up: true, .. } => "up",
             Self::SetLinkState { up: false, .. } => "down",
-            Self::WriteSysctl { .. } => "write",
+            Self::WriteSysctl { .. } | Self::LimitSubflows { .. } => "write",
             Self::AddNeighbour { replace, .. }
             | Self::AddGroup { replace, .. }
             | Self::AddRoute { replace, .. }
@@ -146,6 +171,8 @@ impl Operation {
             | Self::DeleteRoute { .. }
             | Self::DeleteTurn { .. }
             | Self::DeleteRule { .. }
+            | Self::DeleteFromRule { .. }
+            | Self::DeleteEndpoint { .. }
             | Self::DeleteLabel { .. }
             | Self::DeleteIngress { .. }
             | Self::DeleteFilter { .. } => "delete",
@@ -178,6 +205,13 @@ impl Operation {
                 Object::Turn(*table, *dst)
             }
             Self::AddRule { rule } | Self::DeleteRule { rule } => Object::Rule(rule.clone()),
+            Self::AddFromRule { rule } | Self::DeleteFromRule { rule } => {
+                Object::FromRule(rule.clone())
+            }
+            Self::AddEndpoint { address, .. } | Self::DeleteEndpoint { address, .. } => {
+                Object::Endpoint(*address)
+            }
+            Self::LimitSubflows { .. } => Object::Subflows,
             Self::AddLabel { label, way, .. } | Self::DeleteLabel { label, way } => {
                 Object::Label(*label, Some(way.clone()))
             }
@@ -205,6 +239,8 @@ impl fmt::Display for Operation {
         match self {
             Self::AddLink { mtu, .. } | Self::ChangeLink { mtu, .. } => write!(f, " mtu {mtu}"),
             Self::WriteSysctl { value, .. } => write!(f, " = {value}"),
+            Self::AddEndpoint { id, .. } => write!(f, " id {id}"),
+            Self::LimitSubflows { limit, .. } => write!(f, " = {limit}"),
             Self::AddNeighbour { mac, .. } => write!(f, " lladdr {mac}"),
             Self::AddNexthop { interface, via, labels, .. } => {
                 write!(f, " via {via} dev {interface}")?;

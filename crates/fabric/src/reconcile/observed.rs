@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::mptcp::{FromRule, ObservedMptcp};
 use super::routes::Routes;
 use super::wanted::{LinkKind, Rule};
 use crate::id::Label;
@@ -44,6 +45,12 @@ pub struct Observed {
     /// Unicast routes of [`super::TURN_TABLES`], ours and foreign.
     #[serde(default, with = "super::pairs")]
     pub turns: BTreeMap<TurnKey, ObservedTurn>,
+    /// Rules of ours by source address.
+    #[serde(default)]
+    pub from_rules: BTreeSet<FromRule>,
+    /// `None` where the kernel has no MPTCP.
+    #[serde(default)]
+    pub mptcp: Option<ObservedMptcp>,
 }
 
 /// What tells routes of [`super::TURN_TABLES`] apart: table, destination and metric.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::mptcp::FromRule;
 use super::wanted::{LinkKind, Rule, WantedLabel};
 use crate::id::Label;
 use crate::units::{Mac, Prefix};
@@ -183,6 +184,37 @@ pub enum Operation {
     DeleteRule {
         /// The rule.
         rule: Rule,
+    },
+    /// RTM_NEWRULE, FRA_PROTOCOL 78.
+    AddFromRule {
+        /// The rule.
+        rule: FromRule,
+    },
+    /// RTM_DELRULE of a rule of ours.
+    DeleteFromRule {
+        /// The rule.
+        rule: FromRule,
+    },
+    /// MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_ADDR_FLAG_SUBFLOW.
+    AddEndpoint {
+        /// Its id: one of [`super::ENDPOINT_IDS`].
+        id: u8,
+        /// Where subflows start.
+        address: IpAddr,
+    },
+    /// MPTCP_PM_CMD_DEL_ADDR of an endpoint of ours.
+    DeleteEndpoint {
+        /// Its id.
+        id: u8,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// MPTCP_PM_CMD_SET_LIMITS: how many subflows a connection may have beside its first.
+    LimitSubflows {
+        /// New limit.
+        limit: u32,
+        /// Limit found before, what undo writes back.
+        before: u32,
     },
     /// RTM_NEWQDISC: clsact, which the label filter hangs on.
     AddIngress {

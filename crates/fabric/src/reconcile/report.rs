@@ -285,6 +285,30 @@ pub enum Refusal {
         /// How many are wanted.
         labels: usize,
     },
+    /// The kernel lacks MPTCP.
+    #[error(
+        "this kernel has no Multipath TCP (CONFIG_MPTCP), the plan's `mptcp = true` needs it: every TCP connection uses one NIC"
+    )]
+    NoMptcp,
+    /// K15: someone else's endpoint with an address of ours; it serves if it has the flag `subflow`.
+    #[error("MPTCP endpoint {address} exists and is not ours (id {id})")]
+    ForeignEndpoint {
+        /// Its address.
+        address: IpAddr,
+        /// Its id.
+        id: u8,
+    },
+    /// MPTCP_PM_ADDR_MAX.
+    #[error(
+        "no room for MPTCP endpoint {address}: the kernel holds {}, {others} are there that are not ours",
+        super::ENDPOINTS_MAX
+    )]
+    EndpointsFull {
+        /// Its address.
+        address: IpAddr,
+        /// Endpoints of others.
+        others: usize,
+    },
     /// K2: removing it would flush the interface.
     #[error("address {address} is the last IPv4 address of {interface}, which is in use")]
     LastAddress {

@@ -21,6 +21,9 @@ pub struct Saved {
     /// Interfaces that we gave a clsact qdisc; it bears no mark.
     #[serde(default)]
     pub ingress: BTreeSet<String>,
+    /// The limit of MPTCP subflows before we first raised it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subflows: Option<u32>,
 }
 
 impl Saved {
@@ -55,6 +58,9 @@ impl Saved {
                 Operation::AddIngress { interface } => {
                     saved.ingress.insert(interface.clone());
                 }
+                Operation::LimitSubflows { before, .. } => {
+                    saved.subflows.get_or_insert(*before);
+                }
                 _ => {}
             }
         }
@@ -70,6 +76,10 @@ impl Saved {
         });
         self.addresses
             .retain(|key| wanted.addresses.contains(key) || observed.addresses.contains_key(key));
+        self.subflows = self.subflows.filter(|original| {
+            let now = observed.mptcp.as_ref().map(|mptcp| mptcp.subflows);
+            !wanted.mptcp.is_empty() || now.is_some_and(|now| now != *original)
+        });
         self.ingress.retain(|interface| {
             observed
                 .ingress

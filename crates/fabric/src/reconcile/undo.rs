@@ -75,6 +75,13 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
         Operation::DeleteTurn { table, dst } => turn(*table, *dst, false, before),
         Operation::AddRule { rule } => vec![Operation::DeleteRule { rule: rule.clone() }],
         Operation::DeleteRule { rule } => vec![Operation::AddRule { rule: rule.clone() }],
+        Operation::AddFromRule { rule } => vec![Operation::DeleteFromRule { rule: rule.clone() }],
+        Operation::DeleteFromRule { rule } => vec![Operation::AddFromRule { rule: rule.clone() }],
+        &Operation::AddEndpoint { id, address } => vec![Operation::DeleteEndpoint { id, address }],
+        &Operation::DeleteEndpoint { id, address } => vec![Operation::AddEndpoint { id, address }],
+        &Operation::LimitSubflows { limit, before } => {
+            vec![Operation::LimitSubflows { limit: before, before: limit }]
+        }
         Operation::AddLabel { label, way, replace: false } => {
             vec![Operation::DeleteLabel { label: *label, way: way.clone() }]
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::METRIC_BACKUP;
+use super::{METRIC_BACKUP, WantedMptcp};
 use crate::id::{Label, Vid};
 use crate::units::{Mac, Prefix};
 
@@ -39,6 +39,9 @@ pub struct Wanted {
     /// What strategy `xy` needs of a kernel that routes by the interface that packets arrive by.
     #[serde(default, skip_serializing_if = "WantedTurns::is_empty")]
     pub turns: WantedTurns,
+    /// What lets one connection use several NICs.
+    #[serde(default, skip_serializing_if = "WantedMptcp::is_empty")]
+    pub mptcp: WantedMptcp,
 }
 
 /// Backups after which packets come to nodes that would send them back, and the routes by which those
@@ -99,11 +102,14 @@ impl Wanted {
         tables.filter_map(rule).collect()
     }
 
-    /// The routes of those tables, by (table, destination).
+    /// The routes of all tables beside the main one, by (table, destination).
     #[must_use]
     pub fn turn_routes(&self) -> BTreeMap<(u32, Prefix), &Leg> {
-        let routes = self.turns.tables.iter();
-        routes.filter_map(|((came, to), leg)| Some(((self.turn_table(came)?, *to), leg))).collect()
+        let turns = self.turns.tables.iter();
+        let turns = turns.filter_map(|((came, to), leg)| Some((self.turn_table(came)?, *to, leg)));
+        let from = self.mptcp.tables.iter();
+        let from = from.filter_map(|((nic, to), leg)| Some((self.source_table(nic)?, *to, leg)));
+        turns.chain(from).map(|(table, to, leg)| ((table, to), leg)).collect()
     }
 
     /// The table for packets that arrive by a NIC: by its place among [`Wanted::nics`].
@@ -113,9 +119,10 @@ impl Wanted {
     }
 }
 
-/// The routing tables of ours beside the main one, and the priorities of the rules that lead to them:
-/// as many as a node has NICs at most.
-pub const TURN_TABLES: Range<u32> = 7800..7864;
+/// The routing tables of ours beside the main one, and the priorities of the rules that lead to them: for
+/// what arrives by each NIC, as many as a node has at most, and as many for what comes from its addresses
+/// ([`super::FromRule`]).
+pub const TURN_TABLES: Range<u32> = 7800..7928;
 
 /// A rule: packets that arrive by an interface are looked up in a table of ours before the main one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ mod direct;
 mod failures;
 pub mod lfts;
 mod limits;
+mod mptcp;
 mod reflect;
 mod report;
 mod routed;
@@ -37,6 +38,12 @@ use crate::vlan::Tree;
 /// pair by pair.
 #[must_use]
 pub fn check(plan: &Plan) -> Report {
+    let mut report = by_kind(plan);
+    report.notes.extend(mptcp::beyond_the_kernel(plan));
+    report
+}
+
+fn by_kind(plan: &Plan) -> Report {
     if let Some(xy) = plan.xy() {
         return routed::check(plan, xy);
     }

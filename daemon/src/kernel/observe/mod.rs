@@ -18,7 +18,7 @@ use tresse_fabric::reconcile::{Observed, PLATFORM_LABELS};
 
 use super::channel::{Channel, DumpError, Tables};
 use super::message::Malformed;
-use super::sysctl;
+use super::{mptcp, sysctl};
 
 pub(super) use neighbours::{NDA_DST, NDA_LLADDR, NDA_PROTOCOL, NDMSG, NUD_PERMANENT, neighbour};
 pub(super) use routes::{
@@ -79,8 +79,8 @@ pub enum ObserveError {
 }
 
 /// Reads links, addresses, permanent neighbours, nexthop objects, the unicast routes of the main
-/// table and of tables of ours, the rules that lead to those, label routes and filters on labelled
-/// frames of the calling thread's network namespace, and the sysctls named (paths below `/proc/sys`;
+/// table and of tables of ours, the rules that lead to those, label routes, filters on labelled
+/// frames and MPTCP endpoints of the calling thread's network namespace, and the sysctls named (paths below `/proc/sys`;
 /// one that does not exist is left out, `*` stands for every name at its place).
 ///
 /// # Errors
@@ -122,7 +122,9 @@ type TableError = (&'static str, DumpError);
 
 fn look() -> Result<Observed, TableError> {
     let mpls = matches!(sysctl::read(PLATFORM_LABELS), Ok(Some(_)));
-    tables(&mut Channel::open().map_err(|e| ("links", e.into()))?, mpls)
+    let observed = tables(&mut Channel::open().map_err(|e| ("links", e.into()))?, mpls)?;
+    let mptcp = mptcp::observe().map_err(|e| ("MPTCP endpoints", e))?;
+    Ok(Observed { mptcp, ..observed })
 }
 
 /// Interface names by ifindex.
@@ -135,10 +137,11 @@ impl Names {
     }
 }
 
-/// All tables as one source dumps them, without the sysctls; label routes where the kernel has
+/// All tables as one source dumps them, without the sysctls and MPTCP; label routes where the kernel has
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
+    let (rules, from_rules) = turns::rules(source).map_err(|e| ("rules", e))?;
     let (main, turns) = routes::routes(source, &names).map_err(|e| ("routes", e))?;
     Ok(Observed {
         links,
@@ -154,7 +157,9 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
             BTreeMap::new()
         },
         ingress: labels::ingress(source, &names).map_err(|e| ("filters", e))?,
-        rules: turns::rules(source).map_err(|e| ("rules", e))?,
+        rules,
         turns,
+        from_rules,
+        mptcp: None,
     })
 }

@@ -1,25 +1,30 @@
-//! Rules by arriving interface, and the routes of their tables.
+//! Rules by arriving interface or source address, and the routes of their tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use tresse_fabric::reconcile::{ObservedTurn, PROTOCOL, Rule, TurnKey};
+use tresse_fabric::reconcile::{FromRule, ObservedTurn, PROTOCOL, Rule, TurnKey};
 
 use super::super::channel::{DumpError, Tables};
+use super::super::from_rule;
 use super::super::message::Message;
 use super::super::turn::{RTM_GETRULE, RTM_NEWRULE, RULE_HEADER, SeenRule, SeenTurn};
 use super::Names;
 
+/// By arriving interface, and by source address.
+type Rules = (BTreeSet<Rule>, BTreeSet<FromRule>);
+
 /// The rules of ours. One of somebody else that is like ours is another one to the kernel, which goes
 /// by the protocol too, also when one is deleted.
-pub(super) fn rules(source: &mut impl Tables) -> Result<BTreeSet<Rule>, DumpError> {
-    let mut rules = BTreeSet::new();
+pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
+    let (mut rules, mut from) = Rules::default();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut body = [0; RULE_HEADER];
         body[0] = family as u8;
         let result = source.dump(RTM_GETRULE, &body, |message| {
             if message.kind == RTM_NEWRULE {
                 rules.extend(SeenRule::parse(message.payload)?.ours());
+                from.extend(from_rule::ours(message.payload)?);
             }
             Ok(())
         });
@@ -29,7 +34,7 @@ pub(super) fn rules(source: &mut impl Tables) -> Result<BTreeSet<Rule>, DumpErro
             result => result?,
         }
     }
-    Ok(rules)
+    Ok((rules, from))
 }
 
 fn lacks(error: &io::Error) -> bool {

@@ -30,10 +30,10 @@ pub(super) fn routing(
             lossless: false,
             reflect: false,
             choice: Choice::Balanced,
+            mptcp: false,
         };
         return (routing, absent.then_some(fallback));
     };
-    refuse_later_keys(table, found);
     refuse_root(table, found);
     refuse_demand(table, found);
     let strategy = match &table.strategy {
@@ -49,9 +49,11 @@ pub(super) fn routing(
             Some(PathChoice::Paper) => Choice::Paper,
             Some(PathChoice::Balanced) | None => Choice::Balanced,
         },
+        mptcp: table.mptcp.as_ref().is_some_and(|mptcp| mptcp.value),
     };
     refuse_choice(table, strategy, found);
     refuse_reflectors(table, strategy, found);
+    refuse_mptcp(table, shape, found);
     (routing, strategy)
 }
 
@@ -210,11 +212,16 @@ fn refuse_demand(table: &Table, found: &mut Found) {
     found.add(ProblemKind::UnknownChoice, &demand.span, message, help);
 }
 
-fn refuse_later_keys(table: &Table, found: &mut Found) {
-    let set = |flag: &Option<At<bool>>| flag.as_ref().filter(|f| f.value).map(|f| f.key.clone());
-    let later = [("mptcp", set(&table.mptcp))];
-    for (name, span) in later.into_iter().filter_map(|(name, span)| Some((name, span?))) {
-        let message = format!("`{name}` is not yet planned by this version");
-        found.add(ProblemKind::NotYet, &span, message, "leave it out".to_owned());
+/// Where nodes route, what comes from a NIC's address may take any NIC.
+fn refuse_mptcp(table: &Table, shape: &Shape, found: &mut Found) {
+    let Some(mptcp) = table.mptcp.as_ref().filter(|mptcp| mptcp.value) else { return };
+    let routed = match shape {
+        Shape::Generated { kind, .. } => kind.is_routed(),
+        Shape::Unknown(kind) => kind.is_some_and(|kind| kind.is_routed()),
+        Shape::Explicit => false,
+    };
+    if routed {
+        let message = "mptcp = true is not yet planned where nodes route";
+        found.add(ProblemKind::NotYet, &mptcp.key, message, "leave it out".to_owned());
     }
 }

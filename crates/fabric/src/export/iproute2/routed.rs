@@ -1,8 +1,10 @@
-//! What only the script of a node that routes has: rules by arriving interface with their tables, and
-//! objects of ours on NICs that outlive them.
+//! What only some scripts have: rules by arriving interface or source address with their tables, MPTCP
+//! endpoints, and objects of ours on NICs that outlive them.
 
 use super::shell;
-use crate::reconcile::{ALL_FORWARDING, METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
+use crate::reconcile::{
+    ALL_FORWARDING, ENDPOINT_IDS, FromRule, METRIC_PRIMARY, PROTOCOL, Rule, Wanted,
+};
 
 /// `arriving FAMILY INTERFACE TABLE`: what arrives there asks that table first.
 const FUNCTION: &str = r#"
@@ -29,12 +31,36 @@ forward() {
 }
 "#;
 
+/// `from FAMILY TABLE WORDS...`, and `subflows LIMIT`, which undo takes back.
+const MPTCP: &str = r#"
+# from FAMILY PRIORITY WORDS...: a rule for what comes from an address of a NIC
+from() {
+    family=$1 priority=$2
+    shift 2
+    ip "$family" rule show | grep -q "^$priority:" ||
+        ip "$family" rule add "$@" priority "$priority" protocol PROTOCOL
+}
+
+# subflows LIMIT: where the kernel has MPTCP, a connection may have so many beside its first
+subflows() {
+    have=$(ip mptcp limits 2>/dev/null) || return 0
+    have=${have##*subflows }
+    [ "${have%% *}" -lt "$1" ] || return 0
+    mkdir -p "$state"
+    [ -e "$state/subflows" ] || echo "${have%% *}" >"$state/subflows"
+    ip mptcp limits set subflows "$1"
+}
+"#;
+
 pub(super) fn functions(wanted: &Wanted, out: &mut String) {
     if wanted.sysctls.keys().any(|key| key.ends_with("/force_forwarding")) {
         out.push_str(&FORWARD.replace("ALL", ALL_FORWARDING));
     }
     if !wanted.turns.tables.is_empty() {
         out.push_str(&FUNCTION.replace("PROTOCOL", &PROTOCOL.to_string()));
+    }
+    if !wanted.mptcp.is_empty() {
+        out.push_str(&MPTCP.replace("PROTOCOL", &PROTOCOL.to_string()));
     }
 }
 
@@ -58,12 +84,33 @@ pub(super) fn up(wanted: &Wanted, out: &mut String) {
     for Rule { table, ipv4, interface } in wanted.rules() {
         line!(out, "    arriving {} {} {table}", family(ipv4), shell(&interface));
     }
+    for rule in wanted.from_rules() {
+        let FromRule { source, table, unreachable } = rule;
+        let action = if unreachable { "unreachable".into() } else { format!("lookup {table}") };
+        let family = family(source.is_ipv4());
+        line!(out, "    from {family} {} from {source} {action}", rule.priority());
+    }
+    let endpoints = &wanted.mptcp.endpoints;
+    if !endpoints.is_empty() {
+        line!(out, "    subflows {}", endpoints.len());
+    }
+    for (address, id) in endpoints.keys().zip(ENDPOINT_IDS) {
+        line!(out, "    ip mptcp endpoint add {address} id {id} subflow 2>/dev/null || :");
+    }
 }
 
 /// Where all interfaces are ours their objects go with them: here those of NICs go one by one.
 pub(super) fn undo(wanted: &Wanted, out: &mut String) {
+    for id in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS).map(|(_, id)| id) {
+        line!(out, "    ip mptcp endpoint delete id {id} 2>/dev/null || :");
+    }
+    if !wanted.mptcp.endpoints.is_empty() {
+        line!(out, "    [ ! -e \"$state/subflows\" ] ||");
+        line!(out, "        ip mptcp limits set subflows \"$(cat \"$state/subflows\")\"");
+    }
     for ipv4 in [true, false] {
-        if wanted.rules().iter().any(|rule| rule.ipv4 == ipv4) {
+        let by_nic = wanted.rules().iter().any(|rule| rule.ipv4 == ipv4);
+        if by_nic || wanted.from_rules().iter().any(|rule| rule.source.is_ipv4() == ipv4) {
             let family = family(ipv4);
             line!(out, "    ip {family} rule flush protocol {PROTOCOL} 2>/dev/null || :");
             line!(out, "    ip {family} route flush table all proto {PROTOCOL} 2>/dev/null || :");

@@ -106,7 +106,7 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     let neighbours =
         wanted.neighbours.keys().filter(|key| key.1.is_ipv4()).map(|key| key.0.as_str());
     let legs = wanted.routes.values().flat_map(|route| &route.legs);
-    let legs = legs.chain(wanted.turns.tables.values());
+    let legs = legs.chain(wanted.turns.tables.values()).chain(wanted.mptcp.tables.values());
     let legs = legs.filter(|leg| leg.via.is_ipv4()).map(|leg| leg.interface.as_str());
     neighbours.chain(legs).filter(|name| !interfaces.is_fused(name)).collect()
 }

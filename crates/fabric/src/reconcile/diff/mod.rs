@@ -7,8 +7,8 @@
 //! filters < sysctls < links < down < addresses < neighbours < labels < nexthops < groups < routes <
 //! ```
 //!
-//! Rules and their tables change between labels and nexthops: rules that go, routes that come, routes
-//! that go, rules that come. So no rule leads to a table that is another interface's or not filled.
+//! Rules and their tables change between labels and nexthops: MPTCP endpoints and rules that go, routes
+//! that come, routes that go, rules that come. Endpoints come after the routes. So no rule leads to a table that is another interface's or not filled.
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
@@ -18,6 +18,7 @@ mod foreign;
 mod interfaces;
 mod labels;
 mod local;
+mod mptcp;
 mod routing;
 mod sysctls;
 mod turns;
@@ -56,7 +57,7 @@ pub fn reconcile_with(
     saved: &Saved,
     options: &Options,
 ) -> Reconciliation {
-    let wanted = &*possible(wanted, observed);
+    let wanted = &*super::mptcp::possible(possible(wanted, observed), observed);
     let mut steps = Steps::default();
     let interfaces = Interfaces::new(wanted, observed, options, &mut steps);
     let context = Context { wanted, observed, saved, interfaces };
@@ -67,6 +68,7 @@ pub fn reconcile_with(
     local::neighbours(&context, &mut steps);
     labels::labels(&context, &mut steps);
     turns::turns(&context, &mut steps);
+    mptcp::mptcp(&context, &mut steps);
     routing::routing(&context, &locals, &mut steps);
     steps.finish()
 }
@@ -90,6 +92,7 @@ enum Phase {
     Addresses,
     Neighbours,
     Labels,
+    DropEndpoints,
     DropRules,
     Turns,
     DropTurns,
@@ -99,6 +102,7 @@ enum Phase {
     ReplacedGroups,
     BackupRoutes,
     PrimaryRoutes,
+    Endpoints,
     DropPrimaryRoutes,
     DropBackupRoutes,
     DropGroups,

@@ -18,18 +18,23 @@ use super::{Context, Phase, Steps, join};
 use crate::reconcile::{Object, Operation, Reason, Refusal, TurnKey, Why};
 
 /// By table and family (IPv4?), the first route of somebody else in it.
-type Taken<'a> = BTreeMap<(u32, bool), (&'a TurnKey, u8)>;
+pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TurnKey, u8)>;
 
 /// Operations on rules and on the routes of their tables.
 pub(super) fn turns(context: &Context<'_>, steps: &mut Steps) {
+    let taken = taken(context);
+    rules(context, &taken, steps);
+    routes(context, &taken, steps);
+}
+
+pub(super) fn taken<'a>(context: &Context<'a>) -> Taken<'a> {
     let mut taken = Taken::new();
     for (key, turn) in &context.observed.turns {
         if is_our_turn(key, turn).is_none() {
             taken.entry((key.0, key.1.address.is_ipv4())).or_insert((key, turn.protocol));
         }
     }
-    rules(context, &taken, steps);
-    routes(context, &taken, steps);
+    taken
 }
 
 fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {

@@ -1,6 +1,7 @@
 //! Tests of reconcile, undo and the model together.
 
 mod labels;
+mod mptcp;
 mod properties;
 mod rules;
 mod scene;
