@@ -121,7 +121,7 @@ mod tests {
             let mut subnet = written.clone();
             subnet[2] = 24;
             assert_eq!(ours(&subnet), Ok(None));
-            assert!(ours(&written[..written.len() - 2]).is_err());
+            assert!(ours(&written[..written.len() - 4]).is_err());
         }
         assert!(ours(&[2; 11]).is_err());
     }

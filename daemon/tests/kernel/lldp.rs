@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
 
 fn listed() {
     cables(1);
-    ip("link add d0 type dummy");
+    ip("tuntap add dev d0 mode tap");
     ip("link add br0 type bridge");
     ip("link set eth0 alias tresse:x");
     let names = || nics().unwrap().into_iter().map(|nic| nic.name).collect::<Vec<_>>();
