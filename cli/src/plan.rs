@@ -142,7 +142,7 @@ fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Resu
             route.legs.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
         writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, legs.join(", "))?;
     }
-    for ((table, dst), leg) in wanted.turn_routes() {
+    for ((table, dst), leg) in wanted.table_routes() {
         writeln!(out, "route {dst} table {table} via {} on {}", leg.via, leg.interface)?;
     }
     for rule in wanted.rules() {

@@ -25,7 +25,7 @@ pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
         }
     })?;
     run::batch(Some(netns), "ip", &addresses_and_routes(wanted))?;
-    run::batch(Some(netns), "ip", &turn_routes(wanted))?;
+    run::batch(Some(netns), "ip", &table_routes(wanted))?;
     for (ipv4, family) in [(true, "-4"), (false, "-6")] {
         let rules = rules(wanted, ipv4);
         if !rules.is_empty() {
@@ -54,22 +54,21 @@ fn rules(wanted: &Wanted, of_ipv4: bool) -> String {
     text
 }
 
-/// MPTCP endpoints, as many subflows as there are, after the rules by source.
+/// MPTCP endpoints and the limit of subflows, after the rules by source.
 fn endpoints(wanted: &Wanted) -> String {
-    let endpoints = &wanted.mptcp.endpoints;
     let mut text = String::new();
-    for (address, id) in endpoints.keys().zip(ENDPOINT_IDS) {
+    for (address, id) in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS) {
         let _ = writeln!(text, "mptcp endpoint add {address} id {id} subflow");
     }
-    if !endpoints.is_empty() {
-        let _ = writeln!(text, "mptcp limits set subflows {}", endpoints.len());
+    if wanted.subflows() > 0 {
+        let _ = writeln!(text, "mptcp limits set subflows {}", wanted.subflows());
     }
     text
 }
 
-fn turn_routes(wanted: &Wanted) -> String {
+fn table_routes(wanted: &Wanted) -> String {
     let mut text = String::new();
-    for ((table, to), Leg { interface, via, .. }) in wanted.turn_routes() {
+    for ((table, to), Leg { interface, via, .. }) in wanted.table_routes() {
         let _ = writeln!(
             text,
             "route replace {to} via {via} dev {interface} onlink table {table} metric \
@@ -136,7 +135,7 @@ fn addresses_and_routes(wanted: &Wanted) -> String {
 /// What an interface loses by going down: all of it again, on top of what is left.
 #[must_use]
 pub fn again(wanted: &Wanted) -> String {
-    neighbours_and_routes(wanted) + &turn_routes(wanted)
+    neighbours_and_routes(wanted) + &table_routes(wanted)
 }
 
 fn neighbours_and_routes(wanted: &Wanted) -> String {

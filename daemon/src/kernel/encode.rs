@@ -23,11 +23,11 @@ use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL};
 use super::bulk::{self, NewRoute};
 use super::channel::NLM_F_REQUEST;
 use super::filter::{self, Filter};
-use super::from_rule;
 use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
-use super::turn::{RTM_DELRULE, RTM_NEWRULE, route_message, rule_message};
+use super::rule::{RTM_DELRULE, RTM_NEWRULE, from_rule_message, rule_message};
+use super::turn::route_message;
 
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_EXCL: u16 = 0x200;
@@ -172,10 +172,10 @@ pub(super) fn encode<'a>(
             emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &rule_message(rule));
         }
         Operation::AddFromRule { rule } => {
-            emit(buffer, RTM_NEWRULE, NEW, sequence, &from_rule::message(rule));
+            emit(buffer, RTM_NEWRULE, NEW, sequence, &from_rule_message(rule));
         }
         Operation::DeleteFromRule { rule } => {
-            emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &from_rule::message(rule));
+            emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &from_rule_message(rule));
         }
         Operation::AddLabel { label, way, replace } => {
             let route = LabelRoute::pop(*label, interfaces.index(&way.interface)?, way.via);

@@ -14,14 +14,15 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
-use tresse_fabric::reconcile::{PROTOCOL, TURN_TABLES};
+use tresse_fabric::reconcile::{PROTOCOL, TABLES};
 
 use super::channel::raise_receive_queue;
 use super::filter::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, ingress_of};
 use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
 use super::observe::{NUD_PERMANENT, neighbour};
-use super::turn::{RTM_DELRULE, RTM_NEWRULE, SeenRule, SeenTurn};
+use super::rule::{RTM_DELRULE, RTM_NEWRULE, SeenRule};
+use super::turn::SeenTurn;
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
@@ -174,7 +175,7 @@ pub(super) fn event(message: &Message<'_>) -> Option<Event> {
         }
         RTM_NEWRULE | RTM_DELRULE => {
             let seen = SeenRule::parse(message.payload).ok()?;
-            (seen.protocol == PROTOCOL || TURN_TABLES.contains(&seen.table))
+            (seen.protocol == PROTOCOL || TABLES.contains(&seen.table))
                 .then_some(Event::RuleChanged)
         }
         RTM_NEWTFILTER | RTM_DELTFILTER => Some(Event::FilterChanged),
@@ -200,14 +201,14 @@ mod tests {
         let local = [2, 32, 0, 0, 255, 2, 0, 2, 0, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &local)), None);
         let mut turn = vec![2, 32, 0, 0, 252, 78, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
-        turn.extend(TURN_TABLES.start.to_ne_bytes());
+        turn.extend(TABLES.start.to_ne_bytes());
         assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), Some(Event::RouteChanged));
-        turn[16..].copy_from_slice(&TURN_TABLES.end.to_ne_bytes());
+        turn[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
         assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), None);
         let mut rule = vec![2, 0, 0, 0, 252, 0, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
-        rule.extend(TURN_TABLES.start.to_ne_bytes());
+        rule.extend(TABLES.start.to_ne_bytes());
         assert_eq!(event(&message(RTM_DELRULE, &rule)), Some(Event::RuleChanged));
-        rule[16..].copy_from_slice(&TURN_TABLES.end.to_ne_bytes());
+        rule[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
         assert_eq!(event(&message(RTM_DELRULE, &rule)), None);
         let permanent = [2, 0, 0, 0, 1, 0, 0, 0, 0x80, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWNEIGH, &permanent)), Some(Event::NeighbourChanged));

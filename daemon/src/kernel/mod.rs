@@ -21,7 +21,6 @@ mod error;
 mod events;
 mod execute;
 mod filter;
-mod from_rule;
 #[doc(hidden)]
 pub mod fuzz;
 mod label;
@@ -32,6 +31,7 @@ mod nexthop;
 mod nic;
 mod nics;
 mod observe;
+mod rule;
 mod support;
 mod sysctl;
 mod turn;

@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 use serde_json::Value;
 use tresse_fabric::reconcile::{
-    Leg, METRIC_PRIMARY, Operation, Reconciliation, Rule, Saved, TURN_TABLES, Wanted, reconcile,
+    Leg, METRIC_PRIMARY, Operation, Reconciliation, Rule, Saved, TABLES, Wanted, reconcile,
 };
 use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{Event, Events, Status, execute, observe};
@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-const TABLE: u32 = TURN_TABLES.start;
+const TABLE: u32 = TABLES.start;
 
 fn nic(n: u8) -> Mac {
     Mac([2, 0, 0, 0, 1, n])

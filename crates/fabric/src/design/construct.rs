@@ -3,7 +3,7 @@
 //! All of them are families of switch sets of which any two meet. A PC takes one set of a family;
 //! how many PCs take each is limited by the ports. Sources: projective planes with lines left out
 //! (Belov, Logachev and Sandimirov 1974), affine planes, difference covers (Haanpää 2004), coverings by
-//! few blocks ([`blocks`](super::blocks)), and all sets of more than half of the switches.
+//! few blocks (`blocks`), and all sets of more than half of the switches.
 
 use super::blocks::blocks;
 use super::field::Field;

@@ -25,7 +25,7 @@ pub struct Placement {
 }
 
 /// Places the PCs of a wiring, so many to a rack, of which there is at least one. O(PCs^2 x NICs) for
-/// each of at most [`ROUNDS`] rounds.
+/// each of at most `ROUNDS` rounds.
 #[must_use]
 pub fn place(wiring: &Wiring, pcs: usize, rack: u32, seed: u64) -> Placement {
     let mut random = Random::new(seed);

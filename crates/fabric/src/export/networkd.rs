@@ -147,7 +147,7 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
         line!(text, "PreferredSource={}\nMTUBytes={}", route.src, route.mtu);
         line!(text, "TCPAdvertisedMaximumSegmentSize={}\nProtocol={PROTOCOL}", route.advmss);
     }
-    for ((table, to), leg) in wanted.turn_routes() {
+    for ((table, to), leg) in wanted.table_routes() {
         let text = routes.entry(leg.interface.clone()).or_default();
         line!(text, "\n[Route]\nDestination={to}\nGateway={}\nGatewayOnLink=yes", leg.via);
         line!(text, "Table={table}\nMetric={METRIC_PRIMARY}\nProtocol={PROTOCOL}");

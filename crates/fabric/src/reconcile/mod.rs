@@ -39,8 +39,8 @@ pub use routes::{RouteKey, RouteList, Routes};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{
-    Leg, LinkKind, PLATFORM_LABELS, Rule, TURN_TABLES, Wanted, WantedLabel, WantedLink,
-    WantedNeighbour, WantedRoute, WantedTurns, label_input,
+    Leg, LinkKind, PLATFORM_LABELS, Rule, TABLES, Wanted, WantedLabel, WantedLink, WantedNeighbour,
+    WantedRoute, WantedTurns, label_input,
 };
 
 /// RTPROT of our routes, rules, nexthops and neighbours (`rt_protos.d/tresse.conf`).

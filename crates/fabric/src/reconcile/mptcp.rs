@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Leg, Observed, TURN_TABLES, Wanted};
+use super::{Leg, Observed, TABLES, Wanted};
 use crate::units::Prefix;
 
 /// Ids of endpoints of ours: the mark of them (K15).
@@ -62,8 +62,8 @@ pub struct FromRule {
 }
 
 impl FromRule {
-    /// The upper half of [`TURN_TABLES`]: as many as a node has NICs at most.
-    pub const TABLES: Range<u32> = TURN_TABLES.start + 64..TURN_TABLES.end;
+    /// The upper half of [`TABLES`]: as many as a node has NICs at most.
+    pub const TABLES: Range<u32> = TABLES.start + 64..TABLES.end;
 
     /// FRA_PRIORITY: the table's number, or for what is unreachable one behind all tables.
     #[must_use]
@@ -90,6 +90,12 @@ impl Wanted {
             [false, true].map(|unreachable| FromRule { source, table, unreachable })
         };
         tables.flat_map(rules).collect()
+    }
+
+    /// The limit of subflows that connections need beside their first.
+    #[must_use]
+    pub fn subflows(&self) -> u32 {
+        self.mptcp.endpoints.len() as u32
     }
 
     /// The table for what comes from the addresses of a NIC: by its place among [`Wanted::nics`].

@@ -42,7 +42,7 @@ pub struct Observed {
     /// Rules of ours: those of others beside them are neither in the way nor touched.
     #[serde(default)]
     pub rules: BTreeSet<Rule>,
-    /// Unicast routes of [`super::TURN_TABLES`], ours and foreign.
+    /// Unicast routes of [`super::TABLES`], ours and foreign.
     #[serde(default, with = "super::pairs")]
     pub turns: BTreeMap<TurnKey, ObservedTurn>,
     /// Rules of ours by source address.
@@ -53,10 +53,10 @@ pub struct Observed {
     pub mptcp: Option<ObservedMptcp>,
 }
 
-/// What tells routes of [`super::TURN_TABLES`] apart: table, destination and metric.
+/// What tells routes of [`super::TABLES`] apart: table, destination and metric.
 pub type TurnKey = (u32, Prefix, u32);
 
-/// One route of [`super::TURN_TABLES`].
+/// One route of [`super::TABLES`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedTurn {
     /// rtm_protocol; ours is [`super::PROTOCOL`].

@@ -154,7 +154,7 @@ pub enum Operation {
         /// Where it went.
         way: WantedLabel,
     },
-    /// RTM_NEWROUTE of one of [`super::TURN_TABLES`], RTNH_F_ONLINK, metric
+    /// RTM_NEWROUTE of one of [`super::TABLES`], RTNH_F_ONLINK, metric
     /// [`super::METRIC_PRIMARY`].
     AddTurn {
         /// The table.

@@ -52,7 +52,7 @@ pub struct WantedTurns {
     #[serde(with = "super::pairs")]
     pub backups: BTreeMap<Prefix, WantedRoute>,
     /// Routes for packets that arrive by an interface which they would leave by again, by (that
-    /// interface, destination), in a table of its own: [`Wanted::turn_routes`].
+    /// interface, destination), in a table of its own: [`Wanted::table_routes`].
     #[serde(with = "super::pairs")]
     pub tables: BTreeMap<(String, Prefix), Leg>,
 }
@@ -104,7 +104,7 @@ impl Wanted {
 
     /// The routes of all tables beside the main one, by (table, destination).
     #[must_use]
-    pub fn turn_routes(&self) -> BTreeMap<(u32, Prefix), &Leg> {
+    pub fn table_routes(&self) -> BTreeMap<(u32, Prefix), &Leg> {
         let turns = self.turns.tables.iter();
         let turns = turns.filter_map(|((came, to), leg)| Some((self.turn_table(came)?, *to, leg)));
         let from = self.mptcp.tables.iter();
@@ -115,19 +115,19 @@ impl Wanted {
     /// The table for packets that arrive by a NIC: by its place among [`Wanted::nics`].
     fn turn_table(&self, came: &str) -> Option<u32> {
         let place = self.nics.keys().position(|nic| nic == came)?;
-        TURN_TABLES.clone().nth(place)
+        TABLES.clone().nth(place)
     }
 }
 
 /// The routing tables of ours beside the main one, and the priorities of the rules that lead to them: for
 /// what arrives by each NIC, as many as a node has at most, and as many for what comes from its addresses
 /// ([`super::FromRule`]).
-pub const TURN_TABLES: Range<u32> = 7800..7928;
+pub const TABLES: Range<u32> = 7800..7928;
 
 /// A rule: packets that arrive by an interface are looked up in a table of ours before the main one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rule {
-    /// FRA_TABLE, and FRA_PRIORITY: one of [`TURN_TABLES`].
+    /// FRA_TABLE, and FRA_PRIORITY: one of [`TABLES`].
     pub table: u32,
     /// Is it about IPv4 packets? Else about IPv6 ones.
     pub ipv4: bool,

@@ -6,9 +6,9 @@ use std::io;
 use tresse_fabric::reconcile::{FromRule, ObservedTurn, PROTOCOL, Rule, TurnKey};
 
 use super::super::channel::{DumpError, Tables};
-use super::super::from_rule;
 use super::super::message::Message;
-use super::super::turn::{RTM_GETRULE, RTM_NEWRULE, RULE_HEADER, SeenRule, SeenTurn};
+use super::super::rule::{RTM_GETRULE, RTM_NEWRULE, RULE_HEADER, SeenRule};
+use super::super::turn::SeenTurn;
 use super::Names;
 
 /// By arriving interface, and by source address.
@@ -23,8 +23,9 @@ pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
         body[0] = family as u8;
         let result = source.dump(RTM_GETRULE, &body, |message| {
             if message.kind == RTM_NEWRULE {
-                rules.extend(SeenRule::parse(message.payload)?.ours());
-                from.extend(from_rule::ours(message.payload)?);
+                let seen = SeenRule::parse(message.payload)?;
+                rules.extend(seen.arriving);
+                from.extend(seen.from);
             }
             Ok(())
         });

@@ -66,7 +66,7 @@ pub(super) fn functions(wanted: &Wanted, out: &mut String) {
 
 /// Tables, then the rules that lead to them.
 pub(super) fn up(wanted: &Wanted, out: &mut String) {
-    let routes = wanted.turn_routes();
+    let routes = wanted.table_routes();
     if routes.is_empty() {
         return;
     }
@@ -90,11 +90,10 @@ pub(super) fn up(wanted: &Wanted, out: &mut String) {
         let family = family(source.is_ipv4());
         line!(out, "    from {family} {} from {source} {action}", rule.priority());
     }
-    let endpoints = &wanted.mptcp.endpoints;
-    if !endpoints.is_empty() {
-        line!(out, "    subflows {}", endpoints.len());
+    if wanted.subflows() > 0 {
+        line!(out, "    subflows {}", wanted.subflows());
     }
-    for (address, id) in endpoints.keys().zip(ENDPOINT_IDS) {
+    for (address, id) in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS) {
         line!(out, "    ip mptcp endpoint add {address} id {id} subflow 2>/dev/null || :");
     }
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Rules and their tables change between labels and nexthops: MPTCP endpoints and rules that go, routes
-//! that come, routes that go, rules that come. Endpoints come after the routes. So no rule leads to a table that is another interface's or not filled.
+//! that come, routes that go, rules that come. So no rule leads to a table that is another interface's or
+//! not filled. Endpoints come after the routes.
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
@@ -67,8 +68,9 @@ pub fn reconcile_with(
     let locals = local::addresses(&context, &mut steps);
     local::neighbours(&context, &mut steps);
     labels::labels(&context, &mut steps);
-    turns::turns(&context, &mut steps);
-    mptcp::mptcp(&context, &mut steps);
+    let taken = turns::taken(observed);
+    turns::turns(&context, &taken, &mut steps);
+    mptcp::mptcp(&context, &taken, &mut steps);
     routing::routing(&context, &locals, &mut steps);
     steps.finish()
 }

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::turns::taken;
+use super::turns::Taken;
 use super::{Context, Phase, Steps};
 use crate::reconcile::{ENDPOINT_IDS, ENDPOINTS_MAX, ObservedMptcp, Operation, Refusal, Why};
 
-pub(super) fn mptcp(context: &Context<'_>, steps: &mut Steps) {
-    from_rules(context, steps);
+pub(super) fn mptcp(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    from_rules(context, taken, steps);
     match &context.observed.mptcp {
         Some(found) => {
             limit(context, found, steps);
@@ -21,13 +21,12 @@ pub(super) fn mptcp(context: &Context<'_>, steps: &mut Steps) {
     }
 }
 
-fn from_rules(context: &Context<'_>, steps: &mut Steps) {
+fn from_rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     let Context { wanted, observed, .. } = context;
     let wanted = match &observed.mptcp {
         Some(_) => wanted.from_rules(),
         None => BTreeSet::new(),
     };
-    let taken = taken(context);
     for rule in wanted.difference(&observed.from_rules) {
         let table = (rule.table, rule.source.is_ipv4());
         if let (Some(&(&(table, dst, metric), protocol)), false) =
@@ -48,7 +47,7 @@ fn from_rules(context: &Context<'_>, steps: &mut Steps) {
 /// Raised where it is too low, and never lowered while we are installed.
 fn limit(context: &Context<'_>, found: &ObservedMptcp, steps: &mut Steps) {
     let before = found.subflows;
-    let needed = context.wanted.mptcp.endpoints.len() as u32;
+    let needed = context.wanted.subflows();
     if needed > before {
         let operation = Operation::LimitSubflows { limit: needed, before };
         let why = Why::Changed { from: before.to_string() };

@@ -15,21 +15,21 @@ use std::collections::BTreeMap;
 
 use super::foreign::is_our_turn;
 use super::{Context, Phase, Steps, join};
-use crate::reconcile::{Object, Operation, Reason, Refusal, TurnKey, Why};
+use crate::reconcile::{Object, Observed, Operation, Reason, Refusal, TurnKey, Why};
 
 /// By table and family (IPv4?), the first route of somebody else in it.
 pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TurnKey, u8)>;
 
 /// Operations on rules and on the routes of their tables.
-pub(super) fn turns(context: &Context<'_>, steps: &mut Steps) {
-    let taken = taken(context);
-    rules(context, &taken, steps);
-    routes(context, &taken, steps);
+pub(super) fn turns(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    rules(context, taken, steps);
+    routes(context, taken, steps);
 }
 
-pub(super) fn taken<'a>(context: &Context<'a>) -> Taken<'a> {
+/// The tables in which somebody else has a route.
+pub(super) fn taken(observed: &Observed) -> Taken<'_> {
     let mut taken = Taken::new();
-    for (key, turn) in &context.observed.turns {
+    for (key, turn) in &observed.turns {
         if is_our_turn(key, turn).is_none() {
             taken.entry((key.0, key.1.address.is_ipv4())).or_insert((key, turn.protocol));
         }
@@ -63,7 +63,7 @@ fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
 
 fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     let Context { wanted, observed, interfaces, .. } = context;
-    let wanted = wanted.turn_routes();
+    let wanted = wanted.table_routes();
     let ours = observed.turns.iter();
     let ours: BTreeMap<_, _> =
         ours.filter_map(|(key, turn)| Some(((key.0, key.1), is_our_turn(key, turn)?))).collect();

@@ -11,7 +11,7 @@ use crate::reconcile::model::Model;
 use crate::reconcile::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedIngress, ObservedLabel,
     ObservedNeighbour, ObservedNexthop, ObservedTurn, PLATFORM_LABELS, PROTOCOL, Planned, Saved,
-    TURN_TABLES, Wanted, inverse, reconcile,
+    TABLES, Wanted, inverse, reconcile,
 };
 use crate::units::Prefix;
 
@@ -110,7 +110,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 
 /// Three that plans use, and one that none does.
 fn tables() -> impl Strategy<Value = u32> {
-    TURN_TABLES.start..TURN_TABLES.start + 4
+    TABLES.start..TABLES.start + 4
 }
 
 fn foreign() -> impl Strategy<Value = Vec<Foreign>> {
@@ -221,7 +221,7 @@ fn populated(foreign: &[Foreign], ifa_proto: bool) -> Model {
 
 fn without_overlap(mut foreign: Vec<Foreign>) -> Vec<Foreign> {
     foreign.retain(|f| {
-        let used = |table: u32| table < TURN_TABLES.start + 3;
+        let used = |table: u32| table < TABLES.start + 3;
         match f {
             Foreign::OursElsewhere { .. } | Foreign::Label { label: ..20, .. } => false,
             Foreign::Turn { table, .. } => !used(*table),
@@ -327,8 +327,8 @@ proptest! {
             prop_assert_eq!(&model.observed.rules, &wanted.rules());
             let ours = model.observed.turns.iter().filter(|(_, t)| t.protocol == PROTOCOL);
             let turns: BTreeSet<_> = ours.map(|(key, _)| (key.0, key.1)).collect();
-            prop_assert_eq!(&turns, &wanted.turn_routes().into_keys().collect());
-            for ((table, dst), leg) in wanted.turn_routes() {
+            prop_assert_eq!(&turns, &wanted.table_routes().into_keys().collect());
+            for ((table, dst), leg) in wanted.table_routes() {
                 let found = &model.observed.turns[&(table, dst, METRIC_PRIMARY)];
                 prop_assert_eq!((&found.interface, found.via), (&Some(leg.interface.clone()), Some(leg.via)));
             }
