@@ -71,7 +71,7 @@ fn come_and_go() {
             .map(endpoint)
             .into();
     assert_eq!(ip_json("mptcp endpoint"), expected);
-    assert!(ip("mptcp limits").contains("add_addr_accepted 5 subflows 4"));
+    assert!(ip("mptcp limits").contains("add_addr_accepted 5 subflows 8"));
     let rules = rules();
     assert_eq!(rules.len(), 8, "{rules:#?}");
     let of = |rule: &Value| {

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -68,51 +69,100 @@ fn use_all_that_is_shared() {
 }
 
 /// What arrives over one connection, in Mbit/s, once it has so many subflows (`ss` counts its first).
+///
+/// One that comes to less is given up and made again, a few times at most: where the
+/// receiving side has endpoints too, Linux (seen on 6.18) resets a subflow whose data comes while the
+/// receiver's path manager holds the connection, one in about twenty that send at once.
 fn rate_of(lab: &Lab, src: NodeId, dst: NodeId, protocol: i32, subflows: usize) -> f64 {
-    let name = lab.now.node(dst);
-    let to = SocketAddr::new(lab.address(dst), PORT);
-    let socket =
-        || Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::from(protocol))).unwrap();
-    // On the node's address alone: what MPTCP asks for beside it comes there too.
-    let listener = lab.inside(name, || {
-        let listener = socket();
-        listener.set_reuse_address(true).unwrap();
-        listener.bind(&to.into()).unwrap();
-        listener.listen(1).unwrap();
-        listener
-    });
-    let mut sender = lab.inside(lab.now.node(src), || {
-        let sender = socket();
-        sender.connect(&to.into()).unwrap();
-        sender
-    });
-    let (mut receiver, _) = listener.accept().unwrap();
-    let arrived = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&arrived);
-    let reads = std::thread::spawn(move || {
-        let mut buffer = vec![0; 1 << 18];
-        while let Ok(n @ 1..) = receiver.read(&mut buffer) {
-            count.fetch_add(n as u64, Ordering::Relaxed);
+    const ATTEMPTS: usize = 6;
+    for attempt in 1..=ATTEMPTS {
+        let flow = Flow::start(lab, src, dst, protocol);
+        let seen = || {
+            let shown =
+                lab.run(lab.now.node(dst), &format!("ss -Htn state established sport = :{PORT}"));
+            shown.lines().count()
+        };
+        let until = Instant::now() + Duration::from_secs(5);
+        while seen() != subflows && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(100));
         }
-    });
-    let closes = sender.try_clone().unwrap();
-    let writes = std::thread::spawn(move || while sender.write_all(&[0; 1 << 16]).is_ok() {});
-    eventually("all subflows", 20, || {
-        let seen = lab.run(name, &format!("ss -Htn state established sport = :{PORT}"));
-        if seen.lines().count() == subflows { Ok(()) } else { Err(seen) }
-    });
-    eventually("octets arrive", 30, || {
-        let now = arrived.load(Ordering::Relaxed);
-        if now > 6_000_000 { Ok(()) } else { Err(now) }
-    });
-    let (begin, before) = (Instant::now(), arrived.load(Ordering::Relaxed));
-    std::thread::sleep(Duration::from_secs(6));
-    let (seconds, after) = (begin.elapsed().as_secs_f64(), arrived.load(Ordering::Relaxed));
-    closes.shutdown(std::net::Shutdown::Both).unwrap();
-    writes.join().unwrap();
-    drop(closes);
-    reads.join().unwrap();
-    (after - before) as f64 * 8.0 / seconds / 1e6
+        if seen() == subflows {
+            let rate = flow.rate();
+            flow.stop();
+            return rate;
+        }
+        eprintln!("attempt {attempt}: {} of {subflows} subflows", seen());
+        flow.stop();
+        eventually("the connection is gone", 20, || match seen() {
+            0 => Ok(()),
+            left => Err(left),
+        });
+    }
+    panic!("not all {subflows} subflows within {ATTEMPTS} connections");
+}
+
+/// A connection over which one side writes and the other reads, as fast as it goes.
+struct Flow {
+    /// Subflows come to it too.
+    _listener: Socket,
+    sender: Socket,
+    arrived: Arc<AtomicU64>,
+    ends: [JoinHandle<()>; 2],
+}
+
+impl Flow {
+    fn start(lab: &Lab, src: NodeId, dst: NodeId, protocol: i32) -> Self {
+        let to = SocketAddr::new(lab.address(dst), PORT);
+        let socket =
+            || Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::from(protocol))).unwrap();
+        // On the node's address alone: what MPTCP asks for beside it comes there too.
+        let listener = lab.inside(lab.now.node(dst), || {
+            let listener = socket();
+            listener.set_reuse_address(true).unwrap();
+            listener.bind(&to.into()).unwrap();
+            listener.listen(1).unwrap();
+            listener
+        });
+        let sender = lab.inside(lab.now.node(src), || {
+            let sender = socket();
+            sender.connect(&to.into()).unwrap();
+            sender
+        });
+        let (mut receiver, _) = listener.accept().unwrap();
+        let arrived = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&arrived);
+        let reads = std::thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 18];
+            while let Ok(n @ 1..) = receiver.read(&mut buffer) {
+                count.fetch_add(n as u64, Ordering::Relaxed);
+            }
+        });
+        let mut writer = sender.try_clone().unwrap();
+        let writes = std::thread::spawn(move || while writer.write_all(&[0; 1 << 16]).is_ok() {});
+        Self { _listener: listener, sender, arrived, ends: [writes, reads] }
+    }
+
+    fn arrived(&self) -> u64 {
+        self.arrived.load(Ordering::Relaxed)
+    }
+
+    /// In Mbit/s, over so long that what arrives in one lump behind what was missing hardly counts.
+    fn rate(&self) -> f64 {
+        eventually("octets arrive", 30, || match self.arrived() {
+            now if now > 6_000_000 => Ok(()),
+            now => Err(now),
+        });
+        let (begin, before) = (Instant::now(), self.arrived());
+        std::thread::sleep(Duration::from_secs(15));
+        let (seconds, after) = (begin.elapsed().as_secs_f64(), self.arrived());
+        (after - before) as f64 * 8.0 / seconds / 1e6
+    }
+
+    fn stop(self) {
+        self.sender.shutdown(std::net::Shutdown::Both).unwrap();
+        drop(self.sender);
+        self.ends.into_iter().for_each(|end| end.join().unwrap());
+    }
 }
 
 /// Endpoints, limits and rules of a node, by `ip`.
@@ -135,7 +185,7 @@ fn come_back_and_go() {
         .collect();
     assert_eq!(endpoints, expected);
     assert_eq!(rules.len(), 4, "{rules:?}");
-    assert!(limits.contains("subflows 2"), "{limits}");
+    assert!(limits.contains("subflows 8"), "{limits}");
 
     // Somebody's own stays; what is taken away comes back with the next look.
     let theirs = "192.0.2.9 id 7 signal";
@@ -160,7 +210,7 @@ fn come_back_and_go() {
     eventually("in sync", 60, || lab.in_sync());
     let (endpoints, limits, _) = held(&lab, node);
     assert_eq!(endpoints.len(), 3, "{endpoints:?}");
-    assert!(limits.contains("add_addr_accepted 3 subflows 2"), "{limits}");
+    assert!(limits.contains("add_addr_accepted 3 subflows 8"), "{limits}");
     let again = client().diff().unwrap();
     assert!(again.operations.is_empty(), "{again:?}");
     client().withdraw(false).unwrap();

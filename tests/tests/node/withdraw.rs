@@ -41,7 +41,7 @@ fn mptcp_as_it_was() {
     for line in ["10.78.0.1 id 78 subflow", "10.78.0.2 id 79 subflow", "192.0.2.9 id 7 signal"] {
         assert!(shown.contains(line), "{shown}");
     }
-    assert!(shown.contains("add_addr_accepted 3 subflows 2"), "{shown}");
+    assert!(shown.contains("add_addr_accepted 3 subflows 8"), "{shown}");
     assert_eq!(daemon.client().diff().unwrap().operations, []);
     daemon.kill();
     let mut daemon = Daemon::start(&rig, 0, &Setup { canary: false, ..Setup::idle() });

@@ -26,7 +26,7 @@ use crate::units::Prefix;
 
 /// Ids of endpoints of ours: the mark of them (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
-/// Endpoints that a kernel holds, of all users: MPTCP_PM_ADDR_MAX.
+/// Endpoints that a kernel holds, of all users, and the highest limit of subflows: MPTCP_PM_ADDR_MAX.
 pub const ENDPOINTS_MAX: usize = 8;
 /// Are connections multipath that ask for it? The file is there where the kernel has MPTCP.
 pub const MPTCP_ENABLED: &str = "net/mptcp/enabled";
@@ -92,10 +92,13 @@ impl Wanted {
         tables.flat_map(rules).collect()
     }
 
-    /// The limit of subflows that connections need beside their first.
+    /// The limit of subflows that connections need beside their first: as high as a kernel takes it where
+    /// there are endpoints, else 0. Both sides connect as soon as a connection stands, and the peer's
+    /// attempts count against the same limit as ours, also those that fail in the end: with a lower one
+    /// whoever is later is turned away, and does not try again.
     #[must_use]
     pub fn subflows(&self) -> u32 {
-        self.mptcp.endpoints.len() as u32
+        if self.mptcp.endpoints.is_empty() { 0 } else { ENDPOINTS_MAX as u32 }
     }
 
     /// The table for what comes from the addresses of a NIC: by its place among [`Wanted::nics`].

@@ -50,7 +50,7 @@ fn endpoints_come_last_and_go_first() {
     ];
     assert_eq!(found[first..first + 7], expected);
     let expected = [
-        "write limit MPTCP subflows = 2",
+        "write limit MPTCP subflows = 8",
         "add endpoint 10.78.0.1 subflow id 78",
         "add endpoint 10.78.1.1 subflow id 79",
     ];
@@ -78,7 +78,7 @@ fn what_is_lost_or_lowered_is_repaired() {
     let found = lines(&converge(&mut model, &multipath(), &mut saved).operations);
     let expected = [
         "add rule IPv4 from 10.78.0.1 lookup 7864",
-        "write limit MPTCP subflows = 2",
+        "write limit MPTCP subflows = 8",
         "add endpoint 10.78.0.1 subflow id 78",
     ];
     assert_eq!(found, expected);
@@ -88,7 +88,7 @@ fn what_is_lost_or_lowered_is_repaired() {
 }
 
 #[test]
-fn a_higher_limit_stays() {
+fn a_limit_that_is_enough_stays() {
     let mut model = able(0);
     model.observed.mptcp.as_mut().unwrap().subflows = 8;
     let mut saved = Saved::default();
