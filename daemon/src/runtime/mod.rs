@@ -196,7 +196,9 @@ impl Daemon {
                 events = changes.next() => {
                     let events = events.map_err(system("read kernel events"))?;
                     let overrun = events.contains(&kernel::Event::Overrun);
-                    self.neighbours.changed();
+                    if overrun || events.contains(&kernel::Event::LinkChanged) {
+                        self.neighbours.changed();
+                    }
                     self.forwarder.refresh();
                     self.source.refresh();
                     self.step(Input::Changed { overrun });
