@@ -44,5 +44,7 @@ done
 echo "== an idle tressed on a node of a 10x10x10 torus"
 tests/idle.sh --built "${SECONDS_IDLE:-120}"
 
-echo "== hpcc and NetPIPE over labs of fabrics without VLANs"
+echo "== NetPIPE, hpcc and the NAS benchmarks over labs of fabrics without VLANs"
+tests/netpipe.sh
 tests/mpi.sh
+tests/nas.sh
