@@ -51,3 +51,11 @@ fn clique_with_reflectors() {
     golden("check-clique-reflect.txt", &["check", FILE]);
     golden("trace-clique-reflect.txt", &["trace", FILE, "n00", "n04"]);
 }
+
+/// The test bed of the P-Mesh paper: what the failure of one switch costs, and which line is where.
+#[test]
+fn p_mesh_on_two_switches() {
+    const FILE: &str = "configs/pmesh-4x4-two-switches.toml";
+    golden("check-pmesh-two-switches.txt", &["check", FILE]);
+    golden("plan-pmesh-two-switches.txt", &["plan", FILE]);
+}

@@ -71,7 +71,7 @@ impl Judge<'_> {
         (Verdict::Missing, "carrier, but nobody is heard".into())
     }
 
-    /// The NICs of the same switch that are not heard.
+    /// The NICs of the same switch, or line on it, that are not heard.
     fn silent(&self, seen: &Seen<'_>) -> Vec<String> {
         let heard = seen.interface.map(|i| self.reader.heard(i)).unwrap_or_default();
         let others = self.reader.others(seen.end, &seen.expected).into_iter();
@@ -80,7 +80,7 @@ impl Judge<'_> {
 
     /// Whose place in the file this is; `None`: nobody's.
     fn owners(&self, seen: &Seen<'_>, found: &Place) -> Option<Vec<String>> {
-        let Place::Port { switch, port: None } = found else {
+        let Place::Port { switch, port: None, line } = found else {
             return Some(vec![self.reader.owner(found)?]);
         };
         let own = self
@@ -91,9 +91,9 @@ impl Judge<'_> {
         if !own.is_empty() {
             return Some(own);
         }
-        // Whoever is not on his switch may be where this cable should be.
+        // Whoever is not on his switch or line may be where this cable should be.
         let heard = seen.interface.map(|i| self.reader.heard(i)).unwrap_or_default();
-        let gone = self.reader.on(*switch).filter(|end| !heard.contains(end));
+        let gone = self.reader.at(*switch, *line).filter(|end| !heard.contains(end));
         let gone: Vec<String> =
             gone.filter(|end| end.node != seen.end.node).map(|end| self.reader.name(end)).collect();
         Some(if gone.len() == 1 { gone } else { Vec::new() })

@@ -76,8 +76,8 @@ section! {
         /// Sizes to keep room for in the addresses (pmesh).
         #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 2, max = limits::GROWN)))]
         grow_to: Vec<At<Number>> = "grow_to = [8, 8]",
-        /// Lines that share a switch (pmesh; more than 1 is not yet planned).
-        #[schemars(range(min = 1))]
+        /// Lines that share a switch, each an untagged VLAN of its own out of `[vlans]` (pmesh).
+        #[schemars(range(min = 1), extend("default" = 1))]
         lines_per_switch: Number = "lines_per_switch = 1",
         /// The wiring table that `tresse design -o` writes: its file, or the table itself (fnn).
         #[schemars(length(min = 1))]

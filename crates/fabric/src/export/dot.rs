@@ -47,9 +47,13 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
     for node in &cluster.nodes {
         for nic in node.nics.iter().filter(|nic| nic.peer.is_none()) {
             let port = port_of(nic.switch.index(), nic.port);
+            let label = match (port.role, port.untagged) {
+                (PortRole::Access, Some(vid)) => format!("label=\"untagged {vid}\", "),
+                _ => String::new(),
+            };
             line!(
                 out,
-                "  {} -- {} [taillabel={}, headlabel=\"{}\"{}];",
+                "  {} -- {} [{label}taillabel={}, headlabel=\"{}\"{}];",
                 quoted(&node.name),
                 quoted(&cluster.switch(nic.switch).name),
                 quoted(&nic.name),

@@ -12,9 +12,12 @@ use crate::routing;
 #[must_use]
 pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();
-    let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    let trees = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    let mut lines = vec![0; cluster.switches.len()];
+    plan.lines().iter().for_each(|line| lines[line.switch.index()] += 1);
     let mut findings = Vec::new();
-    for switch in &cluster.switches {
+    for (switch, lines) in cluster.switches.iter().zip(lines) {
+        let vlans = if lines > 0 { lines } else { trees };
         let mut find = |kind, message| {
             findings.push(Finding { kind, object: switch.name.clone(), message });
         };
@@ -39,6 +42,9 @@ pub fn of_switches(plan: &Plan) -> Vec<Finding> {
 /// need no more.
 fn fewer(plan: &Plan, most: usize) -> String {
     let cluster = plan.cluster();
+    if cluster.kind.shares_switches() {
+        return format!("use lines_per_switch = {most}, or a switch with more");
+    }
     let Some(most) = most.checked_sub(usize::from(cluster.vlans.base.is_some())) else {
         return "a switch with more, or `[vlans]` without base".into();
     };

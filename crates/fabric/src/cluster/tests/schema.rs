@@ -39,6 +39,8 @@ const PARSER_ONLY: &[(&str, &str)] = &[
     ("self-link", "a name in another key"),
     ("port-in-use", "ports of several entries"),
     ("pmesh-base", "bits of addresses"),
+    ("lines-too-many", "a sum of quotients of a list"),
+    ("lines-vids", "a count out of two tables"),
     ("nodes-exceed-ports", "ports of several entries"),
     ("disconnected", "the graph of all entries"),
     ("prefix-one-family", "two keys beside each other"),
