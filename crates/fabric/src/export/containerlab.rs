@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::ExportFile;
 use super::spell::plain;
+use crate::cluster::Port;
 use crate::plan::Plan;
 
 pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
@@ -65,8 +66,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
         }
     }
     for link in &cluster.links {
-        let end =
-            |p: crate::cluster::Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
+        let end = |p: Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
         line!(out, "    - endpoints: [{}, {}]", json!(end(link.a)), json!(end(link.b)));
     }
     vec![ExportFile { name: "clab.yml".into(), text: out }]
@@ -82,9 +82,11 @@ fn container(out: &mut String, name: &str, script: &str) {
 fn plain_bridge(plan: &Plan, name: &str) -> Vec<String> {
     let cluster = plan.cluster();
     let nics = cluster.nodes.iter().flat_map(|node| &node.nics).filter(|nic| nic.peer.is_none());
-    let ports = nics.filter(|nic| cluster.switch(nic.switch).name == name).map(|nic| nic.port);
+    let ends = cluster.links.iter().flat_map(|link| [link.a, link.b]);
+    let ports = nics.map(|nic| Port { switch: nic.switch, port: nic.port }).chain(ends);
+    let own = ports.filter(|port| cluster.switch(port.switch).name == name);
     let mut commands = vec!["ip link add br0 type bridge stp_state 0".to_owned()];
-    commands.extend(ports.map(|port| format!("ip link set swp{port} master br0 up")));
+    commands.extend(own.map(|port| format!("ip link set swp{} master br0 up", port.port)));
     commands.push("ip link set br0 up".to_owned());
     commands
 }
