@@ -44,6 +44,12 @@ fn trace_torus16_2nic() {
     golden("trace-torus16-2nic.txt", &["trace", "configs/torus16-2nic.toml", "n00", "n11"]);
 }
 
+/// What no path crosses, and what it is for.
+#[test]
+fn check_of_an_uplink() {
+    golden("check-flat-uplink.txt", &["check", "configs/flat-uplink.toml"]);
+}
+
 /// Weighted siblings through reflectors.
 #[test]
 fn clique_with_reflectors() {

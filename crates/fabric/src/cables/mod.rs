@@ -3,8 +3,9 @@
 //!
 //! LLDP names a switch and its port, and may name another host's NIC. An announcement without tag
 //! comes from the other end of a cable, or from a node on the same switch: it tells the switch (where that
-//! holds several lines of nodes, the line), not the port. Announcements on VLANs cross switches and tell nothing. Where several are heard, the switch
-//! that most of them belong on counts.
+//! holds several lines of nodes, the line), not the port. Where several are heard, the switch that most of
+//! them belong on counts. Announcements on VLANs cross switches and tell nothing, nor do those of a flat
+//! neighbourhood with an uplink, which every NIC hears wherever it is: there LLDP alone tells.
 //!
 //! Pure: who was heard, and whether long enough, is for the caller to say. O(NICs of the cluster).
 

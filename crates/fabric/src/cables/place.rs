@@ -161,13 +161,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Does an announcement come from the same switch, or the other end of the cable? With an uplink it
+    /// may come from any switch.
+    pub(super) fn is_near(&self) -> bool {
+        self.cluster.uplink().is_none()
+    }
+
     /// The NICs of the file that an interface hears.
     pub(super) fn heard(&self, interface: &Interface) -> BTreeSet<NicEnd> {
         interface.signs.iter().filter_map(|sign| self.nic_of(sign)).collect()
     }
 
     /// Where the cable of an interface ends, if anything tells: what a switch says, else where most of
-    /// the NICs heard belong, else a stranger. Of equals the place `expected` counts, else the first.
+    /// the NICs heard belong, which tells nothing where there is an uplink, else a stranger. Of equals the
+    /// place `expected` counts, else the first.
     pub(super) fn read(
         &self,
         interface: &Interface,
@@ -179,6 +186,9 @@ impl<'a> Reader<'a> {
         let port = ports.iter().find(|place| is_expected(place)).or(ports.first());
         if let Some(port) = port {
             return Some((port.clone(), By::Lldp));
+        }
+        if !self.is_near() && !self.heard(interface).is_empty() {
+            return None;
         }
         let mut votes: Vec<(Place, By, usize)> = Vec::new();
         for sign in &interface.signs {

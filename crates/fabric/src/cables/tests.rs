@@ -6,6 +6,9 @@ use crate::id::SwitchId;
 
 /// Three switches with three nodes each, two NICs a node: n0 and n1 on s0 and s1, n2 on s0 and s2, ...
 const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 4 5\\n2: 2 3 4 5\\n\"";
+/// The same with an uplink.
+const UPLINK: &str =
+    "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 4 5\\n2: 2 3 4 5\\n\", uplink = \"u0\"";
 const RING: &str = "kind = \"ring\", nodes = 4";
 /// Rows on s0, columns on s1.
 const SHARED: &str = "kind = \"pmesh\", dims = [4, 4], lines_per_switch = 4";
@@ -110,6 +113,10 @@ fn lldp(system: Option<String>, port: &str) -> Sign {
 fn verdicts(report: &Report) -> Vec<(Verdict, Vec<&str>)> {
     let of = |r: &'_ NicReport| r.verdict;
     report.nics.iter().map(|r| (of(r), r.with.iter().map(String::as_str).collect())).collect()
+}
+
+fn kinds(report: &Report) -> Vec<Verdict> {
+    report.nics.iter().map(|nic| nic.verdict).collect()
 }
 
 fn order(report: &Report) -> Vec<(&str, &str)> {
@@ -255,6 +262,53 @@ fn on_vlans_only_lldp_tells() {
     let report = world.compare(0, &world.told(0));
     let other = format!("{} eth0", world.cluster.nodes[1].name);
     assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![other.as_str()])]);
+}
+
+/// Announcements cross an uplink: everybody is heard, wherever his cable ends.
+#[test]
+fn with_an_uplink_only_lldp_tells() {
+    let world = World::new(UPLINK);
+    let everybody = |node: u32| {
+        world.interfaces(node, |me, _| {
+            world.at.keys().filter(|end| **end != me).map(|end| world.announcement(*end)).collect()
+        })
+    };
+    for node in 0..6 {
+        let report = world.compare(node, &everybody(node));
+        assert!(report.fine && report.extra.is_empty() && report.order.is_empty(), "{report:?}");
+        let unknown = |nic: &NicReport| nic.verdict == Verdict::Unknown && nic.found.is_none();
+        assert!(report.nics.iter().all(unknown), "{report:?}");
+        assert!(report.nics[0].message.contains("cross an uplink"), "{report:?}");
+        assert!(
+            world
+                .compare(node, &world.told(node))
+                .nics
+                .iter()
+                .all(|nic| nic.verdict == Verdict::Ok)
+        );
+    }
+    // By LLDP a cable is told that was moved, be it to the place of an uplink's.
+    let uplink = world.cluster.links[0].a;
+    let place = Place::Port { switch: uplink.switch, port: Some(uplink.port) };
+    let moved = World::new(UPLINK).moved(end(4, 0), place);
+    let mut interfaces = moved.told(4);
+    interfaces[0].signs.extend(everybody(4)[0].signs.clone());
+    let expected = [(Verdict::Swapped, vec!["s0-u0"]), OK];
+    assert_eq!(verdicts(&moved.compare(4, &interfaces)), expected);
+    // Nobody at all, another fabric, and what the file does not have, are told as elsewhere.
+    let mut interfaces = everybody(0);
+    interfaces[0].signs.clear();
+    let stranger = Mac([2, 9, 9, 9, 9, 9]);
+    interfaces[1].signs.push(Sign::Announcement { mac: stranger, foreign: true });
+    let report = world.compare(0, &interfaces);
+    assert_eq!(kinds(&report), [Verdict::Missing, Verdict::Unknown]);
+    assert!(report.extra[0].message.contains("another fabric"), "{report:?}");
+    // What another network sends by LLDP may come by the uplink too.
+    interfaces[1].signs = everybody(0)[1].signs.clone();
+    interfaces[0].signs = vec![lldp(Some("office".into()), "7")];
+    interfaces[1].signs.push(lldp(Some("office".into()), "7"));
+    let report = world.compare(0, &interfaces);
+    assert_eq!(kinds(&report), [Verdict::Extra, Verdict::Unknown]);
 }
 
 #[test]

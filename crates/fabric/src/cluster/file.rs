@@ -82,6 +82,9 @@ section! {
         /// The wiring table that `tresse design -o` writes: its file, or the table itself (fnn).
         #[schemars(length(min = 1))]
         wiring: String = "wiring = \"wiring.txt\"",
+        /// The name of a switch to which every other has one cable, for multicast and other networks (fnn).
+        #[schemars(extend("pattern" = pattern::name()))]
+        uplink: String = "uplink = \"u0\"",
     }
 }
 
@@ -98,7 +101,7 @@ choice! {
         Explicit = "explicit",
         /// A random regular graph of switches.
         Irregular = "irregular",
-        /// A flat neighbourhood: switches without cables between them, by a wiring table.
+        /// A flat neighbourhood: switches without paths between them, by a wiring table.
         Fnn = "fnn",
         /// A P-Mesh: a switch per line of nodes, which route.
         Pmesh = "pmesh",
@@ -134,7 +137,7 @@ impl TopologyKind {
             "mesh" | "torus" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
             "clique" => (&["ports"], &["nodes_per_switch", "nics_per_node"]),
             "irregular" => (&["switches", "ports"], &["nodes_per_switch", "nics_per_node", "seed"]),
-            "fnn" => (&["wiring"], &[]),
+            "fnn" => (&["wiring"], &["uplink"]),
             "pmesh" => (&["dims"], &["grow_to", "lines_per_switch"]),
             "ring" | "full-mesh" => (&["nodes"], &[]),
             "direct-mesh" | "direct-torus" => (&["dims"], &[]),

@@ -105,10 +105,15 @@ pub enum Kind {
         /// How many, at least 2.
         nodes: u32,
     },
-    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches that no cable joins.
+    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches with no path from
+    /// one to another.
     Fnn {
         /// The nodes on every switch: NIC i of a node goes to the i-th switch that has it.
         wiring: Wiring,
+        /// The name of a switch to which each of these has a cable that no path crosses. What is absent
+        /// is not in the digest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uplink: Option<String>,
     },
 }
 
@@ -350,6 +355,22 @@ impl Cluster {
     #[must_use]
     pub fn is_untagged(&self) -> bool {
         self.kind.is_routed() || self.routing.strategy == Strategy::Direct
+    }
+
+    /// The uplink switch of a flat neighbourhood, which comes after those of the wiring table.
+    #[must_use]
+    pub fn uplink(&self) -> Option<SwitchId> {
+        match &self.kind {
+            Kind::Fnn { wiring, uplink: Some(_) } => Some(wiring.switches.len().into()),
+            _ => None,
+        }
+    }
+
+    /// Does a cable lead to the uplink switch?
+    #[must_use]
+    pub fn is_uplink(&self, link: &Link) -> bool {
+        let uplink = self.uplink();
+        uplink.is_some() && [Some(link.a.switch), Some(link.b.switch)].contains(&uplink)
     }
 
     /// The switch with this index.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::ExportFile;
 use super::spell::plain;
+use crate::cluster::Port;
 use crate::id::Vid;
 use crate::plan::Plan;
 
@@ -68,8 +69,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
         }
     }
     for link in &cluster.links {
-        let end =
-            |p: crate::cluster::Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
+        let end = |p: Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
         line!(out, "    - endpoints: [{}, {}]", json!(end(link.a)), json!(end(link.b)));
     }
     vec![ExportFile { name: "clab.yml".into(), text: out }]
@@ -86,12 +86,18 @@ fn container(out: &mut String, name: &str, script: &str) {
 fn plain_bridge(plan: &Plan, name: &str) -> Vec<String> {
     let cluster = plan.cluster();
     let mut bridges: BTreeMap<Option<Vid>, Vec<u32>> = BTreeMap::new();
+    let mut plug = |line: Option<Vid>, end: Port| {
+        if cluster.switch(end.switch).name == name {
+            bridges.entry(line).or_default().push(end.port);
+        }
+    };
     for (k, node) in cluster.nodes.iter().enumerate() {
         let nics = node.nics.iter().enumerate().filter(|(_, nic)| nic.peer.is_none());
-        for (i, nic) in nics.filter(|(_, nic)| cluster.switch(nic.switch).name == name) {
-            bridges.entry(plan.line_vid(k.into(), i)).or_default().push(nic.port);
+        for (i, nic) in nics {
+            plug(plan.line_vid(k.into(), i), Port { switch: nic.switch, port: nic.port });
         }
     }
+    cluster.links.iter().flat_map(|link| [link.a, link.b]).for_each(|end| plug(None, end));
     let commands = bridges.into_iter().flat_map(|(line, ports)| {
         let bridge = format!("br{}", line.map_or(0, |vid| vid.0));
         let add = format!("ip link add {bridge} type bridge stp_state 0");

@@ -1,4 +1,5 @@
-//! The fabric as a drawing for Graphviz: switches, nodes, and on every cable the VIDs it carries.
+//! The fabric as a drawing for Graphviz: switches, nodes, and on every cable the VIDs it carries, or that
+//! it is an uplink.
 
 use super::spell::ranges;
 use super::{ExportFile, PortRole, SwitchConfig};
@@ -29,6 +30,7 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
     for link in &cluster.links {
         let port = port_of(link.a.switch.index(), link.a.port);
         let label = match (&port.role, port.untagged) {
+            _ if cluster.is_uplink(link) => "uplink".to_string(),
             (PortRole::Pruned, _) => "-".to_string(),
             (_, Some(base)) => format!("{} untagged {base}", ranges(&port.tagged)),
             (_, None) => ranges(&port.tagged),

@@ -67,6 +67,18 @@ fn every_format_of_fabrics_whose_nodes_route_is_as_read_or_refused() {
     as_read_or_refused("pmesh-4x4-two-switches", topology);
 }
 
+/// An uplink is a cable like any other, and no path's.
+#[test]
+fn an_uplink_is_drawn_and_cabled() {
+    let text = "[fabric]\nname = \"t\"\n\
+                topology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 1\", uplink = \"u0\" }\n";
+    let plan = Plan::build(crate::cluster::parse(text, "t.toml").unwrap()).unwrap();
+    for format in [Format::Dot, Format::Containerlab] {
+        let files = render(&plan, format, None, Options::default()).unwrap();
+        files.iter().for_each(|file| golden("flat-uplink", file));
+    }
+}
+
 fn as_read_or_refused(directory: &str, topology: &str) {
     let text = format!(
         "[fabric]\nname = \"t\"\ntopology = {{ {topology} }}\n[addressing]\n\

@@ -67,7 +67,17 @@ pub(super) fn of_paths(
     notes: &mut Vec<Finding>,
 ) {
     // Every announcement is flooded over its tree, so every switch learns every one (K17).
-    let entries = survey.receivers();
+    of_entries(plan, survey.receivers(), violations, notes);
+    shared_learning(plan, survey, violations);
+}
+
+/// What every switch learns, so many entries, and the room that it has for them.
+pub(super) fn of_entries(
+    plan: &Plan,
+    entries: u32,
+    violations: &mut Vec<Finding>,
+    notes: &mut Vec<Finding>,
+) {
     let mut unstated = 0;
     for switch in &plan.cluster().switches {
         match switch.fdb_size {
@@ -92,7 +102,6 @@ pub(super) fn of_paths(
             ),
         });
     }
-    shared_learning(plan, survey, violations);
 }
 
 /// A switch with shared learning has one port per MAC: it must be the same in every VLAN.

@@ -17,6 +17,7 @@ mod routed;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod uplink;
 
 pub use cut::Cut;
 pub use deadlock::Dependencies;

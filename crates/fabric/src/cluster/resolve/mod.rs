@@ -9,6 +9,7 @@ mod nodes;
 mod routing;
 mod shape;
 mod untagged;
+mod uplink;
 mod vlans;
 
 use std::ops::{Range, RangeInclusive};
@@ -37,6 +38,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let mut draft = fabric::Draft::new(&shape, file);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
+    draft.plug_uplinks(&kind, found);
     if untagged && !kind.shares_switches() {
         untagged::refuse_vlans(file, flat, found);
     }
