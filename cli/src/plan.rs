@@ -108,6 +108,16 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
         }
         writeln!(out, "{table}")?;
     }
+    let lines = plan.lines();
+    if !lines.is_empty() {
+        let mut table = output::table(["VID", "LINE", "SWITCH", "PORTS"]);
+        for line in lines {
+            let ports = format!("{}-{}", line.ports.start(), line.ports.end());
+            let switch = cluster.switch(line.switch).name.clone();
+            table.add_row([line.vid.to_string(), line.name, switch, ports]);
+        }
+        writeln!(out, "{table}")?;
+    }
     let mut table = output::table(["NODE", "ADDRESS", "NIC", "MAC", "CABLED TO"]);
     for (k, node) in cluster.nodes.iter().enumerate() {
         let own: Vec<_> = plan.addresses().node[k].iter().map(ToString::to_string).collect();

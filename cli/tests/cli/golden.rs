@@ -44,10 +44,24 @@ fn trace_torus16_2nic() {
     golden("trace-torus16-2nic.txt", &["trace", "configs/torus16-2nic.toml", "n00", "n11"]);
 }
 
+/// What no path crosses, and what it is for.
+#[test]
+fn check_of_an_uplink() {
+    golden("check-flat-uplink.txt", &["check", "configs/flat-uplink.toml"]);
+}
+
 /// Weighted siblings through reflectors.
 #[test]
 fn clique_with_reflectors() {
     const FILE: &str = "configs/clique-reflect.toml";
     golden("check-clique-reflect.txt", &["check", FILE]);
     golden("trace-clique-reflect.txt", &["trace", FILE, "n00", "n04"]);
+}
+
+/// The test bed of the P-Mesh paper: what the failure of one switch costs, and which line is where.
+#[test]
+fn p_mesh_on_two_switches() {
+    const FILE: &str = "configs/pmesh-4x4-two-switches.toml";
+    golden("check-pmesh-two-switches.txt", &["check", FILE]);
+    golden("plan-pmesh-two-switches.txt", &["plan", FILE]);
 }

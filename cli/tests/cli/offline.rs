@@ -25,7 +25,8 @@ fn plan_tells_vlans_nodes_and_switches() {
         has(&plan, "generation vlans nodes switches");
         for vlan in plan["vlans"].as_array().unwrap() {
             has(vlan, "id name role links");
-            assert!(["primary", "backup", "base"].contains(&vlan["role"].as_str().unwrap()));
+            let role = vlan["role"].as_str().unwrap();
+            assert!(["primary", "backup", "base", "line"].contains(&role));
         }
         let node = plan["nodes"][0]["name"].as_str().unwrap();
         let slice = tresse(["plan", &file, "--node", node, "--json"]).exits(0).lines();

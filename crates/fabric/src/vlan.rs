@@ -18,6 +18,8 @@ pub enum Role {
     Backup,
     /// The untagged VLAN's tree (K3); carries no planned path.
     Base,
+    /// No tree: a line of nodes that route, untagged on a switch that holds several.
+    Line,
 }
 
 /// One VLAN tree by name and shape.

@@ -44,7 +44,7 @@ pub struct LabNode {
 pub struct LabSwitch {
     /// Its name in the plan.
     pub name: String,
-    /// Does it know no VLANs?
+    /// Does it know no VLANs? Then ports of one untagged VID are a bridge of their own.
     #[serde(default)]
     pub plain: bool,
     /// Ageing time of its forwarding database.
@@ -81,7 +81,7 @@ pub struct End {
     pub mtu: u32,
     /// Tagged VIDs of a port.
     pub tagged: BTreeSet<u16>,
-    /// Untagged VID of a port (K3).
+    /// Untagged VID of a port (K3); on a plain switch the line of nodes that it is in.
     pub untagged: Option<u16>,
 }
 

@@ -3,7 +3,7 @@
 //! Pure. Rules: kernel-traps K3 (bridge options, ports enslaved before they are up), K13 (shaped by
 //! tbf at both ends), K23 (ifindexes).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use tresse_fabric::units::Rate;
@@ -36,30 +36,46 @@ fn end(text: &mut String, end: &End, directory: &Directory) {
 }
 
 /// `ip -batch` in a switch: the bridge and its ports. Without VLANs nothing passes yet, unless it knows
-/// none.
+/// none; then every line of nodes on it has a bridge.
 #[must_use]
 pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> String {
     let age = fdb_age_seconds.saturating_mul(100);
     let plain = blueprint.switches.iter().any(|s| s.name == switch && s.plain);
     let vlans = "vlan_filtering 1 vlan_default_pvid 0 vlan_stats_enabled 1 vlan_stats_per_port 1 ";
     let vlans = if plain { "" } else { vlans };
-    let mut text = format!(
-        "link add name {BRIDGE} type bridge {vlans}mcast_snooping 0 stp_state 0 ageing_time {age}\n"
-    );
-    for (port, _) in blueprint.ends(switch) {
-        let _ = writeln!(text, "link set dev {} master {BRIDGE}", port.interface);
+    let mut bridges: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    if !plain {
+        bridges.insert(BRIDGE.into(), Vec::new());
     }
-    let _ = writeln!(text, "link set dev {BRIDGE} up");
+    for (port, _) in blueprint.ends(switch) {
+        let line = port.untagged.filter(|_| plain);
+        let bridge = line.map_or_else(|| BRIDGE.to_owned(), |vid| format!("br{vid}"));
+        bridges.entry(bridge).or_default().push(&port.interface);
+    }
+    let mut text = String::new();
+    for (bridge, ports) in bridges {
+        let _ = writeln!(
+            text,
+            "link add name {bridge} type bridge {vlans}mcast_snooping 0 stp_state 0 ageing_time {age}"
+        );
+        for port in ports {
+            let _ = writeln!(text, "link set dev {port} master {bridge}");
+        }
+        let _ = writeln!(text, "link set dev {bridge} up");
+    }
     for (port, _) in blueprint.ends(switch) {
         let _ = writeln!(text, "link set dev {} up", port.interface);
     }
     text
 }
 
-/// `bridge -batch` in a switch: memberships and static forwarding entries.
+/// `bridge -batch` in a switch: memberships and static forwarding entries. A plain one has none.
 #[must_use]
 pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
     let mut text = String::new();
+    if blueprint.switches.iter().any(|s| s.name == switch && s.plain) {
+        return text;
+    }
     for (port, _) in blueprint.ends(switch) {
         for (first, last) in ranges(&port.tagged) {
             let _ = write!(text, "vlan add dev {} vid {first}", port.interface);
@@ -167,7 +183,7 @@ fn ranges(vids: &BTreeSet<u16>) -> Vec<(u16, u16)> {
     ranges
 }
 
-/// The bridge of a switch.
+/// The bridge of a switch; where it holds several lines of nodes, each has `br<vid>`.
 pub const BRIDGE: &str = "br0";
 /// EtherType of announcements (K5).
 const ANNOUNCEMENT: u16 = 0x88b5;
@@ -179,6 +195,26 @@ mod tests {
     #[test]
     fn consecutive_vids_become_one_range() {
         assert_eq!(ranges(&[100, 101, 102, 104, 200].into()), [(100, 102), (104, 104), (200, 200)]);
+    }
+
+    /// Two switches, each with a bridge for every line of four nodes.
+    #[test]
+    fn a_switch_that_holds_several_lines_has_a_bridge_for_each() {
+        use tresse_fabric::cluster::{Cluster, Kind, Strategy};
+        use tresse_fabric::plan::Plan;
+
+        let dims = vec![4, 4];
+        let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
+        let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
+        let blueprint = Blueprint::of(&plan, true).unwrap();
+        let text = bridge(&blueprint, "s1", 300);
+        assert_eq!(text.matches("type bridge mcast_snooping 0").count(), 4, "{text}");
+        for line in 0..4 {
+            let ports =
+                (1..=4).map(|x| format!("link set dev p{} master br{}\n", 4 * line + x, 6 + line));
+            assert!(ports.into_iter().all(|port| text.contains(&port)), "{text}");
+        }
+        assert_eq!(vlans(&blueprint, "s1"), "");
     }
 
     #[test]

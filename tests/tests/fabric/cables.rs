@@ -18,6 +18,7 @@ pub const TESTS: Tests = &[
     ("routed_cables_on_switches_are_told_by_announcements", on_switches),
     ("routed_cables_between_nodes_are_told_by_announcements", between_nodes),
     ("routed_cables_are_told_by_lldp_where_it_is_heard", by_lldp),
+    ("routed_cables_behind_an_uplink_are_told_by_lldp_alone", behind_an_uplink),
 ];
 
 const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 4 5\\n2: 2 3 4 5\\n\"";
@@ -166,14 +167,7 @@ fn by_lldp() {
     client().withdraw(false).unwrap();
     let (switch, port) = plug(&lab, end(0, 0));
     let tell = |system: &str, number: &str, ttl_seconds: u16| {
-        let lldp = Lldp {
-            chassis: Chassis { subtype: 7, id: b"x".to_vec() },
-            port: Port { subtype: 5, id: number.into() },
-            ttl_seconds,
-            description: None,
-            system: Some(system.into()),
-        };
-        send(&lab, &switch, &port, &lldp.emit(Mac([2, 0, 0, 0, 0, 1])));
+        send(&lab, &switch, &port, &told(system, number, ttl_seconds));
     };
     let counted = |name: &str| {
         let counters = client().counters().unwrap().counters;
@@ -202,6 +196,37 @@ fn by_lldp() {
     });
 }
 
+/// With an uplink every NIC hears all others: nobody is extra for that, or swapped.
+fn behind_an_uplink() {
+    let lab = up(&format!("{FLAT}, uplink = \"u0\""), &["--announce-seconds", "2"]);
+    let nics: usize = lab.now.plan.cluster().nodes.iter().map(|node| node.nics.len()).sum();
+    eventually("all others are heard on every NIC", SECONDS, || {
+        let heard = lab.client(NodeId(0)).neighbours().unwrap().nics;
+        let planned = heard.iter().filter(|nic| nic.name.starts_with("eth"));
+        let counts: Vec<usize> = planned.map(|nic| nic.heard.len()).collect();
+        if counts == [nics - 1; 2] { Ok(()) } else { Err(counts) }
+    });
+    let (fine, answer) = cables(&lab, NodeId(0));
+    assert!(fine && answer["extra"] == Value::Array(Vec::new()), "{answer}");
+    expect(&lab, 0, &["unknown", "unknown"]);
+    let (switch, port) = plug(&lab, end(0, 0));
+    send(&lab, &switch, &port, &told(&switch, &port, 120));
+    let answer = expect(&lab, 0, &["ok", "unknown"]);
+    assert_eq!(answer["nics"][0]["by"], "lldp", "{answer}");
+}
+
+/// What a switch says of its port.
+fn told(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
+    let lldp = Lldp {
+        chassis: Chassis { subtype: 7, id: b"x".to_vec() },
+        port: Port { subtype: 5, id: number.into() },
+        ttl_seconds,
+        description: None,
+        system: Some(system.into()),
+    };
+    lldp.emit(Mac([2, 0, 0, 0, 0, 1]))
+}
+
 fn nothing() -> Lldp {
     Lldp {
         chassis: Chassis { subtype: 7, id: b"x".to_vec() },
@@ -212,14 +237,14 @@ fn nothing() -> Lldp {
     }
 }
 
-/// Sends one frame out of a switch's port.
-fn send(lab: &Lab, switch: &str, port: &str, frame: &[u8]) {
+/// Sends one frame out of a switch's port, or a node's NIC.
+pub fn send(lab: &Lab, place: &str, port: &str, frame: &[u8]) {
     let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
     let program = "import socket, sys\n\
                    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n\
                    s.bind((sys.argv[1], 0))\n\
                    s.send(bytes.fromhex(sys.argv[2]))\n";
-    let sent = lab.inside(switch, || {
+    let sent = lab.inside(place, || {
         Command::new("python3").args(["-c", program, port, &hex]).status().unwrap()
     });
     assert!(sent.success());

@@ -25,6 +25,7 @@ mod reflect;
 mod routed;
 mod switches;
 mod transit;
+mod uplink;
 
 use libtest_mimic::{Arguments, Trial};
 use tresse_lab::probe as features;
@@ -51,20 +52,23 @@ fn main() {
     let (switched, routed) = (missing(true, Shape::Rate(1_000_000)), missing(false, Shape::None));
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     let switched = TESTS.iter().copied().flatten().map(|test| (test, switched.clone()));
-    let trials = [routed::TESTS, networkd::TESTS, flat::TESTS, cables::TESTS, mptcp::TESTS]
-        .into_iter()
-        .flatten()
-        .map(|test| (test, routed.clone()))
-        .chain(switched)
-        .map(|(&(name, body), missing)| match missing {
-            None => Trial::test(name, move || {
-                body();
-                Ok(())
-            }),
-            Some(reason) => Trial::test(format!("{name} [{reason}]"), move || Err(reason.into()))
-                .with_ignored_flag(!ci),
-        })
-        .collect();
+    let trials =
+        [routed::TESTS, networkd::TESTS, flat::TESTS, uplink::TESTS, cables::TESTS, mptcp::TESTS]
+            .into_iter()
+            .flatten()
+            .map(|test| (test, routed.clone()))
+            .chain(switched)
+            .map(|(&(name, body), missing)| match missing {
+                None => Trial::test(name, move || {
+                    body();
+                    Ok(())
+                }),
+                Some(reason) => {
+                    Trial::test(format!("{name} [{reason}]"), move || Err(reason.into()))
+                        .with_ignored_flag(!ci)
+                }
+            })
+            .collect();
     // Labs share the machine's processors: one at a time, so that deadlines mean something.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, trials).exit();

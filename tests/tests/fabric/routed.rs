@@ -10,6 +10,7 @@ use tresse_lab::ping::{PingOptions, ping};
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};
+use crate::probe::Probe;
 
 pub const TESTS: Tests = &[
     ("routed_p_mesh_4x4_outlives_every_switch", || outlives("kind = \"pmesh\", dims = [4, 4]")),
@@ -42,6 +43,8 @@ pub const TESTS: Tests = &[
     // The virtual machine's kernel forwards IPv6 by all interfaces or by none.
     ("k7_ipv6_of_hosts_that_route_before_force_forwarding", || file_by_the_daemon(DUAL, 3)),
     ("routed_by_the_daemon_the_kernel_holds_what_the_script_installs", holds_what_the_script_does),
+    ("routed_lines_on_one_switch_are_apart", lines_on_one_switch_are_apart),
+    ("routed_by_the_daemon_a_line_of_a_shared_switch_is_outlived", daemon_outlives_a_shared_line),
     ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
 ];
 
@@ -221,6 +224,50 @@ fn hops_are_those_of_the_plan() {
             assert_eq!(last, Some(lab.address(dst).to_string().as_str()), "{text}");
         }
     }
+}
+
+/// The test bed of the P-Mesh paper: rows on s0, columns on s1.
+const SHARED: &str = "kind = \"pmesh\", dims = [4, 4], lines_per_switch = 4";
+
+/// What is broadcast stays in its line; other lines of the switch are reached by routing, and fail with it.
+fn lines_on_one_switch_are_apart() {
+    let lab = up(SHARED);
+    assert_eq!(silent(&lab), []);
+    let nodes = || lab.now.nodes();
+    let frames: Vec<_> = nodes().map(|node| (node, 0)).collect();
+    let copies = Probe::new(&lab).round(&frames, 2.0);
+    let row = |node: NodeId| node.0 / 4;
+    let pairs = nodes().flat_map(|from| nodes().map(move |to| (from, to)));
+    let beside = pairs.filter(|(from, to)| from != to && row(*from) == row(*to));
+    assert_eq!(copies, beside.map(|(from, to)| ((from, 0, to), 1)).collect());
+
+    // n00 and n05 have no line in common, and their first NICs share s0.
+    let to = lab.now.plan.addresses().nic[5][0][0];
+    assert!(answers(&lab, NodeId(0), "", to));
+    let hops = lab.run("n00", &format!("traceroute -n -I -q 1 -w 2 {to}"));
+    assert_eq!(hops.lines().count(), 3, "{hops}");
+
+    // What `tresse check` says: of each node only those on its line of the other switch are left.
+    for (switch, lost) in [("s0", 192), ("s1", 192)] {
+        assert!(lab.verb(&["fail", switch]).1);
+        let silent = silent(&lab);
+        assert_eq!(silent.len(), lost, "without {switch}: {silent:?}");
+        assert!(lab.verb(&["heal", switch]).1);
+    }
+    assert_eq!(silent(&lab), [], "all healed");
+}
+
+/// The four ports of one line fail, the other lines of the switch do not.
+fn daemon_outlives_a_shared_line() {
+    let lab = Lab::up(&format!("[fabric]\ntopology = {{ {SHARED} }}\n"), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    assert_eq!(silent(&lab), []);
+    let ports: Vec<_> = (5..=8).map(|port| format!("s0:{port}")).collect();
+    ports.iter().for_each(|port| assert!(lab.verb(&["fail", port]).1));
+    eventually("all answer without the second row", 60, || none(silent(&lab)));
+    ports.iter().for_each(|port| assert!(lab.verb(&["heal", port]).1));
+    eventually("in sync again", 60, || lab.in_sync());
+    assert_eq!(silent(&lab), [], "all healed");
 }
 
 fn answers(lab: &Lab, from: NodeId, options: &str, to: std::net::IpAddr) -> bool {

@@ -10,7 +10,7 @@ mod rig;
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tresse_fabric::cluster::{Cluster, Kind, Strategy};
+use tresse_fabric::cluster::{Cluster, Kind, Port, Strategy};
 use tresse_fabric::export::Options;
 use tresse_fabric::id::{NodeId, TreeId};
 use tresse_fabric::plan::Plan;
@@ -23,10 +23,11 @@ type Body = fn() -> Result<(), Failed>;
 fn main() {
     let missing = rig::missing();
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    let tests: [(&str, Body); 3] = [
+    let tests: [(&str, Body); 4] = [
         ("flooded_frames_cross_exactly_the_tree", flooded_frames_cross_exactly_the_tree),
         ("static_entries_keep_frames_on_the_path", static_entries_keep_frames_on_the_path),
         ("base_vlan_floods_its_tree_and_no_more", base_vlan_floods_its_tree_and_no_more),
+        ("lines_on_one_switch_are_apart", lines_on_one_switch_are_apart),
     ];
     let trials = tests
         .into_iter()
@@ -154,5 +155,35 @@ fn base_vlan_floods_its_tree_and_no_more() -> Result<(), Failed> {
             Probe { from: rig::node_nic(node), frame, want }
         })
         .collect();
+    rig.run(&probes)
+}
+
+/// The test bed of the P-Mesh paper: what a NIC sends goes to the others of its line alone, and with a tag
+/// to nobody, be it that of its own line.
+fn lines_on_one_switch_are_apart() -> Result<(), Failed> {
+    let dims = vec![4, 4];
+    let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
+    let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).expect("it has a plan");
+    let rig = Rig::new(&plan, Options::default());
+    let layout = plan.xy().expect("its nodes route").layout();
+    let nodes = || (0..plan.cluster().nodes.len()).map(NodeId::from);
+    let mut probes = Vec::new();
+    for node in nodes() {
+        for (nic, of_nic) in plan.cluster().node(node).nics.iter().enumerate() {
+            let own = Port { switch: of_nic.switch, port: of_nic.port };
+            let alone = BTreeMap::from([(rig::switch_port(own), 1)]);
+            let line = layout.line(node, nic);
+            let others = nodes().filter(|n| *n != node && layout.line(*n, nic) == line);
+            let mut want = alone.clone();
+            want.extend(others.map(|n| (rig::nic_of(n, nic), 1)));
+            let from = rig::nic_of(node, nic);
+            let mut send = |vid: Option<u16>, want| {
+                let frame = frame(of_nic.mac, GROUP, vid);
+                probes.push(Probe { from: from.clone(), frame, want });
+            };
+            send(None, want);
+            plan.lines().iter().for_each(|line| send(Some(line.vid.0), alone.clone()));
+        }
+    }
     rig.run(&probes)
 }

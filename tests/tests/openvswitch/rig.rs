@@ -41,6 +41,11 @@ pub fn node_nic(node: NodeId) -> String {
     format!("n{}", node.0)
 }
 
+/// Interface of any NIC of a node.
+pub fn nic_of(node: NodeId, nic: usize) -> String {
+    if nic == 0 { node_nic(node) } else { format!("{}e{nic}", node_nic(node)) }
+}
+
 /// What this machine lacks.
 pub fn missing() -> Option<String> {
     let has = |program: &str| {
@@ -69,8 +74,11 @@ impl Rig {
         let cluster = plan.cluster();
         let mut cables: Vec<_> =
             cluster.links.iter().map(|l| (switch_port(l.a), switch_port(l.b))).collect();
-        for node in (0..cluster.nodes.len()).map(NodeId::from) {
-            cables.push((switch_port_of_node(plan, node), node_nic(node)));
+        for (node, k) in cluster.nodes.iter().zip(0..) {
+            for (i, nic) in node.nics.iter().enumerate() {
+                let port = Port { switch: nic.switch, port: nic.port };
+                cables.push((switch_port(port), nic_of(NodeId(k), i)));
+            }
         }
         let scripts = export::render(plan, Format::OpenVswitch, None, options)
             .expect("a plan has switch configurations");

@@ -126,8 +126,12 @@ mod tests {
         ] {
             let encoding = Encoding::new(grow_to);
             let base = Prefix::containing("10.0.0.0".parse().unwrap(), encoding.longest_prefix(32));
-            let layout =
-                Layout::of(&Kind::Pmesh { dims: dims.into(), grow_to: grow_to.into() }).unwrap();
+            let layout = Layout::of(&Kind::Pmesh {
+                dims: dims.into(),
+                grow_to: grow_to.into(),
+                lines_per_switch: 1,
+            })
+            .unwrap();
             let (mut seen, mut lines) = (HashSet::new(), BTreeMap::new());
             for node in (0..layout.nodes()).map(NodeId::from) {
                 for dim in 0..dims.len() {

@@ -60,6 +60,11 @@ impl Judge<'_> {
         if !interface.carrier {
             return (Verdict::Missing, "no carrier".into());
         }
+        if !self.reader.is_near() && !self.reader.heard(interface).is_empty() {
+            let why =
+                "the switch sends no LLDP, and announcements that cross an uplink do not tell it";
+            return (Verdict::Unknown, why.into());
+        }
         let others = self.reader.others(seen.end, &seen.expected);
         if !self.cluster.is_untagged() || others.is_empty() {
             let why = "the switch sends no LLDP, and announcements do not tell its ports";
@@ -71,7 +76,7 @@ impl Judge<'_> {
         (Verdict::Missing, "carrier, but nobody is heard".into())
     }
 
-    /// The NICs of the same switch that are not heard.
+    /// The NICs of the same switch, or line on it, that are not heard.
     fn silent(&self, seen: &Seen<'_>) -> Vec<String> {
         let heard = seen.interface.map(|i| self.reader.heard(i)).unwrap_or_default();
         let others = self.reader.others(seen.end, &seen.expected).into_iter();
@@ -80,7 +85,7 @@ impl Judge<'_> {
 
     /// Whose place in the file this is; `None`: nobody's.
     fn owners(&self, seen: &Seen<'_>, found: &Place) -> Option<Vec<String>> {
-        let Place::Port { switch, port: None } = found else {
+        let Place::Port { switch, port: None, line } = found else {
             return Some(vec![self.reader.owner(found)?]);
         };
         let own = self
@@ -91,17 +96,19 @@ impl Judge<'_> {
         if !own.is_empty() {
             return Some(own);
         }
-        // Whoever is not on his switch may be where this cable should be.
+        // Whoever is not on his switch or line may be where this cable should be.
         let heard = seen.interface.map(|i| self.reader.heard(i)).unwrap_or_default();
-        let gone = self.reader.on(*switch).filter(|end| !heard.contains(end));
+        let gone = self.reader.at(*switch, *line).filter(|end| !heard.contains(end));
         let gone: Vec<String> =
             gone.filter(|end| end.node != seen.end.node).map(|end| self.reader.name(end)).collect();
         Some(if gone.len() == 1 { gone } else { Vec::new() })
     }
 
-    /// Who is heard beside a NIC that is in its place, and does not belong there.
+    /// Who is heard beside a NIC that is in its place, and does not belong there; with an uplink, who is
+    /// heard and belongs nowhere.
     pub fn strangers(&self, seen: &Seen<'_>) -> Vec<Extra> {
-        let Some(interface) = seen.interface.filter(|_| seen.fits()) else { return Vec::new() };
+        let fits = seen.fits() || !self.reader.is_near() && seen.found.is_none();
+        let Some(interface) = seen.interface.filter(|_| fits) else { return Vec::new() };
         let extra = |message| Extra { interface: interface.name.clone(), message };
         let announced = interface.signs.iter().filter_map(|sign| match sign {
             Sign::Announcement { mac, foreign } => Some((*mac, *foreign)),
@@ -111,6 +118,7 @@ impl Judge<'_> {
             .filter_map(|(mac, foreign)| match self.reader.with_mac(mac) {
                 _ if foreign => Some(extra(format!("{mac} of another fabric is heard"))),
                 None => Some(extra(format!("{mac} is heard, which is no NIC of the file"))),
+                Some(_) if !self.reader.is_near() => None,
                 Some(end) => {
                     let place = self.reader.beside(end);
                     let name = self.reader.name(end);

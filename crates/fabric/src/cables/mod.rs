@@ -2,9 +2,10 @@
 //! is some, else announcements) says where its cable ends.
 //!
 //! LLDP names a switch and its port, and may name another host's NIC. An announcement without tag
-//! comes from the other end of a cable, or from a node on the same switch: it tells the switch, not the
-//! port. Announcements on VLANs cross switches and tell nothing. Where several are heard, the switch
-//! that most of them belong on counts.
+//! comes from the other end of a cable, or from a node on the same switch: it tells the switch (where that
+//! holds several lines of nodes, the line), not the port. Where several are heard, the switch that most of
+//! them belong on counts. Announcements on VLANs cross switches and tell nothing, nor do those of a flat
+//! neighbourhood with an uplink, which every NIC hears wherever it is: there LLDP alone tells.
 //!
 //! Pure: who was heard, and whether long enough, is for the caller to say. O(NICs of the cluster).
 
@@ -99,7 +100,7 @@ pub struct NicReport {
     /// The cables that it is swapped with, by NIC (`n03 eth0`) or link (`s00-s01`); empty where it is
     /// not known which.
     pub with: Vec<String>,
-    /// NICs that belong on the same switch and are not heard.
+    /// NICs that belong on the same switch, or line on it, and are not heard.
     pub silent: Vec<String>,
     /// In words; empty where all is well.
     pub message: String,

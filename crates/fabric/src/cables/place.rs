@@ -8,13 +8,15 @@ use serde::Serialize;
 use super::{Interface, Sign};
 use crate::cluster::{Cluster, Nic, NicEnd, Port};
 use crate::id::SwitchId;
+use crate::topology::Layout;
 use crate::units::Mac;
 
 /// The other end of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A switch, and the port where that is known.
-    Port { switch: SwitchId, port: Option<u32> },
+    /// A switch, and the port where that is known; where it holds several lines of nodes, the line as
+    /// [`Layout::line`] counts, where that is known.
+    Port { switch: SwitchId, port: Option<u32>, line: Option<usize> },
     /// Another node's NIC.
     Nic(NicEnd),
     /// Something that the file does not have, by its own name.
@@ -25,9 +27,10 @@ impl Place {
     /// Is this place, of the file, the one found?
     pub(super) fn fits(&self, found: &Self) -> bool {
         match (self, found) {
-            (Self::Port { switch: a, port: wanted }, Self::Port { switch: b, port }) => {
-                a == b && (port.is_none() || port == wanted)
-            }
+            (
+                Self::Port { switch: a, port: wanted, line: own },
+                Self::Port { switch: b, port, line },
+            ) => a == b && (port.is_none() || port == wanted) && (line.is_none() || line == own),
             (a, b) => a == b,
         }
     }
@@ -49,6 +52,9 @@ pub struct PlaceView {
     /// The switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
+    /// The line of nodes there, where it holds several and that is all that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
     /// Its port, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
@@ -65,7 +71,7 @@ pub struct PlaceView {
 
 impl fmt::Display for PlaceView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = [&self.switch, &self.node, &self.nic, &self.other];
+        let names = [&self.switch, &self.line, &self.node, &self.nic, &self.other];
         let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
         f.write_str(&names.join(" "))?;
         self.port.map_or(Ok(()), |port| write!(f, " port {port}"))
@@ -77,6 +83,8 @@ pub(super) struct Reader<'a> {
     cluster: &'a Cluster,
     by_mac: BTreeMap<Mac, NicEnd>,
     by_port: BTreeMap<Port, NicEnd>,
+    /// Where switches hold several lines of nodes.
+    lines: Option<Layout>,
 }
 
 impl<'a> Reader<'a> {
@@ -91,7 +99,8 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Self { cluster, by_mac, by_port }
+        let lines = Layout::of(&cluster.kind).filter(Layout::shares_switches);
+        Self { cluster, by_mac, by_port, lines }
     }
 
     pub(super) fn nic(&self, end: NicEnd) -> &'a Nic {
@@ -112,12 +121,22 @@ impl<'a> Reader<'a> {
         let nic = self.nic(end);
         match nic.peer {
             Some(peer) => Place::Nic(peer),
-            None => Place::Port { switch: nic.switch, port: Some(nic.port) },
+            None => Place::Port { switch: nic.switch, port: Some(nic.port), line: self.line(end) },
         }
     }
 
+    /// The line of a NIC, where its switch holds others too.
+    fn line(&self, end: NicEnd) -> Option<usize> {
+        self.lines.as_ref().map(|layout| layout.line(end.node, end.nic))
+    }
+
+    /// The NICs at a place: on a switch, or on the line there that the place tells.
+    pub(super) fn at(&self, switch: SwitchId, line: Option<usize>) -> impl Iterator<Item = NicEnd> {
+        self.on(switch).filter(move |end| line.is_none() || self.line(*end) == line)
+    }
+
     /// The NICs on a switch.
-    pub(super) fn on(&self, switch: SwitchId) -> impl Iterator<Item = NicEnd> {
+    fn on(&self, switch: SwitchId) -> impl Iterator<Item = NicEnd> {
         let all = Port { switch, port: 0 }..=Port { switch, port: u32::MAX };
         self.by_port.range(all).map(|(_, end)| *end)
     }
@@ -125,7 +144,9 @@ impl<'a> Reader<'a> {
     /// Whom a NIC in its place hears.
     pub(super) fn others(&self, end: NicEnd, expected: &Place) -> Vec<NicEnd> {
         match expected {
-            Place::Port { switch, .. } => self.on(*switch).filter(|other| *other != end).collect(),
+            Place::Port { switch, line, .. } => {
+                self.at(*switch, *line).filter(|other| *other != end).collect()
+            }
             Place::Nic(peer) => vec![*peer],
             Place::Unknown(_) => Vec::new(),
         }
@@ -136,8 +157,14 @@ impl<'a> Reader<'a> {
         let nic = self.nic(heard);
         match nic.peer {
             Some(_) => Place::Nic(heard),
-            None => Place::Port { switch: nic.switch, port: None },
+            None => Place::Port { switch: nic.switch, port: None, line: self.line(heard) },
         }
+    }
+
+    /// Does an announcement come from the same switch, or the other end of the cable? With an uplink it
+    /// may come from any switch.
+    pub(super) fn is_near(&self) -> bool {
+        self.cluster.uplink().is_none()
     }
 
     /// The NICs of the file that an interface hears.
@@ -146,7 +173,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the cable of an interface ends, if anything tells: what a switch says, else where most of
-    /// the NICs heard belong, else a stranger. Of equals the place `expected` counts, else the first.
+    /// the NICs heard belong, which tells nothing where there is an uplink, else a stranger. Of equals the
+    /// place `expected` counts, else the first.
     pub(super) fn read(
         &self,
         interface: &Interface,
@@ -158,6 +186,9 @@ impl<'a> Reader<'a> {
         let port = ports.iter().find(|place| is_expected(place)).or(ports.first());
         if let Some(port) = port {
             return Some((port.clone(), By::Lldp));
+        }
+        if !self.is_near() && !self.heard(interface).is_empty() {
+            return None;
         }
         let mut votes: Vec<(Place, By, usize)> = Vec::new();
         for sign in &interface.signs {
@@ -204,20 +235,27 @@ impl<'a> Reader<'a> {
             .as_ref()
             .and_then(|description| self.on(switch).find(|end| self.name(*end) == *description));
         if let Some(end) = described {
-            return Some(Place::Port { switch, port: Some(self.nic(end).port) });
+            return Some(self.port(switch, self.nic(end).port));
         }
         let texts = [Some(port).filter(|_| port_mac.is_none()), description.as_ref()];
         let numbers: Vec<u32> = texts.into_iter().flatten().filter_map(|t| number(t)).collect();
-        let places = numbers.iter().map(|n| Place::Port { switch, port: Some(*n) });
+        let places = numbers.iter().map(|n| self.port(switch, *n));
         let fitting = places.clone().find(|place| expected.is_some_and(|e| e.fits(place)));
-        fitting.or_else(|| places.clone().next()).or(Some(Place::Port { switch, port: None }))
+        let nowhere = Place::Port { switch, port: None, line: None };
+        fitting.or_else(|| places.clone().next()).or(Some(nowhere))
+    }
+
+    /// A port, in whichever line it is.
+    fn port(&self, switch: SwitchId, port: u32) -> Place {
+        let owner = self.by_port.get(&Port { switch, port });
+        Place::Port { switch, port: Some(port), line: owner.and_then(|end| self.line(*end)) }
     }
 
     /// Whose place in the file this is: a NIC's or a link's.
     pub(super) fn owner(&self, place: &Place) -> Option<String> {
         match place {
             Place::Nic(end) => self.nic(*end).peer.map(|peer| self.name(peer)),
-            Place::Port { switch, port } => {
+            Place::Port { switch, port, .. } => {
                 let port = Port { switch: *switch, port: (*port)? };
                 if let Some(end) = self.by_port.get(&port) {
                     return Some(self.name(*end));
@@ -232,8 +270,11 @@ impl<'a> Reader<'a> {
 
     pub(super) fn view(&self, place: &Place) -> PlaceView {
         match place {
-            Place::Port { switch, port } => PlaceView {
+            Place::Port { switch, port, line } => PlaceView {
                 switch: Some(self.cluster.switch(*switch).name.clone()),
+                line: line
+                    .filter(|_| port.is_none())
+                    .and_then(|line| self.lines.as_ref().map(|layout| layout.line_name(line))),
                 port: *port,
                 ..PlaceView::default()
             },

@@ -6,7 +6,12 @@ use crate::id::SwitchId;
 
 /// Three switches with three nodes each, two NICs a node: n0 and n1 on s0 and s1, n2 on s0 and s2, ...
 const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 4 5\\n2: 2 3 4 5\\n\"";
+/// The same with an uplink.
+const UPLINK: &str =
+    "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 4 5\\n2: 2 3 4 5\\n\", uplink = \"u0\"";
 const RING: &str = "kind = \"ring\", nodes = 4";
+/// Rows on s0, columns on s1.
+const SHARED: &str = "kind = \"pmesh\", dims = [4, 4], lines_per_switch = 4";
 const TORUS: &str = "kind = \"torus\", dims = [3, 3]";
 
 /// A cluster, and where each cable really ends.
@@ -20,7 +25,7 @@ const fn end(node: u32, nic: usize) -> NicEnd {
 }
 
 const fn port(switch: u32, port: u32) -> Place {
-    Place::Port { switch: SwitchId(switch), port: Some(port) }
+    Place::Port { switch: SwitchId(switch), port: Some(port), line: None }
 }
 
 impl World {
@@ -51,9 +56,10 @@ impl World {
     /// What a node sees by announcements.
     fn announced(&self, node: u32) -> Vec<Interface> {
         self.interfaces(node, |me, there| match (there, self.at.get(&me)) {
-            (Place::Port { switch, .. }, _) => {
-                let here =
-                    |other: &Place| matches!(other, Place::Port { switch: s, .. } if s == switch);
+            (Place::Port { switch, line, .. }, _) => {
+                let here = |other: &Place| {
+                    matches!(other, Place::Port { switch: s, line: l, .. } if (s, l) == (switch, line))
+                };
                 let others = self.at.iter().filter(|(end, at)| **end != me && here(at));
                 others.map(|(end, _)| self.announcement(*end)).collect()
             }
@@ -65,7 +71,7 @@ impl World {
     /// What a node sees by LLDP.
     fn told(&self, node: u32) -> Vec<Interface> {
         self.interfaces(node, |_, there| match there {
-            Place::Port { switch, port } => {
+            Place::Port { switch, port, .. } => {
                 let system = Some(format!("{}.example", self.cluster.switch(*switch).name));
                 vec![lldp(system, &format!("swp{}", port.unwrap()))]
             }
@@ -109,6 +115,10 @@ fn verdicts(report: &Report) -> Vec<(Verdict, Vec<&str>)> {
     report.nics.iter().map(|r| (of(r), r.with.iter().map(String::as_str).collect())).collect()
 }
 
+fn kinds(report: &Report) -> Vec<Verdict> {
+    report.nics.iter().map(|nic| nic.verdict).collect()
+}
+
 fn order(report: &Report) -> Vec<(&str, &str)> {
     report.order.iter().map(|n| (n.interface.as_str(), n.nic.as_str())).collect()
 }
@@ -117,7 +127,7 @@ const OK: (Verdict, Vec<&str>) = (Verdict::Ok, Vec::new());
 
 #[test]
 fn what_is_in_its_place_is_fine_by_either_evidence() {
-    for topology in [FLAT, RING, TORUS, "kind = \"pmesh\", dims = [3, 3]"] {
+    for topology in [FLAT, RING, TORUS, "kind = \"pmesh\", dims = [3, 3]", SHARED] {
         let world = World::new(topology);
         for node in 0..world.cluster.nodes.len() as u32 {
             let report = world.compare(node, &world.told(node));
@@ -174,12 +184,47 @@ fn cables_swapped_between_nodes_name_the_other_node() {
     assert_eq!(extra, [("eth0", "n4 eth1 is heard, which belongs at s2 port 3")]);
 }
 
+/// n00's and n04's first NICs are on one switch, and on different lines of it.
+#[test]
+fn cables_swapped_between_lines_of_one_switch_are_told() {
+    let world = World::new(SHARED).swapped(end(0, 0), end(4, 0));
+    for (node, other) in [(0, "n04 eth0"), (4, "n00 eth0")] {
+        for interfaces in [world.told(node), world.announced(node)] {
+            let report = world.compare(node, &interfaces);
+            assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![other]), OK], "{report:?}");
+        }
+    }
+    let report = world.compare(0, &world.announced(0));
+    let found = report.nics[0].found.as_ref().unwrap();
+    assert_eq!(
+        (found.to_string(), &*found.line.clone().unwrap()),
+        ("s0 line(-,1)".into(), "line(-,1)")
+    );
+    assert_eq!(report.nics[0].message, "at s0 line(-,1), swapped with n04 eth0");
+    // Who stayed misses the one and hears the other, which belongs on the same switch.
+    let report = world.compare(1, &world.announced(1));
+    assert_eq!(report.nics[0].silent, ["n00 eth0"]);
+    assert_eq!(report.extra[0].message, "n04 eth0 is heard, which belongs at s0 port 5");
+}
+
+/// All six lines are on one switch, and so both NICs of a node.
+#[test]
+fn two_lines_on_a_switch_are_two_places() {
+    let world = World::new("kind = \"pmesh\", dims = [3, 3], lines_per_switch = 6");
+    let world = world.swapped(end(0, 0), end(0, 1));
+    for interfaces in [world.told(0), world.announced(0)] {
+        let report = world.compare(0, &interfaces);
+        let swapped = |with| (Verdict::Swapped, vec![with]);
+        assert_eq!(verdicts(&report), [swapped("n0 eth1"), swapped("n0 eth0")], "{report:?}");
+    }
+}
+
 #[test]
 fn a_port_that_is_a_links_is_named_by_the_link() {
     let world = World::new(TORUS);
     let link = world.cluster.links[0];
     let names = [link.a, link.b].map(|p| world.cluster.switch(p.switch).name.clone());
-    let place = Place::Port { switch: link.a.switch, port: Some(link.a.port) };
+    let place = port(link.a.switch.0, link.a.port);
     let world = world.moved(end(5, 0), place);
     let report = world.compare(5, &world.told(5));
     assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![names.join("-").as_str()])]);
@@ -217,6 +262,53 @@ fn on_vlans_only_lldp_tells() {
     let report = world.compare(0, &world.told(0));
     let other = format!("{} eth0", world.cluster.nodes[1].name);
     assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![other.as_str()])]);
+}
+
+/// Announcements cross an uplink: everybody is heard, wherever his cable ends.
+#[test]
+fn with_an_uplink_only_lldp_tells() {
+    let world = World::new(UPLINK);
+    let everybody = |node: u32| {
+        world.interfaces(node, |me, _| {
+            world.at.keys().filter(|end| **end != me).map(|end| world.announcement(*end)).collect()
+        })
+    };
+    for node in 0..6 {
+        let report = world.compare(node, &everybody(node));
+        assert!(report.fine && report.extra.is_empty() && report.order.is_empty(), "{report:?}");
+        let unknown = |nic: &NicReport| nic.verdict == Verdict::Unknown && nic.found.is_none();
+        assert!(report.nics.iter().all(unknown), "{report:?}");
+        assert!(report.nics[0].message.contains("cross an uplink"), "{report:?}");
+        assert!(
+            world
+                .compare(node, &world.told(node))
+                .nics
+                .iter()
+                .all(|nic| nic.verdict == Verdict::Ok)
+        );
+    }
+    // By LLDP a cable is told that was moved, be it to the place of an uplink's.
+    let uplink = world.cluster.links[0].a;
+    let place = Place::Port { switch: uplink.switch, port: Some(uplink.port) };
+    let moved = World::new(UPLINK).moved(end(4, 0), place);
+    let mut interfaces = moved.told(4);
+    interfaces[0].signs.extend(everybody(4)[0].signs.clone());
+    let expected = [(Verdict::Swapped, vec!["s0-u0"]), OK];
+    assert_eq!(verdicts(&moved.compare(4, &interfaces)), expected);
+    // Nobody at all, another fabric, and what the file does not have, are told as elsewhere.
+    let mut interfaces = everybody(0);
+    interfaces[0].signs.clear();
+    let stranger = Mac([2, 9, 9, 9, 9, 9]);
+    interfaces[1].signs.push(Sign::Announcement { mac: stranger, foreign: true });
+    let report = world.compare(0, &interfaces);
+    assert_eq!(kinds(&report), [Verdict::Missing, Verdict::Unknown]);
+    assert!(report.extra[0].message.contains("another fabric"), "{report:?}");
+    // What another network sends by LLDP may come by the uplink too.
+    interfaces[1].signs = everybody(0)[1].signs.clone();
+    interfaces[0].signs = vec![lldp(Some("office".into()), "7")];
+    interfaces[1].signs.push(lldp(Some("office".into()), "7"));
+    let report = world.compare(0, &interfaces);
+    assert_eq!(kinds(&report), [Verdict::Extra, Verdict::Unknown]);
 }
 
 #[test]

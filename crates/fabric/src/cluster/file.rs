@@ -76,12 +76,15 @@ section! {
         /// Sizes to keep room for in the addresses (pmesh).
         #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 2, max = limits::GROWN)))]
         grow_to: Vec<At<Number>> = "grow_to = [8, 8]",
-        /// Lines that share a switch (pmesh; more than 1 is not yet planned).
-        #[schemars(range(min = 1))]
+        /// Lines that share a switch, each an untagged VLAN of its own out of `[vlans]` (pmesh).
+        #[schemars(range(min = 1), extend("default" = 1))]
         lines_per_switch: Number = "lines_per_switch = 1",
         /// The wiring table that `tresse design -o` writes: its file, or the table itself (fnn).
         #[schemars(length(min = 1))]
         wiring: String = "wiring = \"wiring.txt\"",
+        /// The name of a switch to which every other has one cable, for multicast and other networks (fnn).
+        #[schemars(extend("pattern" = pattern::name()))]
+        uplink: String = "uplink = \"u0\"",
     }
 }
 
@@ -98,7 +101,7 @@ choice! {
         Explicit = "explicit",
         /// A random regular graph of switches.
         Irregular = "irregular",
-        /// A flat neighbourhood: switches without cables between them, by a wiring table.
+        /// A flat neighbourhood: switches without paths between them, by a wiring table.
         Fnn = "fnn",
         /// A P-Mesh: a switch per line of nodes, which route.
         Pmesh = "pmesh",
@@ -134,7 +137,7 @@ impl TopologyKind {
             "mesh" | "torus" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
             "clique" => (&["ports"], &["nodes_per_switch", "nics_per_node"]),
             "irregular" => (&["switches", "ports"], &["nodes_per_switch", "nics_per_node", "seed"]),
-            "fnn" => (&["wiring"], &[]),
+            "fnn" => (&["wiring"], &["uplink"]),
             "pmesh" => (&["dims"], &["grow_to", "lines_per_switch"]),
             "ring" | "full-mesh" => (&["nodes"], &[]),
             "direct-mesh" | "direct-torus" => (&["dims"], &[]),

@@ -88,7 +88,7 @@ pub(super) fn default_name(kind: &Kind) -> String {
         Kind::DirectMesh { dims } => format!("direct-mesh-{}", sizes(dims)),
         Kind::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
         Kind::FullMesh { nodes } => format!("full-mesh-{nodes}"),
-        Kind::Fnn { wiring } => format!("fnn-{}", wiring.pcs()),
+        Kind::Fnn { wiring, .. } => format!("fnn-{}", wiring.pcs()),
     }
 }
 

@@ -74,12 +74,16 @@ pub enum Kind {
         seed: u32,
     },
     /// A P-Mesh (p-mesh, section 4.0): node k = x0 + N0 x1 + ..., one switch per line of nodes that
-    /// differ in one dimension only.
+    /// differ in one dimension only, or a part of one.
     Pmesh {
         /// Nodes per dimension, 1 to 6 entries, each at least 2.
         dims: Vec<u32>,
         /// The sizes that addresses have room for, each at least that of `dims`.
         grow_to: Vec<u32>,
+        /// How many lines a switch holds, each a network of its own; at least 1. What is 1 is not in the
+        /// digest, as with [`Cluster::demand`].
+        #[serde(skip_serializing_if = "is_one")]
+        lines_per_switch: u32,
     },
     /// Nodes in a ring, cabled to each other.
     Ring {
@@ -101,10 +105,15 @@ pub enum Kind {
         /// How many, at least 2.
         nodes: u32,
     },
-    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches that no cable joins.
+    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches with no path from
+    /// one to another.
     Fnn {
         /// The nodes on every switch: NIC i of a node goes to the i-th switch that has it.
         wiring: Wiring,
+        /// The name of a switch to which each of these has a cable that no path crosses. What is absent
+        /// is not in the digest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uplink: Option<String>,
     },
 }
 
@@ -126,6 +135,18 @@ impl Kind {
             | Self::FullMesh { .. } => true,
         }
     }
+
+    /// Are several lines of nodes on one switch, so that its ports are parted by VLANs?
+    #[must_use]
+    pub const fn shares_switches(&self) -> bool {
+        matches!(self, Self::Pmesh { lines_per_switch: 2.., .. })
+    }
+}
+
+/// The default of a number that digests leave out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// One Ethernet switch.
@@ -330,10 +351,26 @@ pub struct Addressing {
 }
 
 impl Cluster {
-    /// Are there no VLANs: do nodes route, or does every switch stand by itself?
+    /// Does no frame bear a tag: do nodes route, or does every switch stand by itself?
     #[must_use]
     pub fn is_untagged(&self) -> bool {
         self.kind.is_routed() || self.routing.strategy == Strategy::Direct
+    }
+
+    /// The uplink switch of a flat neighbourhood, which comes after those of the wiring table.
+    #[must_use]
+    pub fn uplink(&self) -> Option<SwitchId> {
+        match &self.kind {
+            Kind::Fnn { wiring, uplink: Some(_) } => Some(wiring.switches.len().into()),
+            _ => None,
+        }
+    }
+
+    /// Does a cable lead to the uplink switch?
+    #[must_use]
+    pub fn is_uplink(&self, link: &Link) -> bool {
+        let uplink = self.uplink();
+        uplink.is_some() && [Some(link.a.switch), Some(link.b.switch)].contains(&uplink)
     }
 
     /// The switch with this index.

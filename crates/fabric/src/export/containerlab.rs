@@ -1,11 +1,15 @@
 //! A containerlab topology: nodes and switches as `linux` containers that run this module's bridge
 //! and node scripts. Containers share the host's kernel, which needs 802.1Q and VLAN filtering; where
-//! nodes route, switches are bridges that know no VLAN.
+//! nodes route, switches are bridges that know no VLAN, one for each line of nodes.
+
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
 use super::ExportFile;
 use super::spell::plain;
+use crate::cluster::Port;
+use crate::id::Vid;
 use crate::plan::Plan;
 
 pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
@@ -65,8 +69,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
         }
     }
     for link in &cluster.links {
-        let end =
-            |p: crate::cluster::Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
+        let end = |p: Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
         line!(out, "    - endpoints: [{}, {}]", json!(end(link.a)), json!(end(link.b)));
     }
     vec![ExportFile { name: "clab.yml".into(), text: out }]
@@ -78,13 +81,29 @@ fn container(out: &mut String, name: &str, script: &str) {
     line!(out, "      exec: [\"sh /tresse.sh\"]");
 }
 
-/// Commands that make a switch of a container whose ports are cabled.
+/// Commands that make a switch of a container whose ports are cabled: one bridge, or one for each of the
+/// lines that it holds.
 fn plain_bridge(plan: &Plan, name: &str) -> Vec<String> {
     let cluster = plan.cluster();
-    let nics = cluster.nodes.iter().flat_map(|node| &node.nics).filter(|nic| nic.peer.is_none());
-    let ports = nics.filter(|nic| cluster.switch(nic.switch).name == name).map(|nic| nic.port);
-    let mut commands = vec!["ip link add br0 type bridge stp_state 0".to_owned()];
-    commands.extend(ports.map(|port| format!("ip link set swp{port} master br0 up")));
-    commands.push("ip link set br0 up".to_owned());
-    commands
+    let mut bridges: BTreeMap<Option<Vid>, Vec<u32>> = BTreeMap::new();
+    let mut plug = |line: Option<Vid>, end: Port| {
+        if cluster.switch(end.switch).name == name {
+            bridges.entry(line).or_default().push(end.port);
+        }
+    };
+    for (k, node) in cluster.nodes.iter().enumerate() {
+        let nics = node.nics.iter().enumerate().filter(|(_, nic)| nic.peer.is_none());
+        for (i, nic) in nics {
+            plug(plan.line_vid(k.into(), i), Port { switch: nic.switch, port: nic.port });
+        }
+    }
+    cluster.links.iter().flat_map(|link| [link.a, link.b]).for_each(|end| plug(None, end));
+    let commands = bridges.into_iter().flat_map(|(line, ports)| {
+        let bridge = format!("br{}", line.map_or(0, |vid| vid.0));
+        let add = format!("ip link add {bridge} type bridge stp_state 0");
+        let of_port = |port: u32| format!("ip link set swp{port} master {bridge} up");
+        let ports: Vec<_> = ports.into_iter().map(of_port).collect();
+        [vec![add], ports, vec![format!("ip link set {bridge} up")]].concat()
+    });
+    commands.collect()
 }

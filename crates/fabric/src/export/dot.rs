@@ -1,4 +1,5 @@
-//! The fabric as a drawing for Graphviz: switches, nodes, and on every cable the VIDs it carries.
+//! The fabric as a drawing for Graphviz: switches, nodes, and on every cable the VIDs it carries, or that
+//! it is an uplink.
 
 use super::spell::ranges;
 use super::{ExportFile, PortRole, SwitchConfig};
@@ -29,6 +30,7 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
     for link in &cluster.links {
         let port = port_of(link.a.switch.index(), link.a.port);
         let label = match (&port.role, port.untagged) {
+            _ if cluster.is_uplink(link) => "uplink".to_string(),
             (PortRole::Pruned, _) => "-".to_string(),
             (_, Some(base)) => format!("{} untagged {base}", ranges(&port.tagged)),
             (_, None) => ranges(&port.tagged),
@@ -47,9 +49,13 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
     for node in &cluster.nodes {
         for nic in node.nics.iter().filter(|nic| nic.peer.is_none()) {
             let port = port_of(nic.switch.index(), nic.port);
+            let label = match (port.role, port.untagged) {
+                (PortRole::Access, Some(vid)) => format!("label=\"untagged {vid}\", "),
+                _ => String::new(),
+            };
             line!(
                 out,
-                "  {} -- {} [taillabel={}, headlabel=\"{}\"{}];",
+                "  {} -- {} [{label}taillabel={}, headlabel=\"{}\"{}];",
                 quoted(&node.name),
                 quoted(&cluster.switch(nic.switch).name),
                 quoted(&nic.name),

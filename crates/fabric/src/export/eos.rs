@@ -1,9 +1,9 @@
 //! Arista EOS command lines, to be pasted in configuration mode or a configuration session.
 
-use super::ios::allowed;
+use super::ios::{access, allowed};
 use super::preamble::Preamble;
 use super::spell::{dotted, ranges, vlan_name};
-use super::{ExportFile, SwitchConfig};
+use super::{ExportFile, PortRole, SwitchConfig};
 use crate::id::Vid;
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
@@ -27,13 +27,18 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         line!(out, "   description {}", port.peer);
         line!(out, "   switchport");
         match port.untagged {
-            Some(vid) => line!(out, "   switchport trunk native vlan {vid}"),
-            None => line!(out, "   switchport trunk native vlan tag"),
+            Some(vid) if port.role == PortRole::Access => access("   ", vid, &mut out),
+            untagged => {
+                match untagged {
+                    Some(vid) => line!(out, "   switchport trunk native vlan {vid}"),
+                    None => line!(out, "   switchport trunk native vlan tag"),
+                }
+                let mut vids: Vec<Vid> = untagged.iter().chain(&port.tagged).copied().collect();
+                vids.sort_unstable();
+                allowed("   ", &vids, &mut out);
+                line!(out, "   switchport mode trunk");
+            }
         }
-        let mut vids: Vec<Vid> = port.untagged.iter().chain(&port.tagged).copied().collect();
-        vids.sort_unstable();
-        allowed("   ", &vids, &mut out);
-        line!(out, "   switchport mode trunk");
         if config.flow_control_off {
             line!(out, "   flowcontrol receive off");
             line!(out, "   flowcontrol send off");

@@ -1,7 +1,9 @@
 //! Lists of hosts: `/etc/hosts`, an MPI hostfile, Slurm's `topology.conf` (topology/tree).
 
+use std::collections::BTreeMap;
+
 use super::ExportFile;
-use crate::id::NodeId;
+use crate::id::{NodeId, Vid};
 use crate::plan::Plan;
 use crate::routing;
 
@@ -42,8 +44,8 @@ pub(super) fn hostfile(plan: &Plan) -> Vec<ExportFile> {
     vec![ExportFile { name: "hostfile".into(), text: out }]
 }
 
-/// Leaf switches with their nodes (by the first NIC) below one top level that stands for the
-/// cables between them, which Slurm's tree cannot express.
+/// Leaf switches, or the lines that they hold, with their nodes (by the first NIC) below one top level that
+/// stands for the cables between them, which Slurm's tree cannot express.
 pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
     let cluster = plan.cluster();
     let mut out = String::new();
@@ -52,19 +54,19 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
     let names: Vec<_> = order(plan).into_iter().map(|n| cluster.node(n).name.as_str()).collect();
     line!(out, "# Order of nodes that keeps neighbours together, for NodeName lines:");
     line!(out, "# {}", names.join(","));
-    let mut leaves: Vec<Vec<&str>> = vec![Vec::new(); cluster.switches.len()];
-    for node in &cluster.nodes {
-        if let Some(nic) = node.nics.first() {
-            leaves.get_mut(nic.switch.index()).into_iter().for_each(|leaf| leaf.push(&node.name));
-        }
+    let mut leaves: BTreeMap<(usize, Option<Vid>), Vec<&str>> = BTreeMap::new();
+    for (k, node) in cluster.nodes.iter().enumerate() {
+        let Some(nic) = node.nics.first().filter(|nic| nic.peer.is_none()) else { continue };
+        let leaf = (nic.switch.index(), plan.line_vid(k.into(), 0));
+        leaves.entry(leaf).or_default().push(&node.name);
     }
     let mut switches = Vec::new();
-    for (switch, nodes) in cluster.switches.iter().zip(&leaves) {
-        if !nodes.is_empty() {
-            switches.push(switch.name.as_str());
-            line!(out, "SwitchName={} Nodes={}", switch.name, hostlist(nodes));
-        }
+    for ((switch, line), nodes) in &leaves {
+        let line = line.map_or_else(String::new, |vid| format!("-vlan{vid}"));
+        switches.push(format!("{}{line}", cluster.switches[*switch].name));
+        line!(out, "SwitchName={} Nodes={}", switches[switches.len() - 1], hostlist(nodes));
     }
+    let switches: Vec<&str> = switches.iter().map(String::as_str).collect();
     line!(out, "SwitchName=tresse-top Switches={}", hostlist(&switches));
     vec![ExportFile { name: "topology.conf".into(), text: out }]
 }

@@ -2,7 +2,7 @@
 
 use super::preamble::Preamble;
 use super::spell::{dotted, lists, vlan_name};
-use super::{ExportFile, SwitchConfig};
+use super::{ExportFile, PortRole, SwitchConfig};
 use crate::id::Vid;
 
 /// IOS takes command lines of 254 characters.
@@ -13,10 +13,14 @@ const NAME: usize = 32;
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     let mut out = String::new();
     let name = format!("{}.ios.cfg", config.name);
-    let native = format!(
-        "VLAN {} is the native VLAN of ports that take tagged frames only: do not create it.",
-        config.parking
-    );
+    let native = if config.ports.iter().all(|port| port.role == PortRole::Access) {
+        "Every port is an access port, in the VLAN of its line of nodes.".to_owned()
+    } else {
+        format!(
+            "VLAN {} is the native VLAN of ports that take tagged frames only: do not create it.",
+            config.parking
+        )
+    };
     Preamble {
         mark: "!",
         file: &name,
@@ -38,11 +42,16 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         line!(out, "interface {}", interface(port.port));
         line!(out, " description {}", port.peer);
         line!(out, " switchport");
-        line!(out, " switchport trunk native vlan {}", port.untagged.unwrap_or(config.parking));
-        let mut vids: Vec<Vid> = port.untagged.iter().chain(&port.tagged).copied().collect();
-        vids.sort_unstable();
-        allowed(" ", &vids, &mut out);
-        line!(out, " switchport mode trunk");
+        match port.untagged {
+            Some(vid) if port.role == PortRole::Access => access(" ", vid, &mut out),
+            untagged => {
+                line!(out, " switchport trunk native vlan {}", untagged.unwrap_or(config.parking));
+                let mut vids: Vec<Vid> = untagged.iter().chain(&port.tagged).copied().collect();
+                vids.sort_unstable();
+                allowed(" ", &vids, &mut out);
+                line!(out, " switchport mode trunk");
+            }
+        }
         line!(out, " switchport nonegotiate");
         if config.flow_control_off {
             line!(out, " flowcontrol receive off");
@@ -81,6 +90,12 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
 
 fn interface(port: u32) -> String {
     format!("GigabitEthernet1/0/{port}")
+}
+
+/// A port without tags.
+pub(super) fn access(indent: &str, vid: Vid, out: &mut String) {
+    line!(out, "{indent}switchport access vlan {vid}");
+    line!(out, "{indent}switchport mode access");
 }
 
 /// The allowed VLANs of a trunk, in as many commands as the line length asks for.

@@ -39,8 +39,9 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
             continue;
         }
         let family = format!("set interfaces {name} unit 0 family ethernet-switching");
-        line!(out, "{family} interface-mode trunk");
-        if let Some(vid) = port.untagged {
+        let access = port.role == PortRole::Access;
+        line!(out, "{family} interface-mode {}", if access { "access" } else { "trunk" });
+        if let Some(vid) = port.untagged.filter(|_| !access) {
             line!(out, "set interfaces {name} native-vlan-id {vid}");
         }
         for vids in runs(&vids) {

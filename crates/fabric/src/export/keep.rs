@@ -85,7 +85,9 @@ fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(Swit
         tagged.extend(port.tagged.iter().map(|vid| (*vid, port.port)));
     }
     let new: BTreeSet<Vid> = config.vlans.iter().map(|vlan| vlan.vid).collect();
-    config.vlans.extend(before.vlans.iter().filter(|vlan| !new.contains(&vlan.vid)).cloned());
+    // A port is in one line at a time: of an old one nothing is kept.
+    let trees = before.vlans.iter().filter(|vlan| vlan.untagged.is_empty());
+    config.vlans.extend(trees.filter(|vlan| !new.contains(&vlan.vid)).cloned());
     let known: BTreeSet<_> = config.fdb.iter().map(|entry| (entry.vid, entry.mac)).collect();
     let more = before.fdb.iter().filter(|e| !known.contains(&(e.vid, e.mac)));
     config.fdb.extend(more.filter(|e| tagged.contains(&(e.vid, e.port))));

@@ -278,10 +278,11 @@ pub fn render_keeping(
     object: Option<&str>,
     options: Options,
 ) -> Result<Vec<ExportFile>, ExportError> {
-    if plan.cluster().is_untagged() && matches!(what.entry().1, Subject::Switch) {
+    let cluster = plan.cluster();
+    let sets_nothing = cluster.is_untagged() && !cluster.kind.shares_switches();
+    if sets_nothing && matches!(what.entry().1, Subject::Switch) {
         return Err(ExportError::NothingToSet);
     }
-    let cluster = plan.cluster();
     let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };
     if keep.is_some() && !matches!(what.entry().1, Subject::Switch) {
         return Err(ExportError::NoKeep { format: what.name() });
@@ -344,7 +345,8 @@ pub fn render_keeping(
 /// The default VLAN is no tagged tree on switches that treat it apart, and Catalyst switches keep the
 /// default VLANs of FDDI and Token Ring.
 fn refuse_reserved(plan: &Plan, what: Format) -> Result<(), ExportError> {
-    let trees = || (0..plan.specs().len()).map(|tree| plan.vid(tree.into()));
+    let lines: Vec<Vid> = plan.lines().iter().map(|line| line.vid).collect();
+    let trees = || (0..plan.specs().len()).map(|tree| plan.vid(tree.into())).chain(lines.clone());
     let base = plan.cluster().vlans.base.map(Vid);
     let ring = |vid: &Vid| (1002..=1005).contains(&vid.0);
     let (system, range, vid) = match what {
@@ -370,13 +372,13 @@ fn of_switch(what: Format, config: &SwitchConfig) -> Vec<ExportFile> {
     }
 }
 
-/// A VLAN by VID or by its tree's name.
+/// A VLAN by VID, or by the name of its tree or line.
 fn vlan_named(plan: &Plan, name: &str) -> Option<Vid> {
-    let by_name = plan.specs().iter().position(|s| s.name == name);
-    let by_vid = || {
-        let vid = Vid(name.parse().ok()?);
-        let known = plan.tree_of(vid).is_some() || plan.cluster().vlans.base == Some(vid.0);
-        known.then_some(vid)
-    };
-    by_name.map(|at| plan.vid(TreeId::from(at))).or_else(by_vid)
+    let trees = plan.specs().iter().enumerate();
+    let trees = trees.map(|(tree, spec)| (spec.name.clone(), plan.vid(TreeId::from(tree))));
+    let lines = plan.lines().into_iter().map(|line| (line.name, line.vid));
+    let vid: Option<u16> = name.parse().ok();
+    let mut all = trees.chain(lines);
+    let known = all.find(|(own, of)| own == name || Some(of.0) == vid).map(|(_, vid)| vid);
+    known.or(vid.filter(|vid| plan.cluster().vlans.base == Some(*vid)).map(Vid))
 }

@@ -52,6 +52,10 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         let trunks = trunks.join(",");
         line!(out, "    -- --may-exist add-port \"$bridge\" \"${{port}}{n}\" \\");
         match port.untagged {
+            Some(vid) if port.role == PortRole::Access => {
+                line!(out, "    -- clear port \"${{port}}{n}\" trunks \\");
+                line!(out, "    -- set port \"${{port}}{n}\" vlan_mode=access tag={vid} \\");
+            }
             Some(vid) => line!(
                 out,
                 "    -- set port \"${{port}}{n}\" vlan_mode=native-untagged tag={vid} trunks={trunks} \\"

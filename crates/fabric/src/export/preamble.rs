@@ -41,6 +41,7 @@ impl Preamble<'_> {
         for port in &config.ports {
             let role = match port.role {
                 PortRole::Node => "node",
+                PortRole::Access => "access",
                 PortRole::Trunk => "trunk",
                 PortRole::Pruned => "pruned",
             };

@@ -36,10 +36,16 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     line!(out, "/interface bridge set {BRIDGE} vlan-filtering=yes {itself} \\");
     line!(out, "    ageing-time={}s igmp-snooping=no", config.fdb_age_seconds);
     line!(out);
-    line!(out, "# Ports: tagged frames only, but for the base VLAN.");
+    match config.ports.iter().all(|port| port.role == PortRole::Access) {
+        true => line!(out, "# Ports: untagged frames only, in the VLAN of their line."),
+        false => line!(out, "# Ports: tagged frames only, but for the base VLAN."),
+    }
     for port in &config.ports {
         let ether = interface(port.port);
         let settings = match port.untagged {
+            Some(vid) if port.role == PortRole::Access => {
+                format!("pvid={vid} frame-types=admit-only-untagged-and-priority-tagged")
+            }
             Some(vid) => format!("pvid={vid} frame-types=admit-all"),
             None => format!("pvid={} frame-types=admit-only-vlan-tagged", config.parking),
         };
@@ -77,8 +83,12 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     }
     for vlan in &config.vlans {
         let comment = format!("comment=\"tresse {} {}\"", vlan.vid, vlan.name);
-        let tagged: Vec<_> = vlan.tagged.iter().map(|p| interface(*p)).collect();
-        let settings = format!("bridge={BRIDGE} vlan-ids={} tagged={}", vlan.vid, tagged.join(","));
+        let (how, ports) = match vlan.untagged.is_empty() {
+            true => ("tagged", &vlan.tagged),
+            false => ("untagged", &vlan.untagged),
+        };
+        let ports: Vec<_> = ports.iter().map(|p| interface(*p)).collect();
+        let settings = format!("bridge={BRIDGE} vlan-ids={} {how}={}", vlan.vid, ports.join(","));
         upsert(menu, &comment, &format!("{settings} {comment}"), &mut out);
     }
     if !config.fdb.is_empty() {

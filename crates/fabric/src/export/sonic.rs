@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::preamble::Preamble;
-use super::{ExportFile, SwitchConfig};
+use super::{ExportFile, PortRole, SwitchConfig};
 use crate::id::Vid;
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
@@ -33,11 +33,14 @@ fn database(config: &SwitchConfig) -> Value {
         for vid in &port.tagged {
             member(*vid, "tagged");
         }
-        if let (Some(_), Some(vid)) = (port.untagged, base(config)) {
+        let access = port.role == PortRole::Access;
+        let untagged =
+            if access { port.untagged } else { port.untagged.and_then(|_| base(config)) };
+        if let Some(vid) = untagged {
             member(vid, "untagged");
         }
-        ports
-            .insert(name, json!({"admin_status": "up", "description": port.peer, "mode": "trunk"}));
+        let mode = if access { "access" } else { "trunk" };
+        ports.insert(name, json!({"admin_status": "up", "description": port.peer, "mode": mode}));
     }
     json!({"PORT": ports, "VLAN": vlans, "VLAN_MEMBER": members})
 }

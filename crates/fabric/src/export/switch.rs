@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::Options;
 use crate::cluster::{Learning, Stp};
 use crate::id::{LinkId, NodeId, SwitchId, TreeId, Vid};
-use crate::plan::Plan;
+use crate::plan::{Line, Plan};
 use crate::routing;
 use crate::topology::Parts;
 use crate::units::Mac;
@@ -28,9 +28,10 @@ pub struct SwitchConfig {
     pub generation: String,
     /// Every cabled port, ascending by number.
     pub ports: Vec<PortConfig>,
-    /// Every VLAN tree, ascending by VID, the base VLAN not among them.
+    /// Every VLAN tree, or every line of nodes on this switch; ascending by VID, the base VLAN not among
+    /// them.
     pub vlans: Vec<VlanConfig>,
-    /// The untagged VLAN, where there is one.
+    /// The untagged VLAN that all switches have, where there is one.
     pub base: Option<Vid>,
     /// A VID that nothing uses: the native VLAN where a dialect has to have one.
     pub parking: Vid,
@@ -57,7 +58,7 @@ pub struct PortConfig {
     pub peer: String,
     /// Tagged VLANs, ascending.
     pub tagged: Vec<Vid>,
-    /// The untagged VLAN of this port: the base VLAN or none.
+    /// The untagged VLAN of this port: that of its line, else the base VLAN or none.
     pub untagged: Option<Vid>,
 }
 
@@ -66,6 +67,8 @@ pub struct PortConfig {
 pub enum PortRole {
     /// Leads to a node's NIC.
     Node,
+    /// Leads to the NIC of a node that routes: in its line's VLAN, without tags.
+    Access,
     /// Leads to a switch and carries at least one VLAN.
     Trunk,
     /// Leads to a switch and carries nothing.
@@ -77,10 +80,12 @@ pub enum PortRole {
 pub struct VlanConfig {
     /// The VID.
     pub vid: Vid,
-    /// The tree's name in the plan.
+    /// The tree's or line's name in the plan.
     pub name: String,
     /// Ports that carry it tagged, ascending.
     pub tagged: Vec<u32>,
+    /// Ports of a line, which carry it untagged, ascending.
+    pub untagged: Vec<u32>,
 }
 
 /// One static forwarding entry.
@@ -180,14 +185,19 @@ pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
             tagged.sort_unstable();
             tagged.dedup();
             let Some(config) = configs.get_mut(nic.switch.index()) else { continue };
+            let line = plan.line_vid(k.into(), i);
             config.ports.push(PortConfig {
                 port: nic.port,
-                role: PortRole::Node,
+                role: if line.is_some() { PortRole::Access } else { PortRole::Node },
                 peer: format!("{} {}", node.name, nic.name),
                 tagged,
-                untagged: base.as_ref().map(|b| b.0),
+                untagged: line.or(base.as_ref().map(|b| b.0)),
             });
         }
+    }
+    for Line { name, vid, switch, ports } in plan.lines() {
+        let (tagged, untagged) = (Vec::new(), ports.collect());
+        configs[switch.index()].vlans.push(VlanConfig { vid, name, tagged, untagged });
     }
     for (config, fdb) in configs.iter_mut().zip(demand.fdb) {
         config.fdb = fdb;
@@ -202,6 +212,7 @@ fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: Options) -> Swit
         vid: plan.vid(t.into()),
         name: spec.name.clone(),
         tagged: Vec::new(),
+        untagged: Vec::new(),
     };
     SwitchConfig {
         switch: id,
@@ -324,8 +335,8 @@ pub(super) fn finish(plan: &Plan, config: &mut SwitchConfig) {
     }
     config.vlans.sort_unstable_by_key(|v| v.vid);
     let taken = |vid: &Vid| {
-        let tagged = config.vlans.binary_search_by_key(vid, |v| v.vid).is_ok();
-        tagged || config.base == Some(*vid)
+        let known = config.vlans.binary_search_by_key(vid, |v| v.vid).is_ok();
+        known || plan.cluster().vlans.base == Some(vid.0)
     };
     config.parking = (2..=4094).rev().map(Vid).find(|vid| !taken(vid)).unwrap_or(Vid(1));
     config.fdb.sort_unstable();

@@ -63,6 +63,20 @@ fn every_format_of_the_torus_and_the_mesh_is_as_read() {
 fn every_format_of_fabrics_whose_nodes_route_is_as_read_or_refused() {
     as_read_or_refused("ring-4", "kind = \"ring\", nodes = 4");
     as_read_or_refused("pmesh-3x2", "kind = \"pmesh\", dims = [3, 2]");
+    let topology = "kind = \"pmesh\", dims = [4, 4], lines_per_switch = 4";
+    as_read_or_refused("pmesh-4x4-two-switches", topology);
+}
+
+/// An uplink is a cable like any other, and no path's.
+#[test]
+fn an_uplink_is_drawn_and_cabled() {
+    let text = "[fabric]\nname = \"t\"\n\
+                topology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 1\", uplink = \"u0\" }\n";
+    let plan = Plan::build(crate::cluster::parse(text, "t.toml").unwrap()).unwrap();
+    for format in [Format::Dot, Format::Containerlab] {
+        let files = render(&plan, format, None, Options::default()).unwrap();
+        files.iter().for_each(|file| golden("flat-uplink", file));
+    }
 }
 
 fn as_read_or_refused(directory: &str, topology: &str) {
@@ -261,6 +275,60 @@ fn sonic_is_json_with_the_members_of_the_plan() {
     }
 }
 
+/// Every port of a switch that holds several lines: in the VLAN of its line, with the line's other nodes,
+/// and in no dialect tagged.
+#[test]
+fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
+    for per_switch in [2, 4, 8] {
+        let dims = vec![4, 4];
+        let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: per_switch };
+        let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
+        cluster.vlans.ranges = vec![(101, 103), (105, 120)];
+        let plan = Plan::build(cluster).unwrap();
+        let layout = plan.xy().unwrap().layout();
+        let mut members: BTreeMap<Vid, BTreeSet<(usize, usize)>> = BTreeMap::new();
+        for config in switch_configs(&plan, Options::default()) {
+            assert_eq!((config.base, config.fdb.len()), (None, 0));
+            assert_eq!(config.vlans.len(), per_switch as usize);
+            for port in &config.ports {
+                assert_eq!((port.role, port.tagged.len()), (PortRole::Access, 0));
+                let vlan = config.vlans.iter().find(|v| Some(v.vid) == port.untagged).unwrap();
+                assert!(vlan.tagged.is_empty() && vlan.untagged.contains(&port.port));
+            }
+            let ports = config.vlans.iter().map(|v| v.untagged.len()).sum::<usize>();
+            assert_eq!(ports, config.ports.len());
+        }
+        for (k, node) in plan.cluster().nodes.iter().enumerate() {
+            for nic in 0..node.nics.len() {
+                let vid = plan.line_vid(k.into(), nic).unwrap();
+                members.entry(vid).or_default().insert((layout.line(k.into(), nic), nic));
+            }
+        }
+        assert_eq!(
+            members.keys().map(|v| v.0).collect::<Vec<_>>(),
+            [101, 102, 103, 105, 106, 107, 108, 109]
+        );
+        assert!(members.values().all(|lines| lines.len() == 1), "a VID is one line's");
+        for file in render(&plan, Format::Bridge, None, Options::default()).unwrap() {
+            let adds = file.text.lines().filter(|line| line.starts_with("vlan add"));
+            assert!(adds.clone().all(|line| line.ends_with("pvid untagged")), "{}", file.text);
+            assert_eq!(adds.count(), 4 * per_switch as usize);
+        }
+        for (format, tagged) in [
+            (Format::Ios, "allowed vlan"),
+            (Format::Eos, "allowed vlan"),
+            (Format::Junos, "interface-mode trunk"),
+            (Format::RouterOs, " tagged="),
+            (Format::OpenVswitch, "trunks="),
+            (Format::Sonic, "\"tagged\""),
+        ] {
+            for file in render(&plan, format, None, Options::default()).unwrap() {
+                assert!(!file.text.contains(tagged), "{}", file.text);
+            }
+        }
+    }
+}
+
 #[test]
 fn whole_fabric_formats_refuse_an_object() {
     let error = render(&torus(), Format::Hosts, Some("n00"), Options::default()).unwrap_err();
@@ -268,6 +336,13 @@ fn whole_fabric_formats_refuse_an_object() {
     let drawn = render(&torus(), Format::Dot, Some("VL(-:1,0)"), Options::default()).unwrap();
     assert_eq!(drawn[0].text.matches("style=bold").count(), 15 + 16);
     assert!(render(&torus(), Format::Dot, Some("99"), Options::default()).is_err());
+    let dims = vec![4, 4];
+    let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
+    let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
+    for name in ["line(1,-)", "7"] {
+        let drawn = render(&plan, Format::Dot, Some(name), Options::default()).unwrap();
+        assert_eq!(drawn[0].text.matches("style=bold").count(), 4, "{name}");
+    }
 }
 
 #[test]

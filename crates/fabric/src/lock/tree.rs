@@ -1,6 +1,7 @@
 //! A tree in one line of text, for the lock: `torus 4x4 at 1,0 order 0,1` or
 //! `s00:3~s01:4 s01:2~s02:1`. From two such lines follows whether a VID may go from one tree to the
-//! other while switches are reconfigured one by one (K4).
+//! other while switches are reconfigured one by one (K4). A line of nodes on a switch that holds several is
+//! `line(-,2)`, and has no cable to loop with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,11 +134,22 @@ fn lines(text: &str) -> Option<(Vec<u32>, Vec<u32>, Vec<usize>)> {
     sound.then_some((dims, at, order))
 }
 
+/// Is this the name of a line, [`Layout::line_name`](crate::topology::Layout::line_name)'s?
+fn is_line(text: &str) -> bool {
+    let inner = text.strip_prefix("line(").and_then(|rest| rest.strip_suffix(')'));
+    let coordinates: Vec<&str> = inner.unwrap_or_default().split(',').collect();
+    let (along, others): (Vec<&str>, Vec<&str>) = coordinates.iter().partition(|x| **x == "-");
+    along.len() == 1 && others.iter().all(|x| x.parse::<u32>().is_ok())
+}
+
 /// The cables of a text, ends in ascending order; `None` where it is no text of ours.
 fn edges(text: &str, by: Ends) -> Option<Edges> {
     let sorted = |a: String, b: String| if a <= b { (a, b) } else { (b, a) };
     let mut words = text.split(' ');
     let kind = words.next()?;
+    if is_line(text) {
+        return (by == Ends::Names).then(Edges::new);
+    }
     if kind != "torus" && kind != "mesh" {
         if by == Ends::Places {
             return None;
@@ -205,6 +217,17 @@ mod tests {
         assert!(!compatible("a:1~b:1 b:2~c:1", "d:1~e:1"), "no name in common");
         assert!(!compatible("mesh 10 at 0 order 0", "mesh 10x10 at 1,0 order 0,1"));
         assert!(compatible("", "a:1~b:1"), "one switch alone has no cable to loop with");
+    }
+
+    #[test]
+    fn a_line_is_known_by_its_coordinates() {
+        for text in ["line(-,2)", "line(1,-)", "line(-)"] {
+            assert_eq!(judge(text), Ok(()));
+            assert!(links(text).is_empty());
+        }
+        for text in ["line()", "line(1,2)", "line(-,-)", "line(-,x)", "line(-,2"] {
+            assert!(judge(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::id::Vid;
 /// Why VIDs cannot be given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} trees, and VIDs of trees that \
+    "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} VLANs, and VIDs of those that \
      changed stay taken until the next plan; enlarge the range by {}", .needed - .room
 )]
 pub struct VidsExhausted {
@@ -16,7 +16,7 @@ pub struct VidsExhausted {
     pub room: usize,
     /// VIDs needed, those in the lock included.
     pub needed: usize,
-    /// Trees of this plan.
+    /// Trees, or lines on shared switches, of this plan.
     pub trees: usize,
 }
 

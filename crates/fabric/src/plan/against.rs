@@ -27,11 +27,11 @@ pub struct Comparison {
     pub added_pairs: usize,
     /// Ordered pairs that only the older plan has.
     pub removed_pairs: usize,
-    /// Tree names that keep their VID.
+    /// Names of trees, or of lines on shared switches, that keep their VID.
     pub kept_vlans: usize,
-    /// Tree names with a VID that the older plan does not give them.
+    /// Names with a VID that the older plan does not give them.
     pub fresh_vlans: Vec<String>,
-    /// Tree names that the newer plan gives no VID or another one.
+    /// Names that the newer plan gives no VID or another one.
     pub dropped_vlans: Vec<String>,
 }
 
@@ -68,7 +68,8 @@ impl Comparison {
         let pairs = |n: usize| n * n.saturating_sub(1);
         let vids = |plan: &Plan| -> BTreeMap<String, u16> {
             let specs = plan.specs().iter().enumerate();
-            specs.map(|(t, s)| (s.name.clone(), plan.vid(t.into()).0)).collect()
+            let trees = specs.map(|(t, s)| (s.name.clone(), plan.vid(t.into()).0));
+            trees.chain(plan.lines().into_iter().map(|line| (line.name, line.vid.0))).collect()
         };
         let (old_vids, new_vids) = (vids(old), vids(new));
         let missing = |from: &BTreeMap<String, u16>, of: &BTreeMap<String, u16>| -> Vec<String> {

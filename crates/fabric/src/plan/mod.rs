@@ -8,6 +8,7 @@ mod backup;
 pub(crate) mod demand;
 mod digest;
 mod estimate;
+mod lines;
 mod longer;
 mod mtu;
 mod reflect;
@@ -19,6 +20,7 @@ mod why;
 
 pub use against::Comparison;
 pub use estimate::{Estimate, Measured};
+pub use lines::Line;
 pub use longer::Longer;
 pub use mtu::SmallMtu;
 pub use trace::{Trace, TracedPath, TracedSegment, TracedSwitch};
@@ -62,6 +64,8 @@ pub struct Plan {
     assignment: Assignment,
     specs: Vec<TreeSpec>,
     vids: Vec<Vid>,
+    /// By line, where switches hold several.
+    line_vids: Vec<Vid>,
     addresses: Addresses,
     built: Vec<OnceLock<Tree>>,
     transits: Transits,
@@ -88,7 +92,7 @@ pub enum PlanError {
     /// A prefix is too small.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// Fewer VIDs in `[vlans] range` than trees.
+    /// Fewer VIDs in `[vlans] range` than trees, or than lines on shared switches.
     #[error(transparent)]
     Vids(#[from] VidsExhausted),
     /// The base VLAN's VID was a tree's.
@@ -132,6 +136,7 @@ impl Plan {
             built: Vec::new(),
             turns: OnceLock::new(),
             vids: Vec::new(),
+            line_vids: Vec::new(),
             turns_of: lock::balance::turns(&cluster, &addresses),
             addresses,
             balance,
@@ -166,6 +171,7 @@ impl Plan {
                 vids => break vids?,
             }
         };
+        plan.line_vids = plan.vids.split_off(plan.specs.len());
         plan.detours = plan.find_detours();
         plan.check_mtu()?;
         plan.transits = label::allocate(&plan, lock);
@@ -178,24 +184,30 @@ impl Plan {
     }
 
     fn allocate_vids(&self, lock: &Lock) -> Result<Vec<Vid>, VidsExhausted> {
-        let trees = self.named_texts();
-        let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        lock::allocate(&trees, &self.cluster.vlans.free_ranges(), lock)
+        let named = self.named_texts();
+        lock::allocate(&borrowed(&named), &self.cluster.vlans.free_ranges(), lock)
     }
 
-    fn named_texts(&self) -> Vec<(&str, String)> {
+    /// Trees, then lines: all that has a VID, by name and by what the lock says of it.
+    fn named_texts(&self) -> Vec<(String, String)> {
         let text = |spec: &TreeSpec| lock::tree::text(&self.cluster, &spec.shape);
-        self.specs.iter().map(|spec| (spec.name.as_str(), text(spec))).collect()
+        let trees = self.specs.iter().map(|spec| (spec.name.clone(), text(spec)));
+        let lines = self.line_names().into_iter().map(|name| (name.clone(), name));
+        trees.chain(lines).collect()
+    }
+
+    /// The VIDs of [`named_texts`](Self::named_texts).
+    fn all_vids(&self) -> Vec<Vid> {
+        self.vids.iter().chain(&self.line_vids).copied().collect()
     }
 
     /// The lock to keep beside the cluster file after this plan, which was built with `lock`.
     #[must_use]
     pub fn lock(&self, lock: &Lock) -> Lock {
-        let trees = self.named_texts();
-        let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let (named, vids) = (self.named_texts(), self.all_vids());
         let base = base_vlan(self).map(|(_, links)| lock::place::cables(&self.cluster, &links));
         let labels = label::to_lock(self);
-        let next = lock.next(&self.cluster, &self.addresses, &trees, &self.vids, labels);
+        let next = lock.next(&self.cluster, &self.addresses, &borrowed(&named), &vids, labels);
         let balance = self.balance.to_lock(&self.cluster);
         Lock { base, balance, ..next }
     }
@@ -203,9 +215,7 @@ impl Plan {
     /// Does `lock` know the VIDs of this plan?
     #[must_use]
     pub fn is_held_by(&self, lock: &Lock) -> bool {
-        let trees = self.named_texts();
-        let trees: Vec<_> = trees.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        lock.holds(&trees, &self.vids)
+        lock.holds(&borrowed(&self.named_texts()), &self.all_vids())
     }
 
     /// The cables of the base VLAN's tree before this plan, those that are still there.
@@ -224,6 +234,7 @@ impl Plan {
         for (spec, vid) in self.specs.iter().zip(&self.vids) {
             digest.add(&(&spec.name, vid));
         }
+        self.line_vids.iter().for_each(|vid| digest.add(vid));
         digest.add(&(&self.balance.nodes, &self.balance.transit));
         digest.add(&(&self.addresses.node, &self.addresses.nic));
         for transit in &self.transits {
@@ -552,4 +563,8 @@ impl Plan {
     pub fn count(&self, role: Role) -> usize {
         self.specs.iter().filter(|s| s.role == role).count()
     }
+}
+
+fn borrowed(named: &[(String, String)]) -> Vec<(&str, &str)> {
+    named.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
 }

@@ -22,7 +22,7 @@ pub struct PlanView {
     pub fabric: String,
     /// Digest of the plan.
     pub generation: String,
-    /// Every VLAN tree.
+    /// Every VLAN tree; where switches hold several lines of nodes, every line.
     pub vlans: Vec<VlanView>,
     /// Every node, in order.
     pub nodes: Vec<NodeView>,
@@ -30,12 +30,12 @@ pub struct PlanView {
     pub switches: Vec<SwitchView>,
 }
 
-/// One VLAN tree.
+/// One VLAN tree, or a line of nodes on a switch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VlanView {
     /// VID.
     pub id: Vid,
-    /// The tree's name.
+    /// The tree's or line's name.
     pub name: String,
     /// What it is for.
     pub role: Role,
@@ -83,6 +83,9 @@ pub struct SwitchView {
     pub name: String,
     /// Per VID, the ports that carry it tagged.
     pub vlans: BTreeMap<Vid, Vec<u32>>,
+    /// Per VID of a line, its ports, which carry it without a tag.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lines: BTreeMap<Vid, Vec<u32>>,
 }
 
 /// One path, one line of `tresse paths --json`.
@@ -150,6 +153,12 @@ impl Plan {
             let links = links.into_iter().map(ends).collect();
             vlans.push(VlanView { id, name: "stp".into(), role: Role::Base, links });
         }
+        let mut lines: Vec<BTreeMap<Vid, Vec<u32>>> = vec![BTreeMap::new(); tagged.len()];
+        for line in self.lines() {
+            lines[line.switch.index()].insert(line.vid, line.ports.collect());
+            let (id, name) = (line.vid, line.name);
+            vlans.push(VlanView { id, name, role: Role::Line, links: Vec::new() });
+        }
         let mut nodes = Vec::with_capacity(cluster.nodes.len());
         for (k, node) in cluster.nodes.iter().enumerate() {
             let mut nics: Vec<NicView> = node
@@ -182,12 +191,13 @@ impl Plan {
         let switches = tagged
             .into_iter()
             .zip(&cluster.switches)
-            .map(|(mut vlans, switch)| {
+            .zip(lines)
+            .map(|((mut vlans, switch), lines)| {
                 for ports in vlans.values_mut() {
                     ports.sort_unstable();
                     ports.dedup();
                 }
-                SwitchView { name: switch.name.clone(), vlans }
+                SwitchView { name: switch.name.clone(), vlans, lines }
             })
             .collect();
         PlanView {

@@ -62,7 +62,7 @@ pub enum RoutingError {
     )]
     NeedsFlat,
     /// A flat neighbourhood has no trees.
-    #[error("no cable joins the switches of this fabric: use strategy `direct`")]
+    #[error("this fabric has no paths between switches: use strategy `direct`")]
     NeedsDirect,
     /// Two nodes of a flat neighbourhood that not even a third one joins.
     #[error(
@@ -112,7 +112,9 @@ impl Assignment {
             (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Untagged)),
             (Strategy::Xy, _) => Err(RoutingError::NeedsNodes),
             _ if cluster.kind.is_routed() => Err(RoutingError::NeedsXy),
-            (Strategy::Direct, _) if !cluster.links.is_empty() => Err(RoutingError::NeedsFlat),
+            (Strategy::Direct, _) if !cluster.links.iter().all(|link| cluster.is_uplink(link)) => {
+                Err(RoutingError::NeedsFlat)
+            }
             (Strategy::Direct, _) => Ok((Vec::new(), Self::Untagged)),
             _ if matches!(cluster.kind, Kind::Fnn { .. }) => Err(RoutingError::NeedsDirect),
             (Strategy::Stp, grid) => {

@@ -37,7 +37,7 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
             (*switches, *ports, neighbours(*switches, degree, *seed, first))
         }
         Kind::Explicit => return Fabric::default(),
-        Kind::Fnn { wiring } => return flat(wiring),
+        Kind::Fnn { wiring, uplink } => return flat(wiring, uplink.as_deref()),
         Kind::Pmesh { .. }
         | Kind::Ring { .. }
         | Kind::DirectMesh { .. }
@@ -171,8 +171,9 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
     links
 }
 
-/// Switches by themselves; node `k` has port `i + 1` of a switch that it is the `i`-th node of.
-fn flat(wiring: &Wiring) -> Fabric {
+/// Switches by themselves; node `k` has port `i + 1` of a switch that it is the `i`-th node of. With an
+/// uplink the port after the last node's leads to port `s + 1` of that switch, of switch `s`.
+fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
     let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
     let node = |k| Node { name: names.of(k), nics: Vec::new(), transit: true, gateway: false };
@@ -192,10 +193,15 @@ fn flat(wiring: &Wiring) -> Fabric {
             });
         }
     }
-    let names = Names::new('s', wiring.switches.len() as u32);
-    let switch = |(members, k): (&Vec<u32>, u32)| default_switch(names.of(k), members.len() as u32);
-    let switches = wiring.switches.iter().zip(0..).map(switch).collect();
-    Fabric { switches, nodes, links: Vec::new() }
+    let count = wiring.switches.len() as u32;
+    let names = Names::new('s', count);
+    let ports = |members: &Vec<u32>| members.len() as u32 + u32::from(uplink.is_some());
+    let all = || (0..count).zip(&wiring.switches);
+    let switches = all().map(|(k, members)| default_switch(names.of(k), ports(members)));
+    let up = uplink.map(|name| default_switch(name.to_owned(), count));
+    let cables = all().map(|(k, members)| cable((k, ports(members)), (count, k + 1)));
+    let links = if uplink.is_some() { cables.collect() } else { Vec::new() };
+    Fabric { switches: switches.chain(up).collect(), nodes, links }
 }
 
 fn clique(count: u32, first: u32) -> Vec<Link> {

@@ -1,11 +1,15 @@
 //! Fabrics whose nodes route (DESIGN section 3): coordinates, NICs and cables of P-Mesh, direct mesh,
-//! direct torus, ring and full mesh. Owns the geometry; which way packets take is
-//! [`crate::routing::xy`]'s.
+//! direct torus, ring and full mesh. Owns the geometry; `lines` says which switch holds a line; which way
+//! packets take is [`crate::routing::xy`]'s.
 //!
 //! Node k sits at (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ... On a P-Mesh NIC `eth<i>` serves
 //! dimension i. Between nodes `eth<2i>` leads to the lower neighbour in dimension i and `eth<2i+1>` to
 //! the higher one; a NIC that would lead outside is left out. In a full mesh NIC i leads to the i-th of
 //! the other nodes.
+
+mod lines;
+
+pub use lines::lines;
 
 use crate::cluster::Kind;
 use crate::id::NodeId;
@@ -16,6 +20,8 @@ pub struct Layout {
     dims: Vec<u32>,
     strides: Vec<u32>,
     wires: Wires,
+    /// How many lines a switch holds; the last may hold fewer.
+    lines_per_switch: usize,
     /// Coordinates of node k: `at[k * rank ..]`.
     at: Vec<u32>,
 }
@@ -23,7 +29,7 @@ pub struct Layout {
 /// What a line of nodes in one dimension is cabled by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wires {
-    /// A switch per line: all of it is one hop away.
+    /// A switch per line, or a part of one: all of the line is one hop away.
     Switch,
     /// Cables to the neighbours, open at the ends.
     Chain,
@@ -48,8 +54,12 @@ impl Layout {
     /// The layout of a kind; `None` where switches carry VLANs.
     #[must_use]
     pub fn of(kind: &Kind) -> Option<Self> {
+        let mut lines_per_switch = 1;
         let (dims, wires) = match kind {
-            Kind::Pmesh { dims, .. } => (dims.clone(), Wires::Switch),
+            Kind::Pmesh { dims, lines_per_switch: lines, .. } => {
+                lines_per_switch = (*lines).max(1) as usize;
+                (dims.clone(), Wires::Switch)
+            }
             Kind::DirectMesh { dims } => (dims.clone(), Wires::Chain),
             Kind::DirectTorus { dims } => (dims.clone(), Wires::Cycle),
             Kind::Ring { nodes } => (vec![*nodes], Wires::Cycle),
@@ -66,7 +76,7 @@ impl Layout {
         let nodes = dims.iter().product();
         let coordinate = |k: u32| dims.iter().zip(&strides).map(move |(n, s)| k / s % n);
         let at = (0..nodes).flat_map(coordinate).collect();
-        Some(Self { dims, strides, wires, at })
+        Some(Self { dims, strides, wires, lines_per_switch, at })
     }
 
     /// Number of dimensions.
@@ -130,7 +140,7 @@ impl Layout {
     }
 
     /// The line of `node` in `dim`, by the sum over dimensions of the lines before and its place among
-    /// those of `dim`: node numbers without this dimension. On a P-Mesh it is the switch.
+    /// those of `dim`: node numbers without this dimension. On a P-Mesh its nodes hear each other by it.
     #[must_use]
     pub fn line(&self, node: NodeId, dim: usize) -> usize {
         let before: usize = self.dims[..dim].iter().map(|n| self.nodes() / *n as usize).sum();

@@ -10,5 +10,5 @@ pub mod random;
 
 pub use graph::{Channel, Graph};
 pub use grid::{Coordinates, Grid};
-pub use layout::{Hop, Layout};
+pub use layout::{Hop, Layout, lines};
 pub use parts::Parts;

@@ -1,14 +1,14 @@
 //! Proofs about flat neighbourhoods: every path of every pair is walked.
 //!
 //! Nothing here asks the planner what is shared: two nodes share what NICs of both are on. No channel
-//! leads to another, for none joins two switches, and in between a node takes what it can hold and drops
-//! the rest: there is no cycle to find.
+//! leads to another, for no path crosses an uplink, and in between a node takes what it can hold and
+//! drops the rest: there is no cycle to find.
 
 use rayon::prelude::*;
 
 use super::failures::Worst;
 use super::{Failures, Finding, Judged, Report, Survey};
-use super::{limits, nic_name, not_used, of_pair};
+use super::{limits, nic_name, not_used, of_pair, uplink};
 use crate::id::NodeId;
 use crate::path::Path;
 use crate::plan::Plan;
@@ -17,13 +17,18 @@ use crate::plan::Plan;
 pub(super) fn check(plan: &Plan) -> Report {
     let seen = Seen::of(plan);
     let (switches, nodes) = (&plan.cluster().switches, &plan.cluster().nodes);
+    // No path crosses an uplink's cables, or it is broken and not reached.
+    let cables = [&seen.nics[..], &vec![0; plan.cluster().links.len()]].concat();
     let failures = Failures {
-        link: Worst::of(&seen.nics, |nic| nic_name(plan, &seen.survey.first_nic, nic)),
+        link: Worst::of(&cables, |nic| nic_name(plan, &seen.survey.first_nic, nic)),
         switch: Worst::of(&seen.switches, |s| switches[s].name.clone()),
         node: Worst::of(&seen.nodes, |n| nodes[n].name.clone()),
         pairs_without_disjoint_backup: seen.sharing,
     };
-    let broken = "a path leaves a switch for another that no cable joins to it";
+    let broken = match plan.cluster().uplink() {
+        None => "a path leaves a switch for another that no cable joins to it",
+        Some(_) => "a path leaves a switch for another by the uplink, which is for multicast",
+    };
     let longer = "a third node is in between, and the two share a switch";
     let found = [
         of_pair(plan, "broken-path", seen.broken, broken),
@@ -34,15 +39,19 @@ pub(super) fn check(plan: &Plan) -> Report {
         seen.sharing
     );
     let sharing = of_pair(plan, "no-disjoint-backup", seen.first_sharing, &sharing);
+    let (of_uplink, notes) = uplink::findings(plan, &seen.survey);
+    let found = found.into_iter().flatten();
+    let notes = sharing.into_iter().chain(undetected(plan)).chain(not_used(plan)).chain(notes);
+    let loop_free = of_uplink.iter().all(|finding| finding.kind != "loop");
     let judged = Judged {
         cycle: None,
         primaries_deadlock_free: true,
-        violations: found.into_iter().flatten().chain(limits::of_switches(plan)).collect(),
-        notes: sharing.into_iter().chain(undetected(plan)).chain(not_used(plan)).collect(),
+        violations: found.chain(limits::of_switches(plan)).chain(of_uplink).collect(),
+        notes: notes.collect(),
         survey: seen.survey,
     };
     let report = Report::new(plan, judged, failures);
-    Report { reachable: seen.reached as usize, spare_vids: 0, ..report }
+    Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, ..report }
 }
 
 /// A node sees only its own carrier (K1).
@@ -105,7 +114,7 @@ impl Seen {
     fn add(&mut self, plan: &Plan, paths: &[Path]) {
         let Some(primary) = paths.first() else { return };
         let pair = (primary.src, primary.dst);
-        if !paths.iter().all(|path| is_whole(plan, path)) {
+        if !paths.iter().all(|path| self.is_whole(plan, path)) {
             self.broken.get_or_insert(pair);
             return;
         }
@@ -138,6 +147,17 @@ impl Seen {
         parts.nodes.iter().for_each(|node| self.nodes[*node] += 1);
     }
 
+    /// Does every segment stay on one switch, and begin where the one before ended?
+    fn is_whole(&mut self, plan: &Plan, path: &Path) -> bool {
+        let mut at = path.src;
+        let good = path.segments.iter().all(|segment| {
+            let from = std::mem::replace(&mut at, segment.to);
+            let relay = segment.to == path.dst || plan.cluster().node(segment.to).transit;
+            uplink::stays(plan, segment, &mut self.survey) && from == segment.from && relay
+        });
+        good && at == path.dst
+    }
+
     fn merge(mut self, other: Self) -> Self {
         let add = |into: &mut [u64], from: &[u64]| {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
@@ -155,18 +175,6 @@ impl Seen {
             ..self
         }
     }
-}
-
-/// Does every segment stay on one switch, and begin where the one before ended?
-fn is_whole(plan: &Plan, path: &Path) -> bool {
-    let mut at = path.src;
-    let good = path.segments.iter().all(|segment| {
-        let from = std::mem::replace(&mut at, segment.to);
-        let relay = segment.to == path.dst || plan.cluster().node(segment.to).transit;
-        let one = plan.sender(segment).switch == plan.receiver(segment).switch;
-        from == segment.from && one && relay
-    });
-    good && at == path.dst
 }
 
 /// What a path needs; nodes are those in between.

@@ -12,9 +12,12 @@ use crate::routing;
 #[must_use]
 pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();
-    let vlans = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    let trees = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    let mut lines = vec![0; cluster.switches.len()];
+    plan.lines().iter().for_each(|line| lines[line.switch.index()] += 1);
     let mut findings = Vec::new();
-    for switch in &cluster.switches {
+    for (switch, lines) in cluster.switches.iter().zip(lines) {
+        let vlans = if lines > 0 { lines } else { trees };
         let mut find = |kind, message| {
             findings.push(Finding { kind, object: switch.name.clone(), message });
         };
@@ -39,6 +42,9 @@ pub fn of_switches(plan: &Plan) -> Vec<Finding> {
 /// need no more.
 fn fewer(plan: &Plan, most: usize) -> String {
     let cluster = plan.cluster();
+    if cluster.kind.shares_switches() {
+        return format!("use lines_per_switch = {most}, or a switch with more");
+    }
     let Some(most) = most.checked_sub(usize::from(cluster.vlans.base.is_some())) else {
         return "a switch with more, or `[vlans]` without base".into();
     };
@@ -61,7 +67,17 @@ pub(super) fn of_paths(
     notes: &mut Vec<Finding>,
 ) {
     // Every announcement is flooded over its tree, so every switch learns every one (K17).
-    let entries = survey.receivers();
+    of_entries(plan, survey.receivers(), violations, notes);
+    shared_learning(plan, survey, violations);
+}
+
+/// What every switch learns, so many entries, and the room that it has for them.
+pub(super) fn of_entries(
+    plan: &Plan,
+    entries: u32,
+    violations: &mut Vec<Finding>,
+    notes: &mut Vec<Finding>,
+) {
     let mut unstated = 0;
     for switch in &plan.cluster().switches {
         match switch.fdb_size {
@@ -86,7 +102,6 @@ pub(super) fn of_paths(
             ),
         });
     }
-    shared_learning(plan, survey, violations);
 }
 
 /// A switch with shared learning has one port per MAC: it must be the same in every VLAN.

@@ -17,6 +17,7 @@ mod routed;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod uplink;
 
 pub use cut::Cut;
 pub use deadlock::Dependencies;
@@ -81,7 +82,7 @@ pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
 }
 
 /// The violations that a node can find without walking the paths of all others: what [`accept`]
-/// finds but for forwarding entries and shared learning. O(switches + trees), and O(pairs) where the
+/// finds but for forwarding entries and shared learning. O(switches + trees + lines), and O(pairs) where the
 /// plan is to be lossless.
 ///
 /// # Errors

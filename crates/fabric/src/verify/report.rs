@@ -58,7 +58,7 @@ pub struct Report {
     pub primaries_deadlock_free: bool,
     /// A cycle of directed channels `[from, to]`.
     pub cycle: Option<Vec<[String; 2]>>,
-    /// VLANs in the plan, backups included.
+    /// VLANs in the plan, backups and lines on shared switches included.
     pub vlans: usize,
     /// Of these, VLANs that carry backups only.
     pub backup_vlans: usize,
@@ -126,6 +126,7 @@ impl Report {
         let nodes = plan.cluster().nodes.len();
         let ranges = &plan.cluster().vlans.ranges;
         let room: usize = ranges.iter().map(|(a, b)| usize::from(b - a) + 1).sum();
+        let vlans = plan.specs().len() + plan.lines().len();
         Self {
             format: 1,
             generation: plan.generation().into(),
@@ -136,9 +137,9 @@ impl Report {
             deadlock_free: false,
             primaries_deadlock_free: false,
             cycle: None,
-            vlans: plan.specs().len(),
+            vlans,
             backup_vlans: plan.count(Role::Backup),
-            spare_vids: room - plan.specs().len(),
+            spare_vids: room - vlans,
             mean_hops: 0.0,
             max_link_load: 0,
             mean_link_load: 0.0,

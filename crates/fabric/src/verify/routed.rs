@@ -9,18 +9,21 @@
 //! Failures are walked for every destination up to [`WALKED`] nodes, beyond that for as many destinations
 //! as are spread evenly over the fabric, and the report says so.
 
+mod switches;
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashMap;
 
 use rayon::prelude::*;
 
 use super::failures::Worst;
 use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pair};
-use crate::cluster::{Kind, NicEnd};
+use crate::cluster::{Nic, NicEnd};
 use crate::id::NodeId;
 use crate::plan::Plan;
 use crate::routing::xy::Xy;
-use crate::topology::{Hop, Parts};
+use crate::topology::Hop;
 
 /// Most nodes of a fabric whose failures are walked for every destination.
 const WALKED: usize = 1024;
@@ -33,7 +36,9 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
     let fabric = Fabric::of(plan, xy);
     let seen = fabric.survey();
     let mut report = Report::of_plan(plan);
-    report.spare_vids = 0;
+    if plan.line_vid(NodeId(0), 0).is_none() {
+        report.spare_vids = 0;
+    }
     report.reachable = seen.reached as usize;
     report.loop_free = seen.looping.is_none();
     report.minimal = seen.longer.is_none();
@@ -56,7 +61,7 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
     report.violations.extend(limits::of_switches(plan));
     report.failures = fabric.failures(&mut report.notes);
     report.notes.extend(undetected(plan, xy));
-    report.notes.extend(few_per_line(plan));
+    report.notes.extend(switches::few_per_line(plan));
     report.notes.extend(not_used(plan));
     report
 }
@@ -158,7 +163,14 @@ impl<'a> Fabric<'a> {
             });
         }
         let nic_name = |nic| nic_name(self.plan, &self.first, nic);
-        let switches = if layout.has_switches() { &lost.switches[..] } else { &[] };
+        let switches = match layout.shares_switches() {
+            true => switches::lost(self, step),
+            false => lost.switches,
+        };
+        if layout.shares_switches() {
+            let pairs = self.nodes.div_ceil(step) * (self.nodes - 1);
+            notes.extend(switches::shared(self.plan, &switches, pairs));
+        }
         let link = if layout.has_switches() {
             Worst::of(&lost.nics, nic_name)
         } else {
@@ -170,7 +182,7 @@ impl<'a> Fabric<'a> {
         };
         Failures {
             link,
-            switch: Worst::of(switches, |s| cluster.switches[s].name.clone()),
+            switch: Worst::of(&switches, |s| cluster.switches[s].name.clone()),
             node: Worst::of(&lost.nodes, |n| cluster.nodes[n].name.clone()),
             pairs_without_disjoint_backup: 0,
         }
@@ -181,7 +193,7 @@ impl<'a> Fabric<'a> {
     fn walk_failures(&self, step: usize) -> Lost {
         let lost = || Lost {
             nics: vec![0; self.nics],
-            switches: vec![0; self.xy.layout().lines()],
+            switches: vec![0; self.xy.layout().switches()],
             nodes: vec![0; self.nodes],
         };
         (0..self.nodes.div_ceil(step))
@@ -247,21 +259,25 @@ impl<'a> Fabric<'a> {
         if stops(met[1], &|end, hop| end != far && there(hop) != far) {
             lost.nics[self.nic(far)] += pairs;
         }
-        if stops(met[2], &|end, _| line_of(end) != line) {
+        // A switch is a line, or `switches` walks what it takes.
+        if !self.xy.layout().shares_switches() && stops(met[2], &|end, _| line_of(end) != line) {
             lost.switches[line] += pairs;
         }
     }
 
+    /// Does a packet get there by what is `alive`? Where it goes next follows from where it is and how it
+    /// came, so one that is twice in one state never does (Brent's search for a cycle).
     fn arrives(&self, from: NodeId, to: NodeId, alive: &dyn Fn(NicEnd, &Hop) -> bool) -> bool {
         let (mut at, mut came) = (from, None);
-        for _ in 0..2 * self.nodes {
-            let Some(hop) = self.xy.next_alive(at, came, to, &|end, hop: &Hop| alive(end, hop))
-            else {
-                return false;
-            };
+        let (mut mark, mut hops, mut turn) = ((from, None), 0_u64, 1);
+        while let Some(hop) = self.xy.next_alive(at, came, to, &|end, hop: &Hop| alive(end, hop)) {
             (at, came) = (hop.to, Some(hop.to_nic));
-            if at == to {
-                return true;
+            if at == to || (at, came) == mark {
+                return at == to;
+            }
+            hops += 1;
+            if hops == turn {
+                (mark, turn) = ((at, came), 2 * turn);
             }
         }
         false
@@ -383,7 +399,7 @@ fn least(found: Option<(NodeId, NodeId)>, new: (NodeId, NodeId)) -> Option<(Node
 /// Breadth-first search over what is cabled, lines or nodes, from 64 nodes at once, one bit each.
 struct Reach {
     nodes: usize,
-    /// What each node is cabled to: lines (switches), or nodes.
+    /// What each node is cabled to: lines (switches, or their VLANs), or nodes.
     near: Vec<Vec<u32>>,
     /// Per line, who is on it: one bit for each of the nodes searched from.
     lines: Vec<u64>,
@@ -396,12 +412,17 @@ struct Reach {
 impl Reach {
     fn of(fabric: &Fabric<'_>) -> Self {
         let cluster = fabric.plan.cluster();
-        let near = |nic: &crate::cluster::Nic| nic.peer.map_or(nic.switch.0, |end| end.node.0);
+        // By the ports of each VLAN, not by coordinates.
+        let lines = fabric.plan.lines().into_iter().zip(0..);
+        let vlans: HashMap<_, u32> =
+            lines.flat_map(|(l, k)| l.ports.map(move |port| ((l.switch, port), k))).collect();
+        let line = |nic: &Nic| vlans.get(&(nic.switch, nic.port)).copied().unwrap_or(nic.switch.0);
+        let near = |nic: &Nic| nic.peer.map_or_else(|| line(nic), |end| end.node.0);
         let of_node = |node: &crate::cluster::Node| node.nics.iter().map(near).collect();
         Self {
             nodes: fabric.nodes,
             near: cluster.nodes.iter().map(of_node).collect(),
-            lines: vec![0; cluster.switches.len()],
+            lines: vec![0; fabric.xy.layout().lines()],
             switched: fabric.xy.layout().has_switches(),
             seen: vec![0; fabric.nodes],
             fresh: Vec::new(),
@@ -458,55 +479,4 @@ fn undetected(plan: &Plan, xy: &Xy) -> Option<Finding> {
         object: "NICs, cables".into(),
         message: message.into(),
     })
-}
-
-/// p-mesh, section 4.0: two switch failures lose at most one node, where no dimension is below 3.
-fn few_per_line(plan: &Plan) -> Option<Finding> {
-    let Kind::Pmesh { dims, .. } = &plan.cluster().kind else { return None };
-    let apart = two_failures(plan)?;
-    let (a, b, lost) = apart;
-    (lost > 1 && dims.len() > 1).then(|| {
-        let name = |s: usize| plan.cluster().switches[s].name.clone();
-        Finding {
-            kind: "two-failures",
-            object: format!("{} and {}", name(a), name(b)),
-            message: format!(
-                "with both gone {lost} nodes are cut off: of two switch failures at most one node is \
-                 lost where no dimension is below 3"
-            ),
-        }
-    })
-}
-
-/// The two switches whose loss cuts most nodes off from the largest part left, and how many; `None`
-/// above [`WALKED`] nodes and where no two switches can be lost.
-fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
-    let cluster = plan.cluster();
-    let lines = cluster.switches.len();
-    // By symmetry every pair of switches is like one with the first switch of some dimension.
-    let Kind::Pmesh { dims, .. } = &cluster.kind else { return None };
-    let mut first = 0;
-    let mut firsts = Vec::new();
-    for n in dims {
-        firsts.push(first);
-        first += cluster.nodes.len() / *n as usize;
-    }
-    if cluster.nodes.len() > WALKED {
-        return None;
-    }
-    let cut = |a: usize, b: usize| {
-        let mut parts = Parts::new(cluster.nodes.len() + lines);
-        for (k, node) in cluster.nodes.iter().enumerate() {
-            for nic in node.nics.iter().filter(|n| ![a, b].contains(&n.switch.index())) {
-                parts.join(k, cluster.nodes.len() + nic.switch.index());
-            }
-        }
-        let mut sizes = vec![0; cluster.nodes.len() + lines];
-        (0..cluster.nodes.len()).for_each(|k| sizes[parts.root(k)] += 1);
-        cluster.nodes.len() - sizes.into_iter().max().unwrap_or(0)
-    };
-    let pairs =
-        firsts.into_iter().flat_map(|a| (0..lines).filter(move |b| *b != a).map(move |b| (a, b)));
-    let all = pairs.map(|(a, b)| (a, b, cut(a, b)));
-    all.max_by_key(|(a, b, lost)| (*lost, std::cmp::Reverse((*a, *b))))
 }

@@ -215,7 +215,7 @@ impl Draft {
             let help = "give the node another name".to_owned();
             found.add(ProblemKind::DuplicateName, span, message, help);
         }
-        self.check_ports(found);
+        self.check_ports(flat, found);
         self.check_macs(found);
         let nowhere = self.links.iter().any(|l| l.a.switch == NOWHERE || l.b.switch == NOWHERE);
         if !self.generated && self.named && self.cabled && !nowhere && !flat {

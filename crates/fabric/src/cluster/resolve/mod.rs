@@ -9,6 +9,7 @@ mod nodes;
 mod routing;
 mod shape;
 mod untagged;
+mod uplink;
 mod vlans;
 
 use std::ops::{Range, RangeInclusive};
@@ -32,12 +33,13 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
         routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
     let flat = strategy == Some(Strategy::Direct) || shape.is_fnn();
     let untagged = flat || kind.is_routed();
-    let vlans = file.vlans.as_ref().filter(|_| !untagged);
+    let vlans = file.vlans.as_ref().filter(|_| !untagged || kind.shares_switches());
     let vlans = vlans::vlans(vlans, &shape, strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape, file);
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
-    if untagged {
+    draft.plug_uplinks(&kind, found);
+    if untagged && !kind.shares_switches() {
         untagged::refuse_vlans(file, flat, found);
     }
     if kind.is_routed() {

@@ -97,7 +97,7 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         }
         (_, Some(true)) => {
             let message = format!(
-                "no cable joins the switches of topology `fnn`: not strategy `{}`",
+                "topology `fnn` has no paths between switches: not strategy `{}`",
                 name.word()
             );
             return Some((message, "strategy = \"direct\", or leave it out".to_owned()));

@@ -93,6 +93,7 @@ fn refuse_foreign_keys(topology: &Topology, kind: TopologyKind, found: &mut Foun
         ("grow_to", topology.grow_to.as_ref().map(|k| &k.key)),
         ("lines_per_switch", topology.lines_per_switch.as_ref().map(|k| &k.key)),
         ("wiring", topology.wiring.as_ref().map(|k| &k.key)),
+        ("uplink", topology.uplink.as_ref().map(|k| &k.key)),
     ];
     let (required, others) = TopologyKind::keys(kind.word());
     let keys = [required, others].concat();

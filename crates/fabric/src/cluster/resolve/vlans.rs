@@ -8,6 +8,7 @@ use super::super::read::{At, Keys};
 use super::super::{Kind, Strategy, Vlans};
 use super::shape::Shape;
 use crate::routing;
+use crate::topology::lines;
 
 pub(super) fn vlans(
     table: Option<&At<Table>>,
@@ -61,14 +62,18 @@ fn enough(
     let count: u64 = vlans.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum();
     let needed = strategy.and_then(|strategy| vids_needed(shape, strategy));
     if let Some(needed) = needed.filter(|needed| *needed > count) {
-        let message = format!("the range holds {count} VIDs, the strategy needs {needed}");
+        let message = match shape.kind().shares_switches() {
+            true => format!("the range holds {count} VIDs, lines on shared switches need {needed}"),
+            false => format!("the range holds {count} VIDs, the strategy needs {needed}"),
+        };
         let help = enlarged(&vlans.ranges, needed, shape, strategy);
         found.add(ProblemKind::TooFewVids, span, message, help);
     }
     vlans
 }
 
-/// VLAN trees for primary paths (vlan-minimal-paths, theorems 1 to 4; DESIGN sections 3 and 4).
+/// VLAN trees for primary paths (vlan-minimal-paths, theorems 1 to 4; DESIGN sections 3 and 4), or one
+/// VLAN for every line where switches hold several.
 fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     let Shape::Generated { kind, .. } = shape else {
         return shape.is_known().then_some(1);
@@ -80,6 +85,7 @@ fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
         (Kind::Torus { dims }, Strategy::Dor) => halves(dims) * rest(dims),
         (Kind::Torus { dims }, Strategy::Pdor) if dims.len() == 1 => halves(dims),
         (Kind::Torus { dims }, Strategy::Pdor) => halves(dims) * (rest(dims).div_ceil(2) + 1),
+        (Kind::Pmesh { dims, lines_per_switch: 2.., .. }, _) => lines(dims),
         _ => 1,
     })
 }
@@ -150,7 +156,9 @@ fn enlarged(
 ) -> String {
     let low = ranges.first().map_or(2, |(low, _)| u64::from(*low));
     let high = low + needed - 1;
-    if needed > 4093 {
+    if needed > 4093 && shape.kind().shares_switches() {
+        "no fabric holds that many VLANs: lines_per_switch = 1 needs none".to_owned()
+    } else if needed > 4093 {
         let defined = match shape {
             Shape::Generated { kind, .. } => routing::has_pdor(kind),
             _ => false,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::cluster::{Cluster, Kind, Strategy, parse};
 use crate::design::Wiring;
 use crate::design::basic::Basic;
-use crate::id::{NodeId, TreeId};
+use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;
 use crate::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE};
 use crate::units::Prefix;
@@ -17,7 +17,7 @@ const PLANE: &str = "0: 0 1 2\n1: 3 4 5\n2: 6 7 8\n3: 0 3 6\n4: 1 4 7\n5: 2 5 8\
 
 fn flat(table: &str, paths: u32) -> Plan {
     let wiring = Wiring::parse(table).unwrap();
-    let kind = Kind::Fnn { wiring };
+    let kind = Kind::Fnn { wiring, uplink: None };
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Direct, paths)).unwrap()
 }
 
@@ -123,7 +123,8 @@ fn demand_comes_first_and_rates_weigh() {
 #[test]
 fn nodes_that_nobody_joins_are_named() {
     let wiring = Wiring::parse("0: 0 1\n1: 2 3\n").unwrap();
-    let cluster = Cluster::generated(Kind::Fnn { wiring }, 1, 1, Strategy::Direct, 2);
+    let kind = Kind::Fnn { wiring, uplink: None };
+    let cluster = Cluster::generated(kind, 1, 1, Strategy::Direct, 2);
     let error = Plan::build(cluster).unwrap_err().to_string();
     assert!(error.contains("nodes n0 and n2 share no switch"), "{error}");
 }
@@ -141,4 +142,87 @@ fn explicit_switches_by_themselves_are_a_flat_neighbourhood() {
     let linked = format!("{text}[[link]]\na = \"s0:4\"\nb = \"s1:4\"\n");
     let problems = parse(&linked, "x").unwrap_err().to_string();
     assert!(problems.contains("strategy `direct` uses no cable between switches"), "{problems}");
+}
+
+/// Six nodes of which no two opposite ones share a switch.
+const PAIRED: &str = "0: 0 1 2\n1: 2 3 4\n2: 4 5 0\n3: 1 3 5\n";
+
+fn with_uplink(table: &str, more: &str) -> Cluster {
+    let text = format!(
+        "[fabric]\ntopology = {{ kind = \"fnn\", wiring = {table:?}, uplink = \"u0\" }}\n{more}"
+    );
+    parse(&text, "x").unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn an_uplink_has_the_highest_free_port_of_every_switch() {
+    let ports = |more: &str| {
+        let cluster = with_uplink(PAIRED, more);
+        let last = SwitchId::from(cluster.switches.len() - 1);
+        assert_eq!(cluster.uplink(), Some(last));
+        for (link, k) in cluster.links.iter().zip(0..) {
+            assert_eq!((link.a.switch.0, link.b.switch, link.b.port), (k, last, k + 1));
+        }
+        let most = cluster.switches.iter().map(|s| s.ports).collect::<Vec<_>>();
+        (cluster.links.iter().map(|link| link.a.port).collect::<Vec<_>>(), most)
+    };
+    assert_eq!(ports(""), (vec![4; 4], vec![4; 5]));
+    let given = "[[switch]]\nname = \"s[0-2]\"\nports = 8\n[[switch]]\nname = \"u0\"\nports = 16\n";
+    assert_eq!(ports(given), (vec![8, 8, 8, 4], vec![8, 8, 8, 4, 16]));
+    // n1 is the second on s0, and elsewhere first.
+    let moved = "[[node]]\nname = \"n1\"\nnics = [{ switch = \"s0\", port = 8 }, { switch = \"s3\", port = 9 }]\n";
+    assert_eq!(ports(&format!("[[switch]]\nname = \"s0\"\nports = 8\n{moved}")).0, [7, 4, 4, 10]);
+}
+
+#[test]
+fn the_uplink_carries_nothing_of_the_plan_and_its_failure_cuts_nobody() {
+    for table in [PAIRED, PLANE] {
+        let plan = Plan::build(with_uplink(table, "[routing]\npaths = 3\n")).unwrap();
+        let alone = Plan::build(Cluster { links: Vec::new(), ..plan.cluster().clone() }).unwrap();
+        let uplink = plan.cluster().uplink().unwrap();
+        for (src, dst) in plan.pairs() {
+            assert_eq!(plan.paths(src, dst), alone.paths(src, dst));
+            for segment in plan.paths(src, dst).iter().flat_map(|path| &path.segments) {
+                let switch = plan.sender(segment).switch;
+                assert_eq!((switch, segment.tree), (plan.receiver(segment).switch, TreeId::NONE));
+                assert_ne!(switch, uplink);
+            }
+        }
+        let report = verify::check(&plan);
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.loop_free && report.deadlock_free);
+        assert_eq!((report.max_link_load, report.mean_link_load), (0, 0.0));
+        let notes: Vec<_> = report.notes.iter().map(|note| (note.kind, &*note.object)).collect();
+        assert!(notes.contains(&("uplink", "u0")), "{notes:?}");
+        let (with, without) = (&report.failures, verify::check(&alone).failures);
+        assert_eq!(with.link.objects, without.link.objects + plan.cluster().links.len());
+        assert_eq!(with.link.harmless, without.link.harmless + plan.cluster().links.len());
+        assert_eq!(
+            (with.switch.harmless, with.switch.most_lost),
+            (without.switch.harmless, without.switch.most_lost)
+        );
+    }
+}
+
+#[test]
+fn an_uplink_with_a_loop_or_too_small_a_table_is_a_violation() {
+    let mut cluster = with_uplink(PAIRED, "[[switch]]\nname = \"s1\"\nfdb_size = 11\n");
+    let found = |cluster: &Cluster| {
+        let report = verify::check(&Plan::build(cluster.clone()).unwrap());
+        let found = report.violations.iter().map(|v| format!("{} {}", v.kind, v.object)).collect();
+        (report.loop_free, found)
+    };
+    let kinds = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+    assert_eq!(found(&cluster), (true, kinds(&["fdb-full s1"])), "12 NICs");
+    cluster.switches[1].fdb_size = Some(12);
+    assert_eq!(found(&cluster), (true, Vec::new()));
+    let mut second = cluster.links[2];
+    (second.a.port, second.b.port) = (9, 9);
+    cluster.links.push(second);
+    assert_eq!(found(&cluster), (false, kinds(&["loop s2-u0"])));
+    // Any other cable is not for this strategy.
+    second.b.switch = SwitchId(0);
+    cluster.links.push(second);
+    let error = Plan::build(cluster).unwrap_err().to_string();
+    assert!(error.contains("uses no cable between switches"), "{error}");
 }

@@ -1,6 +1,7 @@
 mod below;
 mod direct;
 mod growth;
+mod lines;
 mod mptcp;
 mod reflect;
 mod room;

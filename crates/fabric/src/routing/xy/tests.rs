@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 
 fn pmesh(dims: &[u32]) -> Xy {
-    Xy::of(&Kind::Pmesh { dims: dims.into(), grow_to: dims.into() }).unwrap()
+    Xy::of(&Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }).unwrap()
 }
 
 fn torus(dims: &[u32]) -> Xy {

@@ -3,7 +3,7 @@ use crate::cluster::{Cluster, Strategy};
 use crate::topology::Layout;
 
 fn pmesh(dims: &[u32]) -> Plan {
-    let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into() };
+    let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap()
 }
 
@@ -117,7 +117,7 @@ fn listing_arrives(from: &[u32], to: &[u32], k: usize, reversed: bool) -> bool {
 #[test]
 fn the_listings_of_the_paper_reach_the_last_address_only() {
     for dims in [&[4, 4][..], &[3, 3, 3], &[2, 2, 2, 2]] {
-        let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into() };
+        let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
         let layout = Layout::of(&kind).unwrap();
         let d = dims.len();
         let at = |n: usize| layout.coordinates(n.into());

@@ -1,7 +1,9 @@
-//! Fabrics whose nodes route: nodes with a NIC per dimension, or two, and on a P-Mesh a switch per line.
+//! Fabrics whose nodes route: nodes with a NIC per dimension, or two, and on a P-Mesh a switch per line
+//! or for several.
 //!
-//! Switches are numbered by dimension, those of dimension 0 first; within one by the node number
-//! without that dimension. The node at coordinate x of a line has port x + 1 of its switch.
+//! Switches hold the lines in their order, those of dimension 0 first; within one by the node number
+//! without that dimension. The node at coordinate x of a line has port x + 1 after those of the lines
+//! before on the same switch.
 
 use super::{Fabric, Layout, Names, default_switch, derived_mac};
 use crate::cluster::{Nic, NicEnd, Node};
@@ -15,20 +17,20 @@ pub(super) fn generate(layout: Layout) -> Fabric {
     if !layout.has_switches() {
         return Fabric { nodes, ..Fabric::default() };
     }
-    let names = Names::new('s', layout.lines() as u32);
-    let sizes = layout.dims().iter().flat_map(|&n| vec![n; layout.nodes() / n as usize]);
-    let switches = sizes.zip(0..).map(|(n, k)| default_switch(names.of(k), n)).collect();
+    let count = layout.switches() as u32;
+    let names = Names::new('s', count);
+    let ports = |k| layout.ports(layout.lines_of(SwitchId(k)));
+    let switches = (0..count).map(|k| default_switch(names.of(k), ports(k))).collect();
     Fabric { switches, nodes, ..Fabric::default() }
 }
 
 fn node(layout: &Layout, names: &Names, id: NodeId) -> Node {
-    let x = layout.coordinates(id);
     let hops = layout.neighbours(id);
     let nic = |(i, name): (usize, String)| {
         let to = hops.iter().find(|hop| hop.nic == i).filter(|_| !layout.has_switches());
         let (switch, port) = match to {
             Some(_) => (SwitchId::NONE, 0),
-            None => (SwitchId::from(layout.line(id, i)), x[i] + 1),
+            None => (layout.switch(layout.line(id, i)), layout.port(id, i)),
         };
         Nic {
             name,
@@ -57,7 +59,7 @@ mod tests {
     }
 
     fn pmesh(dims: &[u32]) -> Kind {
-        Kind::Pmesh { dims: dims.into(), grow_to: dims.into() }
+        Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }
     }
 
     /// p-mesh, section 4.0: dimension j has the product of the other sizes switches, each of M_j ports.
@@ -79,6 +81,19 @@ mod tests {
         let row: Vec<_> = (4..8).map(|k| four.nodes[k].nics[0].switch.0).collect();
         let column: Vec<_> = [1, 5, 9, 13].map(|k: usize| four.nodes[k].nics[1].switch.0).into();
         assert_eq!((row, column), (vec![1; 4], vec![5; 4]));
+        let ports: Vec<_> = four.nodes[6].nics.iter().map(|nic| nic.port).collect();
+        assert_eq!(ports, [3, 2]);
+    }
+
+    /// p-mesh, figure 4: two switches stand for eight.
+    #[test]
+    fn lines_on_one_switch_have_ports_of_their_own() {
+        let dims = vec![4, 4];
+        let two = cluster(Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 });
+        assert_eq!(two.switches.iter().map(|s| s.ports).collect::<Vec<_>>(), [16, 16]);
+        let of = |k: usize| two.nodes[k].nics.iter().map(|n| (n.switch.0, n.port)).collect();
+        let ends: [Vec<(u32, u32)>; 3] = [0, 6, 15].map(of);
+        assert_eq!(ends, [[(0, 1), (1, 1)], [(0, 7), (1, 10)], [(0, 16), (1, 16)]]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! `kind = "fnn"`: a wiring table.
+//! `kind = "fnn"`: a wiring table, and the name of an uplink switch.
 
 use super::super::super::Kind;
 use super::super::super::file::Topology;
 use super::super::super::problem::{Found, ProblemKind};
 use super::super::super::read::{At, Keys};
-use super::super::{limits, missing};
+use super::super::{bad_name, limits, missing, name_help, valid_name};
 use super::{Shape, fits};
 use crate::design::Wiring;
+use crate::topology::generate::generate;
 
 pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
     let Some(wiring) = &topology.value.wiring else {
@@ -47,9 +48,30 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
         return refuse(message, &format!("this version plans at most {}", limits::FLAT_NODES));
     }
     let fits = fits(nodes as u64, 1, most as u32, wiring, found);
-    fits.then_some(Shape::Generated {
-        kind: Kind::Fnn { wiring: table },
-        nodes_per_switch: 1,
-        nics_per_node: 1,
-    })
+    let kind = Kind::Fnn { wiring: table, uplink: None };
+    let uplink = topology.value.uplink.as_ref();
+    let named = uplink.is_none_or(|name| is_free(name, &kind, found));
+    let Kind::Fnn { wiring, .. } = kind else { return None };
+    let kind = Kind::Fnn { wiring, uplink: uplink.map(|name| name.value.clone()) };
+    let shape = Shape::Generated { kind, nodes_per_switch: 1, nics_per_node: 1 };
+    (fits && named).then_some(shape)
+}
+
+/// Is this a name, and none that the table gives?
+fn is_free(name: &At<String>, table: &Kind, found: &mut Found) -> bool {
+    let text = &name.value;
+    if !valid_name(text) {
+        found.add(ProblemKind::BadName, &name.span, bad_name(text), name_help(text));
+        return false;
+    }
+    let fabric = generate(table, 1, 1);
+    let switch = fabric.switches.iter().any(|switch| switch.name == *text);
+    if !switch && fabric.nodes.iter().all(|node| node.name != *text) {
+        return true;
+    }
+    let what = if switch { "switch" } else { "node" };
+    let message = format!("`uplink`: the wiring table has a {what} `{text}`");
+    let help = "a name of its own, such as uplink = \"u0\"".to_owned();
+    found.add(ProblemKind::DuplicateName, &name.span, message, help);
+    false
 }

@@ -7,6 +7,7 @@ use super::super::super::problem::{Found, ProblemKind};
 use super::super::super::read::{At, Keys, Number};
 use super::super::{missing, within};
 use super::{Shape, fits};
+use crate::topology::lines;
 
 pub(super) fn shape(
     topology: &At<Topology>,
@@ -41,9 +42,9 @@ pub(super) fn shape(
 fn counts(kind: &Kind) -> (u64, u64, u64) {
     let product = |dims: &[u32]| dims.iter().fold(1_u64, |p, n| p.saturating_mul((*n).into()));
     match kind {
-        Kind::Pmesh { dims, .. } => {
-            let nodes = product(dims);
-            (nodes, dims.len() as u64, dims.iter().map(|n| nodes / u64::from(*n)).sum())
+        Kind::Pmesh { dims, lines_per_switch, .. } => {
+            let switches = lines(dims).div_ceil((*lines_per_switch).into());
+            (product(dims), dims.len() as u64, switches)
         }
         Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
             (product(dims), 2 * dims.len() as u64, 0)
@@ -75,19 +76,17 @@ fn nodes(
 
 fn pmesh(topology: &At<Topology>, found: &mut Found) -> Option<(Kind, std::ops::Range<usize>)> {
     let keys = &topology.value;
-    if let Some(lines) = &keys.lines_per_switch
-        && within(Some(lines), "lines_per_switch", 1..=limits::PORTS, 1, found) > 1
-    {
-        let message = "`lines_per_switch` above 1 is not yet planned by this version";
-        found.add(ProblemKind::NotYet, &lines.span, message, "leave it out".to_owned());
-    }
     let dims = sizes(topology, found);
+    let most = dims.as_deref().map_or(limits::SWITCHES.into(), lines);
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    let per_switch = keys.lines_per_switch.as_ref();
+    let lines_per_switch = within(per_switch, "lines_per_switch", 1..=most, 1, found);
     let grow_to = match &keys.grow_to {
         Some(grow_to) => grown(grow_to, dims.as_deref(), found),
         None => dims.clone(),
     };
     let span = keys.dims.as_ref()?.span.clone();
-    Some((Kind::Pmesh { dims: dims?, grow_to: grow_to? }, span))
+    Some((Kind::Pmesh { dims: dims?, grow_to: grow_to?, lines_per_switch }, span))
 }
 
 /// `grow_to`: as many sizes as `dims`, none smaller.
