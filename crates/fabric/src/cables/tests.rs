@@ -289,7 +289,7 @@ fn with_an_uplink_only_lldp_tells() {
     }
     // By LLDP a cable is told that was moved, be it to the place of an uplink's.
     let uplink = world.cluster.links[0].a;
-    let place = Place::Port { switch: uplink.switch, port: Some(uplink.port) };
+    let place = Place::Port { switch: uplink.switch, line: None, port: Some(uplink.port) };
     let moved = World::new(UPLINK).moved(end(4, 0), place);
     let mut interfaces = moved.told(4);
     interfaces[0].signs.extend(everybody(4)[0].signs.clone());
