@@ -212,17 +212,21 @@ fn a_node_that_moves_to_another_port_keeps_its_address() {
     assert_eq!(names, ["n0", "n1", "n2", "n3"].map(Some));
 }
 
+/// By what planning without a lock takes, just before on the same thread: a lock whose every tree is made
+/// to be judged takes a hundred times as long and more.
 #[test]
 fn a_lock_of_the_largest_torus_is_read_and_planned_quickly() {
+    let begin = on_processor();
     let plan = Plan::build(cluster(&[16, 16, 16])).unwrap();
+    let without = on_processor() - begin;
     let text = plan.lock(&Lock::default()).emit();
     let before = on_processor();
     let lock = Lock::parse(&text).unwrap();
     let again = Plan::build_with(cluster(&[16, 16, 16]), &lock).unwrap();
-    assert_eq!(again.generation(), plan.generation());
     let taken = on_processor() - before;
-    eprintln!("lock of {} bytes read and planned in {taken:?}", text.len());
-    assert!(taken.as_secs() < 5, "{taken:?}");
+    eprintln!("lock of {} bytes read and planned in {taken:?}, without {without:?}", text.len());
+    assert_eq!(again.generation(), plan.generation());
+    assert!(taken < 20 * without, "{taken:?} with the lock, {without:?} without");
 }
 
 /// Processor time of this thread, which no other work on the machine lengthens: proc(5) `schedstat`.
