@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use tresse_fabric::cluster::Port;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Comparison;
 
@@ -78,6 +79,9 @@ impl Plan {
             "{} of {} common pairs touched, {} pairs added, {} removed",
             change.touched_pairs, change.common_pairs, change.added_pairs, change.removed_pairs
         )?;
+        if change.moved_cables > 0 {
+            writeln!(out, "{} NICs move to another port or switch", change.moved_cables)?;
+        }
         writeln!(
             out,
             "{} VLANs kept, {} fresh, {} dropped",
@@ -116,6 +120,14 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
             let switch = cluster.switch(line.switch).name.clone();
             table.add_row([line.vid.to_string(), line.name, switch, ports]);
         }
+        writeln!(out, "{table}")?;
+    }
+    if cluster.uplink().is_some() {
+        let mut table = output::table(["UPLINK", "CABLED TO"]);
+        let end = |port: Port| format!("{}:{}", cluster.switch(port.switch).name, port.port);
+        cluster.links.iter().for_each(|link| {
+            table.add_row([end(link.a), end(link.b)]);
+        });
         writeln!(out, "{table}")?;
     }
     let mut table = output::table(["NODE", "ADDRESS", "NIC", "MAC", "CABLED TO"]);

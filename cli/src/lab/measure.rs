@@ -13,7 +13,7 @@ use tresse_lab::signals::Signals;
 use tresse_lab::state::Shape;
 
 use super::Found;
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 use crate::output;
 
 /// Ask all ordered pairs of nodes.
@@ -93,6 +93,9 @@ impl Counters {
             return Ok(Code::Fine);
         }
         let all = counters::counters(&found.directory, &found.record).map_err(fault)?;
+        if all.is_empty() {
+            fail::say("no counters: the switches of this lab have no VLANs, and count none");
+        }
         let mut out = output::stdout();
         if json {
             for counter in &all {

@@ -61,13 +61,14 @@ impl Judge<'_> {
             return (Verdict::Missing, "no carrier".into());
         }
         if !self.reader.is_near() && !self.reader.heard(interface).is_empty() {
-            let why =
-                "the switch sends no LLDP, and announcements that cross an uplink do not tell it";
+            let why = "no switch of the file is heard by LLDP, and announcements that cross an uplink do \
+                       not tell which this is";
             return (Verdict::Unknown, why.into());
         }
         let others = self.reader.others(seen.end, &seen.expected);
         if !self.cluster.is_untagged() || others.is_empty() {
-            let why = "the switch sends no LLDP, and announcements do not tell its ports";
+            let why =
+                "no switch of the file is heard by LLDP, and announcements do not tell its ports";
             return (Verdict::Unknown, why.into());
         }
         if !interface.patient {
@@ -114,6 +115,8 @@ impl Judge<'_> {
             Sign::Announcement { mac, foreign } => Some((*mac, *foreign)),
             Sign::Lldp { .. } => None,
         });
+        let named = interface.signs.iter().filter_map(|sign| self.reader.nobody(sign));
+        let named = named.map(|name| extra(format!("{name} is heard, which is not in the file")));
         announced
             .filter_map(|(mac, foreign)| match self.reader.with_mac(mac) {
                 _ if foreign => Some(extra(format!("{mac} of another fabric is heard"))),
@@ -127,6 +130,7 @@ impl Judge<'_> {
                         .then(|| extra(format!("{name} is heard, which belongs at {belongs}")))
                 }
             })
+            .chain(named)
             .collect()
     }
 

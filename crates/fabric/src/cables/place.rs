@@ -206,6 +206,12 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// What calls itself something by LLDP that the file does not have.
+    pub(super) fn nobody(&self, sign: &Sign) -> Option<String> {
+        let known = self.nic_of(sign).is_some() || self.port_of(sign, None).is_some();
+        stranger(sign).filter(|_| !known)
+    }
+
     /// The NIC of the file that a sign comes from.
     fn nic_of(&self, sign: &Sign) -> Option<NicEnd> {
         match sign {

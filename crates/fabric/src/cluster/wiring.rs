@@ -6,8 +6,6 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::design::Wiring;
-
 /// The text of a cluster file with its wiring table in it, in the line where its name was. A text that is
 /// such a table itself becomes the cluster file of a flat neighbourhood with all defaults. Any other text
 /// stays as it is.
@@ -30,13 +28,13 @@ pub fn with_wiring<E>(
     Ok(format!("{before}{}{after}", quoted(&table)))
 }
 
-/// Is a text a wiring table, read or not? Its first line that says anything begins with a switch.
+/// Is a text a wiring table, with or without errors? Its first line that says anything begins with a
+/// switch, as no line of TOML does.
 fn is_table(text: &str) -> bool {
     let said = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let first = text.lines().map(str::trim).find(said);
     let switch = first.and_then(|line| line.split_once(':')).map(|(switch, _)| switch.trim());
     switch.is_some_and(|s| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()))
-        && Wiring::parse(text).is_ok()
 }
 
 /// The file that `topology` names as its wiring table, and where.
@@ -75,6 +73,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::cluster::{Cluster, Kind, Problems, parse};
+    use crate::design::Wiring;
 
     const TABLE: &str = "# three PCs\n0: 0 1\n1: 1 2\n2: 0 2\n";
 
@@ -103,9 +102,12 @@ mod tests {
 
     #[test]
     fn other_texts_stay_as_they_are() {
-        for text in ["", "x", "0: x", "[fabric]\nwiring = 'w.txt'", "\u{0}[", "1:2:3"] {
+        for text in ["", "x", "[fabric]\nwiring = 'w.txt'", "\u{0}["] {
             assert_eq!(with_wiring(text.to_owned(), |_| Err(())), Ok(text.to_owned()));
         }
+        let broken = with_wiring("0: 0 1\n0: 1".to_owned(), |_| Err(())).unwrap();
+        let told = parse(&broken, "x").unwrap_err().to_string();
+        assert!(told.contains("switch 0 has a line already"), "{told}");
         let named = "fabric.topology.wiring = 'else.txt'";
         assert_eq!(
             with_wiring(named.to_owned(), |name| Err(name.to_owned())),

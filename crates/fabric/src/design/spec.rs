@@ -262,6 +262,11 @@ impl Spec {
             let expected = "either the ports of each switch, or `switch_types` to choose from";
             return Err(range("switches", format!("{:?}", table.switches), expected.into()));
         }
+        let parts = table.cost.iter().flat_map(|cost| [cost.nic, cost.port]);
+        let mut prices = table.switch_types.iter().map(|of| of.price).chain(parts);
+        if let Some(price) = prices.find(|price| !(0.0..f64::INFINITY).contains(price)) {
+            return Err(range("price", price.to_string(), "0 or more".into()));
+        }
         if table.spares > 0 && table.uplinks == Uplinks::None {
             let expected = "0, or `uplinks` for the switch that spares are on";
             return Err(range("spares", table.spares.to_string(), expected.into()));

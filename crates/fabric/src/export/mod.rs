@@ -173,6 +173,12 @@ pub enum ExportError {
         /// The format.
         format: &'static str,
     },
+    /// The VLANs of two plans side by side, at ports that carry one.
+    #[error(
+        "`--keep`: every port of these switches is in one VLAN, untagged, and cannot be in an older one too: \
+         configure each switch in one go, and move the cables that `tresse plan --against` counts with it"
+    )]
+    OneVlanEach,
     /// Paths with transit nodes in a format without labels.
     #[error("`{format}` knows no labels and node `{node}` needs them: use iproute2")]
     Labels {
@@ -286,6 +292,9 @@ pub fn render_keeping(
     let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };
     if keep.is_some() && !matches!(what.entry().1, Subject::Switch) {
         return Err(ExportError::NoKeep { format: what.name() });
+    }
+    if keep.is_some() && cluster.kind.shares_switches() {
+        return Err(ExportError::OneVlanEach);
     }
     match what.entry().1 {
         Subject::Switch => {

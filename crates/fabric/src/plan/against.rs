@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::Plan;
+use crate::cluster::Nic;
 use crate::id::{NodeId, TreeId};
 use crate::lock::{Labels, Lock, place};
 use crate::path::Segment;
+use crate::routing::xy::Xy;
 
 /// The difference between two plans. Nodes and switches of generated fabrics are compared by their
 /// places, as the lock does, others by their names.
@@ -27,6 +29,8 @@ pub struct Comparison {
     pub added_pairs: usize,
     /// Ordered pairs that only the older plan has.
     pub removed_pairs: usize,
+    /// NICs of common nodes whose cable goes to another switch, port or node.
+    pub moved_cables: usize,
     /// Names of trees, or of lines on shared switches, that keep their VID.
     pub kept_vlans: usize,
     /// Names with a VID that the older plan does not give them.
@@ -65,6 +69,12 @@ impl Comparison {
                 );
             }
         }
+        let moved = |(k, k2): &(NodeId, NodeId)| {
+            let [before, after] = [(old, *k, &places[0]), (new, *k2, &places[1])]
+                .map(|(plan, node, places)| cables(plan, node, places));
+            after.iter().filter(|(nic, end)| before.get(*nic).is_some_and(|b| b != *end)).count()
+        };
+        let moved_cables = common.iter().map(moved).sum();
         let pairs = |n: usize| n * n.saturating_sub(1);
         let vids = |plan: &Plan| -> BTreeMap<String, u16> {
             let specs = plan.specs().iter().enumerate();
@@ -84,11 +94,37 @@ impl Comparison {
             touched_pairs: touched,
             added_pairs: pairs(new.cluster().nodes.len()) - pairs(common.len()),
             removed_pairs: pairs(before.len()) - pairs(common.len()),
+            moved_cables,
             kept_vlans: new_vids.len() - fresh_vlans.len(),
             fresh_vlans,
             dropped_vlans: missing(&old_vids, &new_vids),
         }
     }
+}
+
+/// Where the cable of each NIC of a node goes: switch and port, or node and NIC. A switch with one line of
+/// nodes is known by the line, as its number shifts with growth.
+fn cables<'a>(
+    plan: &'a Plan,
+    node: NodeId,
+    places: &[String],
+) -> BTreeMap<&'a str, (String, String)> {
+    let cluster = plan.cluster();
+    let lines = plan.xy().map(Xy::layout).filter(|layout| !layout.shares_switches());
+    let end = |(index, nic): (usize, &'a Nic)| {
+        let (there, port) = match (nic.peer, lines) {
+            (Some(peer), _) => {
+                let far = cluster.node(peer.node);
+                (far.name.clone(), far.nics[peer.nic].name.clone())
+            }
+            (None, Some(layout)) => {
+                (layout.line_name(layout.line(node, index)), nic.port.to_string())
+            }
+            (None, None) => (places[nic.switch.index()].clone(), nic.port.to_string()),
+        };
+        (nic.name.as_str(), (there, port))
+    };
+    cluster.node(node).nics.iter().enumerate().map(end).collect()
 }
 
 /// NICs, VID and switches of each segment of a primary, by names and places; where nodes route, the

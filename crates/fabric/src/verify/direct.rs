@@ -39,14 +39,18 @@ pub(super) fn check(plan: &Plan) -> Report {
         seen.sharing
     );
     let sharing = of_pair(plan, "no-disjoint-backup", seen.first_sharing, &sharing);
-    let (of_uplink, notes) = uplink::findings(plan, &seen.survey);
+    let (of_uplink, mut notes) = uplink::findings(plan, &seen.survey);
     let found = found.into_iter().flatten();
-    let notes = sharing.into_iter().chain(undetected(plan)).chain(not_used(plan)).chain(notes);
     let loop_free = of_uplink.iter().all(|finding| finding.kind != "loop");
+    let mut violations: Vec<Finding> =
+        found.chain(limits::of_switches(plan)).chain(of_uplink).collect();
+    limits::of_nics(plan, &mut violations, &mut notes);
+    let undetected = undetected(plan, seen.survey.transit.paths);
+    let notes = sharing.into_iter().chain(undetected).chain(not_used(plan)).chain(notes);
     let judged = Judged {
         cycle: None,
         primaries_deadlock_free: true,
-        violations: found.chain(limits::of_switches(plan)).chain(of_uplink).collect(),
+        violations,
         notes: notes.collect(),
         survey: seen.survey,
     };
@@ -54,15 +58,23 @@ pub(super) fn check(plan: &Plan) -> Report {
     Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, ..report }
 }
 
-/// A node sees only its own carrier (K1).
-fn undetected(plan: &Plan) -> Option<Finding> {
+/// A node sees only its own carrier (K1); so many pairs send through a third node, which sees its own.
+fn undetected(plan: &Plan, transit: u64) -> Option<Finding> {
+    let beyond = match transit {
+        0 => String::new(),
+        pairs => format!(
+            ", and so is what {pairs} ordered pairs send through a third node where a switch beyond that \
+             node fails"
+        ),
+    };
     (plan.cluster().routing.paths > 1).then(|| Finding {
         kind: "undetected-failures",
         object: "NICs of other nodes".into(),
-        message: "what a failure leaves is by the paths of the plan, and this version moves to others \
-                  only where the sender's own NIC loses its carrier, as it does where a switch is dead: \
-                  what goes to a NIC that others have lost, is lost until that is mended"
-            .into(),
+        message: format!(
+            "what a failure leaves is by the paths of the plan, and this version moves to others only \
+             where the sender's own NIC loses its carrier, as it does where its switch is dead: what goes \
+             to a NIC that others have lost is lost until that is mended{beyond}"
+        ),
     })
 }
 

@@ -67,19 +67,30 @@ pub(super) fn of_paths(
     notes: &mut Vec<Finding>,
 ) {
     // Every announcement is flooded over its tree, so every switch learns every one (K17).
-    of_entries(plan, survey.receivers(), violations, notes);
+    of_entries(plan, &|_| survey.receivers(), violations, notes);
     shared_learning(plan, survey, violations);
 }
 
-/// What every switch learns, so many entries, and the room that it has for them.
-pub(super) fn of_entries(
+/// Where no path goes from switch to switch: each learns the NICs on it, and with an uplink all there are.
+pub(super) fn of_nics(plan: &Plan, violations: &mut Vec<Finding>, notes: &mut Vec<Finding>) {
+    let cluster = plan.cluster();
+    let mut on = vec![0; cluster.switches.len()];
+    let nics = cluster.nodes.iter().flat_map(|node| &node.nics);
+    nics.filter(|nic| nic.peer.is_none()).for_each(|nic| on[nic.switch.index()] += 1);
+    let all = cluster.uplink().map(|_| on.iter().sum());
+    of_entries(plan, &|switch| all.unwrap_or(on[switch]), violations, notes);
+}
+
+/// What every switch learns, so many entries by its index, and the room that it has for them.
+fn of_entries(
     plan: &Plan,
-    entries: u32,
+    learnt: &dyn Fn(usize) -> u32,
     violations: &mut Vec<Finding>,
     notes: &mut Vec<Finding>,
 ) {
-    let mut unstated = 0;
-    for switch in &plan.cluster().switches {
+    let (mut unstated, mut most) = (0, 0);
+    for (at, switch) in plan.cluster().switches.iter().enumerate() {
+        let entries = learnt(at);
         match switch.fdb_size {
             Some(size) if entries > size => violations.push(Finding {
                 kind: "fdb-full",
@@ -89,15 +100,15 @@ pub(super) fn of_entries(
                 ),
             }),
             Some(_) => {}
-            None => unstated += 1,
+            None => (unstated, most) = (unstated + 1, entries.max(most)),
         }
     }
-    if unstated > 0 && entries > 8192 {
+    if most > 8192 {
         notes.push(Finding {
             kind: "flooding-risk",
             object: format!("{unstated} switches"),
             message: format!(
-                "{entries} (MAC, VID) entries per switch and no fdb_size given: cheap switches \
+                "{most} (MAC, VID) entries per switch and no fdb_size given: cheap switches \
                  hold 8192 to 16384 and flood beyond"
             ),
         });

@@ -59,6 +59,7 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
     report.violations.extend(of_pair(plan, "routing-loop", seen.looping, "packets go round"));
     report.violations.extend(of_pair(plan, "not-minimal", seen.longer, longer));
     report.violations.extend(limits::of_switches(plan));
+    limits::of_nics(plan, &mut report.violations, &mut report.notes);
     report.failures = fabric.failures(&mut report.notes);
     report.notes.extend(undetected(plan, xy));
     report.notes.extend(switches::few_per_line(plan));

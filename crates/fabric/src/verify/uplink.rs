@@ -5,7 +5,7 @@
 //! spanning tree protocol needs to cut one. But all NICs are in one broadcast domain, so every switch
 //! learns every one of them.
 
-use super::{Finding, Survey, limits};
+use super::{Finding, Survey};
 use crate::cluster::Link;
 use crate::id::SwitchId;
 use crate::path::Segment;
@@ -16,7 +16,7 @@ use crate::topology::Parts;
 /// loads it was seen by [`stays`], and is reported as a broken path.
 pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Finding>) {
     let Some(uplink) = plan.cluster().uplink() else { return (Vec::new(), Vec::new()) };
-    let mut violations = Vec::from_iter(loops(plan));
+    let violations = Vec::from_iter(loops(plan));
     let mut notes = Vec::new();
     let unused = survey.loads.iter().all(|load| *load == 0);
     notes.extend(unused.then(|| Finding {
@@ -27,8 +27,6 @@ pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Findi
                   which permanent neighbours and announcements every third of fdb_age_seconds avoid"
             .into(),
     }));
-    let nics = plan.cluster().nodes.iter().map(|node| node.nics.len() as u32).sum();
-    limits::of_entries(plan, nics, &mut violations, &mut notes);
     (violations, notes)
 }
 

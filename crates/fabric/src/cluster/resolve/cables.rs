@@ -121,7 +121,7 @@ impl Draft {
         given.map(|(count, _)| *count).min().unwrap_or(limits::PORTS)
     }
 
-    pub(super) fn check_ports(&mut self, flat: bool, found: &mut Found) {
+    pub(super) fn check_ports(&mut self, fewer: &str, found: &mut Found) {
         let mut used: Vec<(SwitchId, u32, Option<Range<usize>>, Plug)> = Vec::new();
         for (i, node) in self.nodes.iter().enumerate() {
             for (k, nic) in node.nics.iter().enumerate() {
@@ -167,11 +167,12 @@ impl Draft {
                 found.add(ProblemKind::PortInUse, span, message, help);
             }
         }
-        self.size_switches(&needed, flat, found);
+        self.size_switches(&needed, fewer, found);
     }
 
-    /// `ports` where given, else what is cabled, but never less than the generator's.
-    fn size_switches(&mut self, needed: &HashMap<SwitchId, u32>, flat: bool, found: &mut Found) {
+    /// `ports` where given, else what is cabled, but never less than the generator's. `fewer`: what else
+    /// helps.
+    fn size_switches(&mut self, needed: &HashMap<SwitchId, u32>, fewer: &str, found: &mut Found) {
         for (i, switch) in self.switches.iter_mut().enumerate() {
             let needed = needed.get(&SwitchId::from(i)).copied().unwrap_or(0);
             let Some((count, span)) = self.given_ports.get(&i) else {
@@ -181,8 +182,6 @@ impl Draft {
             if *count < needed {
                 let message =
                     format!("switch `{}` has {count} ports and needs {needed}", switch.name);
-                let fewer =
-                    if flat { "" } else { ", or a smaller nodes_per_switch or nics_per_node" };
                 let help = format!("ports = {needed}{fewer}");
                 found.add(ProblemKind::TooFewPorts, span, message, help);
             }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::super::file::{File, Switch as Entry};
 use super::super::problem::{Found, ProblemKind, suggestion};
 use super::super::read::{At, Keys};
-use super::super::{Link, Node, Switch};
+use super::super::{Kind, Link, Node, Switch};
 use super::shape::Shape;
 use super::{limits, missing, names, within};
 use crate::id::SwitchId;
@@ -47,6 +47,15 @@ pub(super) struct Draft {
     /// How many names the entry that set a generated switch or node covers.
     pub(super) switch_width: HashMap<usize, usize>,
     pub(super) node_width: HashMap<usize, usize>,
+}
+
+/// What else helps where a switch has too few ports.
+fn fewer_cables(kind: &Kind, flat: bool) -> &'static str {
+    match kind {
+        Kind::Pmesh { .. } if kind.shares_switches() => ", or a smaller lines_per_switch",
+        _ if flat || kind.is_routed() => "",
+        _ => ", or a smaller nodes_per_switch or nics_per_node",
+    }
 }
 
 impl Draft {
@@ -195,7 +204,14 @@ impl Draft {
     }
 
     /// The checks that need all of the fabric.
-    pub(super) fn finish(&mut self, file: &File, whole: &Span, flat: bool, found: &mut Found) {
+    pub(super) fn finish(
+        &mut self,
+        file: &File,
+        whole: &Span,
+        kind: &Kind,
+        flat: bool,
+        found: &mut Found,
+    ) {
         if !self.known || self.plain {
             return;
         }
@@ -215,7 +231,7 @@ impl Draft {
             let help = "give the node another name".to_owned();
             found.add(ProblemKind::DuplicateName, span, message, help);
         }
-        self.check_ports(flat, found);
+        self.check_ports(fewer_cables(kind, flat), found);
         self.check_macs(found);
         let nowhere = self.links.iter().any(|l| l.a.switch == NOWHERE || l.b.switch == NOWHERE);
         if !self.generated && self.named && self.cabled && !nowhere && !flat {

@@ -49,7 +49,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     } else {
         draft.links(file.link.as_ref(), found);
     }
-    draft.finish(file, &topology, flat, found);
+    draft.finish(file, &topology, &kind, flat, found);
     if let Strategy::Updown { root } | Strategy::Transit { root } = &mut routing.strategy {
         let name = file.routing.as_ref().and_then(|r| r.value.root.as_ref());
         *root = name.map(|name| draft.find_switch(&name.value, &name.span, found));

@@ -149,14 +149,20 @@ fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) 
     Some(Shape::Generated { kind: kind(sizes), nodes_per_switch: nodes, nics_per_node: nics })
 }
 
+/// So many switches, nodes of each, and NICs of each node.
 fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) -> bool {
+    let nodes = switches.saturating_mul(nodes.into());
+    fit(switches, nodes, nodes.saturating_mul(nics.into()), at, found)
+}
+
+/// So many switches, nodes and NICs in all.
+fn fit<T>(switches: u64, nodes: u64, nics: u64, at: &At<T>, found: &mut Found) -> bool {
     let too_large = |what: &str, count: u64, most: u32| {
         (count > most.into()).then(|| format!("{count} {what}: this version plans at most {most}"))
     };
-    let nodes = switches.saturating_mul(nodes.into());
     let message = too_large("switches", switches, limits::SWITCHES)
         .or_else(|| too_large("nodes", nodes, limits::NODES))
-        .or_else(|| too_large("NICs", nodes.saturating_mul(nics.into()), limits::NICS));
+        .or_else(|| too_large("NICs", nics, limits::NICS));
     if let Some(message) = &message {
         let help = "make the sizes smaller".to_owned();
         found.add(ProblemKind::TooLarge, &at.span, message.clone(), help);

@@ -1,6 +1,6 @@
 //! One node more: who keeps its paths (DESIGN section 3, the lock).
 
-use crate::cluster::{self, Cluster, Strategy};
+use crate::cluster::{self, Cluster, Kind, Strategy};
 use crate::lock::Lock;
 use crate::plan::{Comparison, Plan};
 use crate::verify;
@@ -56,6 +56,25 @@ fn one_node_more_touches_no_pair_that_was_there() {
     }
 }
 
+/// A column more moves no cable of a P-Mesh whose lines have switches of their own, and those of the lines
+/// behind it where they share one.
+#[test]
+fn cables_that_move_are_counted() {
+    let pmesh = |dims: &[u32], lines_per_switch| {
+        let kind = Kind::Pmesh { dims: dims.into(), grow_to: vec![8, 8], lines_per_switch };
+        Cluster::generated(kind, 1, 1, Strategy::Xy, 2)
+    };
+    let moved = |lines_per_switch| {
+        let old = Plan::build(pmesh(&[4, 4], lines_per_switch)).unwrap();
+        let grown = pmesh(&[4, 5], lines_per_switch);
+        let new = Plan::build_with(grown, &old.lock(&Lock::default())).unwrap();
+        let seen = Comparison::of(&old, &new);
+        (seen.touched_pairs, seen.moved_cables)
+    };
+    assert_eq!(moved(1), (0, 0));
+    assert_eq!(moved(4), (0, 16));
+}
+
 /// Many more nodes are worth new paths, other cables make them anyhow; then the lock holds the new
 /// numbers, and the plan is the same with it.
 #[test]
@@ -80,16 +99,10 @@ fn the_balance_is_taken_anew_where_it_no_longer_goes() {
     none.nodes[5].transit = false;
     assert!(!held(none));
     assert!(
-        Plan::build(Cluster::generated(
-            cluster::Kind::Mesh { dims: vec![3, 3] },
-            1,
-            1,
-            Strategy::Dor,
-            1
-        ))
-        .unwrap()
-        .lock(&Lock::default())
-        .balance
-        .is_none()
+        Plan::build(Cluster::generated(Kind::Mesh { dims: vec![3, 3] }, 1, 1, Strategy::Dor, 1))
+            .unwrap()
+            .lock(&Lock::default())
+            .balance
+            .is_none()
     );
 }

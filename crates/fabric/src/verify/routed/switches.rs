@@ -71,12 +71,19 @@ pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
             nodes => format!(", and {nodes} nodes are cut off from the largest part left"),
         };
         let each = if names.len() > 1 { "each of these" } else { "this" };
+        let round = match lost {
+            0 => "",
+            _ => {
+                "; pairs are counted one way, and what is sent in vain may go round among the others until \
+                 its TTL ends"
+            }
+        };
         Finding {
             kind: "shared-switch",
             object: collapse(&names).join(","),
             message: format!(
                 "lines on one switch fail together: with {each} gone {lost} of {pairs} ordered pairs are \
-                 lost{apart}"
+                 lost{apart}{round}"
             ),
         }
     };

@@ -34,6 +34,22 @@ fn a_p_mesh_is_loaded_evenly_and_outlives_every_part() {
     assert!(!kinds(&report).contains(&"two-failures"));
 }
 
+/// Each switch learns the NICs on it: those of all its lines.
+#[test]
+fn a_switch_that_cannot_hold_the_nics_on_it_is_named() {
+    for (kind, nics) in [(pmesh(&[4, 4]), 4), (shared(&[4, 4], 4), 16)] {
+        let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
+        cluster.switches[1].fdb_size = Some(nics);
+        let check = |cluster: &Cluster| {
+            super::super::check(&Plan::build(cluster.clone()).unwrap()).violations
+        };
+        assert_eq!(check(&cluster), []);
+        cluster.switches[1].fdb_size = Some(nics - 1);
+        let found: Vec<_> = check(&cluster).into_iter().map(|f| (f.kind, f.object)).collect();
+        assert_eq!(found, [("fdb-full", "s1".to_owned())]);
+    }
+}
+
 #[test]
 fn without_backups_a_failure_costs_what_passes_there() {
     let report = report(pmesh(&[4, 4]), 1);

@@ -6,7 +6,7 @@ use super::super::super::limits;
 use super::super::super::problem::{Found, ProblemKind};
 use super::super::super::read::{At, Keys, Number};
 use super::super::{missing, within};
-use super::{Shape, fits};
+use super::{Shape, fit};
 use crate::topology::lines;
 
 pub(super) fn shape(
@@ -29,8 +29,7 @@ pub(super) fn shape(
     };
     let (nodes, nics, switches) = counts(&kind);
     let at = At { value: (), span: at.clone(), key: at, whole: true };
-    let small = fits(nodes, 1, u32::try_from(nics).unwrap_or(u32::MAX), &at, found);
-    let small = small && fits(switches, 1, 1, &at, found);
+    let small = fit(switches, nodes, nodes.saturating_mul(nics), &at, found);
     (small && found.len() == before).then_some(Shape::Generated {
         kind,
         nodes_per_switch: 1,
