@@ -24,4 +24,5 @@ pub mod topology;
 pub mod units;
 pub mod verify;
 pub mod vlan;
+pub mod watch;
 pub mod wire;

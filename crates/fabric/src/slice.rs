@@ -99,6 +99,17 @@ impl Plan {
         }
     }
 
+    /// Where the source of a path sends what takes it; none where the neighbour has no address of that
+    /// family.
+    #[must_use]
+    pub fn first_hop(&self, path: &Path, ipv4: bool) -> Option<Leg> {
+        let first = &path.segments[0];
+        let via = self.addresses().of_nic(first.to, first.to_nic, ipv4)?;
+        let interface = self.interface(first.from, first.nic, first.tree);
+        let weight = u8::try_from(path.weight.max(1)).unwrap_or(u8::MAX);
+        Some(Leg { interface, via, labels: self.labels(&path.segments), weight })
+    }
+
     /// The slice of one node.
     #[must_use]
     pub fn slice(&self, node: NodeId) -> Slice {
@@ -229,11 +240,7 @@ impl Builder<'_> {
     }
 
     fn leg(&self, path: &Path, ipv4: bool) -> Option<Leg> {
-        let first = &path.segments[0];
-        let via = self.plan.addresses().of_nic(first.to, first.to_nic, ipv4)?;
-        let interface = self.interface(first.nic, first.tree);
-        let weight = u8::try_from(path.weight.max(1)).unwrap_or(u8::MAX);
-        Some(Leg { interface, via, labels: self.plan.labels(&path.segments), weight })
+        self.plan.first_hop(path, ipv4)
     }
 
     fn interface(&self, nic: usize, tree: TreeId) -> String {

@@ -1,0 +1,326 @@
+//! Control packets, RFC 5880 section 4.1. All numbers in network byte order.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 1 | version (3 bits, 1), diagnostic (5 bits) |
+//! | 1 | 1 | state (2 bits), poll, final, control plane independent, authentication, demand, multipoint |
+//! | 2 | 1 | detect multiplier |
+//! | 3 | 1 | length, 24 without authentication |
+//! | 4 | 4 | my discriminator |
+//! | 8 | 4 | your discriminator |
+//! | 12 | 4 | desired minimum transmit interval, us |
+//! | 16 | 4 | required minimum receive interval, us |
+//! | 20 | 4 | required minimum echo receive interval, us |
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Where a session is, `Sta` of section 4.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Held down by its operator.
+    AdminDown = 0,
+    /// Nothing is heard, or not yet.
+    Down = 1,
+    /// The other end is heard, and not known to hear us.
+    Init = 2,
+    /// Both ends hear each other.
+    Up = 3,
+}
+
+impl State {
+    /// All, by number.
+    pub const ALL: [Self; 4] = [Self::AdminDown, Self::Down, Self::Init, Self::Up];
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AdminDown => "admin-down",
+            Self::Down => "down",
+            Self::Init => "init",
+            Self::Up => "up",
+        })
+    }
+}
+
+/// Why a session changed last, `Diag` of section 4.1. Numbers above 8 are reserved and kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Diagnostic(u8);
+
+impl Diagnostic {
+    /// Nothing to say.
+    pub const NONE: Self = Self(0);
+    /// Nothing was heard for the detection time.
+    pub const TIME_EXPIRED: Self = Self(1);
+    /// The other end said that it is down.
+    pub const NEIGHBOR_DOWN: Self = Self(3);
+    /// An operator holds it down.
+    pub const ADMIN_DOWN: Self = Self(7);
+
+    /// By its number, 0 to 31.
+    #[must_use]
+    pub fn new(number: u8) -> Option<Self> {
+        (number < 32).then_some(Self(number))
+    }
+
+    /// Its number, 0 to 31.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            0 => "none",
+            1 => "control detection time expired",
+            2 => "echo function failed",
+            3 => "neighbor signaled session down",
+            4 => "forwarding plane reset",
+            5 => "path down",
+            6 => "concatenated path down",
+            7 => "administratively down",
+            8 => "reverse concatenated path down",
+            other => return write!(f, "reserved {other}"),
+        })
+    }
+}
+
+/// What a control packet without authentication says. Intervals are in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Why the sender's session changed last.
+    pub diagnostic: Diagnostic,
+    /// The sender's state.
+    pub state: State,
+    /// The sender wants an answer with `final` at once.
+    pub poll: bool,
+    /// The answer to a poll.
+    pub r#final: bool,
+    /// The sender's forwarding goes on without its control plane.
+    pub independent: bool,
+    /// The sender wants no periodic packets while both ends are up.
+    pub demand: bool,
+    /// How many intervals without a packet are a failure; not 0.
+    pub multiplier: u8,
+    /// The sender's session; not 0.
+    pub mine: u32,
+    /// The receiver's session; 0 where the sender has not heard it.
+    pub yours: u32,
+    /// The least interval at which the sender would send; 0 is reserved.
+    pub desired_transmit_us: u32,
+    /// The least interval at which the sender can receive; 0: it wants none.
+    pub required_receive_us: u32,
+    /// The same of echo packets; 0: none.
+    pub required_echo_us: u32,
+}
+
+/// Why a control packet is not one, by the checks of section 6.8.6 that need no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// Too short for its fixed part, or for what it says of its length.
+    #[error("{bytes} bytes where {needed} are needed")]
+    Short {
+        /// What there is.
+        bytes: usize,
+        /// What there should be.
+        needed: usize,
+    },
+    /// Of another version.
+    #[error("version {0}, expected 1")]
+    Version(u8),
+    /// With authentication, which has not been agreed on.
+    #[error("authentication, expected none")]
+    Authenticated,
+    /// A length that no packet without authentication has.
+    #[error("length {0}, expected 24")]
+    Length(u8),
+    /// Multiplier 0.
+    #[error("detect multiplier 0, expected 1 to 255")]
+    Multiplier,
+    /// The multipoint bit.
+    #[error("the multipoint bit is set, expected 0")]
+    Multipoint,
+    /// A poll that is an answer to one.
+    #[error("poll and final are both set")]
+    PollAndFinal,
+    /// Discriminator 0.
+    #[error("my discriminator is 0")]
+    Mine,
+    /// No discriminator of ours in a state that needs one.
+    #[error("your discriminator is 0 in state {0}")]
+    Yours(State),
+}
+
+impl Packet {
+    /// Bytes of a packet without authentication.
+    pub const LENGTH: usize = 24;
+
+    /// Reads a packet; bytes after its length are padding of the frame.
+    ///
+    /// # Errors
+    /// The first check of section 6.8.6 that fails.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let Some(fixed) = bytes.first_chunk::<{ Self::LENGTH }>() else {
+            return Err(Malformed::Short { bytes: bytes.len(), needed: Self::LENGTH });
+        };
+        let number = |at: usize| {
+            u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
+        };
+        let flag = |bit: u8| fixed[1] & bit != 0;
+        let length = fixed[3];
+        if fixed[0] >> 5 != VERSION {
+            return Err(Malformed::Version(fixed[0] >> 5));
+        }
+        if usize::from(length) > bytes.len() {
+            return Err(Malformed::Short { bytes: bytes.len(), needed: length.into() });
+        }
+        if flag(AUTHENTICATION) {
+            return Err(Malformed::Authenticated);
+        }
+        if usize::from(length) != Self::LENGTH {
+            return Err(Malformed::Length(length));
+        }
+        let packet = Self {
+            diagnostic: Diagnostic(fixed[0] & 0x1f),
+            state: State::ALL[usize::from(fixed[1] >> 6)],
+            poll: flag(POLL),
+            r#final: flag(FINAL),
+            independent: flag(INDEPENDENT),
+            demand: flag(DEMAND),
+            multiplier: fixed[2],
+            mine: number(4),
+            yours: number(8),
+            desired_transmit_us: number(12),
+            required_receive_us: number(16),
+            required_echo_us: number(20),
+        };
+        if packet.multiplier == 0 {
+            Err(Malformed::Multiplier)
+        } else if flag(MULTIPOINT) {
+            Err(Malformed::Multipoint)
+        } else if packet.poll && packet.r#final {
+            Err(Malformed::PollAndFinal)
+        } else if packet.mine == 0 {
+            Err(Malformed::Mine)
+        } else if packet.yours == 0 && matches!(packet.state, State::Init | State::Up) {
+            Err(Malformed::Yours(packet.state))
+        } else {
+            Ok(packet)
+        }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn emit(&self) -> [u8; Self::LENGTH] {
+        let flags = [
+            (self.poll, POLL),
+            (self.r#final, FINAL),
+            (self.independent, INDEPENDENT),
+            (self.demand, DEMAND),
+        ];
+        let flags = flags.iter().filter(|(set, _)| *set).fold(0, |all, (_, bit)| all | bit);
+        let numbers = [
+            self.mine,
+            self.yours,
+            self.desired_transmit_us,
+            self.required_receive_us,
+            self.required_echo_us,
+        ];
+        let mut bytes = [0; Self::LENGTH];
+        bytes[0] = VERSION << 5 | self.diagnostic.0;
+        bytes[1] = (self.state as u8) << 6 | flags;
+        bytes[2] = self.multiplier;
+        bytes[3] = Self::LENGTH as u8;
+        for (place, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        bytes
+    }
+}
+
+const VERSION: u8 = 1;
+const POLL: u8 = 0x20;
+const FINAL: u8 = 0x10;
+const INDEPENDENT: u8 = 0x08;
+const AUTHENTICATION: u8 = 0x04;
+const DEMAND: u8 = 0x02;
+const MULTIPOINT: u8 = 0x01;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Of a session that is up, by the layout of section 4.1.
+    const UP: [u8; 24] = [
+        0x20, 0xc0, 3, 24, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 4, 0x93, 0xe0, 0, 4,
+        0x93, 0xe0, 0, 0, 0xc3, 0x50,
+    ];
+
+    #[test]
+    fn a_packet_is_its_bytes_both_ways() {
+        let packet = Packet {
+            diagnostic: Diagnostic::NONE,
+            state: State::Up,
+            poll: false,
+            r#final: false,
+            independent: false,
+            demand: false,
+            multiplier: 3,
+            mine: 0x1122_3344,
+            yours: 0x5566_7788,
+            desired_transmit_us: 300_000,
+            required_receive_us: 300_000,
+            required_echo_us: 50_000,
+        };
+        assert_eq!(Packet::parse(&UP), Ok(packet));
+        assert_eq!(packet.emit(), UP);
+        let padded = [&UP[..], &[0; 22]].concat();
+        assert_eq!(Packet::parse(&padded), Ok(packet), "an Ethernet frame is padded");
+    }
+
+    #[test]
+    fn each_check_of_section_6_8_6_refuses() {
+        let with = |changes: &[(usize, u8)]| {
+            let mut bytes = UP;
+            for (at, value) in changes {
+                bytes[*at] = *value;
+            }
+            Packet::parse(&bytes).unwrap_err()
+        };
+        let short = |bytes, needed| Malformed::Short { bytes, needed };
+        assert_eq!(Packet::parse(&UP[..23]), Err(short(23, 24)));
+        assert_eq!(with(&[(0, 0x40)]), Malformed::Version(2));
+        assert_eq!(with(&[(0, 0x00)]), Malformed::Version(0));
+        assert_eq!(with(&[(3, 25)]), short(24, 25));
+        assert_eq!(with(&[(3, 23)]), Malformed::Length(23));
+        assert_eq!(with(&[(1, 0xc4)]), Malformed::Authenticated);
+        assert_eq!(with(&[(2, 0)]), Malformed::Multiplier);
+        assert_eq!(with(&[(1, 0xc1)]), Malformed::Multipoint);
+        assert_eq!(with(&[(1, 0xf0)]), Malformed::PollAndFinal);
+        assert_eq!(with(&[(4, 0), (5, 0), (6, 0), (7, 0)]), Malformed::Mine);
+        let nobody = [(8, 0), (9, 0), (10, 0), (11, 0)];
+        assert_eq!(with(&nobody), Malformed::Yours(State::Up));
+        assert_eq!(with(&[&nobody[..], &[(1, 0x80)]].concat()), Malformed::Yours(State::Init));
+        for state in [0x00, 0x40] {
+            let mut bytes = UP;
+            bytes[1] = state;
+            bytes[8..12].fill(0);
+            assert!(Packet::parse(&bytes).is_ok(), "down without having heard us");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_written_the_same(bytes in proptest::array::uniform24(any::<u8>())) {
+            if let Ok(packet) = Packet::parse(&bytes) {
+                prop_assert_eq!(packet.emit(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! One session: its state and its timers, RFC 5880 sections 6.2 to 6.8. The caller hands in packets and
+//! the time, and sends what [`Session::poll`] gives.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::packet::{Diagnostic, Packet, State};
+
+/// How often a session sends, and when it gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// The interval asked for in both directions; whole microseconds, 1 us to 4,294 s.
+    pub interval: Duration,
+    /// Intervals without a packet that are a failure, 1 to 255.
+    pub multiplier: u8,
+}
+
+/// A session's way from one state to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where it was.
+    pub from: State,
+    /// Where it is.
+    pub to: State,
+    /// Why, where it went down.
+    pub diagnostic: Diagnostic,
+}
+
+/// A packet to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// What it says.
+    pub packet: Packet,
+    /// It tells the end of the session, and is to be sent over another path too: the other end, whose way
+    /// to us may be the one that is broken, must hear of it.
+    pub everywhere: bool,
+}
+
+/// Why a session makes nothing of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Discarded {
+    /// For another session.
+    #[error("your discriminator is {yours}, and this session's is {mine}")]
+    Discriminator {
+        /// What the packet says.
+        yours: u32,
+        /// Ours.
+        mine: u32,
+    },
+    /// The session is held down.
+    #[error("the session is administratively down")]
+    AdminDown,
+}
+
+/// One end of a session, in the active role.
+#[derive(Clone, Debug)]
+pub struct Session {
+    state: State,
+    diagnostic: Diagnostic,
+    mine: NonZeroU32,
+    timing: Timing,
+    /// What we send and expect by now: a slower interval holds for sending only once the other end has
+    /// answered the poll, a faster one for expecting (section 6.8.3).
+    sending: Duration,
+    expecting: Duration,
+    remote: Remote,
+    /// A poll sequence is under way: until a packet with `final`.
+    polling: bool,
+    /// When the next packet is due, and whether the other end wants any.
+    next: Duration,
+    /// When nothing heard is a failure; none before the first packet.
+    expires: Option<Duration>,
+    /// Packets that do not wait for their time.
+    at_once: u8,
+    /// They tell the end of a session that was up.
+    ending: bool,
+    answer: bool,
+    /// The other end's discriminator goes with the last packet at once, which it still finds its session by.
+    forget: bool,
+    changes: Vec<Change>,
+    lot: u64,
+}
+
+/// What the other end said last.
+#[derive(Clone, Copy, Debug)]
+struct Remote {
+    discriminator: u32,
+    state: State,
+    demand: bool,
+    multiplier: u8,
+    desired_transmit: Duration,
+    required_receive: Duration,
+}
+
+impl Remote {
+    /// As section 6.8.1 begins.
+    const UNHEARD: Self = Self {
+        discriminator: 0,
+        state: State::Down,
+        demand: false,
+        multiplier: 0,
+        desired_transmit: Duration::ZERO,
+        required_receive: Duration::from_micros(1),
+    };
+}
+
+impl Session {
+    /// A session that is down, and sends its first packet within a second after `now`. `lot` seeds the
+    /// jitter.
+    #[must_use]
+    pub fn new(mine: NonZeroU32, timing: Timing, lot: u64, now: Duration) -> Self {
+        let mut session = Self {
+            state: State::Down,
+            diagnostic: Diagnostic::NONE,
+            mine,
+            timing,
+            sending: timing.interval.max(SLOW),
+            expecting: timing.interval,
+            remote: Remote::UNHEARD,
+            polling: false,
+            next: now,
+            expires: None,
+            at_once: 0,
+            ending: false,
+            answer: false,
+            forget: false,
+            changes: Vec::new(),
+            lot,
+        };
+        session.next = now + SLOW.mul_f64(session.fraction());
+        session
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why it changed last.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        self.diagnostic
+    }
+
+    /// Its own discriminator, by which its packets are found.
+    #[must_use]
+    pub fn discriminator(&self) -> NonZeroU32 {
+        self.mine
+    }
+
+    /// How long nothing may be heard, section 6.8.4; none before the first packet.
+    #[must_use]
+    pub fn detection_time(&self) -> Option<Duration> {
+        let interval = self.expecting.max(self.remote.desired_transmit);
+        (self.remote.multiplier != 0).then(|| interval * u32::from(self.remote.multiplier))
+    }
+
+    /// The interval of its packets before jitter; none while the other end wants none.
+    #[must_use]
+    pub fn transmit_interval(&self) -> Option<Duration> {
+        let silent = self.is_remote_on_demand() && !self.polling;
+        let wanted = !self.remote.required_receive.is_zero() && !silent;
+        wanted.then(|| self.sending.max(self.remote.required_receive))
+    }
+
+    /// When [`Self::poll`] has something to do next, zero where it has now; none: not before another call.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        if self.answer || self.at_once > 0 {
+            return Some(Duration::ZERO);
+        }
+        let next = self.transmit_interval().map(|_| self.next);
+        next.into_iter().chain(self.expires).min()
+    }
+
+    /// The changes since the last call, in order.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Another interval or multiplier, announced by a poll sequence where the session is up.
+    pub fn retime(&mut self, timing: Timing, now: Duration) {
+        if timing == self.timing {
+            return;
+        }
+        self.timing = timing;
+        self.polling = self.state == State::Up;
+        self.at_once = self.at_once.max(1);
+        self.settle(false, now);
+    }
+
+    /// Held down by its operator, or let go. The other end is told.
+    pub fn hold(&mut self, down: bool, now: Duration) {
+        match (down, self.state) {
+            (true, State::AdminDown) => {}
+            (true, _) => self.turn(State::AdminDown, Diagnostic::ADMIN_DOWN, now),
+            (false, State::AdminDown) => {
+                self.remote = Remote::UNHEARD;
+                self.expires = None;
+                self.turn(State::Down, Diagnostic::NONE, now);
+            }
+            (false, _) => {}
+        }
+    }
+
+    /// The path is known to be broken by other means (carrier): as if the detection time had passed.
+    pub fn expire(&mut self, now: Duration) {
+        self.expires = None;
+        if matches!(self.state, State::Init | State::Up) {
+            self.turn(State::Down, Diagnostic::TIME_EXPIRED, now);
+        }
+        self.remote.demand = false;
+        self.forget = self.at_once > 0;
+        if !self.forget {
+            self.remote.discriminator = 0;
+        }
+    }
+
+    /// A packet that is for this session, as section 6.8.6 says.
+    ///
+    /// # Errors
+    /// It is for another one, or the session is held down; nothing has changed.
+    pub fn receive(&mut self, packet: &Packet, now: Duration) -> Result<(), Discarded> {
+        let mine = self.mine.get();
+        if packet.yours != 0 && packet.yours != mine {
+            return Err(Discarded::Discriminator { yours: packet.yours, mine });
+        }
+        if self.state == State::AdminDown {
+            return Err(Discarded::AdminDown);
+        }
+        let interval_before = self.transmit_interval();
+        self.forget = false;
+        self.remote = Remote {
+            discriminator: packet.mine,
+            state: packet.state,
+            demand: packet.demand,
+            multiplier: packet.multiplier,
+            desired_transmit: Duration::from_micros(packet.desired_transmit_us.into()),
+            required_receive: Duration::from_micros(packet.required_receive_us.into()),
+        };
+        if packet.r#final && self.polling {
+            self.polling = false;
+            self.settle(true, now);
+        }
+        self.step(now);
+        if packet.poll {
+            self.answer = true;
+        }
+        // An interval that the other end has shortened holds for the next packet already.
+        if let Some(interval) = self.transmit_interval()
+            && interval_before.is_none_or(|before| interval < before)
+        {
+            self.next = self.next.min(now + self.jittered(interval));
+        }
+        self.expires = self.detection_time().map(|time| now + time);
+        Ok(())
+    }
+
+    /// What the time brings: the next packet to send by `now`. To be called until there is none.
+    pub fn poll(&mut self, now: Duration) -> Option<Outgoing> {
+        if self.expires.is_some_and(|at| at <= now) {
+            self.expire(now);
+        }
+        if self.answer {
+            self.answer = false;
+            return Some(Outgoing { packet: self.packet(true), everywhere: false });
+        }
+        let interval = self.transmit_interval();
+        let at_once = self.at_once > 0;
+        if !at_once && (interval.is_none() || now < self.next) {
+            return None;
+        }
+        self.at_once = self.at_once.saturating_sub(1);
+        self.next = now + self.jittered(interval.unwrap_or(SLOW));
+        let everywhere = at_once && self.ending;
+        let packet = self.packet(false);
+        if self.at_once == 0 {
+            self.ending = false;
+            if std::mem::take(&mut self.forget) {
+                self.remote.discriminator = 0;
+            }
+        }
+        Some(Outgoing { packet, everywhere })
+    }
+
+    /// What the other end's state does to ours: the diagram of section 6.2.
+    fn step(&mut self, now: Duration) {
+        use State::{AdminDown, Down, Init, Up};
+        let next = match (self.state, self.remote.state) {
+            (Init | Up, AdminDown) | (Up, Down) => Down,
+            (Down, Down) => Init,
+            (Down | Init, Init) | (Init, Up) => Up,
+            _ => return,
+        };
+        let why = if next == Down { Diagnostic::NEIGHBOR_DOWN } else { Diagnostic::NONE };
+        self.turn(next, why, now);
+    }
+
+    /// Takes another state, and says so: three times where a session was up and ends, as a packet may be
+    /// lost on the way, else once.
+    fn turn(&mut self, to: State, why: Diagnostic, now: Duration) {
+        let from = self.state;
+        self.changes.push(Change { from, to, diagnostic: why });
+        self.state = to;
+        self.diagnostic = why;
+        let ends = from == State::Up;
+        self.ending = ends;
+        self.at_once = if ends { SAID } else { 1 };
+        // From 1 s to the interval asked for, by a poll sequence (section 6.8.3).
+        self.polling = to == State::Up && self.timing.interval < SLOW;
+        self.settle(to != State::Up, now);
+    }
+
+    /// Which intervals hold. Where `agreed`, those asked for; else sending does not become slower nor
+    /// expecting faster than they are.
+    fn settle(&mut self, agreed: bool, now: Duration) {
+        let up = self.state == State::Up;
+        let sending = if up { self.timing.interval } else { self.timing.interval.max(SLOW) };
+        let wait = up && self.polling && !agreed;
+        self.sending = if wait { self.sending.min(sending) } else { sending };
+        let expecting = self.timing.interval;
+        self.expecting = if wait { self.expecting.max(expecting) } else { expecting };
+        if let Some(interval) = self.transmit_interval() {
+            self.next = self.next.min(now + self.jittered(interval));
+        }
+    }
+
+    fn is_remote_on_demand(&self) -> bool {
+        self.remote.demand && self.state == State::Up && self.remote.state == State::Up
+    }
+
+    fn packet(&self, r#final: bool) -> Packet {
+        let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        let desired = match self.state {
+            State::Up => self.timing.interval,
+            _ => self.timing.interval.max(SLOW),
+        };
+        Packet {
+            diagnostic: self.diagnostic,
+            state: self.state,
+            poll: self.polling && !r#final,
+            r#final,
+            independent: false,
+            demand: false,
+            multiplier: self.timing.multiplier,
+            mine: self.mine.get(),
+            yours: self.remote.discriminator,
+            desired_transmit_us: micros(desired),
+            required_receive_us: micros(self.timing.interval),
+            required_echo_us: 0,
+        }
+    }
+
+    /// An interval less its jitter, section 6.8.7: 75 to 100 %, and to 90 % where one lost packet is a
+    /// failure.
+    fn jittered(&mut self, interval: Duration) -> Duration {
+        let most = if self.timing.multiplier == 1 { 0.15 } else { 0.25 };
+        interval.mul_f64(0.75 + most * self.fraction())
+    }
+
+    /// Of 0 to 1, by lot: splitmix64.
+    fn fraction(&mut self) -> f64 {
+        self.lot = self.lot.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.lot ^ (self.lot >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The least interval of a session that is not up: section 6.8.3.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How often the end of a session is said at once.
+const SAID: u8 = 3;
+
+#[cfg(test)]
+mod tests;

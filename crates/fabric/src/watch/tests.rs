@@ -1,0 +1,121 @@
+use super::*;
+
+fn plan(text: &str) -> Plan {
+    Plan::build(crate::cluster::parse(text, "test.toml").unwrap()).unwrap()
+}
+
+const TORUS: &str = "[fabric]\ntopology = { kind = \"torus\", dims = [4, 4], nodes_per_switch = 1 }\n\
+                     [routing]\nstrategy = \"dor\"\npaths = 2\n";
+
+/// Two NICs a node, each on a ring of switches of its own.
+const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n";
+
+fn all(plan: &Plan) -> Vec<Watches> {
+    (0..plan.cluster().nodes.len()).map(|node| Watches::new(plan, node.into())).collect()
+}
+
+/// Every crossing of a node's paths that another path of the same pair avoids is watched.
+fn covers(watches: &Watches) {
+    let active = |crossing| {
+        watches.paths.iter().any(|watch| watch.active && watch.wires.contains(crossing))
+    };
+    for watch in &watches.paths {
+        for crossing in &watch.wires {
+            let avoided = watches
+                .paths
+                .iter()
+                .any(|other| other.peer == watch.peer && !other.wires.contains(crossing));
+            assert!(!avoided || active(crossing), "{} rank {}: {crossing:?}", watch.peer, watch.rank);
+        }
+    }
+}
+
+#[test]
+fn every_crossing_that_can_be_avoided_is_watched() {
+    for text in [TORUS, FLAT] {
+        for watches in all(&plan(text)) {
+            covers(&watches);
+        }
+    }
+}
+
+#[test]
+fn who_answers_knows_the_path_by_where_its_packets_come_in() {
+    for text in [TORUS, FLAT, "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n"] {
+        let plan = plan(text);
+        let all = all(&plan);
+        let mut sessions = 0;
+        for (node, watches) in plan.cluster().nodes.iter().zip(&all) {
+            for watch in watches.paths.iter().filter(|watch| watch.active) {
+                let peer = plan.cluster().nodes.iter().position(|n| n.name == watch.peer).unwrap();
+                let there: Vec<_> = all[peer]
+                    .paths
+                    .iter()
+                    .filter(|w| w.destination == watch.source && !w.arrival.is_empty())
+                    .filter(|w| w.peer == node.name && w.rank == watch.rank)
+                    .filter(|w| w.source == watch.destination)
+                    .collect();
+                assert_eq!(there.len(), 1, "{} to {} rank {}", node.name, watch.peer, watch.rank);
+                // What this end sends by its path comes in there where the other end expects it.
+                let same_way = all[peer]
+                    .paths
+                    .iter()
+                    .filter(|w| w.destination == watch.source && w.arrival == there[0].arrival);
+                assert_eq!(same_way.count(), 1);
+                sessions += 1;
+            }
+        }
+        assert!(sessions > 0);
+    }
+}
+
+#[test]
+fn one_nic_a_node_needs_few_sessions() {
+    let torus = all(&plan(TORUS));
+    let counts: Vec<usize> = torus.iter().map(Watches::active).collect();
+    eprintln!("4x4 torus, dor, paths 2: {counts:?} of 15 peers");
+    assert!(counts.iter().all(|count| *count < 15), "{counts:?}");
+}
+
+#[test]
+fn a_single_path_is_not_watched() {
+    let one = TORUS.replace("paths = 2", "paths = 1");
+    assert!(all(&plan(&one)).iter().all(|watches| watches.active() == 0));
+}
+
+#[test]
+fn neighbours_are_watched_where_nodes_route() {
+    let ring = "[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n";
+    for watches in all(&plan(ring)) {
+        assert_eq!(watches.active(), 2);
+        assert!(watches.paths.iter().all(|watch| watch.leg.via == watch.destination));
+    }
+}
+
+/// What one session cannot tell, the others do.
+#[test]
+fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound() {
+    let path = |wires: &[u32]| Watch {
+        peer: String::new(),
+        rank: 0,
+        source: [10, 0, 0, 1].into(),
+        destination: [10, 0, 0, 2].into(),
+        leg: Leg { interface: "e".into(), via: [10, 0, 0, 2].into(), labels: vec![], weight: 1 },
+        mac: Mac([0; 6]),
+        arrival: "e".into(),
+        transits: 0,
+        active: true,
+        legs: Vec::new(),
+        wires: wires.iter().copied().map(Crossing::Between).collect(),
+    };
+    let watches = Watches { paths: vec![path(&[1, 2]), path(&[2, 3]), path(&[1]), path(&[3, 4])] };
+    let broken = |down: &[usize], up: &[usize]| -> Vec<usize> {
+        let [down, up] = [down, up].map(|set| set.iter().copied().collect());
+        watches.broken(&down, &up).into_iter().collect()
+    };
+    assert!(broken(&[], &[0, 1]).is_empty());
+    assert_eq!(broken(&[0], &[]), [0, 1, 2]);
+    assert_eq!(broken(&[0], &[1]), [0, 2], "2 is sound: 1 it is");
+    assert_eq!(broken(&[0], &[1, 2]), [0], "all of it is sound elsewhere: the path itself");
+    assert_eq!(broken(&[0, 1], &[2]), [0, 1, 3]);
+}
