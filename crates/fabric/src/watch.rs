@@ -76,7 +76,8 @@ impl Watches {
     /// The paths of `node`, all of them, and which are watched. Where nodes route: its neighbours.
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId) -> Self {
-        let mut paths = if plan.xy().is_some() { neighbours(plan, node) } else { paths(plan, node) };
+        let mut paths =
+            if plan.xy().is_some() { neighbours(plan, node) } else { paths(plan, node) };
         choose(&mut paths);
         Self { paths }
     }
@@ -113,9 +114,8 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
         let arrivals: Vec<String> = back.iter().map(|path| arrival(plan, path)).collect();
         for path in &out {
             let here = back.iter().position(|back| back.rank == path.rank);
-            let alone = here.filter(|at| {
-                arrivals.iter().filter(|other| **other == arrivals[*at]).count() == 1
-            });
+            let alone = here
+                .filter(|at| arrivals.iter().filter(|other| **other == arrivals[*at]).count() == 1);
             let legs: Vec<Leg> =
                 [true, false].iter().filter_map(|&ipv4| plan.first_hop(path, ipv4)).collect();
             let ipv4 = legs.first().is_some_and(|leg| leg.via.is_ipv4());
@@ -206,7 +206,8 @@ fn choose(paths: &mut [Watch]) {
             matters[at] = wires.copied().collect();
         }
     }
-    let mut order: Vec<usize> = (0..paths.len()).filter(|at| !paths[*at].arrival.is_empty()).collect();
+    let mut order: Vec<usize> =
+        (0..paths.len()).filter(|at| !paths[*at].arrival.is_empty()).collect();
     order.sort_by_key(|at| (paths[*at].rank, std::cmp::Reverse(matters[*at].len()), *at));
     let mut watched = BTreeSet::new();
     for at in order {
