@@ -41,6 +41,9 @@ python3-venv|python3-venv|test|an independent client of the control socket
 systemd-analyze|systemd|test|judging the unit
 systemd-nspawn|systemd-container|test|running the unit under a systemd of its own
 time|time|bench|CPU time and memory of a run
+curl|curl|test|reading metrics
+promtool|prometheus|test|judging metrics and alerts
+bfdd|frr|test|BFD at the other end of our sessions
 bird|bird2|bench|the routing daemon that route installation is measured beside
 mpirun|openmpi-bin|bench|an MPI that runs over labs
 hpcc|hpcc|bench|an MPI program with checks of its own
@@ -54,6 +57,8 @@ present() {
     case $1 in
     # A shell has its own `time`: look for the program.
     time) [ -x /usr/bin/time ] ;;
+    # Daemons of FRR are on nobody's path.
+    bfdd) [ -x /usr/lib/frr/bfdd ] ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
@@ -100,7 +105,7 @@ install() {
     }
     # Packages that start a service: the tests want the program, not a daemon on this host.
     [ -d /run/systemd/system ] || return 0
-    for service in bird2:bird openvswitch-switch:openvswitch-switch; do
+    for service in bird2:bird frr:frr prometheus:prometheus openvswitch-switch:openvswitch-switch; do
         case " $packages " in
         *" ${service%%:*} "*) $as_root systemctl disable --now "${service#*:}" || true ;;
         esac

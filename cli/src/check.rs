@@ -4,7 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
+use tresse_fabric::plan::Plan;
 use tresse_fabric::verify::{self, Finding, Reflect, Report};
+use tresse_fabric::watch::Watches;
 
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
@@ -39,18 +42,52 @@ impl Check {
         let file = self.file.unwrap_or_default();
         let plan = ClusterArgs { file, lock: self.lock }.plan()?;
         let report = verify::check(&plan);
+        let sessions = Sessions::of(&plan);
         let mut out = output::stdout();
         if json {
-            output::json_line(&mut out, &report)?;
+            output::json_line(&mut out, &Answer { report: &report, sessions })?;
         } else {
-            text(&mut out, &report)?;
+            text(&mut out, &report, &sessions)?;
         }
         out.flush()?;
         Ok(if report.violations.is_empty() { Code::Fine } else { Code::Fault })
     }
 }
 
-fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    sessions: Sessions,
+}
+
+/// BFD sessions that a node begins, so that whatever can be avoided is watched.
+#[derive(Serialize)]
+struct Sessions {
+    /// Nodes that were asked, spread evenly over the cluster.
+    nodes: usize,
+    /// The fewest that one of them begins.
+    least: usize,
+    /// The most.
+    most: usize,
+}
+
+impl Sessions {
+    /// Nodes to ask: each is as much work as its slice.
+    const NODES: usize = 16;
+
+    fn of(plan: &Plan) -> Self {
+        let all = plan.cluster().nodes.len();
+        let asked = (0..all).step_by(all.div_ceil(Self::NODES).max(1));
+        let counts: Vec<usize> =
+            asked.map(|node| Watches::new(plan, node.into()).active()).collect();
+        let (least, most) = (counts.iter().min(), counts.iter().max());
+        let or_none = |count: Option<&usize>| count.copied().unwrap_or(0);
+        Self { nodes: counts.len(), least: or_none(least), most: or_none(most) }
+    }
+}
+
+fn text(out: &mut impl Write, r: &Report, sessions: &Sessions) -> std::io::Result<()> {
     let yes = |b: bool| if b { "yes" } else { "no" };
     writeln!(out, "pairs             {} of {} reachable", r.reachable, r.pairs)?;
     writeln!(out, "loop-free         {}", yes(r.loop_free))?;
@@ -81,6 +118,13 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
             out,
             "nodes in transit  on {} paths, max {}, mean {:.3} per path",
             r.transit.paths, r.transit.max, r.transit.mean
+        )?;
+    }
+    if sessions.most > 0 {
+        let Sessions { nodes, least, most } = sessions;
+        writeln!(
+            out,
+            "BFD sessions      {least} to {most} begun by a node ({nodes} nodes looked at)"
         )?;
     }
     if let Some(reflect) = &r.reflect {

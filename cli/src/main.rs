@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod completion;
 mod design;
+mod doctor;
 mod env;
 mod export;
 mod fail;
@@ -85,6 +86,8 @@ enum Verb {
     Counters(node::Counters),
     /// Compare what is plugged into this node with the cluster file.
     Cables(node::Cables),
+    /// Look for what keeps the plan from working on this host.
+    Doctor(doctor::Doctor),
     /// Print this host's NICs as a block for the cluster file.
     Macs(macs::Macs),
     /// Print a completion script.
@@ -124,6 +127,7 @@ fn main() -> ExitCode {
         Verb::Monitor(verb) => verb.run(json),
         Verb::Counters(verb) => verb.run(json),
         Verb::Cables(verb) => verb.run(json),
+        Verb::Doctor(verb) => verb.run(json),
         Verb::Macs(verb) => verb.run(json),
         Verb::Completion(verb) => verb.run::<Cli>(),
         Verb::Man(verb) => verb.run::<Cli>(),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tresse_control::NodeError;
 
+pub use crate::bfd::fuzz::bfd;
 pub use crate::control::fuzz::control;
 pub use crate::kernel::fuzz::netlink;
 
@@ -53,6 +54,7 @@ pub(crate) fn engine(stored: Stored) -> Engine {
             sequence: 0,
             labels: LabelEngine::Kernel,
             sources: SourceEngine::Kernel,
+            bfd: true,
         },
         stored,
     )

@@ -1,5 +1,6 @@
 //! The per-node daemon as a library, so that tests and benches reach its parts.
 
+pub mod bfd;
 pub mod config;
 pub mod control;
 pub mod engine;
@@ -7,6 +8,7 @@ pub mod forward;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod kernel;
+pub mod metrics;
 pub mod runtime;
 pub mod state;
 pub mod sys;

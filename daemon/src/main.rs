@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use nix::sys::signal::SigSet;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tressed::config::{Config, DEFAULT_PATH};
@@ -24,6 +25,8 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    // Whoever started this may have held signals back, and they would never come.
+    let _ = SigSet::all().thread_unblock();
     log();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,7 @@
 //! What the integration tests, the demonstration and the soak share: running the built programs,
 //! the counters that a plan predicts, what operators do to switches; and the soak itself.
 
+pub mod failover;
 pub mod program;
 pub mod soak;
 pub mod switches;

@@ -32,6 +32,9 @@ pub struct Up {
     /// Seconds between announcements of the daemons.
     #[arg(long)]
     announce_seconds: Option<u32>,
+    /// Watch paths by BFD, with this interval; without it failures that no carrier shows are not found.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(10..=1000))]
+    bfd_ms: Option<u16>,
     /// What forwards labelled frames for others: `mixed` is kernel and packet on alternate nodes.
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
@@ -77,6 +80,7 @@ impl Up {
             cluster: input::cluster_text(&self.cluster.file)?,
             lock: std::fs::read_to_string(self.cluster.lock_path()).ok(),
             announce_seconds: self.announce_seconds,
+            bfd_ms: self.bfd_ms,
             engine: match self.engine {
                 Engine::Auto => LabEngine::Auto,
                 Engine::Kernel => LabEngine::Kernel,

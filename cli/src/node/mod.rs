@@ -43,7 +43,7 @@ pub struct NodeArgs {
 
 impl NodeArgs {
     /// Connects.
-    fn connect(&self) -> Result<Client, Failure> {
+    pub fn connect(&self) -> Result<Client, Failure> {
         Ok(Client::connect(&self.socket)?)
     }
 }

@@ -30,6 +30,7 @@ impl Status {
         let sound = status.in_sync
             && status.drift.is_empty()
             && status.fused.is_empty()
+            && status.broken.is_empty()
             && status.fault.is_none();
         Ok(if sound { code_of(&status.pending) } else { Code::Fault })
     }
@@ -85,8 +86,17 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         let vids: Vec<_> = status.unproven.iter().map(ToString::to_string).collect();
         writeln!(out, "VLANs not proven yet: {}", vids.join(" "))?;
     }
+    if status.sessions > 0 {
+        writeln!(out, "BFD: {} of {} sessions up", status.sessions_up, status.sessions)?;
+    }
+    for path in &status.broken {
+        writeln!(out, "BROKEN path to {path}: not used")?;
+    }
     if !status.backup.is_empty() {
         writeln!(out, "on their backup path: {}", status.backup.join(" "))?;
+    }
+    if !status.unprotected.is_empty() {
+        writeln!(out, "without a backup now: {}", status.unprotected.join(" "))?;
     }
     Ok(())
 }

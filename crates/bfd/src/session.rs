@@ -77,6 +77,8 @@ pub struct Session {
     /// They tell the end of a session that was up.
     ending: bool,
     answer: bool,
+    /// Until when a session that ended does not begin anew.
+    rests: Duration,
     /// The other end's discriminator goes with the last packet at once, which it still finds its session by.
     forget: bool,
     changes: Vec<Change>,
@@ -125,6 +127,7 @@ impl Session {
             at_once: 0,
             ending: false,
             answer: false,
+            rests: Duration::ZERO,
             forget: false,
             changes: Vec::new(),
             lot,
@@ -291,6 +294,7 @@ impl Session {
         use State::{AdminDown, Down, Init, Up};
         let next = match (self.state, self.remote.state) {
             (Init | Up, AdminDown) | (Up, Down) => Down,
+            (Down, _) if now < self.rests => return,
             (Down, Down) => Init,
             (Down | Init, Init) | (Init, Up) => Up,
             _ => return,
@@ -307,6 +311,9 @@ impl Session {
         self.state = to;
         self.diagnostic = why;
         let ends = from == State::Up;
+        if ends {
+            self.rests = now + REST;
+        }
         self.ending = ends;
         self.at_once = if ends { SAID } else { 1 };
         // From 1 s to the interval asked for, by a poll sequence (section 6.8.3).
@@ -372,6 +379,11 @@ impl Session {
 
 /// The least interval of a session that is not up: section 6.8.3.
 const SLOW: Duration = Duration::from_secs(1);
+
+/// How long a session that was up stays down. Of the packets that say its end some are still on their way
+/// when it could be up again: two ends that began anew at once would end each other for ever, as fast as they
+/// can send.
+const REST: Duration = Duration::from_millis(500);
 
 /// How often the end of a session is said at once.
 const SAID: u8 = 3;

@@ -6,7 +6,7 @@ use zlink::introspect::Type;
 use crate::types::{CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine};
 
 /// Answer of GetStatus.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Type)]
 pub struct Status {
     /// Version of this answer's format: 1.
     pub format: u32,
@@ -24,6 +24,18 @@ pub struct Status {
     pub fused: Vec<FusedLine>,
     /// Destinations that are reached by their backup now.
     pub backup: Vec<String>,
+    /// Paths that are not used as they are broken: peer, rank, first interface.
+    #[serde(default)]
+    pub broken: Vec<String>,
+    /// Destinations that are reached as planned, and whose backup is gone or broken.
+    #[serde(default)]
+    pub unprotected: Vec<String>,
+    /// BFD sessions of this node.
+    #[serde(default)]
+    pub sessions: u32,
+    /// Those of them that are up.
+    #[serde(default)]
+    pub sessions_up: u32,
     /// What forwards labelled frames here: `none`, `kernel` or `packet`.
     pub engine: String,
     /// What pushes labels onto what this node sends: `none`, `kernel`, or `tun` where the kernel

@@ -2,8 +2,8 @@
 //! (DESIGN section 7, rule K10).
 //!
 //! A session goes over the path of one rank both ways, as both ends know it: packets of node b on its path
-//! of rank r to node a come in by an interface of a that no other of b's paths ends at, or they are not
-//! told apart, and the rank has no session.
+//! of rank r to node a come in by an interface of a that no other of b's paths ends at, and the other way
+//! round, or they are not told apart, and the rank has no session.
 //!
 //! Few are enough. A [`Crossing`] matters where a pair has paths with it and paths without; every one that
 //! paths of this node cross is crossed by a path that this node watches. Paths in use come first, long ones
@@ -63,6 +63,17 @@ pub struct Watch {
     pub legs: Vec<Leg>,
     /// What the path crosses.
     pub wires: Vec<Crossing>,
+    /// Where `source` and `destination` name NICs: the addresses of the two nodes, between which there are
+    /// other ways.
+    #[serde(default)]
+    pub nodes: Option<(IpAddr, IpAddr)>,
+}
+
+impl Watch {
+    /// First hops of what takes this path, whatever share of a group they have.
+    pub fn ways(&self) -> impl Iterator<Item = Leg> + '_ {
+        self.legs.iter().map(Leg::alone)
+    }
 }
 
 /// The paths of a node.
@@ -89,14 +100,36 @@ impl Watches {
     }
 
     /// The paths that are not to be used while the sessions of `down` are down and those of `up` are up, both
-    /// by index: those themselves, and those that cross a wire which only paths that are down cross.
+    /// by index: those themselves, and those that cross a wire which only paths that are down cross. Where
+    /// all that is known of a peer is down it may be the peer: of the way there only its NICs are suspect,
+    /// and what paths to others that are down cross too.
     #[must_use]
     pub fn broken(&self, down: &BTreeSet<usize>, up: &BTreeSet<usize>) -> BTreeSet<usize> {
         let wires = |of: &BTreeSet<usize>| -> BTreeSet<Crossing> {
             of.iter().filter_map(|at| self.paths.get(*at)).flat_map(|w| &w.wires).copied().collect()
         };
         let sound = wires(up);
-        let suspect: BTreeSet<Crossing> = wires(down).difference(&sound).copied().collect();
+        let of = |set: &BTreeSet<usize>| -> BTreeSet<&str> {
+            set.iter().filter_map(|at| self.paths.get(*at)).map(|w| w.peer.as_str()).collect()
+        };
+        let alive = of(up);
+        let mut blamed: BTreeMap<Crossing, BTreeSet<&str>> = BTreeMap::new();
+        for watch in down.iter().filter_map(|at| self.paths.get(*at)) {
+            for wire in &watch.wires {
+                blamed.entry(*wire).or_default().insert(&watch.peer);
+            }
+        }
+        let guilty = |(wire, peers): &(Crossing, BTreeSet<&str>)| {
+            matches!(wire, Crossing::In(..))
+                || peers.len() > 1
+                || peers.iter().any(|peer| alive.contains(peer))
+        };
+        let suspect: BTreeSet<Crossing> = blamed
+            .into_iter()
+            .filter(|(wire, _)| !sound.contains(wire))
+            .filter(guilty)
+            .map(|(wire, _)| wire)
+            .collect();
         let crosses = |watch: &Watch| watch.wires.iter().any(|wire| suspect.contains(wire));
         let with = |(at, watch): (usize, &Watch)| {
             (down.contains(&at) || !up.contains(&at) && crosses(watch)).then_some(at)
@@ -111,11 +144,17 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
     let mut watches = Vec::new();
     for peer in peers {
         let (out, back) = (plan.paths(node, peer), plan.paths(peer, node));
-        let arrivals: Vec<String> = back.iter().map(|path| arrival(plan, path)).collect();
-        for path in &out {
-            let here = back.iter().position(|back| back.rank == path.rank);
-            let alone = here
-                .filter(|at| arrivals.iter().filter(|other| **other == arrivals[*at]).count() == 1);
+        let ends = |paths: &[Path]| -> Vec<String> {
+            paths.iter().map(|path| arrival(plan, path)).collect()
+        };
+        let (here, there) = (ends(&back), ends(&out));
+        let alone = |ends: &[String], at: &usize| {
+            ends.iter().filter(|other| **other == ends[*at]).count() == 1
+        };
+        for (of_out, path) in out.iter().enumerate() {
+            // Each end must tell by the interface which path a packet came by.
+            let told = back.iter().position(|back| back.rank == path.rank);
+            let told = told.filter(|at| alone(&here, at) && alone(&there, &of_out));
             let legs: Vec<Leg> =
                 [true, false].iter().filter_map(|&ipv4| plan.first_hop(path, ipv4)).collect();
             let ipv4 = legs.first().is_some_and(|leg| leg.via.is_ipv4());
@@ -131,11 +170,12 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 destination,
                 leg,
                 mac: plan.receiver(&path.segments[0]).mac,
-                arrival: alone.map(|at| arrivals[at].clone()).unwrap_or_default(),
-                transits: alone.map_or(0, |at| (back[at].segments.len() - 1) as u8),
+                arrival: told.map(|at| here[at].clone()).unwrap_or_default(),
+                transits: told.map_or(0, |at| (back[at].segments.len() - 1) as u8),
                 active: false,
                 legs,
                 wires: path.segments.iter().flat_map(|segment| wires(plan, segment)).collect(),
+                nodes: None,
             });
         }
     }
@@ -158,7 +198,9 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
             weight: 1,
         };
         let leg = theirs.first().map(to)?;
-        let source = own.iter().find(|own| own.is_ipv4() == leg.via.is_ipv4())?;
+        let ipv4 = leg.via.is_ipv4();
+        let source = own.iter().find(|own| own.is_ipv4() == ipv4)?;
+        let of_node = |node| plan.addresses().of_node(node, ipv4);
         Some(Watch {
             peer: plan.cluster().node(hop.to).name.clone(),
             rank: 0,
@@ -171,6 +213,7 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
             active: backups,
             legs: theirs.iter().map(to).collect(),
             wires: vec![Crossing::Out(node, hop.nic), Crossing::In(hop.to, hop.to_nic)],
+            nodes: of_node(node).zip(of_node(hop.to)),
         })
     };
     xy.layout().neighbours(node).into_iter().filter_map(watch).collect()

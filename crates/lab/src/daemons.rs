@@ -113,12 +113,17 @@ fn start_one(
         options.source,
         directory.socket(node)
     );
+    text += &format!("metrics = {:?}\n", own.join("metrics"));
     if options.lock.is_some() {
         text += &format!("lock = {:?}\n", directory.path.join("tresse.lock"));
     }
     if let Some(seconds) = options.announce_seconds {
         text += &format!("announce_seconds = {seconds}\n");
     }
+    text += &match options.bfd_ms {
+        Some(ms) => format!("bfd = {{ interval_ms = {ms} }}\n"),
+        None => "bfd = { enabled = false }\n".into(),
+    };
     write(&config, &text)?;
     let log_path = own.join("log");
     let log = File::create(&log_path).map_err(at(&log_path))?;

@@ -30,6 +30,9 @@ pub struct UpOptions {
     pub lock: Option<String>,
     /// Seconds between a daemon's announcements; `None` for its own choice.
     pub announce_seconds: Option<u32>,
+    /// Milliseconds between the packets of a BFD session; `None`: no path is watched. A lab shares its
+    /// processors, and counters are to show what was sent by its users.
+    pub bfd_ms: Option<u16>,
     /// What the daemons forward labelled frames by.
     pub engine: LabEngine,
     /// What the daemons push labels by: the `source` of their `tressed.toml`.

@@ -1,9 +1,12 @@
 //! `tressed.toml`: where things are and what to be careful with. Never the fabric itself.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
+
+use crate::bfd::Timing;
 
 /// Where the configuration is looked for unless told otherwise.
 pub const DEFAULT_PATH: &str = "/etc/tresse/tressed.toml";
@@ -34,6 +37,70 @@ pub struct Config {
     pub engine: EngineChoice,
     /// What pushes labels onto what this node sends.
     pub source: SourceChoice,
+    /// How paths are watched.
+    pub bfd: BfdChoice,
+    /// Where Prometheus reads metrics; nowhere unless it is said.
+    pub metrics: Option<MetricsAt>,
+}
+
+/// `metrics`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum MetricsAt {
+    /// A Unix socket, open to all local users.
+    Path(PathBuf),
+    /// A loopback address and a port.
+    Loopback(SocketAddr),
+}
+
+impl TryFrom<String> for MetricsAt {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.starts_with('/') {
+            return Ok(Self::Path(text.into()));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(at) if at.ip().is_loopback() => Ok(Self::Loopback(at)),
+            Ok(at) => Err(format!(
+                "metrics: {} is not a loopback address: whoever is to read from elsewhere comes through a \
+                 proxy with a lock",
+                at.ip()
+            )),
+            Err(_) => Err(format!(
+                "metrics: `{text}`, expected a path, or a loopback address and a port (127.0.0.1:9820)"
+            )),
+        }
+    }
+}
+
+/// `bfd`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BfdChoice {
+    /// Watch paths.
+    pub enabled: bool,
+    /// How often both ends of a session send, 10 to 1,000 ms.
+    pub interval_ms: u16,
+    /// After so many intervals without a packet a path is broken, 2 to 255.
+    pub multiplier: u8,
+}
+
+impl Default for BfdChoice {
+    fn default() -> Self {
+        Self { enabled: true, interval_ms: 300, multiplier: 3 }
+    }
+}
+
+impl BfdChoice {
+    /// As sessions take it.
+    #[must_use]
+    pub const fn timing(self) -> Timing {
+        Timing {
+            interval: Duration::from_millis(self.interval_ms as u64),
+            multiplier: self.multiplier,
+        }
+    }
 }
 
 /// `source`.
@@ -76,6 +143,8 @@ impl Default for Config {
             canary: true,
             engine: EngineChoice::Auto,
             source: SourceChoice::Auto,
+            bfd: BfdChoice::default(),
+            metrics: None,
         }
     }
 }
@@ -110,7 +179,7 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "cluster",
     "lock",
     "node",
@@ -122,6 +191,8 @@ const KEYS: [&str; 11] = [
     "canary",
     "engine",
     "source",
+    "bfd",
+    "metrics",
 ];
 
 impl Config {
@@ -153,7 +224,16 @@ impl Config {
         if !unknown.is_empty() {
             return Err(ConfigError::UnknownKeys { path: path.to_path_buf(), keys: unknown });
         }
-        toml::from_str(text).map_err(syntax)
+        let config: Self = toml::from_str(text).map_err(syntax)?;
+        let bfd = config.bfd;
+        let wrong = match bfd {
+            BfdChoice { interval_ms: 10..=1000, multiplier: 2.., .. } => return Ok(config),
+            BfdChoice { multiplier: 2.., .. } => {
+                format!("bfd.interval_ms is {}, expected 10 to 1000", bfd.interval_ms)
+            }
+            _ => format!("bfd.multiplier is {}, expected 2 to 255", bfd.multiplier),
+        };
+        Err(ConfigError::Syntax { path: path.to_path_buf(), message: wrong })
     }
 
     /// The lock to use with the configured cluster file.
@@ -201,12 +281,15 @@ mod tests {
             canary = false
             engine = "packet"
             source = "tun"
+            bfd = { interval_ms = 50, multiplier = 4 }
+            metrics = "127.0.0.1:9820"
         "#;
         let config = Config::parse(text, Path::new("x")).unwrap();
         assert_eq!(config.management.len(), 2);
         assert!(!config.canary && config.strict);
         assert_eq!(config.engine, EngineChoice::Packet);
         assert_eq!(config.source, SourceChoice::Tun);
+        assert_eq!(config.bfd, BfdChoice { enabled: true, interval_ms: 50, multiplier: 4 });
         assert_eq!(Config::parse("", Path::new("x")).unwrap(), Config::default());
         let written: toml::Table = text.parse().unwrap();
         assert!(KEYS.iter().all(|key| written.contains_key(*key)));
@@ -220,5 +303,16 @@ mod tests {
         assert!(error.contains("`statedir`, did you mean `state_dir`?"), "{error}");
         let error = Config::parse("strict = 1", Path::new("t")).unwrap_err().to_string();
         assert!(error.contains("line 1") && error.contains("boolean"), "{error}");
+        for (text, expected) in [
+            ("bfd = { interval_ms = 9 }", "bfd.interval_ms is 9, expected 10 to 1000"),
+            ("bfd = { interval_ms = 1001 }", "bfd.interval_ms is 1001, expected 10 to 1000"),
+            ("bfd = { multiplier = 1 }", "bfd.multiplier is 1, expected 2 to 255"),
+            ("bfd = { interval = 9 }", "unknown field `interval`"),
+            ("metrics = \"0.0.0.0:9820\"", "0.0.0.0 is not a loopback address"),
+            ("metrics = \"9820\"", "expected a path, or a loopback address and a port"),
+        ] {
+            let error = Config::parse(text, Path::new("t")).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

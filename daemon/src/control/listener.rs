@@ -2,22 +2,21 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::Interest;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::Event;
 
 use super::exchange::converse;
 use super::request::Request;
 use super::service::Node;
+use super::socket::{BindError, UnixSocket};
 
 /// Connections of one user other than root.
 const PER_USER: usize = 16;
@@ -26,72 +25,15 @@ const ALL_USERS: usize = 128;
 
 /// The control socket.
 #[derive(Debug)]
-pub struct Server {
-    listener: UnixListener,
-    path: PathBuf,
-    inode: (u64, u64),
-}
-
-/// Why the socket could not be bound.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    /// Another daemon answers there.
-    #[error("{}: another tressed listens there: stop it, or set `socket` in tressed.toml", path.display())]
-    InUse {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Something that is not a socket is there.
-    #[error("{}: exists and is not a socket: remove it, or set `socket` in tressed.toml", path.display())]
-    NotASocket {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The file system refused.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The error.
-        #[source]
-        source: io::Error,
-    },
-}
+pub struct Server(UnixSocket);
 
 impl Server {
-    /// Binds `path`, replacing a socket that nobody listens on any more. Its directory is created
-    /// with mode 0755 where it is missing; the socket has mode 0666, as reading is open to all.
+    /// Binds `path`, as [`UnixSocket::bind`].
     ///
     /// # Errors
     /// [`BindError`].
     pub fn bind(path: &Path) -> Result<Self, BindError> {
-        let fail =
-            |action| move |source| BindError::Io { action, path: path.to_path_buf(), source };
-        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.exists()) {
-            fs::create_dir_all(parent).map_err(fail("create the directory of"))?;
-            fs::set_permissions(parent, fs::Permissions::from_mode(0o755))
-                .map_err(fail("open the directory of"))?;
-        }
-        match fs::symlink_metadata(path) {
-            Ok(found) if !found.file_type().is_socket() => {
-                return Err(BindError::NotASocket { path: path.to_path_buf() });
-            }
-            Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                    fs::remove_file(path).map_err(fail("remove the stale socket"))?;
-                }
-                _ => return Err(BindError::InUse { path: path.to_path_buf() }),
-            },
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(fail("look at")(source)),
-        }
-        let listener = UnixListener::bind(path).map_err(fail("listen on"))?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o666))
-            .map_err(fail("open to all users"))?;
-        let found = fs::symlink_metadata(path).map_err(fail("look at"))?;
-        Ok(Self { listener, path: path.to_path_buf(), inode: (found.dev(), found.ino()) })
+        UnixSocket::bind(path, "socket").map(Self)
     }
 
     /// Serves connections until dropped. Runs inside a `LocalSet`.
@@ -103,7 +45,7 @@ impl Server {
         let users: Rc<RefCell<BTreeMap<u32, usize>>> = Rc::default();
         let node = Node { requests, events };
         loop {
-            let stream = match self.listener.accept().await {
+            let stream = match self.0.listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // Out of descriptors: give connections time to end.
@@ -118,16 +60,6 @@ impl Server {
                 continue;
             };
             tokio::task::spawn_local(serve(stream, node.clone(), place));
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let ours = fs::symlink_metadata(&self.path)
-            .is_ok_and(|found| (found.dev(), found.ino()) == self.inode);
-        if ours {
-            let _ = fs::remove_file(&self.path);
         }
     }
 }

@@ -12,9 +12,11 @@ mod listener;
 mod permission;
 mod request;
 mod service;
+mod socket;
 #[cfg(test)]
 mod tests;
 
-pub use listener::{BindError, Server};
+pub use listener::Server;
 pub use request::{Change, Request};
 pub(crate) use service::unix_ms;
+pub use socket::{BindError, UnixSocket};

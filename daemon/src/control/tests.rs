@@ -73,6 +73,7 @@ fn answer(request: Request) {
         sequence: 0,
         labels: LabelEngine::Kernel,
         sources: SourceEngine::Kernel,
+        bfd: false,
     };
     let engine = Engine::new(settings, Stored::default());
     match request {

@@ -1,11 +1,13 @@
 //! What of a slice may be installed now: VLANs that are not proven carry no routes, fused ones are
-//! down (K5).
+//! down (K5); paths that are broken are not used while another way is there (K10).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_control::PendingLine;
 use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{Object, Wanted, WantedLabel, WantedRoute};
+use tresse_fabric::reconcile::{
+    Leg, METRIC_BACKUP, METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute,
+};
 use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
@@ -29,6 +31,10 @@ pub struct Gated<'a> {
     pub prepared: &'a Prepared,
     /// By VID; open where absent.
     pub gates: &'a BTreeMap<u16, Gate>,
+    /// First hops of paths that are broken.
+    pub dead: &'a BTreeSet<Leg>,
+    /// Interfaces without carrier.
+    pub out: &'a BTreeSet<&'a str>,
 }
 
 impl Gated<'_> {
@@ -39,9 +45,48 @@ impl Gated<'_> {
 
     /// The same route over the first other path whose VLAN is open.
     fn alternative(&self, destination: Prefix, route: &WantedRoute) -> Option<WantedRoute> {
-        let mut legs = self.prepared.alternatives.get(&destination)?.iter();
-        let leg = legs.find(|leg| self.closed(&leg.interface).is_none())?;
-        Some(WantedRoute { legs: vec![leg.clone()], ..route.clone() })
+        let all = || self.alternatives(destination, route);
+        all().find(|way| self.lives(&way.legs[0])).or_else(|| all().next())
+    }
+
+    /// The same route over each other path whose VLAN is open.
+    fn alternatives<'b>(
+        &'b self,
+        destination: Prefix,
+        route: &'b WantedRoute,
+    ) -> impl Iterator<Item = WantedRoute> + 'b {
+        let legs = self.prepared.alternatives.get(&destination).into_iter().flatten();
+        let open = legs.filter(move |leg| self.closed(&leg.interface).is_none());
+        open.map(|leg| WantedRoute { legs: vec![leg.clone()], ..route.clone() })
+    }
+
+    /// Is this the first hop of no path that is broken?
+    pub(super) fn lives(&self, leg: &Leg) -> bool {
+        self.dead.is_empty() || !self.dead.contains(&leg.alone())
+    }
+
+    /// The part of an open route whose paths are whole, or another way; none where the kernel has one at
+    /// another metric. A route that is all there is stays as it is: better a doubtful way than none.
+    fn live(&self, (destination, metric): (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
+        let mut live = open.clone();
+        live.legs.retain(|leg| self.lives(leg));
+        if !live.legs.is_empty() {
+            return Some(live);
+        }
+        let routes = &self.prepared.wanted.routes;
+        let other = |metric: u32| routes.get(&(destination, metric)).map(|route| &route.legs[..]);
+        let carries = |leg: &Leg| self.lives(leg) && !self.out.contains(leg.interface.as_str());
+        if metric == METRIC_PRIMARY {
+            let way = self.alternatives(destination, &open).find(|way| carries(&way.legs[0]));
+            let usable = |leg: &Leg| carries(leg) && self.closed(&leg.interface).is_none();
+            let backup = other(METRIC_BACKUP).is_some_and(|legs| legs.iter().any(usable));
+            return way.or_else(|| (!backup).then_some(open));
+        }
+        let primary = other(METRIC_PRIMARY).unwrap_or_default();
+        let nic = |leg: &Leg| self.prepared.interfaces.get(&leg.interface).map(|i| &i.parent);
+        let apart = |leg: &Leg| carries(leg) && primary.iter().all(|p| nic(p) != nic(leg));
+        let way = self.alternatives(destination, &open).find(|way| apart(&way.legs[0]));
+        Some(way.unwrap_or(open))
     }
 
     /// The part of a route that may be used, or the VLAN that closes it.
@@ -109,17 +154,20 @@ pub fn effective(
 ) -> (Wanted, Vec<PendingLine>) {
     let mut wanted = new.prepared.wanted.clone();
     let mut pending = Vec::new();
-    if old.is_none() && new.gates.values().all(|g| *g == Gate::Open) {
+    let whole = new.dead.is_empty() && new.gates.values().all(|g| *g == Gate::Open);
+    if old.is_none() && whole {
         return (wanted, pending);
     }
     let mut routes = BTreeMap::new();
     for (key, route) in &new.prepared.wanted.routes {
         let kept = || {
             let old = old?;
-            old.route(old.prepared.wanted.routes.get(key)?).ok()
+            let open = old.route(old.prepared.wanted.routes.get(key)?).ok()?;
+            old.live(*key, open)
         };
         let (why, route) = match new.route(route) {
             Ok(open) => {
+                let Some(open) = new.live(*key, open) else { continue };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
                 match (silent, kept()) {
                     (Some(vid), Some(kept)) if kept != open => {
@@ -146,7 +194,7 @@ pub fn effective(
         }
     }
     wanted.labels = labels(new, old, &mut pending);
-    wanted.mptcp.tables.retain(|_, leg| new.closed(&leg.interface).is_none());
+    wanted.mptcp.tables.retain(|_, leg| new.lives(leg) && new.closed(&leg.interface).is_none());
     if let Some(old) = old.map(|old| &old.prepared.wanted) {
         for (name, link) in &old.links {
             wanted.links.entry(name.clone()).or_insert_with(|| link.clone());

@@ -12,6 +12,7 @@ use tresse_fabric::wire::announce::Announcement;
 use super::prepared::Prepared;
 use super::source::Pushing;
 use super::transit::Forwarding;
+use crate::bfd::Watching;
 use crate::state::Stored;
 
 /// Names one control call until it is answered.
@@ -83,6 +84,15 @@ pub enum Input {
         /// Its content.
         announcement: Announcement,
     },
+    /// What is seen of watched paths, by index.
+    Sight {
+        /// Of which [`Effect::Watch`].
+        serial: u64,
+        /// Those that are broken.
+        down: BTreeSet<usize>,
+        /// Those that are shown to be sound.
+        up: BTreeSet<usize>,
+    },
     /// [`super::Engine::deadline`] has passed.
     Tick,
 }
@@ -152,6 +162,8 @@ pub enum Effect {
     Forward(Box<Forwarding>),
     /// Push exactly this onto what the TUN interface gives.
     Push(Box<Pushing>),
+    /// Watch exactly this.
+    Watch(Box<Watching>),
     /// Send an announcement.
     Announce {
         /// On this interface.

@@ -1,9 +1,12 @@
 //! Judging one look at the kernel: what differs, what stands in the way, what is drift.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tresse_control::{Alert, NodeError, OperationLine, PendingLine};
 use tresse_fabric::reconcile::{
-    Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
+    METRIC_PRIMARY, Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
 };
+use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
 use super::gate::{Gated, effective};
@@ -42,8 +45,12 @@ impl Engine {
                     (false, true) => None,
                     (false, false) => Some(self.bridge.heard()),
                 };
-                let new = Gated { prepared: target, gates: &gates };
-                let old = old.map(|o| Gated { prepared: o, gates: &old_gates });
+                let dead = &self.stored.broken;
+                let links = view.observed.links.iter();
+                let out = links.filter(|(_, link)| link.up && !link.carrier);
+                let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
+                let new = Gated { prepared: target, gates: &gates, dead, out: &out };
+                let old = old.map(|o| Gated { prepared: o, gates: &old_gates, dead, out: &out });
                 let (mut wanted, mut pending) = effective(new, old, heard);
                 let pushing = match self.settings.sources {
                     SourceEngine::Kernel => Pushing::default(),
@@ -94,7 +101,23 @@ impl Engine {
         let later = whole.iter().flat_map(|w| &w.operations).map(|p| &p.operation);
         let operations = comparison.operations.iter().map(|p| &p.operation);
         let operations = operations.chain(later.filter(is_route));
-        guard::permits(operations, &view.guarded, &view.management).err()
+        guard::permits(operations, &view.guarded, &self.others(job, &view.management)).err()
+    }
+
+    /// Management peers that a job must not touch. What the plan in force reaches by its own routes was let
+    /// through when it was applied: those routes come and go with its paths.
+    pub(super) fn others(
+        &self,
+        job: &Job,
+        management: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let current = self.stored.current.as_ref().filter(|_| job.purpose == Purpose::Converge);
+        let ours = |peer: &str| {
+            let Ok(address) = peer.parse().map(Prefix::host) else { return false };
+            current.is_some_and(|c| c.wanted.routes.contains_key(&(address, METRIC_PRIMARY)))
+        };
+        let others = management.iter().filter(|(peer, _)| !ours(peer));
+        others.map(|(peer, way)| (peer.clone(), way.clone())).collect()
     }
 
     /// Drift (not a change of carrier) is repaired no faster than the bucket allows.

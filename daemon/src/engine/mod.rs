@@ -5,6 +5,7 @@
 //!   commit; an apply that fails is undone operation by operation.
 //! - `ending` answers a transaction, gives it up for later, or takes it back.
 //! - `judge` compares one look at the kernel with what is wanted.
+//! - `watch` says which paths are watched, and takes what is seen of them.
 //! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
 //! - `bridge` holds on to the plan before until every peer has moved.
 //! - `guard` keeps the way to the machine open (K19).
@@ -29,6 +30,7 @@ mod tests;
 mod transaction;
 mod transit;
 mod vlans;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -41,6 +43,7 @@ use self::bucket::Bucket;
 use self::canary::Canary;
 use self::transaction::Job;
 use self::vlans::Refresh;
+use self::watch::Paths;
 use crate::state::{Intent, Stored};
 
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
@@ -78,6 +81,8 @@ pub struct Settings {
     pub labels: LabelEngine,
     /// What pushes labels onto what this node sends.
     pub sources: SourceEngine,
+    /// Watch paths by BFD.
+    pub bfd: bool,
 }
 
 /// The engine.
@@ -94,6 +99,7 @@ pub struct Engine {
     view: Option<View>,
     canaries: BTreeMap<u16, Canary>,
     refresh: BTreeMap<String, Refresh>,
+    paths: Paths,
     bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
@@ -121,6 +127,9 @@ impl Engine {
     /// An engine that knows what was stored; [`Input::Start`] sets it going.
     #[must_use]
     pub fn new(settings: Settings, mut stored: Stored) -> Self {
+        if !settings.bfd {
+            stored.broken.clear();
+        }
         // What was stored may have been left to another one.
         for plan in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
             let plan = Arc::make_mut(plan);
@@ -138,6 +147,7 @@ impl Engine {
             view: None,
             canaries: BTreeMap::new(),
             refresh: BTreeMap::new(),
+            paths: Paths::default(),
             bridge: Bridge::default(),
             listening: BTreeSet::new(),
             forwarding: Forwarding::default(),
@@ -175,6 +185,7 @@ impl Engine {
                     return effects;
                 }
             }
+            Input::Sight { serial, down, up } => self.seen(serial, &down, &up, out),
             Input::Tick => {}
             call => self.call(call, out),
         }

@@ -1,6 +1,7 @@
 //! A slice made ready for this node: what the engine installs and remembers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tresse_fabric::id::{Label, NodeId};
@@ -8,6 +9,7 @@ use tresse_fabric::lock;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::reconcile::{Leg, Wanted, WantedLabel};
 use tresse_fabric::units::{Mac, Prefix};
+use tresse_fabric::watch::Watches;
 
 use super::transit::LabelEngine;
 
@@ -41,6 +43,9 @@ pub struct Prepared {
     /// What this node forwards for others, whatever does it: `wanted` has it where the kernel does.
     #[serde(default)]
     pub labels: Vec<(Label, WantedLabel)>,
+    /// The paths of this node, and which are watched; none where that is off.
+    #[serde(default)]
+    pub watches: Arc<Watches>,
     /// By interface, the MACs that labelled frames are taken from.
     #[serde(default)]
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
@@ -129,6 +134,7 @@ impl Prepared {
             lock,
             interfaces,
             labels: slice.wanted.labels.clone().into_iter().collect(),
+            watches: Arc::default(),
             label_sources: slice.wanted.label_sources.clone(),
             wanted: slice.wanted,
             alternatives: slice.alternatives,

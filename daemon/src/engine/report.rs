@@ -18,6 +18,8 @@ pub enum PathPlace {
     FirstBackup,
     /// Another backup.
     Backup,
+    /// What is used as those that carry are broken.
+    Next,
 }
 
 impl Engine {
@@ -35,6 +37,10 @@ impl Engine {
             drift: self.drift.clone(),
             fused: self.fused(),
             backup: self.on_backup(),
+            broken: self.broken(),
+            unprotected: self.unprotected(),
+            sessions: 0,
+            sessions_up: 0,
             engine: self.label_engine().into(),
             source: self.source_engine().into(),
             activity: match (doing, &self.fault) {
@@ -70,8 +76,8 @@ impl Engine {
         self.counters.iter().map(line).collect()
     }
 
-    /// The state of a path that leaves by `interface` for `destination`: `active`, `standby`,
-    /// `pending` or `fused`.
+    /// The state of a path that is not broken and leaves by `interface` for `destination`: `active`,
+    /// `standby`, `pending` or `fused`.
     #[must_use]
     pub fn path_state(
         &self,
@@ -88,6 +94,7 @@ impl Engine {
         let backup = self.holds((Prefix::host(destination), METRIC_BACKUP));
         match (place, primary, backup) {
             (PathPlace::Carrier, true, _) | (PathPlace::FirstBackup, false, true) => "active",
+            (PathPlace::Next, primary, backup) if primary || backup => "active",
             (PathPlace::Carrier, false, _) => "pending",
             _ if vid.is_some_and(|vid| self.gates(current).get(&vid) == Some(&Gate::Unproven)) => {
                 "pending"
@@ -110,18 +117,32 @@ impl Engine {
         self.stored.fused.iter().map(line).collect()
     }
 
-    /// Destinations whose primary route is gone while the backup is there, or whose VLAN is fused
-    /// while another path serves.
+    /// Destinations of which nothing is lost yet, and one more failure is too much though the plan has a
+    /// backup.
+    fn unprotected(&self) -> Vec<String> {
+        let Some(current) = &self.stored.current else { return Vec::new() };
+        let lives = |key| {
+            let route = current.wanted.routes.get(&key);
+            self.holds(key) && route.is_some_and(|r| r.legs.iter().any(|leg| !self.is_broken(leg)))
+        };
+        let backups = current.wanted.routes.keys().filter(|(_, m)| *m == METRIC_BACKUP);
+        let backups = backups
+            .filter(|(dst, metric)| lives((*dst, METRIC_PRIMARY)) && !lives((*dst, *metric)));
+        backups.map(|(dst, _)| dst.address.to_string()).collect()
+    }
+
+    /// Destinations whose primary route is gone while the backup is there, or whose primary path is broken
+    /// or its VLAN fused while another path serves.
     fn on_backup(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
-        let fused = |leg: &Leg| {
+        let unused = |leg: &Leg| {
             let interface = current.interfaces.get(&leg.interface);
-            interface.is_some_and(|i| self.stored.fused.contains_key(&i.vid))
+            self.is_broken(leg) || interface.is_some_and(|i| self.stored.fused.contains_key(&i.vid))
         };
         let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
         primaries
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
-                true => route.legs.iter().all(fused),
+                true => route.legs.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),
             })
             .map(|((dst, _), _)| dst.address.to_string())

@@ -214,7 +214,7 @@ pub(super) fn through_tun(
             continue;
         }
         let others = new.prepared.alternatives.get(&dst).into_iter().flatten();
-        let mut others = others.filter(|leg| leg.labels.is_empty());
+        let mut others = others.filter(|leg| leg.labels.is_empty() && new.lives(leg));
         if let (Some(leg), Some(primary)) = (
             others.find(|leg| {
                 !matches!(new.closed(&leg.interface), Some((_, Gate::Unproven | Gate::Fused)))

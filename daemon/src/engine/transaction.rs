@@ -141,7 +141,7 @@ impl Engine {
         job.pending = pending;
         let verifying = matches!(job.phase, Phase::Verify);
         if !verifying {
-            job.management.clone_from(&view.management);
+            job.management = self.others(&job, &view.management);
             if let Some(error) = self.stops(&job, &comparison, &view) {
                 self.view = Some(view);
                 return self.give_up(job, error, out);

@@ -86,6 +86,7 @@ impl Engine {
         let Some(current) = self.stored.current.clone() else {
             self.listen(BTreeSet::new(), out);
             self.forward(None, None, out);
+            self.watch(None, out);
             return;
         };
         let old = self.held_plan();
@@ -121,6 +122,7 @@ impl Engine {
         });
         self.listen(present.collect(), out);
         self.forward(Some(&current), old.as_deref(), out);
+        self.watch(Some(&current), out);
     }
 
     /// An announcement arrived. Is there more to do than to wait for the next deadline?
@@ -173,7 +175,7 @@ impl Engine {
     }
 
     /// Is the interface planned, up and with carrier, as far as was seen?
-    fn usable(&self, name: &str) -> bool {
+    pub(super) fn usable(&self, name: &str) -> bool {
         let link = self.view.as_ref().and_then(|view| view.observed.links.get(name));
         link.is_some_and(|link| self.is_planned(name, link) && link.up && link.carrier)
     }
@@ -302,7 +304,7 @@ fn spoken<'a>(
     current.interfaces.iter().chain(gone)
 }
 
-fn mac_of(plan: &Prepared, name: &str) -> Option<Mac> {
+pub(super) fn mac_of(plan: &Prepared, name: &str) -> Option<Mac> {
     let parent = &plan.interfaces.get(name)?.parent;
     plan.wanted.nics.get(parent).map(|(mac, _)| *mac)
 }

@@ -41,6 +41,11 @@ fn labelled_frames_are_judged_as_a_slow_reading_judges_them() {
 }
 
 #[test]
+fn control_packets_have_an_effect_where_they_are_planned() {
+    each("bfd", bfd);
+}
+
+#[test]
 fn what_clients_send_is_answered_or_refused() {
     each("control", control);
 }

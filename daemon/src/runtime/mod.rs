@@ -5,6 +5,7 @@ mod alarm;
 mod announce;
 #[cfg(debug_assertions)]
 mod crash;
+mod detect;
 mod forward;
 mod management;
 mod neighbours;
@@ -15,16 +16,18 @@ mod push;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
-use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, waiting};
+use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, Status, waiting};
 use tresse_fabric::cluster;
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
+use self::detect::Detector;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
 pub(crate) use self::prepare::paths;
@@ -37,6 +40,7 @@ use crate::engine::{
     SourceEngine, View,
 };
 use crate::kernel;
+use crate::metrics::Exporter;
 use crate::state::{Hold, HoldError, StateError, StateFile};
 use crate::sys;
 
@@ -102,6 +106,7 @@ pub struct Daemon {
     labels: LabelEngine,
     forwarder: Forwarder,
     source: Source,
+    detector: Detector,
     /// The failure of an apply that nobody waited for.
     failure: Option<String>,
 }
@@ -114,7 +119,13 @@ impl Daemon {
     pub fn new(config: Config) -> Result<Self, RunError> {
         let hold = Hold::take(&config.state_dir)?;
         let state = StateFile::new(&config.state_dir);
-        let stored = state.load()?;
+        let mut stored = state.load()?;
+        // A version that watched nothing may have stored them.
+        let plans = [&mut stored.current, &mut stored.previous].into_iter().flatten();
+        for plan in plans.filter(|plan| plan.watches.paths.is_empty()) {
+            let watches = prepare::watches(plan).into();
+            Arc::make_mut(plan).watches = watches;
+        }
         let support = LazyCell::new(kernel::label_support);
         let labels = forward::choose(config.engine, config.strict, || *support)?;
         let settings = Settings {
@@ -124,6 +135,7 @@ impl Daemon {
             announce_ms: config.announce_seconds.map(|s| u64::from(s) * 1000),
             // Nanoseconds: no two starts of one node share a number.
             sequence: unix_ms() * 1_000_000,
+            bfd: config.bfd.enabled,
         };
         Ok(Self {
             engine: Engine::new(settings, stored),
@@ -140,6 +152,7 @@ impl Daemon {
             labels,
             forwarder: Forwarder::default(),
             source: Source::default(),
+            detector: Detector::default(),
             failure: None,
         })
     }
@@ -174,12 +187,19 @@ impl Daemon {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("handle SIGINT"))?;
         let server = Server::bind(&self.config.socket)?;
         let (requests, mut asked) = mpsc::channel(REQUESTS);
+        let metrics = match &self.config.metrics {
+            Some(at) => Some(Exporter::bind(at)?),
+            None => None,
+        };
+        let metrics =
+            metrics.map(|exporter| tokio::task::spawn_local(exporter.run(requests.clone())));
         let server = tokio::task::spawn_local(server.run(requests, self.events.clone()));
         let (frames, mut heard) = mpsc::channel(announce::FRAMES);
         self.announcers.deliver_to(frames);
         let period = self.config.announce_seconds.map(|s| Duration::from_secs(s.into()));
         self.neighbours.listen(period);
 
+        self.detector.start(self.config.bfd);
         let configured = self.planned()?;
         self.step(Input::Start { configured });
         notify::ready();
@@ -202,6 +222,9 @@ impl Daemon {
                     self.forwarder.refresh();
                     self.source.refresh();
                     self.step(Input::Changed { overrun });
+                }
+                sight = self.detector.sight() => {
+                    self.step(Input::Sight { serial: sight.serial, down: sight.down, up: sight.up });
                 }
                 Some(frame) = heard.recv() => {
                     self.neighbours.hear(&self.engine, &frame);
@@ -228,10 +251,17 @@ impl Daemon {
             }
         }
         notify::stopping();
+        self.detector.stop();
         server.abort();
         let _ = server.await;
+        metrics.iter().for_each(|metrics| metrics.abort());
         tracing::info!("stopped; the kernel keeps what was installed");
         Ok(())
+    }
+
+    fn status(&self) -> Status {
+        let (sessions, sessions_up) = self.detector.sessions();
+        Status { sessions, sessions_up, ..self.engine.status(self.now()) }
     }
 
     fn now(&self) -> u64 {
@@ -297,6 +327,10 @@ impl Daemon {
                 self.source.set(*pushing);
                 None
             }
+            Effect::Watch(watching) => {
+                self.detector.set(*watching);
+                None
+            }
             Effect::Announce { interface, source, announcement } => {
                 self.announcers.send(&interface, source, &announcement);
                 None
@@ -314,7 +348,7 @@ impl Daemon {
     fn answer(&mut self, request: Request) {
         match request {
             Request::Status(answer) => {
-                let _ = answer.send(self.engine.status(self.now()));
+                let _ = answer.send(self.status());
             }
             Request::Paths(to, answer) => {
                 let _ = answer.send(paths(&self.engine, to.as_deref()));
@@ -328,6 +362,7 @@ impl Daemon {
                 counters.extend(self.neighbours.counters());
                 counters.extend(self.forwarder.counters());
                 counters.extend(self.source.counters());
+                counters.extend(self.detector.counters());
                 let _ = answer.send(Counters { counters });
             }
             Request::Change(change, answer) => self.change(change, answer),
@@ -450,8 +485,7 @@ impl Daemon {
         self.event_seq += 1;
         let event = Event { seq: self.event_seq, time_ms: unix_ms(), kind, object, message, alert };
         let _ = self.events.send(event);
-        let status = self.engine.status(self.now());
-        notify::status(&status);
+        notify::status(&self.status());
     }
 }
 

@@ -9,6 +9,7 @@ use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::{PathView, Plan, SegmentView};
 use tresse_fabric::units::Mac;
 use tresse_fabric::verify;
+use tresse_fabric::watch::Watches;
 
 use crate::engine::{Engine, LabelEngine, PathPlace, Prepared};
 
@@ -34,7 +35,16 @@ pub fn prepare(
     let plan = plan(cluster, lock)?;
     accept(&plan)?;
     let node = which(plan.cluster(), identity)?;
-    Ok(Prepared::new(&plan, node, cluster.into(), lock.map(Into::into), labels))
+    let mut prepared = Prepared::new(&plan, node, cluster.into(), lock.map(Into::into), labels);
+    prepared.watches = Watches::new(&plan, node).into();
+    Ok(prepared)
+}
+
+/// The paths of a slice that was made while none were watched; none where its texts are no plan.
+pub(super) fn watches(prepared: &Prepared) -> Watches {
+    let plan = plan(&prepared.cluster, prepared.lock.as_deref()).ok();
+    let node = plan.as_ref().and_then(|plan| plan.cluster().node_named(&prepared.node));
+    plan.zip(node).map(|(plan, node)| Watches::new(&plan, node)).unwrap_or_default()
 }
 
 /// The paths of one node, with their state as the engine sees it.
@@ -51,18 +61,35 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
     let mut lines = Vec::new();
     for dst in peers.filter(|n| to.is_none_or(|to| plan.cluster().node(*n).name == to)) {
         let paths = plan.paths(src, dst);
-        let backups = paths.iter().filter(|path| path.weight > 0).count();
+        let addresses = plan.addresses();
+        let Some(address) = addresses.of_node(dst, true).or_else(|| addresses.of_node(dst, false))
+        else {
+            continue;
+        };
+        let carriers = paths.iter().filter(|path| path.weight > 0).count();
+        let broken: Vec<bool> = paths
+            .iter()
+            .map(|path| {
+                let hop = plan.first_hop(path, address.is_ipv4());
+                hop.is_some_and(|hop| engine.is_broken(&hop))
+            })
+            .collect();
+        // Where all that carry are broken the first that is not takes their place.
+        let next = broken[..carriers].iter().all(|broken| *broken);
+        let next = next.then(|| broken.iter().position(|broken| !broken)).flatten();
         for (at, path) in paths.into_iter().enumerate() {
             let place = match at {
+                _ if next == Some(at) => PathPlace::Next,
                 _ if path.weight > 0 => PathPlace::Carrier,
-                _ if at == backups => PathPlace::FirstBackup,
+                _ if at == carriers => PathPlace::FirstBackup,
                 _ => PathPlace::Backup,
             };
             let first = &path.segments[0];
             let interface = plan.interface(src, first.nic, first.tree);
-            let address = plan.addresses().of_node(dst, true);
-            let address = address.or_else(|| plan.addresses().of_node(dst, false));
-            let state = address.map_or("pending", |a| engine.path_state(&interface, a, place));
+            let state = match broken[at] {
+                true => "broken",
+                false => engine.path_state(&interface, address, place),
+            };
             lines.push(line(plan.path_view(&path), state));
         }
     }

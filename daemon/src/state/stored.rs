@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::reconcile::Saved;
+use tresse_fabric::reconcile::{Leg, Saved};
 
 use crate::engine::Prepared;
 
@@ -37,6 +37,9 @@ pub struct Stored {
     /// over it waits for confirmation.
     #[serde(default)]
     pub withdrawn: bool,
+    /// First hops of paths that are broken: not used by a daemon that starts either.
+    #[serde(default)]
+    pub broken: BTreeSet<Leg>,
     /// What withdraw restores.
     pub saved: Saved,
     /// VLANs proven: VID to digest of its tree (K5).
@@ -80,6 +83,7 @@ impl Default for Stored {
             bridging: false,
             moved: false,
             withdrawn: false,
+            broken: BTreeSet::new(),
             saved: Saved::default(),
             proven: BTreeMap::new(),
             fused: BTreeMap::new(),

@@ -164,6 +164,37 @@ fn send_one(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Sends one frame, its Ethernet header included, by the interface `ifindex` from a socket that is bound to
+/// none, without waiting.
+///
+/// # Errors
+/// `ENXIO` or `ENETDOWN` where the interface is gone or down, `EAGAIN` and `ENOBUFS` where queues are full.
+pub fn send_by(socket: BorrowedFd<'_>, ifindex: u32, frame: &[u8]) -> io::Result<()> {
+    let ethertype = frame.get(12..14).map_or(0, |bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: ethertype,
+        sll_ifindex: ifindex as libc::c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 6,
+        sll_addr: [0; 8],
+    };
+    // SAFETY: `frame` is that many initialised bytes and `address` a whole sockaddr_ll of the given length;
+    // both are only read and outlive the call.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            libc::MSG_DONTWAIT,
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 pub(super) fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: `value` points to `size_of::<T>()` initialised bytes of a `repr(C)` struct or an
     // integer and outlives the call.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use tresse_fabric::id::NodeId;
-use tresse_fabric::path::Segment;
+use tresse_fabric::path::{Path, Segment};
 use tresse_fabric::plan::Plan;
 use tresse_fabric::random::Random;
 
@@ -17,6 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("k1_sender_goes_on_by_its_second_nic_and_heals", cut_cable),
     ("failed_switch_leaves_the_pairs_that_the_plan_leaves", failed_switch),
     ("any_one_failure_leaves_the_pairs_that_the_plan_leaves", any_failure),
+    ("k10_a_cable_between_switches_that_fails_silently_is_found", silent_link),
 ];
 
 const QUICK: &[&str] = &["--announce-seconds", "3"];
@@ -140,6 +141,41 @@ fn cut_cable() {
     let flow = traffic.finish().remove(0);
     assert!(flow.duplicated.is_empty(), "{flow:?}");
     assert!(flow.lost.len() <= 25, "more than half a second lost: {flow:?}");
+}
+
+/// Whoever has a path that avoids it answers, and all do when it is back.
+fn silent_link() {
+    let lab =
+        Lab::up(&file(TWO_NICS, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "300"]);
+    let plan = &lab.now.plan;
+    let crossed = |k: &usize| {
+        let pairs = plan.pairs();
+        let mut primaries = pairs.flat_map(|(a, b)| plan.primary(a, b));
+        primaries.any(|segment| Fault::Link(*k).cuts(plan, &segment))
+    };
+    let mut links = 0..plan.cluster().links.len();
+    let fault = Fault::Link(links.find(crossed).expect("some link carries something"));
+    let cuts = |path: &Path| path.segments.iter().any(|segment| fault.cuts(plan, segment));
+    let left = |(from, to)| plan.paths(from, to).iter().any(|path| !cuts(path));
+    let pairs: Vec<_> = plan.pairs().collect();
+    let gone: Vec<_> =
+        pairs.iter().copied().filter(|&(a, b)| !(left((a, b)) && left((b, a)))).collect();
+    let object = fault.object(plan);
+    let whole = || {
+        lab.in_sync()?;
+        let status = lab.now.nodes().map(|node| lab.status(node).unwrap());
+        let open = status.filter(|s| s.sessions_up < s.sessions || !s.broken.is_empty()).count();
+        if open == 0 { Ok(()) } else { Err(format!("{open} nodes with sessions down")) }
+    };
+    eventually("all sessions are up", 60, whole);
+    assert!(lab.verb(&["fail", "--silent", &object]).1);
+    eventually(&format!("{object} failed: these pairs do not answer: {gone:?}"), 60, || {
+        let silent = lab.ping(&pairs);
+        if silent == gone { Ok(()) } else { Err(silent) }
+    });
+    assert!(lab.verb(&["heal", &object]).1);
+    eventually("all sessions are up again", 120, whole);
+    assert_eq!(lab.ping(&pairs), []);
 }
 
 fn failed_switch() {

@@ -87,7 +87,7 @@ fn daemon_gone() {
 }
 
 /// The process that was started with a configuration that ends so.
-fn daemon(config: &str) -> Pid {
+pub fn daemon(config: &str) -> Pid {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = processes.filter_map(|entry| {
         let words = std::fs::read(entry.path().join("cmdline")).ok()?;

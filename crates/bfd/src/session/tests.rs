@@ -180,6 +180,8 @@ struct Pair {
 }
 
 const DELAY: Duration = Duration::from_micros(200);
+/// Of the other path, by which the end of a session goes too.
+const DELAY_OTHER: Duration = Duration::from_micros(700);
 
 impl Pair {
     fn new() -> Self {
@@ -195,6 +197,20 @@ impl Pair {
         [self.ends[0].state(), self.ends[1].state()]
     }
 
+    fn send(&mut self, end: usize, passes: &impl Fn(Duration) -> [bool; 2]) {
+        while let Some(out) = self.ends[end].poll(self.now) {
+            self.sent[end].push(self.now);
+            if passes(self.now)[1 - end] {
+                let way = &mut self.way[1 - end];
+                way.push_back((self.now + DELAY, out.packet));
+                if out.everywhere {
+                    way.push_back((self.now + DELAY_OTHER, out.packet));
+                }
+                way.make_contiguous().sort_by_key(|(at, _)| *at);
+            }
+        }
+    }
+
     /// For so long; `passes` says at each moment which direction lets packets through, to end 0 and to 1.
     fn run(&mut self, time: Duration, passes: impl Fn(Duration) -> [bool; 2]) {
         let until = self.now + time;
@@ -207,13 +223,9 @@ impl Pair {
                     self.way[end].pop_front();
                     let read = Packet::parse(&packet.emit()).unwrap();
                     let _ = self.ends[end].receive(&read, self.now);
+                    self.send(end, &passes);
                 }
-                while let Some(out) = self.ends[end].poll(self.now) {
-                    self.sent[end].push(self.now);
-                    if passes(self.now)[1 - end] {
-                        self.way[1 - end].push_back((self.now + DELAY, out.packet));
-                    }
-                }
+                self.send(end, &passes);
             }
             let arrivals = self.way.iter().filter_map(|way| way.front().map(|(at, _)| *at));
             let timers = self.ends.iter().filter_map(Session::deadline);
@@ -244,6 +256,20 @@ fn two_ends_come_up_and_find_a_dead_path_in_time() {
     assert_eq!(pair.states(), [State::Down, State::Down], "{:?} after {dead:?}", pair.now);
     pair.run(ms(5_000), |_| [true, true]);
     assert_eq!(pair.states(), [State::Up, State::Up], "and comes back");
+}
+
+/// What says the end of a session comes late by the other path, when its ends may have begun anew.
+#[test]
+fn the_end_of_a_session_makes_no_storm() {
+    let mut pair = Pair::new();
+    pair.run(ms(3_000), |_| [true, true]);
+    let before: usize = pair.sent.iter().map(Vec::len).sum();
+    pair.ends[0].expire(pair.now);
+    pair.ends[1].expire(pair.now);
+    pair.run(ms(1_600), |_| [true, true]);
+    let sent = pair.sent.iter().map(Vec::len).sum::<usize>() - before;
+    assert!(sent <= 2 * 214 + 16, "{sent} packets in 1.6 s");
+    assert_eq!(pair.states(), [State::Up, State::Up]);
 }
 
 /// Who hears nothing tells the other, and both leave the path within one detection time and the way.

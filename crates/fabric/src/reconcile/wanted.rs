@@ -217,3 +217,11 @@ pub struct Leg {
     /// 1 to 255.
     pub weight: u8,
 }
+
+impl Leg {
+    /// The same way as the only one: what tells ways apart.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self { weight: 1, ..self.clone() }
+    }
+}

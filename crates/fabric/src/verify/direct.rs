@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::failures::Worst;
 use super::{Failures, Finding, Judged, Report, Survey};
-use super::{limits, nic_name, not_used, of_pair, uplink};
+use super::{limits, nic_name, not_used, of_pair, silent, uplink};
 use crate::id::NodeId;
 use crate::path::Path;
 use crate::plan::Plan;
@@ -45,8 +45,8 @@ pub(super) fn check(plan: &Plan) -> Report {
     let mut violations: Vec<Finding> =
         found.chain(limits::of_switches(plan)).chain(of_uplink).collect();
     limits::of_nics(plan, &mut violations, &mut notes);
-    let undetected = undetected(plan, seen.survey.transit.paths);
-    let notes = sharing.into_iter().chain(undetected).chain(not_used(plan)).chain(notes);
+    let silent = silent(plan, "NICs of other nodes");
+    let notes = sharing.into_iter().chain(silent).chain(not_used(plan)).chain(notes);
     let judged = Judged {
         cycle: None,
         primaries_deadlock_free: true,
@@ -56,26 +56,6 @@ pub(super) fn check(plan: &Plan) -> Report {
     };
     let report = Report::new(plan, judged, failures);
     Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, ..report }
-}
-
-/// A node sees only its own carrier (K1); so many pairs send through a third node, which sees its own.
-fn undetected(plan: &Plan, transit: u64) -> Option<Finding> {
-    let beyond = match transit {
-        0 => String::new(),
-        pairs => format!(
-            ", and so is what {pairs} ordered pairs send through a third node where a switch beyond that \
-             node fails"
-        ),
-    };
-    (plan.cluster().routing.paths > 1).then(|| Finding {
-        kind: "undetected-failures",
-        object: "NICs of other nodes".into(),
-        message: format!(
-            "what a failure leaves is by the paths of the plan, and this version moves to others only \
-             where the sender's own NIC loses its carrier, as it does where its switch is dead: what goes \
-             to a NIC that others have lost is lost until that is mended{beyond}"
-        ),
-    })
 }
 
 /// What the paths of all pairs do.

@@ -128,7 +128,9 @@ impl Judged {
         violations.extend(limits::of_switches(plan));
         limits::of_paths(plan, &survey, &mut violations, &mut notes);
         notes.extend(not_used(plan));
-        notes.extend(undetected(plan));
+        if !plan.cluster().links.is_empty() {
+            notes.extend(silent(plan, "cables between switches, switches"));
+        }
         Self { survey, cycle, primaries_deadlock_free, violations, notes }
     }
 }
@@ -145,15 +147,13 @@ fn longer(plan: &Plan, longer: &[u64; Longer::ALL.len()]) -> String {
     )
 }
 
-/// What failures leave is reckoned from the plan, and a node sees only its own carrier (K1).
-fn undetected(plan: &Plan) -> Option<Finding> {
-    let cluster = plan.cluster();
-    (cluster.routing.paths > 1 && !cluster.links.is_empty()).then(|| Finding {
-        kind: "undetected-failures",
-        object: "cables between switches, switches".into(),
-        message: "what a failure leaves is by the paths of the plan, and this version moves to a \
-                  backup only where the sender's own NIC loses its carrier: until other failures are \
-                  mended, pairs whose primary they cut stay cut"
+/// Failures that no carrier shows to those whose paths they cut (K1), of such objects.
+fn silent(plan: &Plan, objects: &str) -> Option<Finding> {
+    (plan.cluster().routing.paths > 1).then(|| Finding {
+        kind: "silent-failures",
+        object: objects.into(),
+        message: "what these leave is by the paths of the plan, to which nodes move when BFD has found the \
+                  failure: in 900 ms unless `bfd` in tressed.toml says otherwise, never where that is off"
             .into(),
     })
 }

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::failures::Worst;
-use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pair};
+use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pair, silent};
 use crate::cluster::{Nic, NicEnd};
 use crate::id::NodeId;
 use crate::plan::Plan;
@@ -61,7 +61,9 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
     report.violations.extend(limits::of_switches(plan));
     limits::of_nics(plan, &mut report.violations, &mut report.notes);
     report.failures = fabric.failures(&mut report.notes);
-    report.notes.extend(undetected(plan, xy));
+    if xy.layout().has_switches() {
+        report.notes.extend(silent(plan, "NICs of other nodes"));
+    }
     report.notes.extend(switches::few_per_line(plan));
     report.notes.extend(not_used(plan));
     report
@@ -468,16 +470,4 @@ impl Reach {
     fn is_at(&self, node: usize, hops: usize, bit: usize) -> bool {
         self.fresh.get(hops * self.nodes + node).is_some_and(|from| from >> bit & 1 == 1)
     }
-}
-
-/// What single failures leave is reckoned from the plan: what a node does not see it does not mend.
-fn undetected(plan: &Plan, xy: &Xy) -> Option<Finding> {
-    let message = "what a failure leaves is by the routes of the plan, and this version sees a \
-                   neighbour lost only where its own NIC loses the carrier: of a node that has lost \
-                   one NIC the others on that switch learn nothing";
-    (plan.cluster().routing.paths > 1 && xy.layout().has_switches()).then(|| Finding {
-        kind: "undetected-failures",
-        object: "NICs, cables".into(),
-        message: message.into(),
-    })
 }

@@ -101,8 +101,8 @@ fn neighbours_are_watched_where_nodes_route() {
 /// What one session cannot tell, the others do.
 #[test]
 fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound() {
-    let path = |wires: &[u32]| Watch {
-        peer: String::new(),
+    let path = |peer: &str, wires: &[u32]| Watch {
+        peer: peer.into(),
         rank: 0,
         source: [10, 0, 0, 1].into(),
         destination: [10, 0, 0, 2].into(),
@@ -113,15 +113,19 @@ fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound
         active: true,
         legs: Vec::new(),
         wires: wires.iter().copied().map(Crossing::Between).collect(),
+        nodes: None,
     };
-    let watches = Watches { paths: vec![path(&[1, 2]), path(&[2, 3]), path(&[1]), path(&[3, 4])] };
+    let paths = vec![path("a", &[1, 2]), path("a", &[2, 3]), path("b", &[1]), path("b", &[3, 4])];
+    let watches = Watches { paths };
     let broken = |down: &[usize], up: &[usize]| -> Vec<usize> {
         let [down, up] = [down, up].map(|set| set.iter().copied().collect());
         watches.broken(&down, &up).into_iter().collect()
     };
     assert!(broken(&[], &[0, 1]).is_empty());
-    assert_eq!(broken(&[0], &[]), [0, 1, 2]);
+    assert_eq!(broken(&[0], &[]), [0], "the peer it may be");
+    assert_eq!(broken(&[0, 2], &[]), [0, 2], "1 it may be, that both cross");
     assert_eq!(broken(&[0], &[1]), [0, 2], "2 is sound: 1 it is");
     assert_eq!(broken(&[0], &[1, 2]), [0], "all of it is sound elsewhere: the path itself");
-    assert_eq!(broken(&[0, 1], &[2]), [0, 1, 3]);
+    assert_eq!(broken(&[0, 1], &[2]), [0, 1], "all paths to that peer");
+    assert_eq!(broken(&[1, 2], &[0]), [1, 2, 3], "3 it is, 1 is sound");
 }

@@ -4,6 +4,7 @@ mod canary;
 mod labels;
 mod source;
 mod transactions;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use tresse_fabric::reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
 use tresse_fabric::wire::announce::Announcement;
 
 use super::*;
+use crate::bfd::Watching;
 
 /// One host: kernel, disk, clock and engine.
 pub(super) struct Host {
@@ -35,6 +37,8 @@ pub(super) struct Host {
     pub management: BTreeMap<String, String>,
     /// What the TUN interface pushes.
     pub pushing: Pushing,
+    /// What is to be watched.
+    pub watching: Watching,
     /// The n-th kernel operation or disk write from now fails.
     pub fail_at: Option<usize>,
     /// The daemon dies before the n-th effect from now.
@@ -67,6 +71,7 @@ impl Host {
             guarded: BTreeMap::new(),
             management: BTreeMap::new(),
             pushing: Pushing::default(),
+            watching: Watching::default(),
             fail_at: None,
             crash_at: None,
             dead: false,
@@ -209,6 +214,10 @@ impl Host {
                 None
             }
             Effect::Forward(_) | Effect::Listen(_) => None,
+            Effect::Watch(watching) => {
+                self.watching = *watching;
+                None
+            }
             Effect::Push(pushing) => {
                 self.pushing = *pushing;
                 None
@@ -229,7 +238,7 @@ impl Host {
 
 fn settings(canary: bool, sequence: u64) -> Settings {
     let (labels, sources) = (LabelEngine::Kernel, SourceEngine::Tun);
-    Settings { canary, announce_ms: Some(3_600_000), sequence, labels, sources }
+    Settings { canary, announce_ms: Some(3_600_000), sequence, labels, sources, bfd: true }
 }
 
 /// Two NICs of node 1 and a foreign default route.

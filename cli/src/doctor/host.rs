@@ -1,0 +1,180 @@
+//! What this host says of itself: by iproute2, `/proc/sys` and the programs that manage networks here. What
+//! cannot be found out is absent, never guessed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use tresse_fabric::units::Mac;
+
+/// One interface, of `ip -j -d -s -s link`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Link {
+    pub ifname: String,
+    #[serde(default)]
+    pub address: String,
+    pub mtu: u32,
+    #[serde(default)]
+    pub flags: Vec<String>,
+    pub master: Option<String>,
+    /// Of the interface that has the permanent address of this one.
+    #[serde(default)]
+    linkinfo: LinkInfo,
+    #[serde(default)]
+    stats64: Stats,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct LinkInfo {
+    info_kind: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Stats {
+    #[serde(default)]
+    rx: Received,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Received {
+    #[serde(default)]
+    otherhost_dropped: u64,
+}
+
+impl Link {
+    pub fn mac(&self) -> Option<Mac> {
+        self.address.parse().ok()
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.has("UP")
+    }
+
+    pub fn has_carrier(&self) -> bool {
+        self.has("LOWER_UP")
+    }
+
+    pub fn kind(&self) -> Option<&str> {
+        self.linkinfo.info_kind.as_deref()
+    }
+
+    /// Frames to other hosts that arrived here: a switch that floods.
+    pub fn of_others(&self) -> u64 {
+        self.stats64.rx.otherhost_dropped
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|found| found == flag)
+    }
+}
+
+/// All interfaces by name, where `ip` runs.
+pub fn links() -> Option<BTreeMap<String, Link>> {
+    let text = output("ip", &["-j", "-d", "-s", "-s", "link", "show"])?;
+    let links: Vec<Link> = serde_json::from_str(&text).ok()?;
+    Some(links.into_iter().map(|link| (link.ifname.clone(), link)).collect())
+}
+
+/// The value of a path below `/proc/sys`.
+pub fn sysctl(path: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/{path}")).ok().map(|text| text.trim().to_owned())
+}
+
+/// Has this kernel such a module: loaded, built in or to be loaded?
+pub fn has_module(name: &str) -> bool {
+    if fs::exists(format!("/sys/module/{name}")).unwrap_or(false) {
+        return true;
+    }
+    let Ok(release) = fs::read_to_string("/proc/sys/kernel/osrelease") else { return false };
+    let file = format!("/{}.ko", name.replace('-', "_"));
+    ["modules.builtin", "modules.dep"].iter().any(|list| {
+        let path = format!("/lib/modules/{}/{list}", release.trim());
+        let lines = fs::read_to_string(path).unwrap_or_default();
+        lines.lines().any(|line| line.split(':').next().is_some_and(|l| l.contains(&file)))
+    })
+}
+
+/// Chains that see what is forwarded and drop what no rule of theirs takes, by the tools that are here.
+pub fn forward_drops(ipv4: bool) -> Vec<String> {
+    let tool = if ipv4 { "iptables" } else { "ip6tables" };
+    let rules = output(tool, &["-S", "FORWARD"]).unwrap_or_default();
+    let mut drops = Vec::new();
+    if rules.lines().any(|line| line == "-P FORWARD DROP" || line == "-P FORWARD REJECT") {
+        drops.push(format!("{tool} FORWARD"));
+    }
+    let tables = output("nft", &["list", "chains"]).unwrap_or_default();
+    let mut table = "";
+    for line in tables.lines().map(str::trim) {
+        if let Some(named) = line.strip_prefix("table ") {
+            table = named.trim_end_matches(" {");
+        }
+        let family = table.split(' ').next().unwrap_or_default();
+        let concerns = family == "inet" || family == if ipv4 { "ip" } else { "ip6" };
+        let found = format!("nft table {table}");
+        let is_forward = line.contains("hook forward") && line.contains("policy drop");
+        // What iptables has made is told already.
+        if concerns && is_forward && drops.is_empty() && !drops.contains(&found) {
+            drops.push(found);
+        }
+    }
+    drops
+}
+
+/// Interfaces that a network manager of this host has for its own, and which one.
+pub fn managed() -> BTreeMap<String, &'static str> {
+    let mut managed = BTreeMap::new();
+    let devices = output("nmcli", &["-t", "-f", "DEVICE,STATE", "device"]).unwrap_or_default();
+    for (device, state) in devices.lines().filter_map(|line| line.split_once(':')) {
+        if !state.starts_with("unmanaged") {
+            managed.insert(device.to_owned(), "NetworkManager");
+        }
+    }
+    let listed = output("networkctl", &["list", "--no-legend", "--no-pager"]).unwrap_or_default();
+    for line in listed.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [_, name, .., setup] = words[..]
+            && !matches!(setup, "unmanaged" | "linger")
+        {
+            managed.insert(name.to_owned(), "systemd-networkd");
+        }
+    }
+    managed
+}
+
+/// Does a NIC send or heed pause frames (802.3x)? None where it does not say.
+pub fn pauses(nic: &str) -> Option<bool> {
+    let text = output("ethtool", &["-a", nic])?;
+    let on = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        matches!(name.trim(), "RX" | "TX").then(|| value.trim() == "on")
+    };
+    let found: Vec<bool> = text.lines().filter_map(on).collect();
+    (!found.is_empty()).then(|| found.contains(&true))
+}
+
+/// Is the clock set by the network? None where nobody says.
+pub fn clock_synchronised() -> Option<bool> {
+    let text = output("timedatectl", &["show", "-p", "NTPSynchronized", "--value"])?;
+    match text.trim() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Does an echo of so many octets, the IP header included, come back without being cut up?
+pub fn answers(to: std::net::IpAddr, octets: u32) -> bool {
+    let header = if to.is_ipv4() { 28 } else { 48 };
+    let size = octets.saturating_sub(header).to_string();
+    let to = to.to_string();
+    output("ping", &["-n", "-q", "-c", "1", "-W", "1", "-M", "do", "-s", &size, &to]).is_some()
+}
+
+/// The output of a program that is there and ends well.
+fn output(program: &str, words: &[&str]) -> Option<String> {
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null()).stderr(Stdio::null()).env("LC_ALL", "C");
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()
+}

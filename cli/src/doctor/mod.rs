@@ -1,0 +1,121 @@
+//! `tresse doctor`: what of this host keeps the plan from working, with cause, effect and fix.
+
+mod checks;
+mod host;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use tresse_control::FORMAT;
+
+use crate::fail::{Code, Failure};
+use crate::input::ClusterArgs;
+use crate::node::NodeArgs;
+use crate::output::{self, plain};
+
+/// Arguments of `tresse doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The cluster file.
+    #[arg(default_value = "/etc/tresse/cluster.toml")]
+    file: PathBuf,
+    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    #[arg(long)]
+    lock: Option<PathBuf>,
+    /// Which node of the file this host is; default: found by the MAC addresses of its NICs.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// Ask no other node: leaves out whether paths carry what they should.
+    #[arg(long)]
+    local: bool,
+    #[command(flatten)]
+    daemon: NodeArgs,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Looked at, and as it should be.
+    Fine,
+    /// Works, and may not for long or for everything.
+    Warning,
+    /// Something does not work.
+    Fault,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// Which check.
+    pub check: &'static str,
+    /// How it is.
+    pub verdict: Verdict,
+    /// The object: an interface, a node, a module.
+    pub object: String,
+    /// What was found.
+    pub cause: String,
+    /// What that does.
+    pub effect: String,
+    /// What helps.
+    pub fix: String,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    format: u32,
+    node: &'a str,
+    fine: bool,
+    findings: &'a [Finding],
+}
+
+impl Doctor {
+    /// Looks and prints; exits with 1 where something does not work.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let files = ClusterArgs { file: self.file.clone(), lock: self.lock.clone() };
+        let plan = files.plan()?;
+        let links = host::links().ok_or_else(|| {
+            Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
+        })?;
+        let node = checks::which(&plan, &links, self.node.as_deref(), &self.file)?;
+        let status = self.daemon.connect().and_then(|mut daemon| Ok(daemon.status()?));
+        let seen = checks::Seen { plan: &plan, node, links, status, local: self.local };
+        let findings = checks::all(&seen);
+        let fine = findings.iter().all(|finding| finding.verdict != Verdict::Fault);
+        let name = &plan.cluster().node(node).name;
+        let mut out = output::stdout();
+        if json {
+            output::json_line(
+                &mut out,
+                &Answer { format: FORMAT, node: name, fine, findings: &findings },
+            )?;
+        } else {
+            text(&mut out, name, &findings)?;
+        }
+        out.flush()?;
+        Ok(if fine { Code::Fine } else { Code::Fault })
+    }
+}
+
+fn text(out: &mut impl Write, node: &str, findings: &[Finding]) -> std::io::Result<()> {
+    writeln!(out, "node {node}")?;
+    for finding in findings {
+        let object = match finding.object.as_str() {
+            "" => String::new(),
+            object => format!(" {}", plain(object)),
+        };
+        let word = match finding.verdict {
+            Verdict::Fine => "ok     ",
+            Verdict::Warning => "WARNING",
+            Verdict::Fault => "FAULT  ",
+        };
+        writeln!(out, "{word} {}{object}: {}", finding.check, plain(&finding.cause))?;
+        if finding.verdict != Verdict::Fine {
+            writeln!(out, "          {}", plain(&finding.effect))?;
+            writeln!(out, "          fix: {}", plain(&finding.fix))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! What goes out: a BFD control packet or an ICMP echo, in the encapsulation of its path (RFC 5881 section
+//! 4, RFC 5883, RFC 3032, RFC 792, RFC 4443); and which answers to echoes are ours.
+
+use std::net::IpAddr;
+
+use pnet::packet::icmp::{self, IcmpTypes};
+use pnet::packet::icmpv6::{self, Icmpv6Types};
+use pnet::packet::ip::{IpNextHeaderProtocol, IpNextHeaderProtocols};
+use pnet::packet::ipv4::{self, MutableIpv4Packet};
+use pnet::packet::ipv6::MutableIpv6Packet;
+use pnet::packet::udp::{self, MutableUdpPacket};
+use tresse_fabric::id::Label;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::mpls;
+
+/// Class selector 6, of network control (RFC 2474).
+const DSCP: u8 = 48;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const UDP_HEADER: usize = 8;
+const ECHO_HEADER: usize = 8;
+
+/// From whom to whom; both of one family.
+pub(super) type Ends = (IpAddr, IpAddr);
+
+/// An IP packet with a UDP datagram, TTL 255 (RFC 5881 section 5); `ports`: from and to.
+pub(super) fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
+    let length = UDP_HEADER + payload.len();
+    let mut bytes = vec![0; length];
+    if let Some(mut udp) = MutableUdpPacket::new(&mut bytes) {
+        udp.set_source(ports.0);
+        udp.set_destination(ports.1);
+        udp.set_length(length as u16);
+        udp.set_payload(payload);
+        let sum = match ends {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                udp::ipv4_checksum(&udp.to_immutable(), &from, &to)
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                udp::ipv6_checksum(&udp.to_immutable(), &from, &to)
+            }
+            _ => 0,
+        };
+        // 0 says that there is none (RFC 768).
+        udp.set_checksum(if sum == 0 { 0xffff } else { sum });
+    }
+    packet(ends, IpNextHeaderProtocols::Udp, &bytes)
+}
+
+/// What is asked of a path: by whom, and of which session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Echo {
+    /// This daemon.
+    pub identifier: u16,
+    /// Which of them.
+    pub sequence: u16,
+    /// The session's discriminator.
+    pub session: u32,
+}
+
+impl Echo {
+    /// An IP packet with the request.
+    pub fn request(self, ends: Ends) -> Vec<u8> {
+        let mut bytes = [0; ECHO_HEADER + 4];
+        bytes[4..6].copy_from_slice(&self.identifier.to_be_bytes());
+        bytes[6..8].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.session.to_be_bytes());
+        bytes[0] =
+            if ends.0.is_ipv4() { IcmpTypes::EchoRequest.0 } else { Icmpv6Types::EchoRequest.0 };
+        let (sum, protocol) = match ends {
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let packet = icmpv6::Icmpv6Packet::new(&bytes);
+                (packet.map(|p| icmpv6::checksum(&p, &from, &to)), IpNextHeaderProtocols::Icmpv6)
+            }
+            _ => (
+                icmp::IcmpPacket::new(&bytes).map(|packet| icmp::checksum(&packet)),
+                IpNextHeaderProtocols::Icmp,
+            ),
+        };
+        bytes[2..4].copy_from_slice(&sum.unwrap_or_default().to_be_bytes());
+        packet(ends, protocol, &bytes)
+    }
+
+    /// An answer, as a raw socket gives it: ICMP with the IP header before it, ICMPv6 without.
+    pub fn answer(bytes: &[u8], ipv4: bool) -> Option<Self> {
+        let header = if ipv4 { usize::from(bytes.first()? & 0xf) * 4 } else { 0 };
+        let answer = if ipv4 { IcmpTypes::EchoReply.0 } else { Icmpv6Types::EchoReply.0 };
+        let icmp = bytes.get(header..)?.first_chunk::<{ ECHO_HEADER + 4 }>()?;
+        let [kind, code, _, _, i, d, s, q, session @ ..] = *icmp;
+        (kind == answer && code == 0).then(|| Self {
+            identifier: u16::from_be_bytes([i, d]),
+            sequence: u16::from_be_bytes([s, q]),
+            session: u32::from_be_bytes(session),
+        })
+    }
+}
+
+fn packet((from, to): Ends, protocol: IpNextHeaderProtocol, payload: &[u8]) -> Vec<u8> {
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            let length = MutableIpv4Packet::minimum_packet_size() + payload.len();
+            let mut bytes = vec![0; length];
+            if let Some(mut ip) = MutableIpv4Packet::new(&mut bytes) {
+                ip.set_version(4);
+                ip.set_header_length(5);
+                ip.set_dscp(DSCP);
+                ip.set_total_length(length as u16);
+                ip.set_flags(ipv4::Ipv4Flags::DontFragment);
+                ip.set_ttl(255);
+                ip.set_next_level_protocol(protocol);
+                ip.set_source(from);
+                ip.set_destination(to);
+                ip.set_payload(payload);
+                ip.set_checksum(ipv4::checksum(&ip.to_immutable()));
+            }
+            bytes
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            let length = MutableIpv6Packet::minimum_packet_size() + payload.len();
+            let mut bytes = vec![0; length];
+            if let Some(mut ip) = MutableIpv6Packet::new(&mut bytes) {
+                ip.set_version(6);
+                ip.set_traffic_class(DSCP << 2);
+                ip.set_payload_length(payload.len() as u16);
+                ip.set_next_header(protocol);
+                ip.set_hop_limit(255);
+                ip.set_source(from);
+                ip.set_destination(to);
+                ip.set_payload(payload);
+            }
+            bytes
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The frame that carries an IP packet to the first neighbour of a path.
+pub(super) fn ethernet(from: Mac, to: Mac, labels: &[Label], packet: &[u8]) -> Vec<u8> {
+    let ethertype = match (labels.is_empty(), packet.first().map(|byte| byte >> 4)) {
+        (false, _) => mpls::ETHERTYPE,
+        (true, Some(6)) => IPV6,
+        (true, _) => IPV4,
+    };
+    let mut frame = Vec::with_capacity(14 + labels.len() * mpls::ENTRY_LEN + packet.len());
+    frame.extend(to.0);
+    frame.extend(from.0);
+    frame.extend(ethertype.to_be_bytes());
+    for (at, &label) in labels.iter().enumerate() {
+        let bottom = at + 1 == labels.len();
+        frame.extend(mpls::Entry { label, class: DSCP >> 3, bottom, ttl: 255 }.emit());
+    }
+    frame.extend(packet);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use pnet::packet::Packet as _;
+    use pnet::packet::ipv4::Ipv4Packet;
+    use pnet::packet::udp::UdpPacket;
+
+    use super::*;
+
+    fn ends(ipv4: bool) -> Ends {
+        match ipv4 {
+            true => ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()),
+            false => ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_datagram_has_sound_checksums_and_ttl_255() {
+        let bytes = datagram(ends(true), (50_000, 3784), b"payload");
+        let ip = Ipv4Packet::new(&bytes).unwrap();
+        assert_eq!((ip.get_ttl(), ip.get_total_length()), (255, 35));
+        assert_eq!(ipv4::checksum(&ip), ip.get_checksum());
+        let udp = UdpPacket::new(ip.payload()).unwrap();
+        assert_eq!((udp.get_source(), udp.get_destination()), (50_000, 3784));
+        assert_eq!(udp.payload(), b"payload");
+        let bytes = datagram(ends(false), (50_000, 4784), b"payload");
+        assert_eq!((bytes[0] >> 4, bytes[7], bytes.len()), (6, 255, 40 + 8 + 7));
+    }
+
+    #[test]
+    fn an_echo_is_known_by_its_answer_alone() {
+        let echo = Echo { identifier: 7, sequence: 9, session: 0x0102_0304 };
+        for ipv4 in [true, false] {
+            let mut bytes = echo.request(ends(ipv4));
+            let header = if ipv4 { 20 } else { 40 };
+            let read =
+                |bytes: &[u8]| Echo::answer(if ipv4 { bytes } else { &bytes[header..] }, ipv4);
+            assert_eq!(read(&bytes), None, "a request");
+            bytes[header] = if ipv4 { 0 } else { 129 };
+            assert_eq!(read(&bytes), Some(echo));
+            assert_eq!(read(&bytes[..bytes.len() - 1]), None, "cut short");
+        }
+        assert_eq!(Echo::answer(&[0x4f], true), None);
+        assert_eq!(Echo::answer(&[], true), None);
+    }
+
+    #[test]
+    fn labels_come_before_the_packet() {
+        let (from, to) = (Mac([1; 6]), Mac([2; 6]));
+        let packet = datagram(ends(true), (50_000, 4784), &[]);
+        let plain = ethernet(from, to, &[], &packet);
+        assert_eq!(plain[..14], [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]);
+        let labelled = ethernet(from, to, &[Label(16), Label(17)], &packet);
+        assert_eq!(labelled[12..22], [0x88, 0x47, 0, 1, 0x0c, 255, 0, 1, 0x1d, 255]);
+        assert_eq!(labelled[22..], packet);
+        let ipv6 = ethernet(from, to, &[], &datagram(ends(false), (1, 2), &[]));
+        assert_eq!(ipv6[12..14], [0x86, 0xdd]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Datagrams that anybody may send to the sessions: see [`crate::fuzz`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tresse_bfd::{Packet, Timing};
+use tresse_fabric::reconcile::Leg;
+use tresse_fabric::units::Mac;
+use tresse_fabric::watch::{Watch, Watches};
+
+use super::frame::Echo;
+use super::table::{Datagram, Sending, Table};
+use super::{Interface, Watching};
+
+/// Bytes as a sequence of datagrams and answers, 24 bytes each behind three that say how they come in. Numbers
+/// from the end stand for those of the sessions, which nobody guesses.
+///
+/// # Panics
+/// Where a datagram that cannot have come by a planned path has an effect.
+pub fn bfd(bytes: &[u8]) {
+    let timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
+    let mut table = Table::new(timing, 1);
+    let mut now = Duration::ZERO;
+    let mut out = Vec::new();
+    let mut told = BTreeSet::new();
+    table.set(watching(), now, &mut out);
+    for chunk in bytes.chunks(27) {
+        let Some((&[way, ttl, wait], payload)) = chunk.split_first_chunk::<3>() else { break };
+        now += Duration::from_millis(wait.into());
+        let payload = &spoken(payload, &told)[..];
+        if way & 0x80 != 0 {
+            let echo = Echo::answer(payload, way & 1 != 0);
+            let _ = echo.map(|echo| table.answered(echo, now));
+        } else {
+            let datagram = Datagram {
+                ifindex: (way & 3).into(),
+                source: [10, 0, 0, way >> 2 & 3].into(),
+                ttl: if way & 0x20 == 0 { 255 } else { ttl },
+                multi_hop: way & 0x10 != 0,
+                payload,
+            };
+            let taken = table.hear(&datagram, now, &mut out);
+            assert!(taken.is_err() || ttl_is_planned(&datagram), "{datagram:?}");
+        }
+        table.poll(now, &mut out);
+        told.extend(out.drain(..).filter_map(|sending| number(&sending)));
+        let Some(sight) = table.news(now) else { continue };
+        assert!(sight.down.is_disjoint(&sight.up));
+        assert!(sight.sessions.len() <= 2);
+    }
+    table.stop(now, &mut out);
+}
+
+/// What is at the place of `your discriminator` and of an echo's session, from a number from the end.
+fn spoken(payload: &[u8], told: &BTreeSet<u32>) -> Vec<u8> {
+    let mut payload = payload.to_vec();
+    if let Some(place) = payload.get_mut(8..).and_then(|rest| rest.first_chunk_mut()) {
+        let from_end = u32::MAX - u32::from_be_bytes(*place);
+        if let Some(number) = told.iter().nth(from_end as usize) {
+            *place = number.to_be_bytes();
+        }
+    }
+    payload
+}
+
+/// The number of the session that a control packet is of.
+fn number(sending: &Sending) -> Option<u32> {
+    let bytes = match sending {
+        Sending::Frame(_, frame) => frame.get(frame.len().checked_sub(Packet::LENGTH)?..)?,
+        Sending::Routed(_, _, payload) => payload,
+    };
+    Packet::parse(bytes).ok().map(|packet| packet.mine)
+}
+
+fn ttl_is_planned(datagram: &Datagram<'_>) -> bool {
+    datagram.ttl == 255 || datagram.multi_hop && datagram.ttl >= 255 - 64
+}
+
+/// One path of one segment, one through a node.
+fn watching() -> Watching {
+    let watch = |peer: u8, transits: u8| Watch {
+        peer: peer.to_string(),
+        rank: 0,
+        source: [10, 0, 0, 0].into(),
+        destination: [10, 0, 0, peer].into(),
+        leg: Leg {
+            interface: "a".into(),
+            via: [10, 1, 0, peer].into(),
+            labels: Vec::new(),
+            weight: 1,
+        },
+        mac: Mac([peer; 6]),
+        arrival: "a".into(),
+        transits,
+        active: transits == 0,
+        legs: Vec::new(),
+        wires: Vec::new(),
+        nodes: None,
+    };
+    let a = Interface { ifindex: 1, mac: Mac([9; 6]) };
+    Watching {
+        serial: 1,
+        watches: Arc::new(Watches { paths: vec![watch(1, 0), watch(2, 1)] }),
+        broken: BTreeSet::new(),
+        interfaces: [("a".to_owned(), a)].into(),
+    }
+}

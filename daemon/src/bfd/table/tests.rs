@@ -1,0 +1,388 @@
+use std::sync::Arc;
+
+use pnet::packet::Packet as _;
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::Ipv4Packet;
+use pnet::packet::udp::UdpPacket;
+use tresse_fabric::id::Label;
+use tresse_fabric::reconcile::Leg;
+use tresse_fabric::units::Mac;
+use tresse_fabric::watch::Watches;
+
+use super::*;
+
+const TIMING: Timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
+const LABEL: Label = Label(16);
+const NONE: [Vec<usize>; 2] = [Vec::new(), Vec::new()];
+
+/// Two nodes and two paths between them: rank 0 by `a`, ifindex 1, and rank 1 by `b`, ifindex 2, through a
+/// node in transit.
+struct Pair {
+    now: Duration,
+    tables: [Table; 2],
+    /// Directions that lose everything: (from, ifindex).
+    cut: BTreeSet<(usize, u32)>,
+    /// Nodes whose daemon does nothing; their kernels answer echoes.
+    dead: BTreeSet<usize>,
+    sights: [Sight; 2],
+}
+
+fn address(node: usize) -> IpAddr {
+    [10, 0, 0, node as u8].into()
+}
+
+fn watching(node: usize, serial: u64) -> Watching {
+    let other = 1 - node;
+    let watch = |rank: u32, name: &str, labels: &[Label]| Watch {
+        peer: format!("n{other}"),
+        rank,
+        source: address(node),
+        destination: address(other),
+        leg: Leg { interface: name.into(), via: address(other), labels: labels.into(), weight: 1 },
+        mac: Mac([other as u8; 6]),
+        arrival: name.into(),
+        transits: rank as u8,
+        // One end asks for sessions, the other answers.
+        active: node == 0,
+        legs: Vec::new(),
+        wires: Vec::new(),
+        nodes: None,
+    };
+    let interface = |ifindex| Interface { ifindex, mac: Mac([node as u8; 6]) };
+    Watching {
+        serial,
+        watches: Arc::new(Watches { paths: vec![watch(0, "a", &[]), watch(1, "b", &[LABEL])] }),
+        broken: BTreeSet::new(),
+        interfaces: [("a".into(), interface(1)), ("b".into(), interface(2))].into(),
+    }
+}
+
+impl Pair {
+    fn new() -> Self {
+        let mut pair = Self {
+            now: Duration::ZERO,
+            tables: [Table::new(TIMING, 1), Table::new(TIMING, 2)],
+            cut: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            sights: [Sight::default(), Sight::default()],
+        };
+        pair.set(0, watching(0, 1));
+        pair.set(1, watching(1, 1));
+        pair
+    }
+
+    fn set(&mut self, node: usize, watching: Watching) {
+        let mut out = Vec::new();
+        self.tables[node].set(watching, self.now, &mut out);
+        self.deliver(node, out);
+    }
+
+    /// A millisecond at a time.
+    fn run(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now += Duration::from_millis(1);
+            for node in [0, 1] {
+                if self.dead.contains(&node) {
+                    continue;
+                }
+                let mut out = Vec::new();
+                self.tables[node].poll(self.now, &mut out);
+                self.deliver(node, out);
+                if let Some(sight) = self.tables[node].news(self.now) {
+                    self.sights[node] = sight;
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, from: usize, out: Vec<Sending>) {
+        let to = 1 - from;
+        for sending in out {
+            let Sending::Frame(ifindex, frame) = sending else { panic!("{sending:?}") };
+            if self.cut.contains(&(from, ifindex)) {
+                continue;
+            }
+            let labelled = frame[12..14] == [0x88, 0x47];
+            assert!(!labelled || ifindex == 2);
+            let ip = Ipv4Packet::new(&frame[if labelled { 18 } else { 14 }..]).unwrap();
+            assert_eq!((ip.get_source(), ip.get_destination()), ends(from));
+            if ip.get_next_level_protocol() == IpNextHeaderProtocols::Icmp {
+                // The kernel of the other end answers, by whichever path it has left.
+                if ![1, 2].iter().all(|ifindex| self.cut.contains(&(to, *ifindex))) {
+                    let mut answer = ip.packet().to_vec();
+                    answer[20] = 0;
+                    let echo = Echo::answer(&answer, true).unwrap();
+                    self.tables[from].answered(echo, self.now).unwrap();
+                }
+                continue;
+            }
+            if self.dead.contains(&to) {
+                continue;
+            }
+            let udp = UdpPacket::new(ip.payload()).unwrap();
+            let datagram = Datagram {
+                ifindex,
+                source: address(from),
+                ttl: if labelled { 254 } else { 255 },
+                multi_hop: udp.get_destination() == 4784,
+                payload: udp.payload(),
+            };
+            let mut back = Vec::new();
+            let taken = self.tables[to].hear(&datagram, self.now, &mut back);
+            // One that is held down, or has just begun, has no use for it.
+            assert!(matches!(taken, Ok(()) | Err(Dropped::Unknown)), "{taken:?}");
+            self.deliver(to, back);
+        }
+    }
+
+    fn down(&self) -> [Vec<usize>; 2] {
+        [0, 1].map(|node| self.sights[node].down.iter().copied().collect())
+    }
+
+    fn all_up(&self) {
+        for sight in &self.sights {
+            assert_eq!(sight.up, BTreeSet::from([0, 1]), "{sight:?}");
+            assert_eq!(sight.sessions.len(), 2);
+            assert!(sight.sessions.iter().all(|session| session.state == State::Up));
+        }
+    }
+}
+
+fn ends(from: usize) -> (std::net::Ipv4Addr, std::net::Ipv4Addr) {
+    ([10, 0, 0, from as u8].into(), [10, 0, 0, 1 - from as u8].into())
+}
+
+#[test]
+fn one_end_begins_and_the_other_answers() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.all_up();
+    assert_eq!(pair.down(), NONE);
+}
+
+#[test]
+fn a_path_that_loses_everything_is_broken_within_the_detection_time_at_both_ends() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.cut = [(0, 2), (1, 2)].into();
+    pair.run(301);
+    assert_eq!(pair.down(), [vec![1], vec![1]]);
+    pair.cut.clear();
+    pair.run(2000);
+    assert_eq!(pair.down(), [vec![1], vec![1]], "it is up, and on trial");
+    pair.run(2500);
+    assert_eq!(pair.down(), NONE);
+    pair.all_up();
+}
+
+#[test]
+fn a_one_way_fault_is_broken_at_both_ends_at_once() {
+    for cut in [(0, 1), (1, 1), (0, 2), (1, 2)] {
+        let mut pair = Pair::new();
+        pair.run(3000);
+        pair.cut = [cut].into();
+        let rank = (cut.1 - 1) as usize;
+        pair.run(302);
+        // Whoever sends into the fault must know; who hears nothing may find that its own way is sound.
+        assert!(pair.sights[cut.0].down.contains(&rank), "{cut:?} {:?}", pair.sights);
+        assert!(!pair.sights[cut.0].down.contains(&(1 - rank)), "{cut:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_died_leaves_its_paths_in_use_and_begins_anew() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.dead = [1].into();
+    pair.run(5000);
+    assert_eq!(pair.down(), NONE);
+    assert_eq!(pair.sights[0].up, BTreeSet::from([0, 1]), "their echoes are answered");
+    // Its paths fail while it is dead.
+    pair.cut = [(0, 2), (1, 2)].into();
+    pair.run(401);
+    assert_eq!(pair.down()[0], [1]);
+    pair.cut.clear();
+    pair.tables[1] = Table::new(TIMING, 3);
+    pair.dead.clear();
+    pair.set(1, watching(1, 1));
+    pair.run(6000);
+    pair.all_up();
+}
+
+#[test]
+fn a_daemon_that_began_anew_within_the_detection_time_breaks_nothing() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.tables[1] = Table::new(TIMING, 4);
+    pair.set(1, watching(1, 1));
+    for _ in 0..50 {
+        pair.run(100);
+        assert_eq!(pair.down(), NONE);
+    }
+    pair.all_up();
+}
+
+#[test]
+fn an_end_that_stops_breaks_nothing() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    let mut out = Vec::new();
+    pair.tables[1].stop(pair.now, &mut out);
+    pair.deliver(1, out);
+    pair.dead = [1].into();
+    pair.run(10);
+    let states: Vec<State> = pair.sights[0].sessions.iter().map(|s| s.state).collect();
+    assert_eq!(states, [State::Down, State::Down]);
+    pair.run(5000);
+    assert_eq!(pair.down()[0], [0usize; 0]);
+}
+
+#[test]
+fn a_plan_without_a_path_ends_its_session_and_keeps_the_others() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    let fewer = |node| {
+        let mut watching = watching(node, 2);
+        Arc::make_mut(&mut watching.watches).paths.truncate(1);
+        watching
+    };
+    pair.set(0, fewer(0));
+    pair.run(500);
+    assert_eq!(pair.down(), NONE);
+    let states: Vec<State> = pair.sights[1].sessions.iter().map(|s| s.state).collect();
+    assert_eq!(states, [State::Up, State::Down]);
+    assert_eq!(pair.sights[0].serial, 2);
+    pair.set(1, fewer(1));
+    pair.run(500);
+    assert_eq!(pair.sights[1].sessions.len(), 1);
+    assert_eq!(pair.sights[0].up, BTreeSet::from([0]), "it never went down");
+}
+
+#[test]
+fn an_interface_that_is_lost_is_told_by_the_other_path_at_once() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    let mut watching = watching(0, 2);
+    watching.interfaces.remove("a");
+    pair.set(0, watching);
+    pair.run(1);
+    assert_eq!(pair.down(), [[0], [0]]);
+}
+
+/// Rank 0 leaves by the one and comes in by the other at both ends, rank 1 the other way round.
+fn crossed(node: usize, serial: u64) -> Watching {
+    let mut watching = watching(node, serial);
+    let ways = [("a", "b"), ("b", "a")];
+    for (path, (out, into)) in Arc::make_mut(&mut watching.watches).paths.iter_mut().zip(ways) {
+        let (leg, arrival) = if node == 0 { (out, into) } else { (into, out) };
+        path.leg = Leg { interface: leg.into(), labels: Vec::new(), ..path.leg.clone() };
+        (path.arrival, path.transits) = (arrival.into(), 0);
+    }
+    watching
+}
+
+#[test]
+fn a_lost_nic_breaks_what_leaves_by_it_here_and_what_comes_in_by_it_there() {
+    let mut pair = Pair::new();
+    for node in [0, 1] {
+        pair.set(node, crossed(node, 2));
+    }
+    pair.run(3000);
+    pair.all_up();
+    pair.cut = [(0, 1), (1, 1)].into();
+    let mut less = crossed(0, 3);
+    less.interfaces.remove("a");
+    pair.set(0, less);
+    pair.run(1);
+    assert_eq!(pair.down(), [[0], [1]], "at once");
+    pair.run(2500);
+    assert_eq!(
+        pair.down(),
+        [[0], [1]],
+        "rank 0 of the other end is sound: its echoes are answered"
+    );
+    pair.cut.clear();
+    pair.set(0, crossed(0, 4));
+    pair.run(8000);
+    assert_eq!(pair.down(), NONE);
+    pair.all_up();
+}
+
+#[test]
+fn what_was_broken_before_is_broken_until_it_is_shown_to_be_sound() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.cut = [(0, 2), (1, 2)].into();
+    pair.run(400);
+    // Its daemon begins anew and knows what it stored.
+    pair.tables[0] = Table::new(TIMING, 5);
+    pair.set(0, Watching { broken: [1].into(), ..watching(0, 1) });
+    pair.run(5000);
+    assert_eq!(pair.down(), [[1], [1]]);
+    pair.cut.clear();
+    pair.run(8000);
+    assert_eq!(pair.down(), NONE);
+}
+
+/// The daemon of one end does nothing for a second, and hears what the other has said meanwhile.
+#[test]
+fn a_daemon_that_was_kept_waiting_breaks_nothing() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.dead = [1].into();
+    let mut kept = Vec::new();
+    for _ in 0..1000 {
+        pair.now += Duration::from_millis(1);
+        let mut out = Vec::new();
+        pair.tables[0].poll(pair.now, &mut out);
+        let echo = |sending: &Sending| match sending {
+            Sending::Frame(_, frame) => frame.len() < 60,
+            Sending::Routed(..) => false,
+        };
+        let (echoes, others) = out.into_iter().partition(echo);
+        pair.deliver(0, echoes);
+        kept.extend(others);
+    }
+    pair.dead.clear();
+    pair.deliver(0, kept);
+    for _ in 0..50 {
+        pair.run(100);
+        assert_eq!(pair.down(), NONE);
+    }
+    pair.all_up();
+}
+
+#[test]
+fn what_did_not_come_by_the_path_has_no_effect() {
+    let mut pair = Pair::new();
+    let packet = |state, mine, yours| Packet {
+        diagnostic: Diagnostic::NONE,
+        state,
+        poll: false,
+        r#final: false,
+        independent: false,
+        demand: false,
+        multiplier: 3,
+        mine,
+        yours,
+        desired_transmit_us: 1_000_000,
+        required_receive_us: 1_000_000,
+        required_echo_us: 0,
+    };
+    let payload = packet(State::Down, 5, 0).emit();
+    let sound =
+        Datagram { ifindex: 1, source: address(1), ttl: 255, multi_hop: false, payload: &payload };
+    let mut hear =
+        |datagram: Datagram<'_>| pair.tables[0].hear(&datagram, Duration::ZERO, &mut Vec::new());
+    assert_eq!(hear(Datagram { ttl: 254, ..sound }), Err(Dropped::Ttl));
+    assert_eq!(hear(Datagram { multi_hop: true, ..sound }), Err(Dropped::Ttl));
+    assert_eq!(hear(Datagram { ifindex: 3, ..sound }), Err(Dropped::Unknown));
+    assert_eq!(hear(Datagram { source: address(2), ..sound }), Err(Dropped::Unknown));
+    assert_eq!(hear(Datagram { payload: &payload[..20], ..sound }), Err(Dropped::Malformed));
+    let other = packet(State::Up, 5, 77).emit();
+    assert_eq!(hear(Datagram { payload: &other, ..sound }), Err(Dropped::Unknown));
+    let by_transit = Datagram { ifindex: 2, multi_hop: true, ..sound };
+    assert_eq!(hear(Datagram { ttl: 253, ..by_transit }), Err(Dropped::Ttl), "one node in transit");
+    assert_eq!(hear(Datagram { ttl: 254, ..by_transit }), Ok(()));
+    assert_eq!(hear(sound), Ok(()));
+}

@@ -1,0 +1,360 @@
+//! Whether a path may be used, from what its session and its echoes tell.
+//!
+//! A session alone tells a daemon that has ended from a path that has: the kernel of the other end goes on
+//! forwarding without its daemon. So while nothing comes of the session the path is asked by ICMP echo,
+//! which that kernel answers, and a path that answers stays in use. The answer may come by another path:
+//! what it proves is that ours leads there, which is what we send by.
+//!
+//! A path that was broken is used again after it has been sound for a while, and for twice as long each
+//! time that it breaks again soon.
+
+use std::time::Duration;
+
+/// How long a path must have been sound after it broke for the first time.
+const HOLD: Duration = Duration::from_secs(2);
+/// The longest such time.
+const HOLD_MOST: Duration = Duration::from_secs(60);
+/// After so many times its hold a path that breaks breaks for the first time.
+const FORGIVEN: u32 = 10;
+/// How often a path that is broken is asked.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// The judgement of one path.
+#[derive(Debug, Clone)]
+pub(super) struct Verdict {
+    interval: Duration,
+    multiplier: u32,
+    broken: bool,
+    /// The session was up once: only then does its silence mean anything.
+    known: bool,
+    up: bool,
+    /// The last echo sent and the last answered, since the session was last up.
+    asked: Option<Duration>,
+    answered: Option<Duration>,
+    /// Since when all speaks for the path, while it is broken.
+    sound: Option<Duration>,
+    hold: Duration,
+    /// When it was last taken into use after it was broken.
+    readmitted: Option<Duration>,
+}
+
+impl Verdict {
+    /// Of a path that nothing is known of, and which is used.
+    pub fn new(interval: Duration, multiplier: u8) -> Self {
+        Self {
+            interval,
+            multiplier: multiplier.into(),
+            broken: false,
+            known: false,
+            up: false,
+            asked: None,
+            answered: None,
+            sound: None,
+            hold: HOLD,
+            readmitted: None,
+        }
+    }
+
+    /// Of a path that was broken when a daemon ended, or another plan had it.
+    pub fn broken(interval: Duration, multiplier: u8) -> Self {
+        Self { broken: true, known: true, ..Self::new(interval, multiplier) }
+    }
+
+    /// Not to be used.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Is it shown to lead there?
+    pub fn is_sound(&self, now: Duration) -> bool {
+        !self.broken && (self.up || self.answered.is_some_and(|at| now < at + self.patience()))
+    }
+
+    /// The session is up.
+    pub fn up(&mut self, now: Duration) {
+        (self.up, self.known) = (true, true);
+        (self.asked, self.answered) = (None, None);
+        self.sound = Some(now);
+    }
+
+    /// The session has ended without a fault of the path: held down, or begun anew by the other end.
+    pub fn ended(&mut self) {
+        self.up = false;
+        self.sound = None;
+    }
+
+    /// The same, where the path itself may be at fault: it answers from now on, or is broken.
+    pub fn doubted(&mut self, now: Duration) {
+        self.ended();
+        self.answered = Some(now);
+    }
+
+    /// The interface that it begins with is gone or without carrier. What comes back with the carrier is not
+    /// trusted at once: switches have it long before they forward.
+    pub fn lost(&mut self, now: Duration) {
+        self.ended();
+        if self.known {
+            self.fail(now);
+        }
+    }
+
+    /// The other end says that it hears nothing of us, or nothing was heard of it; `told`: it said so.
+    pub fn failed(&mut self, told: bool, now: Duration) {
+        self.up = false;
+        self.sound = None;
+        let recent = |at: Duration| now < at + self.interval * 2;
+        if told || !self.answered.is_some_and(recent) {
+            self.fail(now);
+        }
+    }
+
+    /// An echo was answered.
+    pub fn answer(&mut self, now: Duration) {
+        if self.asked.is_none() || self.up && self.broken {
+            return;
+        }
+        let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
+        self.answered = Some(now);
+        if self.broken && (gap || self.sound.is_none()) {
+            self.sound = Some(now);
+        }
+    }
+
+    /// Is an echo due? `heard`: when the session last heard something, `detection`: how long it may not.
+    pub fn asks(&mut self, heard: Duration, detection: Option<Duration>, now: Duration) -> bool {
+        let due = self.ask_at(heard, detection).is_some_and(|at| at <= now);
+        if due {
+            self.asked = Some(now);
+        }
+        due
+    }
+
+    /// What time brings: has the judgement changed?
+    pub fn tick(&mut self, now: Duration) -> bool {
+        let before = self.broken;
+        if self.broken && self.sound.is_some_and(|at| at + self.hold <= now) {
+            let recent = |at: Duration| now < at + 2 * self.pace();
+            if self.up || self.answered.is_some_and(recent) {
+                self.broken = false;
+                self.readmitted = Some(now);
+                // Echoes come faster from now on, and the next is to be waited for.
+                self.answered = self.answered.map(|_| now);
+            } else {
+                self.sound = None;
+            }
+        } else if !self.broken
+            && !self.up
+            && self.answered.is_some_and(|at| at + self.patience() <= now)
+        {
+            self.fail(now);
+        }
+        before != self.broken
+    }
+
+    /// When [`Self::asks`] or [`Self::tick`] has something to do.
+    pub fn deadline(&self, heard: Duration, detection: Option<Duration>) -> Option<Duration> {
+        let turn = match (self.broken, self.up) {
+            (true, _) => self.sound.map(|at| at + self.hold),
+            (false, true) => None,
+            (false, false) => self.answered.map(|at| at + self.patience()),
+        };
+        self.ask_at(heard, detection).into_iter().chain(turn).min()
+    }
+
+    /// While a session is up an echo waits until a packet is late; then there are three before the
+    /// detection time has passed.
+    fn ask_at(&self, heard: Duration, detection: Option<Duration>) -> Option<Duration> {
+        if !self.known {
+            return None;
+        }
+        let paced = self.asked.map(|at| at + self.pace());
+        if !self.up {
+            return Some(paced.unwrap_or_default());
+        }
+        let late = heard + detection?.saturating_sub(self.interval * 3 / 2);
+        Some(paced.map_or(late, |at| at.max(late)))
+    }
+
+    fn pace(&self) -> Duration {
+        match (self.broken, self.up) {
+            (true, _) => self.interval.max(SLOW),
+            (false, true) => self.interval / 2,
+            (false, false) => self.interval,
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        self.interval * self.multiplier.max(2)
+    }
+
+    fn fail(&mut self, now: Duration) {
+        (self.sound, self.answered) = (None, None);
+        if self.broken {
+            return;
+        }
+        self.broken = true;
+        let soon = |at: Duration| now < at + self.hold * FORGIVEN;
+        self.hold = match self.readmitted {
+            Some(at) if soon(at) => (self.hold * 2).min(HOLD_MOST),
+            _ => HOLD,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(100);
+    const DETECTION: Option<Duration> = Some(Duration::from_millis(300));
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn up() -> Verdict {
+        let mut verdict = Verdict::new(INTERVAL, 3);
+        verdict.up(ms(0));
+        verdict
+    }
+
+    #[test]
+    fn silence_of_what_never_spoke_means_nothing() {
+        let mut verdict = Verdict::new(INTERVAL, 3);
+        assert!(!verdict.asks(ms(0), None, ms(10_000)));
+        assert!(!verdict.tick(ms(10_000)) && !verdict.is_broken() && !verdict.is_sound(ms(10_000)));
+        assert_eq!(verdict.deadline(ms(0), None), None);
+    }
+
+    #[test]
+    fn a_path_that_answers_nothing_is_broken_when_the_detection_time_has_passed() {
+        let mut verdict = up();
+        assert!(!verdict.asks(ms(1000), DETECTION, ms(1149)), "nothing is late yet");
+        for at in [1150, 1200, 1250] {
+            assert!(verdict.asks(ms(1000), DETECTION, ms(at)), "{at}");
+            assert!(!verdict.asks(ms(1000), DETECTION, ms(at)), "{at}");
+        }
+        verdict.failed(false, ms(1300));
+        assert!(verdict.is_broken());
+    }
+
+    #[test]
+    fn a_daemon_that_ended_leaves_its_paths_in_use_until_they_answer_no_more() {
+        let mut verdict = up();
+        assert!(verdict.asks(ms(1000), DETECTION, ms(1150)));
+        verdict.answer(ms(1151));
+        verdict.failed(false, ms(1300));
+        assert!(!verdict.is_broken() && verdict.is_sound(ms(1300)));
+        for at in [1350, 1450] {
+            assert!(verdict.asks(ms(1000), DETECTION, ms(at)), "{at}");
+            verdict.answer(ms(at + 1));
+            assert!(!verdict.tick(ms(at + 1)));
+        }
+        assert!(!verdict.tick(ms(1750)));
+        assert_eq!(verdict.deadline(ms(1000), DETECTION), Some(ms(1550)), "the next echo");
+        assert!(verdict.tick(ms(1751)) && verdict.is_broken());
+    }
+
+    #[test]
+    fn what_the_other_end_says_needs_no_proof() {
+        let mut verdict = up();
+        assert!(verdict.asks(ms(1000), DETECTION, ms(1150)));
+        verdict.answer(ms(1151));
+        verdict.failed(true, ms(1160));
+        assert!(verdict.is_broken());
+    }
+
+    #[test]
+    fn a_path_comes_back_after_a_hold_that_doubles() {
+        let mut verdict = up();
+        let mut now = ms(0);
+        for hold in [2, 4, 8, 16, 32, 60, 60].map(Duration::from_secs) {
+            verdict.failed(true, now);
+            verdict.up(now);
+            assert!(!verdict.tick(now + hold - ms(1)), "{hold:?}");
+            assert!(verdict.is_broken());
+            now += hold;
+            assert_eq!(verdict.deadline(now, None), Some(now));
+            assert!(verdict.tick(now) && verdict.is_sound(now));
+            now += ms(1);
+        }
+        now += HOLD_MOST * FORGIVEN;
+        verdict.failed(true, now);
+        verdict.up(now);
+        assert!(verdict.tick(now + HOLD), "forgiven");
+    }
+
+    /// Answers take a while, and what is due is looked at on time, as the thread does it.
+    #[test]
+    fn a_path_without_a_session_comes_back_by_its_echoes() {
+        for (interval, rtt) in [(300, 1), (100, 5), (1000, 20), (10, 0)] {
+            let mut verdict = Verdict::new(ms(interval), 3);
+            verdict.up(ms(0));
+            verdict.failed(true, ms(0));
+            let (mut now, mut answer, mut last) = (ms(0), None, ms(0));
+            while now < ms(10_000) {
+                if answer.is_some_and(|at| at <= now) {
+                    verdict.answer(now);
+                    answer = None;
+                }
+                verdict.tick(now);
+                if verdict.is_broken() {
+                    last = now;
+                }
+                if verdict.asks(ms(0), None, now) {
+                    answer = Some(now + ms(rtt));
+                }
+                now += ms(1);
+            }
+            assert!(last < ms(2100), "{interval} ms: broken until {last:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_answers_no_more_while_it_is_on_trial_is_not_taken_back() {
+        let mut verdict = up();
+        verdict.failed(true, ms(0));
+        assert!(verdict.asks(ms(0), None, ms(0)));
+        verdict.answer(ms(1));
+        assert!(!verdict.tick(ms(2001)) && verdict.is_broken(), "two answers are missing");
+        assert_eq!(verdict.deadline(ms(0), None), Some(ms(1000)), "it is asked on");
+    }
+
+    #[test]
+    fn what_comes_back_with_the_carrier_is_on_trial() {
+        let mut verdict = up();
+        verdict.lost(ms(0));
+        assert!(verdict.is_broken());
+        verdict.up(ms(500));
+        assert!(!verdict.tick(ms(2499)) && verdict.tick(ms(2500)));
+        let mut stranger = Verdict::new(INTERVAL, 3);
+        stranger.lost(ms(0));
+        assert!(!stranger.is_broken(), "nothing was ever known of it");
+    }
+
+    #[test]
+    fn a_path_in_doubt_answers_or_is_broken() {
+        let mut verdict = up();
+        verdict.doubted(ms(1000));
+        assert!(!verdict.is_broken() && verdict.asks(ms(0), None, ms(1000)));
+        assert!(!verdict.tick(ms(1299)) && verdict.tick(ms(1300)) && verdict.is_broken());
+    }
+
+    #[test]
+    fn a_path_that_fails_again_on_trial_starts_anew() {
+        let mut verdict = up();
+        verdict.failed(true, ms(0));
+        verdict.up(ms(0));
+        assert!(verdict.tick(ms(2000)));
+        verdict.failed(true, ms(3000));
+        assert!(verdict.asks(ms(0), None, ms(4000)));
+        verdict.answer(ms(4000));
+        verdict.failed(true, ms(5000));
+        for at in [6000, 7000, 8000, 9000] {
+            assert!(verdict.asks(ms(0), None, ms(at)));
+            verdict.answer(ms(at));
+            assert!(!verdict.tick(ms(at + 900)));
+        }
+        assert!(verdict.tick(ms(10_000)));
+    }
+}

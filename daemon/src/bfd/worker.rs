@@ -1,0 +1,212 @@
+//! The thread that has the sessions: what came in first, then what time brings, then what is to be sent.
+//! A thread that was kept waiting hears all that waits for it before it judges who was silent.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tresse_bfd::Timing;
+
+use super::sockets::{Arrival, Sockets};
+use super::table::{Dropped, Sending, Table};
+use super::{Sight, Watching};
+use crate::sys::readiness;
+
+/// Why no path is watched.
+#[derive(Debug, thiserror::Error)]
+pub enum BfdError {
+    /// Another program has the port.
+    #[error(
+        "UDP port {port} is another program's: end that BFD daemon (FRR's bfdd?), or set `bfd = {{ \
+         enabled = false }}` in tressed.toml"
+    )]
+    Taken {
+        /// Which.
+        port: u16,
+    },
+    /// The kernel refused a step.
+    #[error("{step} (CAP_NET_RAW is needed)")]
+    Refused {
+        /// What was refused.
+        step: &'static str,
+        /// The error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+struct Counting {
+    received: AtomicU64,
+    malformed: AtomicU64,
+    ttl: AtomicU64,
+    unknown: AtomicU64,
+    sent: AtomicU64,
+    echoes: AtomicU64,
+    unsent: AtomicU64,
+}
+
+/// The sessions of this node.
+pub struct Bfd {
+    orders: Option<mpsc::Sender<Watching>>,
+    wake: UnixStream,
+    sight: watch::Receiver<Sight>,
+    counting: Arc<Counting>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Bfd {
+    /// Starts the thread, with nothing to watch, in the caller's network namespace.
+    ///
+    /// # Errors
+    /// [`BfdError`].
+    pub fn start(timing: Timing, seed: u64) -> Result<Self, BfdError> {
+        let refused = |step| move |source| BfdError::Refused { step, source };
+        let table = Table::new(timing, seed);
+        let sockets = Sockets::open(table.identifier())?;
+        let (wake, woken) = UnixStream::pair().map_err(refused("make a pair of sockets"))?;
+        for end in [&wake, &woken] {
+            end.set_nonblocking(true).map_err(refused("set a socket non-blocking"))?;
+        }
+        let (orders, ordered) = mpsc::channel();
+        let (seen, sight) = watch::channel(Sight::default());
+        let counting = Arc::new(Counting::default());
+        let epoch = Instant::now();
+        let worker =
+            Worker { table, sockets, ordered, woken, seen, epoch, counting: counting.clone() };
+        let thread = std::thread::Builder::new()
+            .name("bfd".into())
+            .spawn(|| worker.run())
+            .map_err(refused("start a thread"))?;
+        Ok(Self { orders: Some(orders), wake, sight, counting, thread: Some(thread) })
+    }
+
+    /// Watches exactly this.
+    pub fn set(&self, watching: Watching) {
+        let sent = self.orders.as_ref().map(|orders| orders.send(watching));
+        if sent.is_some_and(|sent| sent.is_ok()) {
+            // Full: it is awake already.
+            let _ = (&self.wake).write(&[0]);
+        }
+    }
+
+    /// What is seen, as it changes.
+    #[must_use]
+    pub fn sight(&self) -> watch::Receiver<Sight> {
+        self.sight.clone()
+    }
+
+    /// What was counted, by name.
+    #[must_use]
+    pub fn counters(&self) -> [(&'static str, u64); 9] {
+        let counting = &*self.counting;
+        let sight = self.sight.borrow();
+        [
+            ("bfd_sessions", sight.sessions.len() as u64),
+            ("bfd_paths_broken", sight.down.len() as u64),
+            ("bfd_packets_sent_total", counting.sent.load(Relaxed)),
+            ("bfd_packets_received_total", counting.received.load(Relaxed)),
+            ("bfd_malformed_total", counting.malformed.load(Relaxed)),
+            ("bfd_wrong_ttl_total", counting.ttl.load(Relaxed)),
+            ("bfd_unknown_total", counting.unknown.load(Relaxed)),
+            ("bfd_echoes_sent_total", counting.echoes.load(Relaxed)),
+            ("bfd_unsent_total", counting.unsent.load(Relaxed)),
+        ]
+    }
+}
+
+impl Drop for Bfd {
+    fn drop(&mut self) {
+        self.orders = None;
+        let _ = (&self.wake).write(&[0]);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker {
+    table: Table,
+    sockets: Sockets,
+    ordered: mpsc::Receiver<Watching>,
+    woken: UnixStream,
+    seen: watch::Sender<Sight>,
+    epoch: Instant,
+    counting: Arc<Counting>,
+}
+
+impl Worker {
+    fn run(mut self) {
+        let mut out = Vec::new();
+        loop {
+            self.hear(&mut out);
+            let now = self.epoch.elapsed();
+            let ended = loop {
+                match self.ordered.try_recv() {
+                    Ok(watching) => self.table.set(watching, now, &mut out),
+                    Err(mpsc::TryRecvError::Empty) => break false,
+                    Err(mpsc::TryRecvError::Disconnected) => break true,
+                }
+            };
+            if ended {
+                self.table.stop(now, &mut out);
+            }
+            self.table.poll(now, &mut out);
+            self.send(&mut out);
+            if ended {
+                return;
+            }
+            if let Some(sight) = self.table.news(now) {
+                self.seen.send_replace(sight);
+            }
+            self.pause();
+        }
+    }
+
+    fn hear(&mut self, out: &mut Vec<Sending>) {
+        let Self { table, sockets, counting, epoch, .. } = self;
+        sockets.receive(|arrival| {
+            let now = epoch.elapsed();
+            let taken = match arrival {
+                Arrival::Control(datagram) => table.hear(&datagram, now, out),
+                Arrival::Echo(echo) => table.answered(echo, now),
+            };
+            let counter = match taken {
+                Ok(()) => &counting.received,
+                Err(Dropped::Malformed) => &counting.malformed,
+                Err(Dropped::Ttl) => &counting.ttl,
+                Err(Dropped::Unknown) => &counting.unknown,
+            };
+            counter.fetch_add(1, Relaxed);
+        });
+    }
+
+    fn send(&self, out: &mut Vec<Sending>) {
+        for sending in out.drain(..) {
+            if self.sockets.send(&sending).is_err() {
+                self.counting.unsent.fetch_add(1, Relaxed);
+            }
+        }
+        self.counting.sent.store(self.table.packets, Relaxed);
+        self.counting.echoes.store(self.table.echoes, Relaxed);
+    }
+
+    /// Until something comes in, or time brings something.
+    fn pause(&self) {
+        let mut watched = vec![readiness::wait_for(&self.woken, libc::POLLIN)];
+        watched.extend(self.sockets.descriptors().map(|s| readiness::wait_for(s, libc::POLLIN)));
+        let until = self.table.deadline().map(|at| at.saturating_sub(self.epoch.elapsed()));
+        // Upwards: one that wakes too early wakes twice.
+        let up = |wait: Duration| wait.as_micros().div_ceil(1000).try_into().unwrap_or(i32::MAX);
+        if readiness::poll(&mut watched, until.map_or(-1, up)).is_ok() && watched[0].revents != 0 {
+            let mut words = [0; 64];
+            let _ = (&self.woken).read(&mut words);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The text format of Prometheus, version 0.0.4. Names are those of the daemon's counters behind `tresse_`;
+//! what an object is becomes a label. No series per pair of nodes: as many as NICs, labels and reasons.
+
+use std::fmt::Write as _;
+
+use tresse_control::{CounterLine, Status};
+
+/// What a counter counts, and what its object is: the names of labels, in the order of its words.
+type Known = (&'static str, &'static str, &'static [&'static str]);
+
+/// Every counter of the daemon.
+const KNOWN: &[Known] = &[
+    ("announcements_dropped_total", "Announcements dropped because the daemon was busy.", &[]),
+    ("announcements_foreign_total", "Announcements of another fabric.", &[]),
+    ("announcements_malformed_total", "Frames that are no announcement.", &[]),
+    ("announcements_received_total", "Announcements received.", &[]),
+    ("announcements_sent_total", "Announcements sent.", &[]),
+    ("announcements_unsent_total", "Announcements that could not be sent.", &[]),
+    (
+        "announcements_wrong_vlan_total",
+        "Announcements that came by another VLAN than they went.",
+        &[],
+    ),
+    ("bfd_echoes_sent_total", "Echo requests to paths whose session was silent.", &[]),
+    ("bfd_malformed_total", "Datagrams that are no BFD control packet.", &[]),
+    ("bfd_packets_received_total", "BFD control packets and echo answers taken.", &[]),
+    ("bfd_packets_sent_total", "BFD control packets sent.", &[]),
+    ("bfd_paths_broken", "Paths that are broken, or on trial after they were.", &[]),
+    ("bfd_sessions", "BFD sessions.", &[]),
+    ("bfd_unknown_total", "BFD control packets for no session of this node.", &[]),
+    ("bfd_unsent_total", "BFD control packets that could not be sent.", &[]),
+    ("bfd_wrong_ttl_total", "BFD control packets that came through too many routers.", &[]),
+    (
+        "forward_dropped_frames_total",
+        "Labelled frames dropped, by reason.",
+        &["interface", "reason"],
+    ),
+    ("forward_label_bytes_total", "Bytes forwarded for others, by label.", &["label"]),
+    ("forward_label_frames_total", "Frames forwarded for others, by label.", &["label"]),
+    ("forward_received_bytes_total", "Bytes of labelled frames received.", &["interface"]),
+    ("forward_received_frames_total", "Labelled frames received.", &["interface"]),
+    ("forward_sent_bytes_total", "Bytes of frames sent on for others.", &["interface"]),
+    ("forward_sent_frames_total", "Frames sent on for others.", &["interface"]),
+    ("forward_spilled_bytes_total", "Bytes that waited as the NIC was busy.", &["interface"]),
+    ("forward_spilled_frames_total", "Frames that waited as the NIC was busy.", &["interface"]),
+    ("forward_waiting_bytes", "Bytes that wait for the NIC.", &["interface"]),
+    ("forward_waiting_bytes_most", "The most bytes that have waited for the NIC.", &["interface"]),
+    ("fused_total", "VLANs taken out of use as they looped.", &[]),
+    ("kernel_changes_total", "Changes of the kernel's tables that were looked at.", &[]),
+    ("kernel_failures_total", "Operations that the kernel refused.", &[]),
+    ("kernel_operations_total", "Operations done in the kernel.", &[]),
+    ("kernel_overruns_total", "Times that the kernel's events were lost.", &[]),
+    ("lldp_malformed_total", "Frames that are no LLDP.", &[]),
+    ("lldp_received_total", "LLDP frames received.", &[]),
+    ("neighbours_dropped_total", "Neighbours not remembered, as there were too many.", &[]),
+    ("path_changes_total", "Times that paths broke or came back.", &[]),
+    ("push_bytes_total", "Bytes that came out of the TUN interface.", &["interface"]),
+    (
+        "push_dropped_packets_total",
+        "Packets of the TUN interface dropped.",
+        &["interface", "reason"],
+    ),
+    ("push_packets_total", "Packets that came out of the TUN interface.", &["interface"]),
+    ("push_sent_bytes_total", "Bytes sent behind labels.", &["interface"]),
+    ("push_sent_frames_total", "Frames sent behind labels.", &["interface"]),
+    ("push_spilled_bytes_total", "Bytes that waited as the NIC was busy.", &["interface"]),
+    ("push_spilled_frames_total", "Frames that waited as the NIC was busy.", &["interface"]),
+    ("push_waiting_bytes", "Bytes that wait for the NIC.", &["interface"]),
+    ("push_waiting_bytes_most", "The most bytes that have waited for the NIC.", &["interface"]),
+    ("repairs_total", "Differences repaired that somebody had made.", &[]),
+];
+
+/// All that this node tells.
+pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
+    let mut text = String::new();
+    let info = [
+        ("node", status.node.as_deref().unwrap_or_default()),
+        ("generation", status.generation.as_deref().unwrap_or_default()),
+        ("version", &status.version),
+        ("engine", &status.engine),
+        ("source", &status.source),
+    ];
+    family(&mut text, "info", "Who this is, and which plan is in force.");
+    series(&mut text, "info", &info, 1);
+    let confirm = status.confirm_seconds.map_or(0, u64::from);
+    for (name, help, value) in [
+        ("in_sync", "Does the kernel hold what the plan asks for? 1: yes.", status.in_sync.into()),
+        ("fault", "Did the daemon's last work fail? 1: yes.", status.fault.is_some().into()),
+        ("withdrawn", "Was the plan withdrawn? 1: yes.", status.withdrawn.into()),
+        ("pending_objects", "Objects that wait for a carrier or a proof.", count(&status.pending)),
+        ("drift_objects", "Differences found and not repaired.", count(&status.drift)),
+        ("fused_vlans", "VLANs out of use.", count(&status.fused)),
+        ("unproven_vlans", "VLANs whose proof is awaited.", count(&status.unproven)),
+        ("destinations_on_backup", "Destinations reached by their backup.", count(&status.backup)),
+        (
+            "destinations_unprotected",
+            "Destinations reached as planned, without the backup of the plan.",
+            count(&status.unprotected),
+        ),
+        ("paths_broken", "Paths that are not used as they are broken.", count(&status.broken)),
+        ("bfd_sessions_up", "BFD sessions that are up.", status.sessions_up.into()),
+        ("confirm_seconds", "Seconds left to confirm the last apply; 0: none is due.", confirm),
+    ] {
+        family(&mut text, name, help);
+        series(&mut text, name, &[], value);
+    }
+    // One that is not in the table is a fault that the tests find.
+    for (name, help, labels) in KNOWN {
+        family(&mut text, name, help);
+        for line in counters.iter().filter(|line| line.name == *name) {
+            let words = line.object.splitn(labels.len().max(1), ' ');
+            let labels: Vec<(&str, &str)> = labels.iter().copied().zip(words).collect();
+            series(&mut text, name, &labels, line.value);
+        }
+    }
+    text
+}
+
+fn count<T>(of: &[T]) -> u64 {
+    of.len() as u64
+}
+
+/// What begins the series of one name. Writing to a string does not fail.
+fn family(text: &mut String, name: &str, help: &str) {
+    let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+    let _ = write!(text, "# HELP tresse_{name} {help}\n# TYPE tresse_{name} {kind}\n");
+}
+
+fn series(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
+    let _ = write!(text, "tresse_{name}");
+    for (at, (label, value)) in labels.iter().enumerate() {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let _ = write!(text, "{}{label}=\"{value}\"", if at == 0 { '{' } else { ',' });
+    }
+    let _ = writeln!(text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, object: &str, value: u64) -> CounterLine {
+        CounterLine { name: name.into(), object: object.into(), value }
+    }
+
+    #[test]
+    fn every_series_has_help_and_kind_once() {
+        let counters = [
+            line("forward_dropped_frames_total", "eth0 ring-full", 7),
+            line("repairs_total", "", 2),
+            line("forward_dropped_frames_total", "eth1 no such label", 1),
+            line("forward_waiting_bytes", "eth\"0\\", 3),
+        ];
+        let status = Status { node: Some("n0".into()), sessions_up: 4, ..Status::default() };
+        let text = exposition(&status, &counters);
+        for expected in [
+            "# TYPE tresse_forward_dropped_frames_total counter\n\
+             tresse_forward_dropped_frames_total{interface=\"eth0\",reason=\"ring-full\"} 7\n\
+             tresse_forward_dropped_frames_total{interface=\"eth1\",reason=\"no such label\"} 1\n",
+            "# TYPE tresse_forward_waiting_bytes gauge\n\
+             tresse_forward_waiting_bytes{interface=\"eth\\\"0\\\\\"} 3\n",
+            "tresse_repairs_total 2\n",
+            "tresse_bfd_sessions_up 4\n",
+            "tresse_in_sync 0\n",
+            "tresse_info{node=\"n0\",generation=\"\",",
+        ] {
+            assert!(text.contains(expected), "{text}");
+        }
+        for name in text.lines().filter_map(|line| line.strip_prefix("# HELP ")) {
+            let name = name.split(' ').next().unwrap_or_default();
+            assert_eq!(text.matches(&format!("# TYPE {name} ")).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_kinds_follow_names() {
+        assert!(KNOWN.is_sorted_by_key(|(name, ..)| *name));
+        for (name, help, _) in KNOWN {
+            assert!(help.ends_with('.') && !help.contains('\n'), "{name}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Numbered datagrams, one a millisecond between each of some pairs, and for how long none arrived.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tresse_lab::netns;
+
+const PERIOD: Duration = Duration::from_millis(1);
+const FIRST_PORT: u16 = 21_000;
+
+/// A node's namespace and address.
+pub type Station = (String, IpAddr);
+
+/// Datagrams that are sent until [`Streams::finish`].
+pub struct Streams {
+    stop: Arc<AtomicBool>,
+    sender: JoinHandle<Vec<Instant>>,
+    receiver: JoinHandle<Vec<BTreeSet<u64>>>,
+}
+
+impl Streams {
+    /// From the first of each pair to the second.
+    ///
+    /// # Errors
+    /// A socket that cannot be had, in words.
+    pub fn start(pairs: &[(Station, Station)]) -> Result<Self, String> {
+        let socket = |(netns, address): &Station, port: u16| {
+            let address = SocketAddr::from((*address, port));
+            let socket = netns::inside(netns, || UdpSocket::bind(address));
+            let socket = socket.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+            socket.set_nonblocking(true).map_err(|e| e.to_string())?;
+            Ok::<_, String>(socket)
+        };
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for ((from, to), port) in pairs.iter().zip(FIRST_PORT..) {
+            receivers.push(socket(to, port)?);
+            senders.push((socket(from, port)?, SocketAddr::from((to.1, port))));
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ends, finishes) = (stop.clone(), stop.clone());
+        Ok(Self {
+            stop,
+            sender: std::thread::spawn(move || send(&senders, &ends)),
+            receiver: std::thread::spawn(move || receive(&receivers, &finishes)),
+        })
+    }
+
+    /// Stops; for each pair how long it was from the first lost datagram to the last one, both included.
+    ///
+    /// # Errors
+    /// A thread that has panicked.
+    pub fn finish(self) -> Result<Vec<Duration>, String> {
+        self.stop.store(true, Ordering::Relaxed);
+        let sent = self.sender.join().map_err(|_| "the sender panicked")?;
+        let received = self.receiver.join().map_err(|_| "the receiver panicked")?;
+        let outage = |seen: &BTreeSet<u64>| {
+            let mut lost = (0..sent.len()).filter(|number| !seen.contains(&(*number as u64)));
+            let first = lost.next();
+            let last = lost.next_back().or(first);
+            first.zip(last).map_or(Duration::ZERO, |(a, b)| sent[b] - sent[a] + PERIOD)
+        };
+        Ok(received.iter().map(outage).collect())
+    }
+}
+
+fn send(sockets: &[(UdpSocket, SocketAddr)], stop: &AtomicBool) -> Vec<Instant> {
+    let mut sent = Vec::new();
+    let mut due = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        let number = sent.len() as u64;
+        sent.push(Instant::now());
+        for (socket, to) in sockets {
+            // One that cannot be sent for want of a route is lost like any other.
+            let _ = socket.send_to(&number.to_be_bytes(), to);
+        }
+        due += PERIOD;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    sent
+}
+
+fn receive(sockets: &[UdpSocket], stop: &AtomicBool) -> Vec<BTreeSet<u64>> {
+    let mut received = vec![BTreeSet::new(); sockets.len()];
+    let mut end = None;
+    let mut bytes = [0; 8];
+    loop {
+        for (socket, received) in sockets.iter().zip(&mut received) {
+            while socket.recv(&mut bytes).is_ok_and(|n| n == bytes.len()) {
+                received.insert(u64::from_be_bytes(bytes));
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            let end = *end.get_or_insert_with(|| Instant::now() + Duration::from_millis(500));
+            if Instant::now() > end {
+                return received;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,87 @@
+//! Failures that no carrier shows, on any kernel: nodes that watch their paths find them.
+
+use nix::sys::signal::{Signal, kill};
+use tresse_fabric::id::NodeId;
+
+use crate::Tests;
+use crate::lab::{Lab, eventually};
+use crate::routed::{none, silent};
+use crate::transit::daemon;
+
+pub const TESTS: Tests = &[
+    ("routed_bfd_a_p_mesh_outlives_every_nic", || outlives_nics(P_MESH, 3, &[])),
+    ("routed_bfd_a_p_mesh_outlives_nics_that_fail_silently", || {
+        outlives_nics(P_MESH, 5, &["--silent"])
+    }),
+    ("routed_bfd_flat_pairs_over_third_nodes_outlive_every_switch", outlive_switches_beyond),
+    ("routed_bfd_flat_nodes_outlive_every_nic", || outlives_nics(FLAT, 5, &[])),
+    ("routed_bfd_a_daemon_that_is_killed_breaks_nothing", killed),
+];
+
+const P_MESH: &str = "kind = \"pmesh\", dims = [3, 3]";
+/// Six nodes of which no two opposite ones share a switch.
+const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n3: 1 3 5\\n\"";
+const WATCHED: &[&str] = &["--bfd-ms", "100", "--engine", "packet", "--source", "tun"];
+
+fn up(topology: &str) -> Lab {
+    let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), WATCHED);
+    eventually("in sync, all sessions up", 60, || whole(&lab));
+    assert_eq!(silent(&lab), []);
+    lab
+}
+
+/// In sync, with every session up and nothing broken.
+fn whole(lab: &Lab) -> Result<(), String> {
+    lab.in_sync()?;
+    for node in lab.now.nodes() {
+        let status = lab.status(node)?;
+        let up = status.sessions > 0 && status.sessions_up == status.sessions;
+        if !(up && status.broken.is_empty()) {
+            let (up, all) = (status.sessions_up, status.sessions);
+            return Err(format!("{node:?}: {up} of {all} up, broken {:?}", status.broken));
+        }
+    }
+    Ok(())
+}
+
+/// Others keep their carrier when one NIC of a switch fails; the first of every so many does.
+fn outlives_nics(topology: &str, every: usize, how: &[&str]) {
+    let lab = up(topology);
+    let nodes = &lab.now.plan.cluster().nodes;
+    let nics = nodes.iter().flat_map(|node| node.nics.iter().map(move |nic| (node, nic)));
+    for (node, nic) in nics.step_by(every) {
+        outlives(&lab, &format!("{}:{}", node.name, nic.name), how);
+    }
+    assert_eq!(silent(&lab), []);
+}
+
+/// A source sees nothing of the switch between a third node and its destination.
+fn outlive_switches_beyond() {
+    let lab = up(FLAT);
+    for switch in &lab.now.plan.cluster().switches {
+        outlives(&lab, &switch.name, &[]);
+    }
+    assert_eq!(silent(&lab), []);
+}
+
+fn outlives(lab: &Lab, object: &str, how: &[&str]) {
+    let words = [&["fail"], how, &[object]].concat();
+    assert!(lab.verb(&words).1, "{words:?}");
+    eventually(&format!("all answer without {object}"), 30, || none(silent(lab)));
+    assert!(lab.verb(&["heal", object]).1);
+    eventually(&format!("whole after {object}"), 120, || whole(lab));
+}
+
+/// The kernel of a node goes on forwarding without its daemon, and nobody takes its paths for broken.
+fn killed() {
+    let lab = up(P_MESH);
+    let node = lab.now.node(NodeId(4)).to_owned();
+    kill(daemon(&format!("/{node}/tressed.toml")), Signal::SIGKILL).unwrap();
+    for _ in 0..30 {
+        assert_eq!(silent(&lab), []);
+        for other in lab.now.nodes().filter(|other| *other != NodeId(4)) {
+            assert_eq!(lab.status(other).unwrap().broken, [""; 0]);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
