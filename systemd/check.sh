@@ -13,7 +13,7 @@ cd "$(dirname "$0")"
 LIMIT=20
 failed=0
 
-for program in systemd-analyze systemd-sysusers systemd-tmpfiles; do
+for program in systemd-analyze systemd-sysusers systemd-tmpfiles journalctl; do
     command -v "$program" >/dev/null || {
         echo "$program is missing: apt-get install systemd" >&2
         exit 77
@@ -33,6 +33,13 @@ program=${1:-$(command -v true)}
 sed "s,^ExecStart=[^ ]*,ExecStart=$program," tressed.service >"$work/tressed.service"
 said=$(systemd-analyze verify --man=no "$work/tressed.service" 2>&1) || bad "systemd-analyze verify"
 [ -z "$said" ] || bad "systemd-analyze verify: $said"
+
+catalog=$work/root/usr/lib/systemd/catalog
+mkdir -p "$catalog" "$work/root/var/lib/systemd/catalog"
+cp tressed.catalog "$catalog"
+journalctl --update-catalog --root="$work/root" || bad "journalctl --update-catalog"
+listed=$(journalctl --root="$work/root" --list-catalog | wc -l)
+[ "$listed" = "$(grep -c '^-- ' tressed.catalog)" ] || bad "the catalogue has entries that are not read"
 
 if systemd-analyze security --offline=true --threshold="$LIMIT" tressed.service \
     >"$work/security" 2>&1; then

@@ -14,6 +14,7 @@ manifest() {
 0755 $TARGET/tresse $PREFIX/bin/tresse
 0755 $TARGET/tressed $PREFIX/bin/tressed
 0644 systemd/tressed.service $PREFIX/lib/systemd/system/tressed.service
+0644 systemd/tressed.catalog $PREFIX/lib/systemd/catalog/tressed.catalog
 0644 systemd/sysusers.conf $PREFIX/lib/sysusers.d/tresse.conf
 0644 systemd/tmpfiles.conf $PREFIX/lib/tmpfiles.d/tresse.conf
 0644 systemd/modules-load.conf $PREFIX/lib/modules-load.d/tresse.conf

@@ -2,6 +2,7 @@
 //!
 //! Standard output is data, standard error is words (DESIGN section 8).
 
+mod bugreport;
 mod check;
 mod compare;
 mod completion;
@@ -10,6 +11,7 @@ mod doctor;
 mod env;
 mod export;
 mod fail;
+mod fleet;
 mod fmt;
 mod input;
 mod lab;
@@ -20,6 +22,7 @@ mod output;
 mod paths;
 mod plan;
 mod reflect;
+mod rollout;
 mod schema;
 mod trace;
 
@@ -80,14 +83,30 @@ enum Verb {
     Reload(node::Reload),
     /// Take a fused VLAN into use again, after a new canary.
     Unfuse(node::Unfuse),
+    /// Keep this node's paths off a switch, a node, a link, a port or a NIC.
+    Drain(node::Drain),
+    /// Use again what was drained.
+    Undrain(node::Undrain),
+    /// Use one path to a node, as long as it is whole.
+    Pin(node::Pin),
+    /// Use all paths to a node again.
+    Unpin(node::Unpin),
+    /// Install one plan on all nodes, or on none.
+    Rollout(rollout::Rollout),
+    /// Lead standard input and output to the daemon's socket, for other hosts.
+    Bridge(node::Bridge),
     /// Print events as they happen.
     Monitor(node::Monitor),
+    /// Show what NICs carry and what is not as planned, as it changes.
+    Top(node::Top),
     /// Print what the daemon has counted.
     Counters(node::Counters),
     /// Compare what is plugged into this node with the cluster file.
     Cables(node::Cables),
     /// Look for what keeps the plan from working on this host.
     Doctor(doctor::Doctor),
+    /// Collect what is needed to look into a fault on this host.
+    Bugreport(bugreport::Bugreport),
     /// Print this host's NICs as a block for the cluster file.
     Macs(macs::Macs),
     /// Print a completion script.
@@ -124,10 +143,18 @@ fn main() -> ExitCode {
         Verb::Withdraw(verb) => verb.run(json),
         Verb::Reload(verb) => verb.run(json),
         Verb::Unfuse(verb) => verb.run(json),
+        Verb::Drain(verb) => verb.run(json),
+        Verb::Undrain(verb) => verb.run(json),
+        Verb::Pin(verb) => verb.run(json),
+        Verb::Unpin(verb) => verb.run(json),
+        Verb::Rollout(verb) => verb.run(json),
+        Verb::Bridge(verb) => verb.run(),
         Verb::Monitor(verb) => verb.run(json),
+        Verb::Top(verb) => verb.run(json),
         Verb::Counters(verb) => verb.run(json),
         Verb::Cables(verb) => verb.run(json),
         Verb::Doctor(verb) => verb.run(json),
+        Verb::Bugreport(verb) => verb.run(json),
         Verb::Macs(verb) => verb.run(json),
         Verb::Completion(verb) => verb.run::<Cli>(),
         Verb::Man(verb) => verb.run::<Cli>(),

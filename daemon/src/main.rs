@@ -70,6 +70,8 @@ fn log() {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,zlink=off"));
     let registry = tracing_subscriber::registry().with(filter);
     let journal = std::env::var_os("JOURNAL_STREAM").and_then(|_| tracing_journald::layer().ok());
+    // MESSAGE_ID, KIND and OBJECT, as the catalogue names them.
+    let journal = journal.map(|journal| journal.with_field_prefix(None));
     match journal {
         Some(journal) => registry.with(journal).init(),
         None => {

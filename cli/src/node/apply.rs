@@ -94,7 +94,7 @@ fn dry_run(applied: &Applied, json: bool) -> Result<Code, Failure> {
 }
 
 /// `60s`, `5m`, `1h`, or seconds alone; whole seconds, at least 1, at most a day.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let expected = || format!("`{text}` is not a time from 1s to 24h such as 60s or 5m");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

@@ -1,22 +1,29 @@
 //! The verbs that speak to this node's daemon: the connection, and what its refusals exit with.
 
 mod apply;
+mod bridge;
 mod cables;
 mod change;
 mod counters;
 mod diff;
+mod everywhere;
 mod monitor;
 mod status;
+mod steer;
+mod top;
 mod unfuse;
 mod withdraw;
 
-pub use apply::Apply;
+pub use apply::{Apply, duration};
+pub use bridge::Bridge;
 pub use cables::Cables;
 pub use change::{Confirm, Reload, Rollback};
 pub use counters::Counters;
 pub use diff::Diff;
 pub use monitor::Monitor;
 pub use status::Status;
+pub use steer::{Drain, Pin, Undrain, Unpin};
+pub use top::Top;
 pub use unfuse::Unfuse;
 pub use withdraw::Withdraw;
 
@@ -74,6 +81,9 @@ impl From<ClientError> for Failure {
             for line in left {
                 message.push_str(&format!("\n  left: {}", sentence(line)));
             }
+        }
+        if let ClientError::Node(NodeError::WouldCut { .. }) = &error {
+            message.push_str("\n  help: --force drains it all the same; these go on using it");
         }
         if let ClientError::Node(NodeError::WouldLockOut { .. }) = &error {
             message.push_str("\n  help: --force leaves this guard out");

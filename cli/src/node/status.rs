@@ -89,6 +89,12 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     if status.sessions > 0 {
         writeln!(out, "BFD: {} of {} sessions up", status.sessions_up, status.sessions)?;
     }
+    if !status.drained.is_empty() {
+        writeln!(out, "drained: {}", status.drained.join(" "))?;
+    }
+    for pair in &status.pinned {
+        writeln!(out, "pinned: {pair}")?;
+    }
     for path in &status.broken {
         writeln!(out, "BROKEN path to {path}: not used")?;
     }

@@ -8,6 +8,7 @@ mod compare;
 mod daemon;
 mod design;
 mod edges;
+mod fleet;
 mod golden;
 mod lfts;
 mod node;

@@ -56,6 +56,12 @@ fn without_a_daemon_every_verb_exits_with_4_and_names_socket_and_unit() {
         &["withdraw"],
         &["reload"],
         &["unfuse", "100"],
+        &["drain", "s00"],
+        &["undrain", "s00"],
+        &["pin", "n01", "1"],
+        &["unpin", "n01"],
+        &["bridge"],
+        &["top"],
         &["monitor"],
         &["counters"],
         &["cables", FILE],
@@ -167,6 +173,10 @@ fn refusals_exit_as_agreed() {
     let way = json!({ "interface": "eth0", "message": "carries this session" });
     let ran = refused(&["apply", FILE], "WouldLockOut", way).exits(1);
     assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
+    let cut = json!({ "object": "s00", "destinations": ["10.77.0.2"] });
+    let ran = refused(&["drain", "s00"], "WouldCut", cut).exits(1);
+    assert!(ran.stderr.contains("no other way leads to 10.77.0.2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
     refused(&["confirm"], "NothingToConfirm", json!({})).exits(1);
     refused(&["unfuse", "100"], "NotFused", json!({ "vid": 100 })).exits(1);
 }
@@ -180,6 +190,28 @@ fn methods_without_an_answer_are_told_as_done() {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
         let (ran, _) = Daemon::answering(vec![json!({ "parameters": {} })]).run(&args);
         has(&ran.exits(0).object(), "done");
+    }
+}
+
+#[test]
+fn what_is_steered_is_told() {
+    let steered =
+        json!({ "moved": ["10.77.0.2", "10.77.0.3"], "single": ["10.77.0.3"], "cut": [] });
+    let (ran, call) = ask(&["drain", "s00", "--dry-run"], steered.clone());
+    assert_eq!(call["method"], "org.tresse.Node.Drain");
+    assert_eq!(call["parameters"]["dry_run"], true);
+    let text = ran.exits(0).stdout;
+    assert!(text.starts_with("s00 would be drained: 2 destinations"), "{text}");
+    assert!(text.contains("one way: 10.77.0.3"), "{text}");
+    for (args, method) in [
+        (&["undrain", "s00"][..], "Undrain"),
+        (&["pin", "n01", "1"], "Pin"),
+        (&["unpin", "n01"], "Unpin"),
+    ] {
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        let (ran, call) = ask(&args, steered.clone());
+        assert_eq!(call["method"], format!("org.tresse.Node.{method}"));
+        has(&ran.exits(0).object(), "moved");
     }
 }
 

@@ -17,9 +17,18 @@ pub struct Ran {
 
 /// Runs `tresse` in the workspace's root, so that paths are the same everywhere.
 pub fn tresse<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
+    tresse_with(args, &[])
+}
+
+/// The same with more in its environment.
+pub fn tresse_with<S: AsRef<OsStr>>(
+    args: impl IntoIterator<Item = S>,
+    variables: &[(&str, &str)],
+) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tresse"));
     command.current_dir(root()).args(args).stdin(Stdio::null());
     command.env_remove("TRESSE_SOCKET").env("NO_COLOR", "1");
+    command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     Ran {
         line: format!("{command:?}"),

@@ -1,16 +1,19 @@
 //! A blocking client: one call per method, an iterator for the stream of events.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::bridge::Bridge;
 use crate::{
     Applied, ApplyRequest, Counters, Difference, Event, MonitorReply, NeighbourList, NodeError,
-    PathList, Status, Withdrawn,
+    PathList, Status, Steered, Withdrawn,
 };
 
 /// How long to wait for the daemon's answer to a method that only reads.
@@ -21,6 +24,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Client {
     stream: BufReader<UnixStream>,
     path: PathBuf,
+    /// How long to wait for answers of any kind.
+    patience: Option<Duration>,
+    bridge: Option<Bridge>,
 }
 
 /// Why a call gave no answer.
@@ -90,6 +96,38 @@ struct Forced {
     force: Option<bool>,
 }
 
+/// Parameters of Drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Drain<'a> {
+    /// What is to be drained.
+    pub object: &'a str,
+    /// Answer what it would do.
+    pub dry_run: bool,
+    /// Even where no other way is left.
+    pub force: bool,
+}
+
+/// Parameters of Pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Pin<'a> {
+    /// The other end.
+    pub to: &'a str,
+    /// The path.
+    pub rank: u32,
+    /// Answer what it would do.
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Object<'a> {
+    object: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Peer<'a> {
+    to: &'a str,
+}
+
 #[derive(Debug, Deserialize)]
 struct Empty {}
 
@@ -101,9 +139,38 @@ impl Client {
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref().to_path_buf();
         match UnixStream::connect(&path) {
-            Ok(stream) => Ok(Self { stream: BufReader::new(stream), path }),
+            Ok(stream) => {
+                Ok(Self { stream: BufReader::new(stream), path, patience: None, bridge: None })
+            }
             Err(source) => Err(ClientError::Unreachable { path, source }),
         }
+    }
+
+    /// Speaks through a program whose standard input and output lead to a daemon's socket, as
+    /// `ssh n3 tresse bridge` does, and waits no longer than `patience` for any answer. What the program
+    /// says on standard error goes into errors.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] where it cannot be started.
+    pub fn through(command: Command, patience: Duration) -> Result<Self, ClientError> {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        let path = PathBuf::from(words.join(" "));
+        match Bridge::start(command) {
+            Ok((stream, bridge)) => Ok(Self {
+                stream: BufReader::new(stream),
+                path,
+                patience: Some(patience),
+                bridge: Some(bridge),
+            }),
+            Err(source) => Err(ClientError::Unreachable { path, source }),
+        }
+    }
+
+    /// The connection itself, for what passes it on.
+    #[must_use]
+    pub fn into_stream(self) -> UnixStream {
+        self.stream.into_inner()
     }
 
     /// What the node holds and does.
@@ -186,6 +253,38 @@ impl Client {
         self.done("org.tresse.Node.Unfuse", Vlan { vid })
     }
 
+    /// Keeps this node's paths off a switch, a node, a link, a port or a NIC.
+    ///
+    /// # Errors
+    /// As every method: [`ClientError`].
+    pub fn drain(&mut self, how: &Drain<'_>) -> Result<Steered, ClientError> {
+        self.call("org.tresse.Node.Drain", how, None)
+    }
+
+    /// Uses again what was drained.
+    ///
+    /// # Errors
+    /// As every method: [`ClientError`].
+    pub fn undrain(&mut self, object: &str) -> Result<Steered, ClientError> {
+        self.call("org.tresse.Node.Undrain", Object { object }, None)
+    }
+
+    /// Uses one path to a node, by its rank.
+    ///
+    /// # Errors
+    /// As every method: [`ClientError`].
+    pub fn pin(&mut self, how: &Pin<'_>) -> Result<Steered, ClientError> {
+        self.call("org.tresse.Node.Pin", how, None)
+    }
+
+    /// Uses all paths to a node again.
+    ///
+    /// # Errors
+    /// As every method: [`ClientError`].
+    pub fn unpin(&mut self, to: &str) -> Result<Steered, ClientError> {
+        self.call("org.tresse.Node.Unpin", Peer { to }, None)
+    }
+
     /// Counters since the daemon started.
     ///
     /// # Errors
@@ -219,6 +318,7 @@ impl Client {
         parameters: P,
         timeout: Option<Duration>,
     ) -> Result<R, ClientError> {
+        let timeout = self.patience.or(timeout);
         let limited = self.stream.get_ref().set_read_timeout(timeout);
         limited.map_err(|error| self.lost(&error.to_string()))?;
         self.send(method, parameters, false)?;
@@ -280,8 +380,13 @@ impl Client {
         Ok((Ok(parameters), answer.continues == Some(true)))
     }
 
-    fn lost(&self, message: &str) -> ClientError {
-        ClientError::Protocol { path: self.path.clone(), message: message.into() }
+    fn lost(&mut self, message: &str) -> ClientError {
+        if self.bridge.is_some() {
+            let _ = self.stream.get_ref().shutdown(Shutdown::Both);
+        }
+        let said = self.bridge.as_mut().map(Bridge::last_words).unwrap_or_default();
+        let message = if said.is_empty() { message.into() } else { said };
+        ClientError::Protocol { path: self.path.clone(), message }
     }
 }
 

@@ -65,6 +65,13 @@ pub enum NodeError {
         /// What would have been done to it, or what changed.
         message: String,
     },
+    /// Some destinations would have no way left; nothing was changed.
+    WouldCut {
+        /// What was to be drained.
+        object: String,
+        /// Their addresses.
+        destinations: Vec<String>,
+    },
     /// No apply waits for confirmation.
     NothingToConfirm,
     /// There is no previous plan.
@@ -117,6 +124,9 @@ impl fmt::Display for NodeError {
                 left.len()
             ),
             Self::WouldLockOut { interface, message } => write!(f, "{interface}: {message}"),
+            Self::WouldCut { object, destinations } => {
+                write!(f, "{object}: no other way leads to {}", destinations.join(" "))
+            }
             Self::NothingToConfirm => f.write_str("no apply waits for confirmation"),
             Self::NothingToRollBack => f.write_str("there is no previous plan to return to"),
             Self::NoPlan => f.write_str("no plan is installed here"),

@@ -4,16 +4,17 @@
 //! Owns no policy: who may call what is decided by the daemon. Source: varlink.org (one JSON
 //! object per message, each ended by a NUL octet, over a Unix stream socket); DESIGN section 7.
 
+mod bridge;
 mod client;
 mod error;
 mod reply;
 mod types;
 
-pub use client::{Client, ClientError, Events};
+pub use client::{Client, ClientError, Drain, Events, Pin};
 pub use error::NodeError;
 pub use reply::{
     Applied, ApplyRequest, Counters, Difference, MonitorReply, NeighbourList, PathList, Status,
-    Withdrawn,
+    Steered, Withdrawn,
 };
 pub use types::{
     Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,

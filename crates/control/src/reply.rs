@@ -27,6 +27,12 @@ pub struct Status {
     /// Paths that are not used as they are broken: peer, rank, first interface.
     #[serde(default)]
     pub broken: Vec<String>,
+    /// Switches, nodes, links, ports and NICs that an operator drained here.
+    #[serde(default)]
+    pub drained: Vec<String>,
+    /// Pairs that an operator pinned to a path here: peer, rank.
+    #[serde(default)]
+    pub pinned: Vec<String>,
     /// Destinations that are reached as planned, and whose backup is gone or broken.
     #[serde(default)]
     pub unprotected: Vec<String>,
@@ -44,6 +50,9 @@ pub struct Status {
     pub source: String,
     /// What the daemon is doing: `idle`, `applying`, `rolling-back`, `withdrawing`, `failed`.
     pub activity: String,
+    /// Is a change of plans under way: VLANs not proven, peers not heard, the plan before still held?
+    #[serde(default)]
+    pub changing: bool,
     /// Seconds left to confirm the last apply; null where none is due.
     pub confirm_seconds: Option<u32>,
     /// Digest of the plan that rollback would return to.
@@ -87,6 +96,17 @@ pub struct Applied {
     pub pending: Vec<PendingLine>,
     /// Seconds left to confirm; null where nothing is armed.
     pub confirm_seconds: Option<u32>,
+}
+
+/// Answer of Drain, Undrain, Pin and Unpin: destinations by address.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct Steered {
+    /// Those whose path moves.
+    pub moved: Vec<String>,
+    /// Those left with one way.
+    pub single: Vec<String>,
+    /// Those left with none but what is drained: they go on using it.
+    pub cut: Vec<String>,
 }
 
 /// Answer of Withdraw.

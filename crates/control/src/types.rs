@@ -100,7 +100,7 @@ pub struct PathLine {
     pub hops: u32,
     /// Its segments, in order.
     pub segments: Vec<SegmentLine>,
-    /// `active`, `standby`, `pending` or `fused` on this node.
+    /// `active`, `standby`, `pending`, `fused`, `broken` or `drained` on this node.
     pub state: String,
 }
 

@@ -12,6 +12,7 @@
 //!
 //! A session that goes down is known to have a broken wire, not which: [`Watches::broken`].
 
+pub mod part;
 #[cfg(test)]
 mod tests;
 

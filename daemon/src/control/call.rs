@@ -29,7 +29,7 @@ const SERVICE: &str = "org.varlink.service";
 const DESCRIPTION: &str = "GetInterfaceDescription";
 
 /// Every method by interface; a test holds it against the interface's own description.
-const METHODS: [(&str, &str, &[Parameter]); 14] = [
+const METHODS: [(&str, &str, &[Parameter]); 18] = [
     (SERVICE, "GetInfo", &[]),
     (SERVICE, DESCRIPTION, &[("interface", fits::<String>)]),
     (tresse_control::INTERFACE, "GetStatus", &[]),
@@ -54,6 +54,22 @@ const METHODS: [(&str, &str, &[Parameter]); 14] = [
     (tresse_control::INTERFACE, "Withdraw", &[("force", fits::<Option<bool>>)]),
     (tresse_control::INTERFACE, "Reload", &[]),
     (tresse_control::INTERFACE, "Unfuse", &[("vid", fits::<u16>)]),
+    (
+        tresse_control::INTERFACE,
+        "Drain",
+        &[
+            ("object", fits::<String>),
+            ("dry_run", fits::<Option<bool>>),
+            ("force", fits::<Option<bool>>),
+        ],
+    ),
+    (tresse_control::INTERFACE, "Undrain", &[("object", fits::<String>)]),
+    (
+        tresse_control::INTERFACE,
+        "Pin",
+        &[("to", fits::<String>), ("rank", fits::<u32>), ("dry_run", fits::<Option<bool>>)],
+    ),
+    (tresse_control::INTERFACE, "Unpin", &[("to", fits::<String>)]),
     (tresse_control::INTERFACE, "Monitor", &[]),
 ];
 

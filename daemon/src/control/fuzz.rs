@@ -145,6 +145,9 @@ fn answer(engine: &mut Engine, request: Request) {
                 Change::Rollback => Input::Rollback { call: CALL },
                 Change::Withdraw { force } => Input::Withdraw { call: CALL, force },
                 Change::Unfuse { vid } => Input::Unfuse { call: CALL, vid },
+                Change::Steer { steer, force, dry_run } => {
+                    Input::Steer { call: CALL, steer, force, dry_run }
+                }
                 Change::Diff | Change::Reload => Input::Diff { call: CALL },
             };
             if let Some(reply) = drive(engine, input).pop() {

@@ -3,7 +3,7 @@
 use tokio::sync::oneshot::Sender;
 use tresse_control::{ApplyRequest, Counters, NeighbourList, NodeError, PathList, Status};
 
-use crate::engine::Reply;
+use crate::engine::{Reply, Steer};
 
 /// One question, with the place for its answer.
 #[derive(Debug)]
@@ -42,5 +42,14 @@ pub enum Change {
     Unfuse {
         /// The VLAN.
         vid: u16,
+    },
+    /// Drain, Undrain, Pin, Unpin.
+    Steer {
+        /// Which of them.
+        steer: Steer,
+        /// Even where no way is left.
+        force: bool,
+        /// Answer what it would do.
+        dry_run: bool,
     },
 }

@@ -11,14 +11,14 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tresse_control::{
     Alert, Applied, ApplyRequest, CounterLine, Counters, Difference, Event, FusedLine, HeardLine,
     LldpLine, MonitorReply, NeighbourList, NicLine, NodeError, OperationLine, PathLine, PathList,
-    PendingLine, Problem, SegmentLine, Status, Withdrawn,
+    PendingLine, Problem, SegmentLine, Status, Steered, Withdrawn,
 };
 use zlink::connection::socket::{FetchPeerCredentials, Socket};
 use zlink::{Connection, Reply};
 
 use super::permission::may_change;
 use super::request::{Change, Request};
-use crate::engine::Reply as Outcome;
+use crate::engine::{Reply as Outcome, Steer};
 
 /// The service of one connection.
 #[derive(Debug, Clone)]
@@ -144,6 +144,56 @@ where
         self.change(Change::Unfuse { vid }).await.map(drop)
     }
 
+    /// Keep this node's paths off a switch, a node, a link, a port or a NIC, or answer what that would do
+    /// (dry_run). Refused where a destination would have no other way, unless forced.
+    async fn drain(
+        &self,
+        object: String,
+        dry_run: Option<bool>,
+        force: Option<bool>,
+        #[zlink(connection)] conn: &mut Connection<Sock>,
+    ) -> Result<Steered, NodeError> {
+        permit(conn).await?;
+        let (dry_run, force) = (dry_run == Some(true), force == Some(true));
+        let change = Change::Steer { steer: Steer::Drain(object), force, dry_run };
+        steered(self.change(change).await?)
+    }
+
+    /// Use again what was drained.
+    async fn undrain(
+        &self,
+        object: String,
+        #[zlink(connection)] conn: &mut Connection<Sock>,
+    ) -> Result<Steered, NodeError> {
+        permit(conn).await?;
+        let steer = Steer::Undrain(object);
+        steered(self.change(Change::Steer { steer, force: true, dry_run: false }).await?)
+    }
+
+    /// Use one path to a node, by its rank, as long as it is whole.
+    async fn pin(
+        &self,
+        to: String,
+        rank: u32,
+        dry_run: Option<bool>,
+        #[zlink(connection)] conn: &mut Connection<Sock>,
+    ) -> Result<Steered, NodeError> {
+        permit(conn).await?;
+        let (steer, dry_run) = (Steer::Pin { to, rank }, dry_run == Some(true));
+        steered(self.change(Change::Steer { steer, force: true, dry_run }).await?)
+    }
+
+    /// Use all paths to a node again.
+    async fn unpin(
+        &self,
+        to: String,
+        #[zlink(connection)] conn: &mut Connection<Sock>,
+    ) -> Result<Steered, NodeError> {
+        permit(conn).await?;
+        let steer = Steer::Unpin(to);
+        steered(self.change(Change::Steer { steer, force: true, dry_run: false }).await?)
+    }
+
     /// Events from now on; the first is `hello`. A gap in `seq` means that the watcher was too
     /// slow.
     #[zlink(more)]
@@ -219,6 +269,13 @@ pub(crate) fn unix_ms() -> u64 {
 fn applied(reply: Outcome) -> Result<Applied, NodeError> {
     match reply {
         Outcome::Applied(applied) => Ok(applied),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn steered(reply: Outcome) -> Result<Steered, NodeError> {
+    match reply {
+        Outcome::Steered(steered) => Ok(steered),
         other => Err(unexpected(&other)),
     }
 }

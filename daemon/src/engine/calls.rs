@@ -108,6 +108,9 @@ impl Engine {
                     self.note(call, out);
                 }
             }
+            Input::Steer { call, steer, force, dry_run } => {
+                self.steer(call, &steer, force, dry_run, out);
+            }
             Input::Rollback { call } => {
                 if self.stored.previous.is_none() && self.stored.unconfirmed.is_none() {
                     out.push(Effect::Reply(call, Err(NodeError::NothingToRollBack)));
@@ -153,6 +156,7 @@ impl Engine {
         self.stored.intent = Some(Intent::Converge);
         self.confirm_at = None;
         self.dirty = true;
+        self.drop_pins(out);
         self.sync_vlans();
         let target = self.stored.current.clone();
         self.observe(Job::new(Purpose::Rollback { call }, target), out);
@@ -175,6 +179,7 @@ const fn caller(input: &Input) -> Option<super::CallId> {
         | Input::Rollback { call }
         | Input::Withdraw { call, .. }
         | Input::Unfuse { call, .. }
+        | Input::Steer { call, .. }
         | Input::Diff { call } => Some(*call),
         _ => None,
     }

@@ -81,7 +81,9 @@ impl Engine {
             Purpose::Apply { call } | Purpose::Rollback { call } | Purpose::Withdraw { call } => {
                 *call
             }
-            Purpose::Diff { call } | Purpose::Note { call, .. } => Some(*call),
+            Purpose::Diff { call } | Purpose::Note { call, .. } | Purpose::Steer { call, .. } => {
+                Some(*call)
+            }
             Purpose::Converge => None,
         };
         if let Some(call) = call {
@@ -128,7 +130,9 @@ impl Engine {
                 let (operations, left) = (job.lines.clone(), self.drift.clone());
                 (*call, Reply::Withdrawn(Withdrawn { operations, left }))
             }
-            Purpose::Note { call, reply } => (Some(*call), reply.clone()),
+            Purpose::Note { call, reply } | Purpose::Steer { call, reply } => {
+                (Some(*call), reply.clone())
+            }
             Purpose::Converge | Purpose::Diff { .. } => (None, Reply::Done),
         };
         let kind = match &job.purpose {

@@ -33,6 +33,8 @@ pub struct Gated<'a> {
     pub gates: &'a BTreeMap<u16, Gate>,
     /// First hops of paths that are broken.
     pub dead: &'a BTreeSet<Leg>,
+    /// First hops of paths that an operator keeps free: used where there is nothing else.
+    pub rested: &'a BTreeSet<Leg>,
     /// Interfaces without carrier.
     pub out: &'a BTreeSet<&'a str>,
 }
@@ -46,7 +48,8 @@ impl Gated<'_> {
     /// The same route over the first other path whose VLAN is open.
     fn alternative(&self, destination: Prefix, route: &WantedRoute) -> Option<WantedRoute> {
         let all = || self.alternatives(destination, route);
-        all().find(|way| self.lives(&way.legs[0])).or_else(|| all().next())
+        let fit = all().find(|way| self.is_fit(&way.legs[0]));
+        fit.or_else(|| all().find(|way| self.lives(&way.legs[0]))).or_else(|| all().next())
     }
 
     /// The same route over each other path whose VLAN is open.
@@ -65,28 +68,63 @@ impl Gated<'_> {
         self.dead.is_empty() || !self.dead.contains(&leg.alone())
     }
 
-    /// The part of an open route whose paths are whole, or another way; none where the kernel has one at
-    /// another metric. A route that is all there is stays as it is: better a doubtful way than none.
-    fn live(&self, (destination, metric): (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
-        let mut live = open.clone();
-        live.legs.retain(|leg| self.lives(leg));
-        if !live.legs.is_empty() {
-            return Some(live);
+    /// Is this the first hop of a path that is neither broken nor kept free?
+    pub(super) fn is_fit(&self, leg: &Leg) -> bool {
+        self.lives(leg) && (self.rested.is_empty() || !self.rested.contains(&leg.alone()))
+    }
+
+    /// The part of an open route that is to be used, or another way; none where the kernel has one at
+    /// another metric. Where all ways are kept free they are used all the same, and where all are broken the
+    /// route stays as it is: better a doubtful way than none.
+    fn live(&self, key: (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
+        match key.1 {
+            METRIC_PRIMARY => self.live_primary(key.0, open),
+            _ => Some(self.live_backup(key.0, open)),
         }
-        let routes = &self.prepared.wanted.routes;
-        let other = |metric: u32| routes.get(&(destination, metric)).map(|route| &route.legs[..]);
-        let carries = |leg: &Leg| self.lives(leg) && !self.out.contains(leg.interface.as_str());
-        if metric == METRIC_PRIMARY {
-            let way = self.alternatives(destination, &open).find(|way| carries(&way.legs[0]));
+    }
+
+    fn live_primary(&self, destination: Prefix, open: WantedRoute) -> Option<WantedRoute> {
+        let backup = self.prepared.wanted.routes.get(&(destination, METRIC_BACKUP));
+        for fits in [Self::is_fit, Self::lives] {
+            let carries = |leg: &Leg| fits(self, leg) && !self.out.contains(leg.interface.as_str());
+            let part = part(&open, |leg| fits(self, leg));
+            let way = || self.alternatives(destination, &open).find(|way| carries(&way.legs[0]));
+            if let Some(route) = part.or_else(way) {
+                return Some(route);
+            }
             let usable = |leg: &Leg| carries(leg) && self.closed(&leg.interface).is_none();
-            let backup = other(METRIC_BACKUP).is_some_and(|legs| legs.iter().any(usable));
-            return way.or_else(|| (!backup).then_some(open));
+            if backup.is_some_and(|backup| backup.legs.iter().any(usable)) {
+                return None;
+            }
         }
-        let primary = other(METRIC_PRIMARY).unwrap_or_default();
+        Some(open)
+    }
+
+    /// What the kernel falls back to: by another NIC than what is used first.
+    fn live_backup(&self, destination: Prefix, open: WantedRoute) -> WantedRoute {
+        let planned = self.prepared.wanted.routes.get(&(destination, METRIC_PRIMARY));
+        let planned = planned.and_then(|route| self.route(route).ok());
+        let first = planned.clone().and_then(|route| self.live_primary(destination, route));
+        if first == planned && open.legs.iter().all(|leg| self.is_fit(leg)) {
+            return open;
+        }
+        let used = first.map(|route| route.legs).unwrap_or_default();
         let nic = |leg: &Leg| self.prepared.interfaces.get(&leg.interface).map(|i| &i.parent);
-        let apart = |leg: &Leg| carries(leg) && primary.iter().all(|p| nic(p) != nic(leg));
-        let way = self.alternatives(destination, &open).find(|way| apart(&way.legs[0]));
-        Some(way.unwrap_or(open))
+        let apart = |leg: &Leg| used.iter().all(|used| nic(used) != nic(leg));
+        for fits in [Self::is_fit, Self::lives] {
+            let carries = |leg: &Leg| {
+                fits(self, leg) && apart(leg) && !self.out.contains(leg.interface.as_str())
+            };
+            let planned = planned.iter().flat_map(|route| &route.legs);
+            let planned =
+                planned.map(|leg| WantedRoute { legs: vec![leg.alone()], ..open.clone() });
+            let mut ways = self.alternatives(destination, &open).chain(planned);
+            let part = part(&open, |leg| fits(self, leg) && apart(leg));
+            if let Some(way) = part.or_else(|| ways.find(|way| carries(&way.legs[0]))) {
+                return way;
+            }
+        }
+        part(&open, |leg| self.lives(leg)).unwrap_or(open)
     }
 
     /// The part of a route that may be used, or the VLAN that closes it.
@@ -103,6 +141,12 @@ impl Gated<'_> {
             _ => Ok(open),
         }
     }
+}
+
+/// The legs of a route that are such, if any.
+fn part(route: &WantedRoute, is: impl Fn(&Leg) -> bool) -> Option<WantedRoute> {
+    let legs: Vec<Leg> = route.legs.iter().filter(|leg| is(leg)).cloned().collect();
+    (!legs.is_empty()).then(|| WantedRoute { legs, ..route.clone() })
 }
 
 /// Why something waits for a VLAN.
@@ -154,7 +198,8 @@ pub fn effective(
 ) -> (Wanted, Vec<PendingLine>) {
     let mut wanted = new.prepared.wanted.clone();
     let mut pending = Vec::new();
-    let whole = new.dead.is_empty() && new.gates.values().all(|g| *g == Gate::Open);
+    let untouched = new.dead.is_empty() && new.rested.is_empty();
+    let whole = untouched && new.gates.values().all(|g| *g == Gate::Open);
     if old.is_none() && whole {
         return (wanted, pending);
     }
@@ -194,7 +239,7 @@ pub fn effective(
         }
     }
     wanted.labels = labels(new, old, &mut pending);
-    wanted.mptcp.tables.retain(|_, leg| new.lives(leg) && new.closed(&leg.interface).is_none());
+    wanted.mptcp.tables.retain(|_, leg| new.is_fit(leg) && new.closed(&leg.interface).is_none());
     if let Some(old) = old.map(|old| &old.prepared.wanted) {
         for (name, link) in &old.links {
             wanted.links.entry(name.clone()).or_insert_with(|| link.clone());

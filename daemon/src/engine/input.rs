@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tresse_control::{Alert, Applied, Difference, NodeError, Withdrawn};
+use tresse_control::{Alert, Applied, Difference, NodeError, Steered, Withdrawn};
 use tresse_fabric::reconcile::{Observed, Operation};
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Announcement;
 
 use super::prepared::Prepared;
 use super::source::Pushing;
+use super::steer::Steer;
 use super::transit::Forwarding;
 use crate::bfd::Watching;
 use crate::state::Stored;
@@ -58,6 +59,17 @@ pub enum Input {
         call: CallId,
         /// The VLAN.
         vid: u16,
+    },
+    /// Keep paths free, or no longer.
+    Steer {
+        /// Who waits.
+        call: CallId,
+        /// What changes.
+        steer: Steer,
+        /// Even where no way is left.
+        force: bool,
+        /// Answer what it would do.
+        dry_run: bool,
     },
     /// Compare only.
     Diff {
@@ -184,6 +196,8 @@ pub enum Reply {
     Withdrawn(Withdrawn),
     /// Of Diff.
     Difference(Difference),
+    /// Of Drain, Undrain, Pin and Unpin.
+    Steered(Steered),
     /// Of Confirm and Unfuse.
     Done,
 }

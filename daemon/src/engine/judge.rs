@@ -49,8 +49,12 @@ impl Engine {
                 let links = view.observed.links.iter();
                 let out = links.filter(|(_, link)| link.up && !link.carrier);
                 let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
-                let new = Gated { prepared: target, gates: &gates, dead, out: &out };
-                let old = old.map(|o| Gated { prepared: o, gates: &old_gates, dead, out: &out });
+                let rested = self.stored.steering.rested(target);
+                let old_rested = old.map(|o| self.stored.steering.rested(o)).unwrap_or_default();
+                let gated =
+                    |prepared, gates, rested| Gated { prepared, gates, dead, rested, out: &out };
+                let new = gated(target, &gates, &rested);
+                let old = old.map(|o| gated(o, &old_gates, &old_rested));
                 let (mut wanted, mut pending) = effective(new, old, heard);
                 let pushing = match self.settings.sources {
                     SourceEngine::Kernel => Pushing::default(),
@@ -91,7 +95,9 @@ impl Engine {
                 !job.options.force
             }
             Purpose::Withdraw { .. } => !job.options.force,
-            Purpose::Rollback { .. } | Purpose::Converge => !self.stored.force,
+            Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer { .. } => {
+                !self.stored.force
+            }
             Purpose::Diff { .. } | Purpose::Note { .. } => false,
         };
         if !guarded {
@@ -111,7 +117,8 @@ impl Engine {
         job: &Job,
         management: &BTreeMap<String, String>,
     ) -> BTreeMap<String, String> {
-        let current = self.stored.current.as_ref().filter(|_| job.purpose == Purpose::Converge);
+        let keeps = matches!(job.purpose, Purpose::Converge | Purpose::Steer { .. });
+        let current = self.stored.current.as_ref().filter(|_| keeps);
         let ours = |peer: &str| {
             let Ok(address) = peer.parse().map(Prefix::host) else { return false };
             current.is_some_and(|c| c.wanted.routes.contains_key(&(address, METRIC_PRIMARY)))

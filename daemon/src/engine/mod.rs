@@ -25,6 +25,7 @@ mod judge;
 mod prepared;
 mod report;
 mod source;
+mod steer;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -36,7 +37,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tresse_control::{Alert, OperationLine, PendingLine};
-use tresse_fabric::reconcile::Planned;
+use tresse_fabric::reconcile::{Leg, Planned};
 
 use self::bridge::Bridge;
 use self::bucket::Bucket;
@@ -50,6 +51,7 @@ pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, Vie
 pub use self::prepared::{PlannedInterface, Prepared};
 pub use self::report::PathPlace;
 pub use self::source::{PushPath, Pushing, SourceEngine};
+pub use self::steer::{Pinned, Steer, Steering};
 pub use self::transit::{Forwarding, ForwardingNic, LabelEngine};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
@@ -100,6 +102,10 @@ pub struct Engine {
     canaries: BTreeMap<u16, Canary>,
     refresh: BTreeMap<String, Refresh>,
     paths: Paths,
+    /// First hops of paths of the plan in force that are kept free.
+    rested: BTreeSet<Leg>,
+    /// Those of them that cross what is drained.
+    drained: BTreeSet<Leg>,
     bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
@@ -148,6 +154,8 @@ impl Engine {
             canaries: BTreeMap::new(),
             refresh: BTreeMap::new(),
             paths: Paths::default(),
+            rested: BTreeSet::new(),
+            drained: BTreeSet::new(),
             bridge: Bridge::default(),
             listening: BTreeSet::new(),
             forwarding: Forwarding::default(),

@@ -38,6 +38,8 @@ impl Engine {
             fused: self.fused(),
             backup: self.on_backup(),
             broken: self.broken(),
+            drained: self.stored.steering.drained.iter().cloned().collect(),
+            pinned: self.pinned(),
             unprotected: self.unprotected(),
             sessions: 0,
             sessions_up: 0,
@@ -48,6 +50,7 @@ impl Engine {
                 (None, Some(_)) => "failed".into(),
                 (None, None) => "idle".into(),
             },
+            changing: self.stored.bridging || doing.is_some(),
             confirm_seconds: self
                 .confirm_at
                 .map(|at| u32::try_from(at.saturating_sub(now).div_ceil(1000)).unwrap_or(u32::MAX)),
@@ -141,6 +144,7 @@ impl Engine {
         };
         let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
         primaries
+            .filter(|(_, route)| !route.legs.iter().all(|leg| self.is_rested(leg)))
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
                 true => route.legs.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),

@@ -36,6 +36,7 @@ pub(super) enum Purpose {
     Converge,
     Diff { call: CallId },
     Note { call: CallId, reply: Reply },
+    Steer { call: CallId, reply: Reply },
 }
 
 impl Purpose {
@@ -46,6 +47,7 @@ impl Purpose {
             Self::Rollback { .. } => Some("rolling-back"),
             Self::Withdraw { .. } => Some("withdrawing"),
             Self::Note { .. } => Some("writing its state"),
+            Self::Steer { .. } => Some("moving paths"),
             Self::Converge | Self::Diff { .. } => None,
         }
     }
@@ -327,6 +329,7 @@ impl Engine {
                 self.stored.force_interfaces.clone_from(&job.options.force_interfaces);
                 self.stored.intent = None;
                 self.dirty |= !same || job.rounds > 0;
+                self.drop_pins(out);
                 self.sync_vlans();
             }
             Purpose::Withdraw { .. } => {
@@ -335,7 +338,7 @@ impl Engine {
                 self.confirm_at = None;
                 self.sync_vlans();
             }
-            Purpose::Rollback { .. } | Purpose::Converge => {
+            Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer { .. } => {
                 self.dirty |= self.stored.intent.take().is_some();
             }
             Purpose::Diff { .. } | Purpose::Note { .. } => {}

@@ -44,6 +44,7 @@ impl Engine {
 
     /// Makes the canaries those of the plan in force.
     pub(super) fn sync_vlans(&mut self) {
+        self.resteer();
         let Some(current) = self.stored.current.clone() else {
             self.canaries.clear();
             self.refresh.clear();

@@ -3,6 +3,7 @@
 
 mod alarm;
 mod announce;
+mod catalogue;
 #[cfg(debug_assertions)]
 mod crash;
 mod detect;
@@ -27,6 +28,7 @@ use tresse_fabric::cluster;
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
+use self::catalogue::message_id;
 use self::detect::Detector;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
@@ -109,6 +111,8 @@ pub struct Daemon {
     detector: Detector,
     /// The failure of an apply that nobody waited for.
     failure: Option<String>,
+    /// Is the journal told?
+    journal: bool,
 }
 
 impl Daemon {
@@ -154,6 +158,7 @@ impl Daemon {
             source: Source::default(),
             detector: Detector::default(),
             failure: None,
+            journal: std::env::var_os("JOURNAL_STREAM").is_some(),
         })
     }
 
@@ -394,6 +399,9 @@ impl Daemon {
             (Change::Rollback, _) => Input::Rollback { call },
             (Change::Withdraw { force }, _) => Input::Withdraw { call, force },
             (Change::Unfuse { vid }, _) => Input::Unfuse { call, vid },
+            (Change::Steer { steer, force, dry_run }, _) => {
+                Input::Steer { call, steer, force, dry_run }
+            }
             (Change::Diff | Change::Reload | Change::Apply(_), _) => Input::Diff { call },
         });
     }
@@ -474,10 +482,12 @@ impl Daemon {
     }
 
     fn tell(&mut self, alert: Alert, kind: String, object: String, message: String) {
+        // On a terminal it would say nothing.
+        let message_id = if self.journal { message_id(&kind) } else { None };
         match alert {
-            Alert::Info => tracing::info!(kind, object, "{message}"),
-            Alert::Warning => tracing::warn!(kind, object, "{message}"),
-            Alert::Critical => tracing::error!(kind, object, "{message}"),
+            Alert::Info => tracing::info!(message_id, kind, object, "{message}"),
+            Alert::Warning => tracing::warn!(message_id, kind, object, "{message}"),
+            Alert::Critical => tracing::error!(message_id, kind, object, "{message}"),
         }
         if kind == "failed" {
             self.failure = Some(message.clone());

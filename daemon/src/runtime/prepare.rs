@@ -6,6 +6,7 @@ use tresse_control::{NodeError, PathLine, PathList, Problem, SegmentLine};
 use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
+use tresse_fabric::path::Path;
 use tresse_fabric::plan::{PathView, Plan, SegmentView};
 use tresse_fabric::units::Mac;
 use tresse_fabric::verify;
@@ -67,16 +68,12 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
             continue;
         };
         let carriers = paths.iter().filter(|path| path.weight > 0).count();
-        let broken: Vec<bool> = paths
-            .iter()
-            .map(|path| {
-                let hop = plan.first_hop(path, address.is_ipv4());
-                hop.is_some_and(|hop| engine.is_broken(&hop))
-            })
-            .collect();
-        // Where all that carry are broken the first that is not takes their place.
-        let next = broken[..carriers].iter().all(|broken| *broken);
-        let next = next.then(|| broken.iter().position(|broken| !broken)).flatten();
+        let hop = |path: &Path| plan.first_hop(path, address.is_ipv4());
+        let unused: Vec<Option<&str>> =
+            paths.iter().map(|path| engine.unused(&hop(path)?)).collect();
+        // Where all that carry are not used the first that is takes their place.
+        let next = unused[..carriers].iter().all(Option::is_some);
+        let next = next.then(|| unused.iter().position(Option::is_none)).flatten();
         for (at, path) in paths.into_iter().enumerate() {
             let place = match at {
                 _ if next == Some(at) => PathPlace::Next,
@@ -86,10 +83,8 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
             };
             let first = &path.segments[0];
             let interface = plan.interface(src, first.nic, first.tree);
-            let state = match broken[at] {
-                true => "broken",
-                false => engine.path_state(&interface, address, place),
-            };
+            let state = engine.path_state(&interface, address, place);
+            let state = unused[at].unwrap_or(state);
             lines.push(line(plan.path_view(&path), state));
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tresse_fabric::reconcile::{Leg, Saved};
 
-use crate::engine::Prepared;
+use crate::engine::{Prepared, Steering};
 
 /// The format that this version reads and writes.
 pub const FORMAT: u32 = 1;
@@ -40,6 +40,9 @@ pub struct Stored {
     /// First hops of paths that are broken: not used by a daemon that starts either.
     #[serde(default)]
     pub broken: BTreeSet<Leg>,
+    /// What operators keep paths away from.
+    #[serde(default)]
+    pub steering: Steering,
     /// What withdraw restores.
     pub saved: Saved,
     /// VLANs proven: VID to digest of its tree (K5).
@@ -84,6 +87,7 @@ impl Default for Stored {
             moved: false,
             withdrawn: false,
             broken: BTreeSet::new(),
+            steering: Steering::default(),
             saved: Saved::default(),
             proven: BTreeMap::new(),
             fused: BTreeMap::new(),

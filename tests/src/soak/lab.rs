@@ -71,7 +71,7 @@ impl Lab {
         self.deeds.take()
     }
 
-    fn note(&self, deed: String) {
+    pub(super) fn note(&self, deed: String) {
         self.deeds.borrow_mut().push((Instant::now(), deed));
     }
 
@@ -209,6 +209,14 @@ impl Lab {
             let client = client.as_mut().map_err(|e| format!("{node}: {e}"))?;
             client.apply(&request).map(drop).map_err(|e| format!("apply on {node}: {e}"))
         })
+    }
+
+    /// The node's daemon, to be asked.
+    ///
+    /// # Errors
+    /// It does not listen.
+    pub fn client(&self, node: &str) -> Result<Client, String> {
+        Client::connect(self.directory.socket(node)).map_err(|e| format!("{node}: {e}"))
     }
 
     /// Waits until every node is in sync with the plan, and nothing waits, is fused or unproven.

@@ -1,11 +1,13 @@
 //! `make soak`: a lab under load and random failures, round after round, each of them judged.
 //!
 //! A round is a function of the seed and its number: something breaks and heals, daemons are killed
-//! with SIGKILL and started, the plan is changed, or the plan is changed while daemons die. Then
+//! with SIGKILL and started, the plan is changed, the plan is changed while daemons die, or something
+//! is drained and then breaks, of which no datagram may notice anything. Then
 //! every ordered pair answers, every node is in sync, no datagram was lost (broken hardware aside,
 //! from its failure to the first complete answer after healing), none arrived twice ever, and
 //! neither daemons nor namespaces have grown.
 
+mod drain;
 mod health;
 mod lab;
 mod load;
@@ -38,6 +40,7 @@ enum Act {
     Kill,
     Change,
     ChangeAndKill,
+    Drain,
 }
 
 /// Runs the soak, telling each round on standard output.
@@ -90,7 +93,7 @@ impl Soak {
         let began = Instant::now();
         self.lab.deeds();
         let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ number);
-        let acts = [Act::Break, Act::Kill, Act::Change, Act::ChangeAndKill];
+        let acts = [Act::Break, Act::Kill, Act::Change, Act::ChangeAndKill, Act::Drain];
         let act = acts[random.below(acts.len())];
         let mut windows = Vec::new();
         let what = match act {
@@ -98,6 +101,7 @@ impl Soak {
             Act::Kill => self.kill_and_start(&mut random)?,
             Act::Change => self.change(&mut random, false)?,
             Act::ChangeAndKill => self.change(&mut random, true)?,
+            Act::Drain => self.lab.drain_and_break(&mut random)?,
         };
         let verdict = self.judge(began, &windows).map_err(|e| format!("{what}: {e}"))?;
         let seconds = began.elapsed().as_secs_f64();

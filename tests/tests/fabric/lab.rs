@@ -68,11 +68,11 @@ pub fn file(topology: &str, strategy: &str, paths: u32, vlans: &str) -> String {
 pub struct Lab {
     pub now: Planned,
     pub directory: Directory,
-    _files: TempDir,
+    files: TempDir,
     _alone: Flock<File>,
 }
 
-const NAME: &str = "fabric-test";
+pub const NAME: &str = "fabric-test";
 
 /// One lab of this name on the machine at a time, whichever checkout runs the suite: waits for another
 /// run's lab, and removes one whose run was killed.
@@ -103,7 +103,7 @@ impl Lab {
         }
         args.extend(options);
         program::output(&args).unwrap();
-        Self { now, directory: Directory::of(NAME).unwrap(), _files: files, _alone: alone }
+        Self { now, directory: Directory::of(NAME).unwrap(), files, _alone: alone }
     }
 
     /// `tresse lab VERB ARGS`; its standard output and whether its exit code was 0.
@@ -169,11 +169,25 @@ impl Lab {
         Ok(())
     }
 
+    /// A plan's cluster file with its lock beside it; the file's path.
+    pub fn cluster_file(&self, planned: &Planned) -> String {
+        let directory = self.files.path().join(planned.plan.generation());
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("tresse.lock"), planned.lock.emit()).unwrap();
+        let path = directory.join("cluster.toml");
+        std::fs::write(&path, &planned.text).unwrap();
+        path.display().to_string()
+    }
+
+    /// What asks a node for a plan.
+    pub fn request(&self, planned: &Planned, confirm_seconds: Option<u32>) -> ApplyRequest {
+        let (cluster, lock) = (planned.text.clone(), Some(planned.lock.emit()));
+        ApplyRequest { cluster, lock, confirm_seconds, ..ApplyRequest::default() }
+    }
+
     /// Gives a plan to one node.
     pub fn apply(&self, node: NodeId, planned: &Planned) {
-        let (cluster, lock) = (planned.text.clone(), Some(planned.lock.emit()));
-        let request = ApplyRequest { cluster, lock, ..ApplyRequest::default() };
-        let applied = self.client(node).apply(&request).unwrap();
+        let applied = self.client(node).apply(&self.request(planned, None)).unwrap();
         assert_eq!(applied.generation.as_deref(), Some(planned.plan.generation()));
     }
 

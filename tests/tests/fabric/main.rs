@@ -27,6 +27,7 @@ mod probe;
 mod reflect;
 mod routed;
 mod silent;
+mod steer;
 mod switches;
 mod transit;
 mod uplink;
@@ -49,6 +50,7 @@ const TESTS: &[Tests] = &[
     leftovers::TESTS,
     transit::TESTS,
     reflect::TESTS,
+    steer::SWITCHED,
 ];
 
 /// The same of those that need no VLANs.
@@ -58,6 +60,7 @@ const ROUTED: &[Tests] = &[
     frr::TESTS,
     metrics::TESTS,
     doctor::TESTS,
+    steer::ROUTED,
     networkd::TESTS,
     flat::TESTS,
     uplink::TESTS,

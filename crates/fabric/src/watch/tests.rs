@@ -129,3 +129,62 @@ fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound
     assert_eq!(broken(&[0, 1], &[2]), [0, 1], "all paths to that peer");
     assert_eq!(broken(&[1, 2], &[0]), [1, 2, 3], "3 it is, 1 is sound");
 }
+
+/// What a node's paths cross by a part's name, and by the view of the same paths.
+fn crossed(
+    plan: &Plan,
+    node: NodeId,
+    object: &str,
+    is: impl Fn(&[crate::plan::SegmentView]) -> bool,
+) {
+    let watches = Watches::new(plan, node);
+    let part = part::Part::named(plan.cluster(), object).unwrap();
+    let found = watches.paths.iter().filter(|watch| part.is_crossed_by(watch));
+    let found: BTreeSet<_> = found.map(|watch| (watch.peer.clone(), watch.rank)).collect();
+    let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node);
+    let views = peers.flat_map(|peer| plan.paths(node, peer)).map(|path| plan.path_view(&path));
+    let wanted = views.filter(|view| is(&view.segments)).map(|view| (view.dst, view.rank));
+    assert_eq!(found, wanted.collect(), "{object}");
+}
+
+#[test]
+fn paths_cross_the_parts_that_they_are_said_to() {
+    /// Nodes 0 and 3 meet by way of others alone.
+    const APART: &str =
+        "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 1 2 3\" }\n";
+    for text in [TORUS, FLAT, APART] {
+        let plan = plan(text);
+        let cluster = plan.cluster();
+        for switch in &cluster.switches {
+            let name = &switch.name;
+            crossed(&plan, NodeId(0), name, |s| s.iter().any(|s| s.switches.contains(name)));
+        }
+        for link in &cluster.links {
+            let ends = [link.a, link.b].map(|end| &cluster.switches[end.switch.index()].name);
+            let [a, b] = ends;
+            let on = |s: &crate::plan::SegmentView| {
+                s.switches
+                    .windows(2)
+                    .any(|w| w == [a.clone(), b.clone()] || w == [b.clone(), a.clone()])
+            };
+            let all = |s: &[crate::plan::SegmentView]| s.iter().any(on);
+            crossed(&plan, NodeId(0), &format!("{b}-{a}"), all);
+            crossed(&plan, NodeId(0), &format!("{a}:{}", link.a.port), all);
+        }
+        for node in &cluster.nodes[1..] {
+            let name = &node.name;
+            let transit = |s: &[crate::plan::SegmentView]| s[1..].iter().any(|s| s.from == *name);
+            crossed(&plan, NodeId(0), name, transit);
+            let nic = &node.nics[0].name;
+            let by = |s: &crate::plan::SegmentView| {
+                (&s.from, &s.nic) == (name, nic) || (&s.to, &s.to_nic) == (name, nic)
+            };
+            crossed(&plan, NodeId(0), &format!("{name}:{nic}"), |s| s.iter().any(by));
+        }
+    }
+    let torus = plan(TORUS);
+    for unknown in ["", "-", "x9", "s00-", "s00-s99", "n00:eth9", "s00:99", ":", "s00-s22"] {
+        let error = part::Part::named(torus.cluster(), unknown).unwrap_err().to_string();
+        assert!(error.contains(unknown) && error.contains("name a switch"), "{error}");
+    }
+}

@@ -3,6 +3,7 @@
 mod canary;
 mod labels;
 mod source;
+mod steer;
 mod transactions;
 mod watch;
 

@@ -1,0 +1,152 @@
+//! All nodes of a cluster at once, each reached by its own daemon's socket through a launcher.
+
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tresse_control::{Client, ClientError};
+use tresse_fabric::cluster::{self, Cluster};
+
+use crate::fail::{Code, Failure};
+
+/// How long a node may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Nodes that are spoken to at once.
+const AT_ONCE: usize = 64;
+
+/// How nodes are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Launcher {
+    /// `ssh NODE`, without asking for passwords.
+    Ssh,
+    /// `srun` of Slurm.
+    Srun,
+    /// The namespaces of the lab on this machine.
+    Netns,
+}
+
+/// Which nodes, and how.
+#[derive(Debug, Args)]
+pub struct FleetArgs {
+    /// How nodes are reached.
+    #[arg(long, value_enum, default_value = "ssh")]
+    launcher: Launcher,
+    /// Nodes to leave out, such as those that are being repaired: n03,n[05-07].
+    #[arg(long, value_name = "NODES")]
+    except: Option<String>,
+    /// Of several labs the one of this name, for the launcher `netns`.
+    #[arg(long, value_name = "NAME")]
+    lab: Option<String>,
+}
+
+/// One node and the way to its daemon.
+#[derive(Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// The connection, once there is one.
+    client: Option<Client>,
+    launcher: Launcher,
+    lab: Option<String>,
+}
+
+/// The nodes.
+#[derive(Debug)]
+pub struct Fleet {
+    members: Vec<Member>,
+}
+
+impl FleetArgs {
+    /// The nodes of a cluster but those that are left out.
+    pub fn nodes(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        let wrong = |message: String| Failure::new(Code::Usage, message);
+        let except = match &self.except {
+            Some(text) => cluster::expand(text).map_err(|e| wrong(format!("--except: {e}")))?,
+            None => Vec::new(),
+        };
+        if let Some(unknown) = except.iter().find(|name| cluster.node_named(name).is_none()) {
+            return Err(wrong(format!("--except: the cluster has no node `{unknown}`")));
+        }
+        let names = cluster.nodes.iter().map(|node| node.name.clone());
+        Ok(names.filter(|name| !except.contains(name)).collect())
+    }
+
+    /// Those nodes, not spoken to yet.
+    pub fn fleet(&self, names: Vec<String>) -> Fleet {
+        let member =
+            |name| Member { name, client: None, launcher: self.launcher, lab: self.lab.clone() };
+        Fleet { members: names.into_iter().map(member).collect() }
+    }
+}
+
+impl Fleet {
+    /// Does the same on every node that `which` names, many at a time; answers in the order of nodes.
+    pub fn each<T: Send>(
+        &mut self,
+        which: impl Fn(&str) -> bool + Sync,
+        ask: impl Fn(&mut Client) -> Result<T, ClientError> + Sync,
+    ) -> Vec<(String, Result<T, Failure>)> {
+        let members: Vec<Mutex<&mut Member>> =
+            self.members.iter_mut().filter(|m| which(&m.name)).map(Mutex::new).collect();
+        let answers: Vec<Mutex<Option<Result<T, Failure>>>> =
+            members.iter().map(|_| Mutex::new(None)).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(member) = members.get(at) else { return };
+                let mut member = member.lock().expect("nobody panics with it");
+                let answer = member.ask(&ask);
+                *answers[at].lock().expect("nobody panics with it") = Some(answer);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..members.len().min(AT_ONCE) {
+                scope.spawn(work);
+            }
+        });
+        let names = members.iter().map(|m| m.lock().expect("nobody panics with it").name.clone());
+        let names: Vec<String> = names.collect();
+        let answers = answers.into_iter().filter_map(|a| a.into_inner().ok().flatten());
+        names.into_iter().zip(answers).collect()
+    }
+}
+
+impl Member {
+    fn ask<T>(
+        &mut self,
+        ask: impl Fn(&mut Client) -> Result<T, ClientError>,
+    ) -> Result<T, Failure> {
+        let client = match &mut self.client {
+            Some(client) => client,
+            None => self.client.insert(Client::through(self.command()?, PATIENCE)?),
+        };
+        let answer = ask(client);
+        if !matches!(answer, Ok(_) | Err(ClientError::Node(_))) {
+            // What came late would be taken for the next answer.
+            self.client = None;
+        }
+        Ok(answer?)
+    }
+
+    /// What leads to the daemon's socket there.
+    fn command(&self) -> Result<Command, Failure> {
+        let (program, before): (_, &[&str]) = match self.launcher {
+            Launcher::Ssh => ("ssh", &["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]),
+            Launcher::Srun => ("srun", &["--quiet", "--nodes=1", "--ntasks=1", "--nodelist"]),
+            Launcher::Netns => {
+                let own = std::env::current_exe()?;
+                let mut command = Command::new(own);
+                let lab = self.lab.iter().flat_map(|lab| ["--name", lab]);
+                command.arg("lab").args(lab).args(["exec", &self.name, "--", "tresse", "bridge"]);
+                return Ok(command);
+            }
+        };
+        let mut command = Command::new(program);
+        command.args(before).arg(&self.name).args(["tresse", "bridge"]);
+        Ok(command)
+    }
+}

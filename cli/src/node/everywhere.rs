@@ -1,0 +1,129 @@
+//! `tresse drain --all` and `undrain --all`: what paths keep off, on all nodes.
+
+use std::io::Write;
+
+use serde::Serialize;
+use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
+use tresse_fabric::cluster::Cluster;
+
+use crate::fail::{self, Code, Failure};
+use crate::fleet::{Fleet, FleetArgs};
+use crate::output::{self, count, plain};
+
+#[derive(Debug, Serialize)]
+struct Line {
+    node: String,
+    #[serde(flatten)]
+    steered: Option<Steered>,
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    format: u32,
+    object: &'a str,
+    nodes: &'a [Line],
+}
+
+/// Asks all nodes what would be lost, then drains on all of them; one that cannot undoes the others.
+pub fn drain(
+    args: &FleetArgs,
+    cluster: &Cluster,
+    how: Drain<'_>,
+    dry_run: bool,
+    json: bool,
+) -> Result<Code, Failure> {
+    let mut names = args.nodes(cluster)?;
+    // A node cannot keep its own paths off itself.
+    names.retain(|name| name != how.object);
+    let mut fleet = args.fleet(names);
+    let asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
+    let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(|s| !s.cut.is_empty()));
+    let cut: Vec<&str> = cut.map(|line| line.node.as_str()).collect();
+    let failed = asked.iter().any(|line| line.error.is_some());
+    if dry_run || failed || (!cut.is_empty() && !how.force) {
+        report(how.object, &asked, json)?;
+        if !dry_run {
+            let help = if failed { "" } else { "; --force drains it all the same" };
+            fail::say(&format!("nothing was drained{help}"));
+        }
+        return Ok(if failed || !cut.is_empty() { Code::Fault } else { Code::Fine });
+    }
+    let single = asked.iter().filter_map(|line| line.steered.as_ref()).map(|s| s.single.len());
+    let single: usize = single.sum();
+    if single > 0 {
+        fail::say(&format!("{} left with one way", count(single, "destination")));
+    }
+    let drained = fleet.each(|_| true, |client| client.drain(&Drain { dry_run: false, ..how }));
+    let drained = lines(drained);
+    report(how.object, &drained, json)?;
+    if drained.iter().all(|line| line.error.is_none()) {
+        return Ok(Code::Fine);
+    }
+    let done = |name: &str| drained.iter().any(|l| l.node == name && l.error.is_none());
+    let back = undone(&mut fleet, done, how.object);
+    let left: Vec<&str> =
+        back.iter().filter(|line| line.error.is_some()).map(|line| line.node.as_str()).collect();
+    fail::say("taken back: not every node could drain it");
+    if !left.is_empty() {
+        fail::say(&format!("still drained on {}", left.join(" ")));
+    }
+    Ok(Code::Fault)
+}
+
+/// Uses it again wherever it is drained.
+pub fn undrain(
+    args: &FleetArgs,
+    cluster: &Cluster,
+    object: &str,
+    json: bool,
+) -> Result<Code, Failure> {
+    let mut fleet = args.fleet(args.nodes(cluster)?);
+    let lines = undone(&mut fleet, |_| true, object);
+    report(object, &lines, json)?;
+    let fine = lines.iter().all(|line| line.error.is_none());
+    Ok(if fine { Code::Fine } else { Code::Fault })
+}
+
+fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) -> Vec<Line> {
+    let undrain = |client: &mut Client| match client.undrain(object) {
+        // It is not drained there.
+        Err(ClientError::Node(NodeError::Refused { .. })) => Ok(Steered::default()),
+        answer => answer,
+    };
+    lines(fleet.each(which, undrain))
+}
+
+fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<Line> {
+    let line = |(node, answer): (String, Result<Steered, Failure>)| match answer {
+        Ok(steered) => Line { node, steered: Some(steered), error: None },
+        Err(failure) => Line { node, steered: None, error: Some(failure.message) },
+    };
+    answers.into_iter().map(line).collect()
+}
+
+fn report(object: &str, lines: &[Line], json: bool) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    if json {
+        output::json_line(&mut out, &Answer { format: FORMAT, object, nodes: lines })?;
+        out.flush()?;
+        return Ok(());
+    }
+    for line in lines {
+        match (&line.error, &line.steered) {
+            (Some(error), _) => writeln!(out, "{}: {}", line.node, plain(error))?,
+            (None, Some(s)) if !s.cut.is_empty() => {
+                let cut = s.cut.join(" ");
+                writeln!(out, "{}: no other way to {cut}", line.node)?;
+            }
+            (None, Some(s)) if !s.single.is_empty() => {
+                let single = s.single.join(" ");
+                writeln!(out, "{}: {} moved, one way to {single}", line.node, s.moved.len())?;
+            }
+            (None, Some(s)) => writeln!(out, "{}: {} moved", line.node, s.moved.len())?,
+            (None, None) => {}
+        }
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! A program that leads to a daemon's socket on another host.
+
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Of what the program says on standard error, this much is kept.
+const WORDS: usize = 16 * 1024;
+
+/// How long its last words are waited for: what it leaves behind (a connection of ssh that is shared) may
+/// hold its standard error for ever.
+const LAST: Duration = Duration::from_millis(500);
+
+/// The program; ended with the client.
+#[derive(Debug)]
+pub struct Bridge {
+    child: Child,
+    words: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Bridge {
+    /// Starts it, with our end of its standard input and output.
+    pub fn start(mut command: Command) -> io::Result<(UnixStream, Self)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let output: OwnedFd = theirs.try_clone()?.into();
+        let input: OwnedFd = theirs.into();
+        command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        // The command holds the far end: without this its death would not be seen.
+        drop(command);
+        let words = Arc::new(Mutex::new(Vec::new()));
+        let kept = words.clone();
+        let reader =
+            child.stderr.take().map(|stderr| std::thread::spawn(move || hear(stderr, &kept)));
+        Ok((ours, Self { child, words, reader }))
+    }
+
+    /// Ends it; what it said on standard error.
+    pub fn last_words(&mut self) -> String {
+        self.end();
+        let deadline = Instant::now() + LAST;
+        let speaks = || self.reader.as_ref().is_some_and(|reader| !reader.is_finished());
+        while speaks() && Instant::now() < deadline {
+            std::thread::sleep(LAST / 50);
+        }
+        let words = self.words.lock().map(|words| String::from_utf8_lossy(&words).into_owned());
+        words.unwrap_or_default().trim().to_owned()
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Keeps the beginning of what is said, and hears the rest so that nothing waits.
+fn hear(mut stderr: ChildStderr, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(n @ 1..) = stderr.read(&mut buffer) {
+        let Ok(mut kept) = kept.lock() else { return };
+        let room = WORDS.saturating_sub(kept.len()).min(n);
+        kept.extend_from_slice(&buffer[..room]);
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,306 @@
+//! What operators keep paths away from: drained switches, nodes and links, and pairs that are pinned to one
+//! path. Such paths go on being watched, and are used where there is no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tresse_control::{Alert, NodeError, Steered};
+use tresse_fabric::cluster::{self, Cluster};
+use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
+use tresse_fabric::units::Prefix;
+use tresse_fabric::watch::Watch;
+use tresse_fabric::watch::part::Part;
+
+use super::transaction::{Job, Purpose};
+use super::{CallId, Effect, Engine, Prepared, Reply, tell};
+
+/// What was asked to be kept free. Outlives restarts and plans.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steering {
+    /// Switches, nodes, links, ports and NICs by name.
+    pub drained: BTreeSet<String>,
+    /// By peer, the only path to use.
+    pub pinned: BTreeMap<String, Pinned>,
+}
+
+/// The path of a pinned pair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// Its rank.
+    pub rank: u32,
+    /// Its first hops: in another plan the rank may be another path.
+    pub ways: BTreeSet<Leg>,
+}
+
+/// One change of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Steer {
+    /// Keep paths off this.
+    Drain(String),
+    /// No longer.
+    Undrain(String),
+    /// Use this path alone.
+    Pin {
+        /// To this node.
+        to: String,
+        /// The path's rank.
+        rank: u32,
+    },
+    /// All paths to this node again.
+    Unpin(String),
+}
+
+impl Steer {
+    /// The part or peer concerned.
+    fn object(&self) -> &str {
+        match self {
+            Self::Drain(object) | Self::Undrain(object) | Self::Unpin(object) => object,
+            Self::Pin { to, .. } => to,
+        }
+    }
+}
+
+impl Steering {
+    /// The same after a change.
+    fn after(&self, steer: &Steer, prepared: &Prepared) -> Result<Self, NodeError> {
+        let mut after = self.clone();
+        match steer {
+            Steer::Drain(object) => {
+                let part = Part::named(&model(prepared)?, object)
+                    .map_err(|error| refused(object, error.to_string()))?;
+                if part.node() == Some(&prepared.node) {
+                    let message = "is this node: drain it on the others, which send through it";
+                    return Err(refused(object, message.into()));
+                }
+                if part.node().is_some() && prepared.routes_for_others() {
+                    let message = "nodes of this fabric route for each other by one rule for all \
+                                   destinations: drain the node's cables or its switches";
+                    return Err(refused(object, message.into()));
+                }
+                after.drained.insert(object.clone());
+            }
+            Steer::Undrain(object) => {
+                if !after.drained.remove(object) {
+                    return Err(refused(object, "is not drained here: see `tresse status`".into()));
+                }
+            }
+            Steer::Pin { to, rank } => {
+                let pinned = pin(prepared, to, *rank)?;
+                after.pinned.insert(to.clone(), pinned);
+            }
+            Steer::Unpin(to) => {
+                if after.pinned.remove(to).is_none() {
+                    return Err(refused(to, "is not pinned here: see `tresse status`".into()));
+                }
+            }
+        }
+        Ok(after)
+    }
+
+    /// First hops of the paths of a plan that are kept free.
+    pub(super) fn rested(&self, prepared: &Prepared) -> BTreeSet<Leg> {
+        let mut rested = self.drained(prepared);
+        for (peer, pinned) in &self.pinned {
+            let paths: Vec<&Watch> =
+                prepared.watches.paths.iter().filter(|watch| watch.peer == *peer).collect();
+            if paths.iter().any(|watch| pinned.is(watch)) {
+                let others = paths.iter().filter(|watch| !pinned.is(watch));
+                rested.extend(others.flat_map(|watch| watch.ways()));
+            }
+        }
+        rested
+    }
+
+    /// Those of them that cross what is drained.
+    fn drained(&self, prepared: &Prepared) -> BTreeSet<Leg> {
+        if self.drained.is_empty() {
+            return BTreeSet::new();
+        }
+        let Ok(model) = model(prepared) else { return BTreeSet::new() };
+        let parts = self.drained.iter().filter_map(|object| Part::named(&model, object).ok());
+        let parts: Vec<Part> = parts.collect();
+        let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
+        prepared.watches.paths.iter().filter(crosses).flat_map(Watch::ways).collect()
+    }
+}
+
+impl Pinned {
+    fn is(&self, watch: &Watch) -> bool {
+        self.rank == watch.rank && watch.ways().collect::<BTreeSet<Leg>>() == self.ways
+    }
+}
+
+impl Prepared {
+    /// Do the nodes of its fabric route, so that a path is what all of them choose?
+    fn routes_for_others(&self) -> bool {
+        self.watches.paths.iter().any(|watch| watch.nodes.is_some())
+    }
+}
+
+impl Engine {
+    /// Takes a change, or says why not.
+    pub(super) fn steer(
+        &mut self,
+        call: CallId,
+        steer: &Steer,
+        force: bool,
+        dry_run: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(current) = self.stored.current.clone() else {
+            return out.push(Effect::Reply(call, Err(NodeError::NoPlan)));
+        };
+        let after = match self.stored.steering.after(steer, &current) {
+            Ok(after) => after,
+            Err(error) => return out.push(Effect::Reply(call, Err(error))),
+        };
+        let steered = self.steered(&current, &after);
+        if dry_run {
+            return out.push(Effect::Reply(call, Ok(Reply::Steered(steered))));
+        }
+        if !force && !steered.cut.is_empty() {
+            let object = steer.object().to_owned();
+            let error = NodeError::WouldCut { object, destinations: steered.cut };
+            return out.push(Effect::Reply(call, Err(error)));
+        }
+        let (kind, message) = match steer {
+            Steer::Drain(_) => ("drained", "paths keep off it"),
+            Steer::Undrain(_) => ("undrained", "paths cross it again"),
+            Steer::Pin { .. } => ("pinned", "one path is used"),
+            Steer::Unpin(_) => ("unpinned", "all paths are used again"),
+        };
+        tell(out, Alert::Info, kind, steer.object(), message);
+        self.dirty |= after != self.stored.steering;
+        self.stored.steering = after;
+        self.resteer();
+        let purpose = Purpose::Steer { call, reply: Reply::Steered(steered) };
+        self.observe(Job::new(purpose, Some(current)), out);
+    }
+
+    /// Finds again which paths of the plan in force are kept free.
+    pub(super) fn resteer(&mut self) {
+        let current = self.stored.current.as_ref();
+        let steering = &self.stored.steering;
+        self.drained = current.map(|c| steering.drained(c)).unwrap_or_default();
+        self.rested = current.map(|c| steering.rested(c)).unwrap_or_default();
+    }
+
+    /// Drops pins of paths that the plan in force does not have.
+    pub(super) fn drop_pins(&mut self, out: &mut Vec<Effect>) {
+        let Some(current) = &self.stored.current else { return };
+        self.stored.steering.pinned.retain(|peer, pinned| {
+            let kept = current.watches.paths.iter().any(|w| w.peer == *peer && pinned.is(w));
+            if !kept {
+                let message = "the plan has another path of that rank: not pinned any more";
+                tell(out, Alert::Warning, "unpinned", peer, message);
+            }
+            kept
+        });
+    }
+
+    /// Is what begins with this hop kept free?
+    pub(super) fn is_rested(&self, leg: &Leg) -> bool {
+        self.rested.contains(&leg.alone())
+    }
+
+    /// Why what begins with this hop is not used: `broken`, `drained`, or `standby` beside a path that its
+    /// pair is pinned to.
+    #[must_use]
+    pub fn unused(&self, leg: &Leg) -> Option<&'static str> {
+        match () {
+            () if self.is_broken(leg) => Some("broken"),
+            () if !self.is_rested(leg) => None,
+            () if self.drained.contains(&leg.alone()) => Some("drained"),
+            () => Some("standby"),
+        }
+    }
+
+    /// Pairs that are pinned, in words.
+    pub(super) fn pinned(&self) -> Vec<String> {
+        let pinned = self.stored.steering.pinned.iter();
+        pinned.map(|(peer, pinned)| format!("{peer} rank {}", pinned.rank)).collect()
+    }
+
+    /// What another steering does to the destinations, as far as ways are known to carry.
+    fn steered(&self, current: &Prepared, after: &Steering) -> Steered {
+        let (before, rested) = (&self.rested, after.rested(current));
+        let gates = self.gates(current);
+        let carries = |leg: &Leg| {
+            let vid = current.interfaces.get(&leg.interface).map(|interface| interface.vid);
+            let open =
+                vid.and_then(|vid| gates.get(&vid)).is_none_or(|g| *g != super::gate::Gate::Fused);
+            open && !self.is_broken(leg) && self.usable(&leg.interface)
+        };
+        let routes = &current.wanted.routes;
+        let backups = routes.keys().any(|(_, metric)| *metric == METRIC_BACKUP);
+        let mut steered = Steered::default();
+        for ((destination, _), primary) in routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY)
+        {
+            let backup = routes.get(&(*destination, METRIC_BACKUP));
+            let others = current.alternatives.get(destination);
+            // Where nodes route, a NIC's address has one way: it names the NIC.
+            if current.routes_for_others() && backups && backup.is_none() {
+                continue;
+            }
+            let legs = primary.legs.iter().chain(backup.iter().flat_map(|route| &route.legs));
+            let ways: BTreeSet<Leg> =
+                legs.chain(others.into_iter().flatten()).map(Leg::alone).collect();
+            let ways: BTreeSet<&Leg> = ways.iter().filter(|leg| carries(leg)).collect();
+            let count =
+                |rested: &BTreeSet<Leg>| ways.iter().filter(|w| !rested.contains(**w)).count();
+            let list = match (count(before), count(&rested)) {
+                (1.., 0) => &mut steered.cut,
+                (2.., 1) => &mut steered.single,
+                _ => continue,
+            };
+            list.push(name(*destination));
+        }
+        let changes = |rested: &BTreeSet<Leg>| {
+            let key = |(d, m): &(Prefix, u32)| (*m == METRIC_PRIMARY).then(|| name(*d));
+            let touched =
+                routes.iter().filter(|(_, r)| r.legs.iter().any(|l| rested.contains(&l.alone())));
+            touched.filter_map(|(at, _)| key(at)).collect::<BTreeSet<String>>()
+        };
+        steered.moved = changes(before).symmetric_difference(&changes(&rested)).cloned().collect();
+        steered
+    }
+}
+
+fn name(destination: Prefix) -> String {
+    destination.address.to_string()
+}
+
+/// The cluster of a plan that was accepted.
+fn model(prepared: &Prepared) -> Result<Cluster, NodeError> {
+    let unreadable =
+        |_| NodeError::Internal { message: "the stored cluster is not readable".into() };
+    cluster::parse(&prepared.cluster, "cluster file").map_err(unreadable)
+}
+
+/// The path of that rank.
+fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
+    if prepared.routes_for_others() {
+        let message = "nodes of this fabric route for each other: no node chooses a path alone";
+        return Err(refused(to, message.into()));
+    }
+    let paths = || prepared.watches.paths.iter().filter(|watch| watch.peer == to);
+    match paths().find(|watch| watch.rank == rank) {
+        Some(watch) => Ok(Pinned { rank, ways: watch.ways().collect() }),
+        None if paths().next().is_none() => {
+            let message = "this node has no path to such a node: see `tresse paths FILE --from`";
+            Err(refused(to, message.into()))
+        }
+        None => {
+            let ranks: Vec<String> = paths().map(|watch| watch.rank.to_string()).collect();
+            Err(refused(
+                to,
+                format!("has no path of rank {rank} from here, but {}", ranks.join(", ")),
+            ))
+        }
+    }
+}
+
+fn refused(object: &str, message: String) -> NodeError {
+    NodeError::Refused { object: object.into(), message }
+}

@@ -1,0 +1,177 @@
+//! What is drained or pinned, and what that does to the routes.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use tresse_control::{NodeError, Steered};
+use tresse_fabric::cluster;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
+use tresse_fabric::units::Prefix;
+use tresse_fabric::watch::Watches;
+
+use super::{Host, Input, Prepared, Reply};
+use crate::engine::{LabelEngine, Steer};
+
+/// Three nodes, each with a NIC on each of three switches.
+const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n\
+     [routing]\npaths = 3\n";
+
+fn prepared(text: &str) -> Prepared {
+    let plan = Plan::build(cluster::parse(text, "test.toml").unwrap()).unwrap();
+    let mut prepared = Prepared::new(&plan, NodeId(0), text.into(), None, LabelEngine::Kernel);
+    prepared.watches = Watches::new(&plan, NodeId(0)).into();
+    prepared
+}
+
+fn host(prepared: &Prepared) -> Host {
+    let mut host = Host::new(false);
+    host.kernel.observed.links.clear();
+    for (index, (name, (mac, _))) in (2..).zip(&prepared.wanted.nics) {
+        let mut link = super::bare().observed.links.into_values().next().unwrap();
+        (link.index, link.mac) = (index, Some(*mac));
+        host.kernel.observed.links.insert(name.clone(), link);
+    }
+    assert!(host.apply(prepared).unwrap().is_ok());
+    host.settle();
+    host
+}
+
+fn steer(host: &mut Host, steer: Steer, force: bool) -> Result<Steered, NodeError> {
+    let call = 7_000 + host.recording.len() as u64;
+    host.input(Input::Steer { call, steer, force, dry_run: false });
+    host.settle();
+    match host.replies.remove(&call).unwrap()? {
+        Reply::Steered(steered) => Ok(steered),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// NICs that the kernel's route to a destination uses.
+fn nics(host: &Host, destination: IpAddr, metric: u32) -> BTreeSet<String> {
+    let observed = &host.kernel.observed;
+    let route = observed.routes.get(&(Prefix::host(destination), metric)).unwrap();
+    let group = &observed.nexthops[&route.nexthop.unwrap()];
+    let members: Vec<u32> = match group.group.is_empty() {
+        true => vec![route.nexthop.unwrap()],
+        false => group.group.iter().map(|member| member.0).collect(),
+    };
+    members.iter().map(|id| observed.nexthops[id].interface.clone().unwrap()).collect()
+}
+
+fn peers(prepared: &Prepared) -> BTreeSet<IpAddr> {
+    prepared.watches.paths.iter().map(|watch| watch.destination).collect()
+}
+
+#[test]
+fn routes_keep_off_what_is_drained_until_it_is_not() {
+    let prepared = prepared(FLAT);
+    let mut host = host(&prepared);
+    let before = host.kernel.observed.clone();
+    let all: BTreeSet<String> = prepared.wanted.nics.keys().cloned().collect();
+    assert_eq!(all.len(), 3);
+    let switches: Vec<String> = {
+        let cluster = cluster::parse(FLAT, "test.toml").unwrap();
+        cluster.switches.iter().map(|switch| switch.name.clone()).collect()
+    };
+    let peers = peers(&prepared);
+
+    let steered = steer(&mut host, Steer::Drain(switches[0].clone()), false).unwrap();
+    assert_eq!((steered.moved.len(), steered.single.len(), steered.cut.len()), (2, 0, 0));
+    for peer in &peers {
+        // Should both others lose their carrier, what is drained is better than nothing.
+        let others: BTreeSet<String> = ["eth1".into(), "eth2".into()].into();
+        assert_eq!(nics(&host, *peer, METRIC_PRIMARY), others);
+        assert_eq!(nics(&host, *peer, METRIC_BACKUP), ["eth0".to_owned()].into());
+    }
+    let status = host.engine.status(host.now);
+    assert_eq!(status.drained, [switches[0].clone()]);
+    assert!(status.in_sync && status.drift.is_empty() && status.backup.is_empty(), "{status:?}");
+
+    // A daemon that starts keeps off it too.
+    let drained = host.kernel.observed.clone();
+    host.restart();
+    assert_eq!(host.kernel.observed, drained);
+
+    let steered = steer(&mut host, Steer::Drain(switches[1].clone()), false).unwrap();
+    assert_eq!((steered.single.len(), steered.cut.len()), (2, 0));
+    for peer in &peers {
+        assert_eq!(nics(&host, *peer, METRIC_PRIMARY), ["eth2".to_owned()].into());
+    }
+    // The last way stays: also by force it is used, as there is nothing else.
+    let refused = steer(&mut host, Steer::Drain("n0:eth2".into()), false).unwrap_err();
+    assert!(matches!(refused, NodeError::WouldCut { destinations, .. } if destinations.len() == 2));
+    let steered = steer(&mut host, Steer::Drain("n0:eth2".into()), true).unwrap();
+    assert_eq!(steered.cut.len(), 2);
+    for peer in &peers {
+        assert!(!nics(&host, *peer, METRIC_PRIMARY).is_empty());
+    }
+
+    for object in ["n0:eth2", &switches[1], &switches[0]] {
+        steer(&mut host, Steer::Undrain(object.into()), false).unwrap();
+    }
+    assert_eq!(host.kernel.observed.routes, before.routes);
+    assert_eq!(host.engine.status(host.now).drained, [""; 0]);
+}
+
+#[test]
+fn a_pinned_pair_uses_its_path_until_it_breaks() {
+    let prepared = prepared(FLAT);
+    let mut host = host(&prepared);
+    let before = host.kernel.observed.clone();
+    let watch = prepared.watches.paths.iter().find(|w| w.peer == "n1" && w.rank == 2).unwrap();
+    let to = || "n1".to_owned();
+    steer(&mut host, Steer::Pin { to: to(), rank: 2 }, false).unwrap();
+    let used = nics(&host, watch.destination, METRIC_PRIMARY);
+    assert_eq!(used, [watch.leg.interface.clone()].into());
+    // The kernel falls back to another NIC.
+    assert!(!nics(&host, watch.destination, METRIC_BACKUP).contains(&watch.leg.interface));
+    assert_eq!(host.engine.status(host.now).pinned, ["n1 rank 2"]);
+
+    let serial = host.watching.serial;
+    let at = prepared.watches.paths.iter().position(|w| w == watch).unwrap();
+    let up = (0..prepared.watches.paths.len()).filter(|other| *other != at).collect();
+    host.input(Input::Sight { serial, down: [at].into(), up });
+    host.settle();
+    assert!(!nics(&host, watch.destination, METRIC_PRIMARY).contains(&watch.leg.interface));
+    let up = (0..prepared.watches.paths.len()).collect();
+    host.input(Input::Sight { serial, down: BTreeSet::new(), up });
+    host.settle();
+    assert_eq!(nics(&host, watch.destination, METRIC_PRIMARY), used);
+
+    steer(&mut host, Steer::Unpin(to()), false).unwrap();
+    assert_eq!(host.kernel.observed.routes, before.routes);
+    // Of another plan the rank may be another path.
+    steer(&mut host, Steer::Pin { to: to(), rank: 2 }, false).unwrap();
+    let fewer = self::prepared(&FLAT.replace("paths = 3", "paths = 2"));
+    assert!(host.apply(&fewer).unwrap().is_ok());
+    host.settle();
+    assert!(host.told.iter().any(|(kind, _)| kind == "unpinned"));
+    assert_eq!(host.engine.status(host.now).pinned, [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_steered_is_named() {
+    let prepared = prepared(FLAT);
+    let mut host = host(&prepared);
+    let before = host.disk.clone();
+    for (wrong, word) in [
+        (Steer::Drain("s9".into()), "the fabric has no `s9`"),
+        (Steer::Drain("n0".into()), "is this node"),
+        (Steer::Undrain("s0".into()), "is not drained here"),
+        (Steer::Pin { to: "n1".into(), rank: 9 }, "has no path of rank 9 from here, but 0, 1, 2"),
+        (Steer::Pin { to: "n0".into(), rank: 0 }, "no path to such a node"),
+        (Steer::Unpin("n1".into()), "is not pinned here"),
+    ] {
+        let error = steer(&mut host, wrong, true).unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+    assert_eq!(host.disk, before);
+    let mesh = self::prepared("[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n");
+    let mut host = self::host(&mesh);
+    for wrong in [Steer::Drain("n1".into()), Steer::Pin { to: "n1".into(), rank: 0 }] {
+        let error = steer(&mut host, wrong, true).unwrap_err().to_string();
+        assert!(error.contains("route for each other"), "{error}");
+    }
+}

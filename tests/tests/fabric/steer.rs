@@ -1,0 +1,211 @@
+//! What operators do to the paths of a running fabric: draining, pinning, rolling out plans.
+
+use tresse_fabric::cluster::Port;
+use tresse_fabric::id::NodeId;
+use tresse_lab::blueprint::port_name;
+use tresse_tests::program;
+
+use crate::Tests;
+use crate::datagrams::Traffic;
+use crate::lab::{Lab, Planned, eventually, file};
+use crate::routed::silent;
+
+pub const ROUTED: Tests = &[
+    ("routed_a_drained_switch_carries_nothing_and_nothing_is_lost", || {
+        drained(&format!("[fabric]\ntopology = {{ {FLAT} }}\n"), "s1", &["s1:"]);
+    }),
+    ("routed_a_drained_switch_of_a_p_mesh_carries_nothing", || {
+        drained("[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n", "s4", &["s4:"]);
+    }),
+    ("routed_rollouts_are_everywhere_or_nowhere", rolled_out_or_not),
+];
+
+pub const SWITCHED: Tests = &[
+    ("a_drained_link_of_a_torus_carries_nothing", || {
+        let text = file("kind = \"torus\", dims = [3, 3]", "dor", 2, "");
+        // Both directions come in at one end or the other.
+        drained(&text, "s0-s1", &["s0:s1", "s1:s0"]);
+    }),
+    ("a_rollout_between_strategies_loses_nothing", rollout_loses_nothing),
+    ("a_pinned_pair_goes_by_its_path_alone", pinned),
+];
+
+/// Four nodes with a NIC on each of three switches.
+const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 2 3\\n2: 0 1 2 3\\n\"";
+
+/// A verb for all nodes; its words and whether its exit code was 0.
+fn everywhere(lab: &Lab, words: &[&str]) -> (String, bool) {
+    let cluster = lab.cluster_file(&lab.now);
+    let launcher = ["--launcher", "netns", "--lab", crate::lab::NAME];
+    let all = [words, &[cluster.as_str()], &launcher].concat();
+    let output = program::run(&all);
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
+}
+
+/// Frames that came in at a switch: `s0:s1` from another switch, `s0:` from all.
+fn frames(lab: &Lab, ports: &[&str]) -> u64 {
+    let cluster = lab.now.plan.cluster();
+    let came = |port: &&str| -> u64 {
+        let (switch, from) = port.split_once(':').unwrap();
+        let named = |end: &Port| cluster.switch(end.switch).name.as_str();
+        let ends = cluster.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+        let ports = ends.filter(|(near, far)| named(near) == switch && named(far) == from);
+        let ports: Vec<String> = ports.map(|(near, _)| port_name(near.port)).collect();
+        let links = lab.json(switch, "ip -j -s link show type veth");
+        let wanted = links.iter().filter(|link| {
+            from.is_empty() || ports.iter().any(|port| link["ifname"] == port.as_str())
+        });
+        wanted.map(|link| link["stats64"]["rx"]["packets"].as_u64().unwrap()).sum()
+    };
+    ports.iter().map(came).sum()
+}
+
+/// While every pair talks something is drained, is seen to carry nothing, and is used again.
+fn drained(text: &str, object: &str, ports: &[&str]) {
+    let lab = Lab::up(text, &[]);
+    eventually("in sync", 90, || lab.in_sync());
+    assert_eq!(silent(&lab), []);
+    let pairs: Vec<_> = lab.now.plan.pairs().collect();
+    let traffic = Traffic::start(&lab, &pairs);
+    let (told, fine) = everywhere(&lab, &["drain", object, "--all"]);
+    assert!(fine, "{told}");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let before = frames(&lab, ports);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let crossed = frames(&lab, ports) - before;
+    // Each node says that it is there now and then.
+    assert!(crossed < 2 * pairs.len() as u64, "{crossed} frames by {object}");
+    for node in lab.now.nodes() {
+        assert_eq!(lab.status(node).unwrap().drained, [object]);
+    }
+    let (told, fine) = everywhere(&lab, &["undrain", object, "--all"]);
+    assert!(fine, "{told}");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let before = frames(&lab, ports);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(frames(&lab, ports) - before > crossed + pairs.len() as u64);
+    for flow in traffic.finish() {
+        assert!(flow.sent > 100 && flow.lost.is_empty() && flow.duplicated.is_empty(), "{flow:?}");
+    }
+    eventually("in sync again", 60, || lab.in_sync());
+}
+
+/// A node that cannot take a plan keeps it from all.
+fn rolled_out_or_not() {
+    let mut lab = Lab::up(&format!("[fabric]\ntopology = {{ {FLAT} }}\n"), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    let before = lab.now.plan.generation().to_owned();
+    let next = format!("{}[routing]\npaths = 1\n", lab.now.text);
+    let next = Planned::new(&next, &lab.now.lock);
+    assert_ne!(next.plan.generation(), before);
+    let generations = |lab: &Lab| -> Vec<String> {
+        lab.now.nodes().map(|node| lab.status(node).unwrap().generation.unwrap()).collect()
+    };
+    let text = lab.cluster_file(&next);
+    let rollout = |more: &[&str]| {
+        let launcher = ["--json", "--launcher", "netns", "--lab", crate::lab::NAME];
+        let output = program::run([&["rollout", &text], &launcher[..], more].concat());
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (json, output.status.code().unwrap())
+    };
+    let (told, code) = rollout(&["--dry-run"]);
+    assert_eq!((told["done"].as_bool(), code), (Some(false), 0), "{told}");
+    assert_eq!(generations(&lab), vec![before.clone(); 4]);
+
+    // One that waits for a confirm is not asked to take another plan.
+    let last = NodeId(3);
+    lab.client(last).apply(&lab.request(&next, Some(60))).unwrap();
+    let (told, code) = rollout(&[]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told["nodes"][3]["error"].as_str().unwrap().contains("waits for its confirm"));
+    lab.client(last).rollback().unwrap();
+    assert_eq!(generations(&lab), vec![before.clone(); 4]);
+
+    // A NIC that belongs to a bridge.
+    let node = lab.now.node(last).to_owned();
+    lab.run(&node, "ip link add br9 type bridge");
+    lab.run(&node, "ip link set eth2 master br9");
+    let (told, code) = rollout(&[]);
+    assert_eq!(code, 1, "{told}");
+    let errors = |told: &serde_json::Value| -> Vec<bool> {
+        told["nodes"].as_array().unwrap().iter().map(|n| n["error"].is_string()).collect()
+    };
+    assert_eq!(errors(&told), [false, false, false, true], "{told}");
+    assert_eq!(generations(&lab), vec![before.clone(); 4]);
+    lab.run(&node, "ip link set eth2 nomaster");
+    lab.run(&node, "ip link del br9");
+    eventually("in sync", 60, || lab.in_sync());
+
+    // A disk that takes nothing is found when the others have installed it.
+    let state = lab.directory.node(&node).join("state");
+    let away = state.with_extension("away");
+    std::fs::rename(&state, &away).unwrap();
+    std::fs::write(&state, "").unwrap();
+    let (told, code) = rollout(&[]);
+    std::fs::remove_file(&state).unwrap();
+    std::fs::rename(&away, &state).unwrap();
+    assert_eq!(code, 1, "{told}");
+    assert_eq!(errors(&told), [false, false, false, true], "{told}");
+    eventually("the old plan everywhere", 30, || {
+        let found = generations(&lab);
+        if found == vec![before.clone(); 4] { Ok(()) } else { Err(found) }
+    });
+    eventually("in sync", 60, || lab.in_sync());
+
+    let pairs: Vec<_> = lab.now.plan.pairs().collect();
+    let traffic = Traffic::start(&lab, &pairs);
+    let (told, code) = rollout(&[]);
+    assert_eq!((told["done"].as_bool(), code), (Some(true), 0), "{told}");
+    for flow in traffic.finish() {
+        assert!(flow.lost.is_empty() && flow.duplicated.is_empty(), "{flow:?}");
+    }
+    assert_eq!(generations(&lab), vec![next.plan.generation().to_owned(); 4]);
+    lab.now = next;
+    eventually("in sync", 60, || lab.in_sync());
+    assert_eq!(silent(&lab), []);
+}
+
+/// Switches first get the VLANs of both plans, as `export --keep` writes them.
+fn rollout_loses_nothing() {
+    let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 2, ""), &[]);
+    let pairs: Vec<_> = lab.now.plan.pairs().step_by(5).collect();
+    for strategy in ["pdor", "stp", "dor"] {
+        let next = lab.now.next(strategy);
+        lab.keep(&next.plan);
+        let traffic = Traffic::start(&lab, &pairs);
+        let text = lab.cluster_file(&next);
+        let launcher = ["--launcher", "netns", "--lab", crate::lab::NAME];
+        program::output(&[&["rollout", &text], &launcher[..]].concat()).unwrap();
+        for flow in traffic.finish() {
+            let fine = flow.sent > 50 && flow.lost.is_empty() && flow.duplicated.is_empty();
+            assert!(fine, "to {strategy}: {flow:?}");
+        }
+        let old = std::mem::replace(&mut lab.now, next);
+        lab.settle(&old.plan);
+        eventually("in sync", 60, || lab.in_sync());
+    }
+}
+
+/// The switches' counters say by which VLAN a pair goes.
+fn pinned() {
+    let lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 2, ""), &[]);
+    eventually("in sync", 90, || lab.in_sync());
+    let (a, b) = lab.now.plan.pairs().next().unwrap();
+    let to = lab.now.node(b).to_owned();
+    let way = |lab: &Lab| {
+        let words = format!("ip -j route get {}", lab.address(b));
+        lab.json(lab.now.node(a), &words)[0]["dev"].as_str().unwrap().to_owned()
+    };
+    let (primary, second) = (&lab.now.plan.paths(a, b)[0], &lab.now.plan.paths(a, b)[1]);
+    let interface = |path: &tresse_fabric::path::Path| {
+        lab.now.plan.interface(a, path.segments[0].nic, path.segments[0].tree)
+    };
+    assert_eq!(way(&lab), interface(primary));
+    let socket = lab.directory.socket(lab.now.node(a)).display().to_string();
+    program::output(&["pin", &to, "1", "--socket", &socket]).unwrap();
+    assert_eq!(way(&lab), interface(second));
+    assert_eq!(lab.ping(&[(a, b), (b, a)]), []);
+    program::output(&["unpin", &to, "--socket", &socket]).unwrap();
+    assert_eq!(way(&lab), interface(primary));
+    assert_eq!(lab.ping(&[(a, b), (b, a)]), []);
+}
