@@ -1,17 +1,22 @@
 #!/bin/sh
-# The unit under a real systemd: boots a copy of this host's root in a container without network,
-# installs Tresse in it, and judges how tressed starts, answers, reloads, is killed, hangs and stops.
-# The copy is an overlay in memory: nothing is written to the host.
+# Unit and package under a real systemd: boots a copy of this host's root in a container without network
+# and judges there how tressed starts, answers, reloads, is killed, hangs and stops (trial.sh), or how the
+# Debian package is installed, upgraded, removed and purged (deb-trial.sh). The copy is an overlay in memory:
+# nothing is written to the host.
 #
-#   systemd/boot.sh [TARGET]       TARGET: where tresse and tressed are, default target/debug
+#   systemd/boot.sh [TARGET]                TARGET: where tresse and tressed are, default target/debug
+#   systemd/boot.sh --package OLD.deb NEW.deb
 #
 # Exit 0 all right; 1 something is wrong; 77 no container can be booted here.
 set -eu
 cd "$(dirname "$0")/.."
-target=$(realpath "${1:-target/debug}")
+trial=trial.sh what=unit arguments=
+if [ "${1:-}" = --package ]; then
+    trial=deb-trial.sh what=package arguments="/old.deb /new.deb"
+fi
 
 skip() {
-    echo "unit under systemd: not run here: $*" >&2
+    echo "$what under systemd: not run here: $*" >&2
     exit 77
 }
 [ "$(id -u)" = 0 ] || skip "needs root"
@@ -31,15 +36,20 @@ root=$work/memory/root
 mount -t overlay overlay "$root" \
     -o "lowerdir=/,upperdir=$work/memory/upper,workdir=$work/memory/work" || skip "no overlay"
 
-TARGET=$target DESTDIR=$root PREFIX=/usr systemd/install.sh install >/dev/null
-install -m 0755 systemd/trial.sh "$root/usr/lib/tresse-trial"
-cat >"$root/etc/systemd/system/tresse-trial.service" <<'UNIT'
+if [ "$what" = package ]; then
+    cp "$2" "$root/old.deb"
+    cp "$3" "$root/new.deb"
+else
+    TARGET=$(realpath "${1:-target/debug}") DESTDIR=$root PREFIX=/usr systemd/install.sh install >/dev/null
+fi
+install -m 0755 "systemd/$trial" "$root/usr/lib/tresse-trial"
+cat >"$root/etc/systemd/system/tresse-trial.service" <<UNIT
 [Unit]
 Requires=dbus.socket
 After=dbus.socket systemd-sysusers.service systemd-tmpfiles-setup.service
 [Service]
 Type=oneshot
-ExecStart=/usr/lib/tresse-trial
+ExecStart=/usr/lib/tresse-trial $arguments
 StandardOutput=file:/trial
 StandardError=file:/trial
 ExecStopPost=/usr/bin/systemctl --no-block --force poweroff
@@ -53,4 +63,4 @@ timeout 180 systemd-nspawn --quiet --directory="$root" --machine=tresse-trial --
     skip "the container did not boot"
 }
 cat "$root/trial"
-grep -qx "unit under systemd: fine" "$root/trial"
+grep -qx "$what under systemd: fine" "$root/trial"

@@ -17,6 +17,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Nodes that are spoken to at once.
 const AT_ONCE: usize = 64;
 
+/// Above this many nodes each is spoken to anew, as connections need descriptors.
+const KEPT: usize = 200;
+
+const SSH: &[&str] = &[
+    "-T",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+    "--",
+];
+/// Unbuffered: answers do not end with a line.
+const SRUN: &[&str] =
+    &["--quiet", "--unbuffered", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist"];
+
 /// How nodes are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Launcher {
@@ -93,6 +112,7 @@ impl Fleet {
             self.members.iter_mut().filter(|m| which(&m.name)).map(Mutex::new).collect();
         let answers: Vec<Mutex<Option<Result<T, Failure>>>> =
             members.iter().map(|_| Mutex::new(None)).collect();
+        let keep = members.len() <= KEPT;
         let next = AtomicUsize::new(0);
         let work = || {
             loop {
@@ -100,6 +120,9 @@ impl Fleet {
                 let Some(member) = members.get(at) else { return };
                 let mut member = member.lock().expect("nobody panics with it");
                 let answer = member.ask(&ask);
+                if !keep {
+                    member.client = None;
+                }
                 *answers[at].lock().expect("nobody panics with it") = Some(answer);
             }
         };
@@ -134,9 +157,9 @@ impl Member {
 
     /// What leads to the daemon's socket there.
     fn command(&self) -> Result<Command, Failure> {
-        let (program, before): (_, &[&str]) = match self.launcher {
-            Launcher::Ssh => ("ssh", &["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"]),
-            Launcher::Srun => ("srun", &["--quiet", "--nodes=1", "--ntasks=1", "--nodelist"]),
+        let (program, before) = match self.launcher {
+            Launcher::Ssh => ("ssh", SSH),
+            Launcher::Srun => ("srun", SRUN),
             Launcher::Netns => {
                 let own = std::env::current_exe()?;
                 let mut command = Command::new(own);

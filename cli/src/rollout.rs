@@ -7,9 +7,9 @@
 //! ```
 //!
 //! What is new is added everywhere before a source uses it, and what is old removed after: daemons tell
-//! each other how far they are. A rollout that dies is undone by the daemons' own timers.
+//! each other how far they are. A rollout that dies before it confirms is undone by the daemons' own timers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,9 @@ struct Line {
     operations: usize,
     /// What went wrong here.
     error: Option<String>,
+    /// VLANs that were fused before.
+    #[serde(skip)]
+    fused: BTreeSet<u16>,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,11 +75,13 @@ struct Run {
     fleet: Fleet,
     generation: String,
     lines: BTreeMap<String, Line>,
+    /// Are nodes left out, which go on sending by the plan before?
+    partial: bool,
 }
 
 impl Rollout {
-    /// Rolls out; exits with 0 where all nodes have the plan, with 5 where some could not be asked at the
-    /// end, otherwise with 1 and the plans of before.
+    /// Rolls out; exits with 0 where all nodes have the plan, with 5 where plans may differ at the end, and
+    /// otherwise with all nodes at the plan of before.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let request = ApplyRequest {
@@ -88,11 +93,13 @@ impl Rollout {
             force_interfaces: None,
         };
         let names = self.fleet.nodes(plan.cluster())?;
+        let partial = names.len() < plan.cluster().nodes.len();
         let line = |name: &String| (name.clone(), Line { node: name.clone(), ..Line::default() });
         let mut run = Run {
             lines: names.iter().map(line).collect(),
             fleet: self.fleet.fleet(names),
             generation: plan.generation().into(),
+            partial,
         };
         let code = run.all(self, request)?;
         run.report(self.dry_run, code, json)?;
@@ -119,8 +126,7 @@ impl Run {
             ..request
         };
         if !self.apply(&request) || !self.settle(until) || !self.confirm() {
-            self.undo();
-            return Ok(Code::Fault);
+            return Ok(self.undo());
         }
         Ok(self.verify())
     }
@@ -137,6 +143,12 @@ impl Run {
                     *versions.entry(status.version).or_default() += 1;
                     line.before = status.generation;
                     line.after.clone_from(&line.before);
+                    line.fused = status.fused.iter().map(|fused| fused.vid).collect();
+                    if status.confirm_seconds.is_none() && status.changing {
+                        let words = "a change of plans is still under way there: wait for it";
+                        line.error = Some(words.into());
+                        code = Code::Fault;
+                    }
                     if status.confirm_seconds.is_some() {
                         line.error = Some(
                             "an apply waits for its confirm there: `tresse confirm` or \
@@ -156,7 +168,7 @@ impl Run {
             let each = versions.iter().map(|(version, n)| format!("{version} on {n}"));
             fail::say(&format!("tressed differs: {}", each.collect::<Vec<_>>().join(", ")));
         }
-        let plans: std::collections::BTreeSet<_> = self.lines.values().map(|l| &l.before).collect();
+        let plans: BTreeSet<_> = self.lines.values().map(|l| &l.before).collect();
         if code == Code::Fine && plans.len() > 1 {
             let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             for line in self.lines.values() {
@@ -223,7 +235,10 @@ impl Run {
         loop {
             let answers = self.fleet.each(|_| true, Client::status);
             let waits = answers.into_iter().filter_map(|(node, answer)| match answer {
-                Ok(status) => Some((node, waits(&status, &self.generation)?)),
+                Ok(status) => {
+                    let why = self.waits(&node, &status)?;
+                    Some((node, why))
+                }
                 Err(failure) => Some((node, failure.message)),
             });
             let waits: BTreeMap<String, String> = waits.collect();
@@ -240,51 +255,70 @@ impl Run {
         }
     }
 
-    /// Keeps it everywhere. A node that cannot be told is asked again: it may have been told.
+    /// Keeps it everywhere. Nodes that cannot be told are asked again: they may have been told.
     fn confirm(&mut self) -> bool {
+        let generation = self.generation.clone();
         let confirm = |client: &mut Client| match client.confirm() {
-            Err(ClientError::Node(NodeError::NothingToConfirm)) => Ok(()),
+            Err(ClientError::Node(NodeError::NothingToConfirm)) => {
+                let status = client.status()?;
+                if status.generation.as_ref() == Some(&generation) {
+                    return Ok(());
+                }
+                let message = "has gone back to the plan before: its time was over".into();
+                Err(ClientError::Node(NodeError::Internal { message }))
+            }
             answer => answer,
         };
-        let mut fine = true;
-        for (node, answer) in self.fleet.each(|_| true, confirm) {
-            let Err(first) = answer else { continue };
-            let again = self.fleet.each(|name| name == node, confirm).pop();
-            if again.is_none_or(|(_, answer)| answer.is_err()) {
-                self.lines.entry(node).or_default().error = Some(first.message);
-                fine = false;
-            }
+        let failed = |answers: Vec<(String, Result<(), Failure>)>| -> BTreeMap<String, String> {
+            let failed = answers.into_iter().filter_map(|(n, a)| Some((n, a.err()?.message)));
+            failed.collect()
+        };
+        let first = failed(self.fleet.each(|_| true, confirm));
+        let again = failed(self.fleet.each(|name| first.contains_key(name), confirm));
+        for (node, why) in &again {
+            self.lines.entry(node.clone()).or_default().error = Some(why.clone());
         }
-        fine
+        again.is_empty()
     }
 
-    /// Returns to the plans of before, on every node that left its own.
-    fn undo(&mut self) {
-        let lines = &self.lines;
+    /// Returns to the plans of before, on every node that left its own; 1 where all have, 5 where some may
+    /// have kept the new one.
+    fn undo(&mut self) -> Code {
+        let (lines, generation) = (&self.lines, self.generation.clone());
         let left =
-            |name: &str| lines.get(name).is_some_and(|l| l.after != l.before || l.error.is_some());
-        let generation = self.generation.clone();
+            |name: &str| lines.get(name).is_some_and(|l| l.before.as_ref() != Some(&generation));
         let answers = self.fleet.each(left, |client| {
             let status = client.status()?;
-            if status.generation.as_ref() != Some(&generation) {
-                return Ok(status.generation);
-            }
-            if status.confirm_seconds.is_some() || status.previous.is_some() {
+            let armed = status.confirm_seconds.is_some() || status.previous.is_some();
+            if status.generation.as_ref() == Some(&generation) && armed {
                 return Ok(client.rollback()?.generation);
             }
             Ok(status.generation)
         });
+        let mut all = true;
         for (node, answer) in answers {
             let line = self.lines.entry(node).or_default();
             match answer {
-                Ok(after) => line.after = after,
+                Ok(after) => {
+                    all &= after == line.before;
+                    line.after = after;
+                }
                 Err(failure) => {
-                    let words = format!("not rolled back, but will by itself: {}", failure.message);
-                    line.error = Some(words);
+                    all = false;
+                    line.error = Some(format!(
+                        "not rolled back ({}): it does so by itself unless it was told to keep the \
+                         new plan; look there",
+                        failure.message
+                    ));
                 }
             }
         }
-        fail::say("rolled back: a node could not take the plan");
+        if all {
+            fail::say("rolled back everywhere: a node could not take the plan");
+            return Code::Fault;
+        }
+        fail::say("rolled back, but not on every node: plans may differ now");
+        Code::Partly
     }
 
     /// Do all have it?
@@ -305,6 +339,32 @@ impl Run {
             }
         }
         code
+    }
+
+    /// What a node is not done with.
+    fn waits(&self, node: &str, status: &Status) -> Option<String> {
+        if status.generation.as_ref() != Some(&self.generation) {
+            return Some("has gone back to another plan".into());
+        }
+        if let Some(fault) = &status.fault {
+            return Some(fault.clone());
+        }
+        let before = self.lines.get(node).map(|line| &line.fused);
+        let new = |vid: &u16| before.is_none_or(|before| !before.contains(vid));
+        if let Some(fused) = status.fused.iter().find(|fused| new(&fused.vid)) {
+            return Some(format!("VLAN {} is fused: {}", fused.vid, fused.why));
+        }
+        if !status.unproven.is_empty() {
+            let vids: Vec<String> = status.unproven.iter().map(ToString::to_string).collect();
+            return Some(format!("VLANs {} are not proven", vids.join(" ")));
+        }
+        // It sends by the new plan and receives by both, as long as others send by the one before.
+        let holds = status.pending.iter().any(|line| line.kind == "plan");
+        if status.changing && !(self.partial && holds) {
+            let first = tresse_control::waiting(&status.pending).into_iter().next();
+            return Some(first.unwrap_or_else(|| "still sends by the plan before".into()));
+        }
+        (!status.in_sync).then(|| "is not in sync".into())
     }
 
     fn stop(&self, code: Code) -> Code {
@@ -336,12 +396,10 @@ impl Run {
                     self.generation,
                     count(self.lines.len(), "node")
                 )?,
-                false => writeln!(
-                    out,
-                    "generation {} is not on {}",
-                    self.generation,
-                    if stale.is_empty() { "none".into() } else { names(&stale) }
-                )?,
+                false if stale.is_empty() => {}
+                false => {
+                    writeln!(out, "generation {} is not on {}", self.generation, names(&stale))?
+                }
             }
         }
         out.flush()?;
@@ -352,19 +410,4 @@ impl Run {
 /// Node names in short: `n[00-15]`.
 fn names(nodes: &[&str]) -> String {
     tresse_fabric::cluster::collapse(nodes).join(",")
-}
-
-/// What a node is not done with.
-fn waits(status: &Status, generation: &str) -> Option<String> {
-    if status.generation.as_deref() != Some(generation) {
-        return Some("has gone back to another plan".into());
-    }
-    if let Some(fault) = &status.fault {
-        return Some(fault.clone());
-    }
-    if status.changing {
-        let first = tresse_control::waiting(&status.pending).into_iter().next();
-        return Some(first.unwrap_or_else(|| "still sends by the plan before".into()));
-    }
-    (!status.in_sync).then(|| "is not in sync".into())
 }

@@ -1,5 +1,6 @@
 //! `tresse drain --all` and `undrain --all`: what paths keep off, on all nodes.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::Serialize;
@@ -37,6 +38,13 @@ pub fn drain(
     // A node cannot keep its own paths off itself.
     names.retain(|name| name != how.object);
     let mut fleet = args.fleet(names);
+    let before: BTreeMap<String, bool> = fleet
+        .each(|_| true, Client::status)
+        .into_iter()
+        .filter_map(|(node, status)| {
+            Some((node, status.ok()?.drained.iter().any(|object| object == how.object)))
+        })
+        .collect();
     let asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
     let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(|s| !s.cut.is_empty()));
     let cut: Vec<&str> = cut.map(|line| line.node.as_str()).collect();
@@ -60,13 +68,14 @@ pub fn drain(
     if drained.iter().all(|line| line.error.is_none()) {
         return Ok(Code::Fine);
     }
-    let done = |name: &str| drained.iter().any(|l| l.node == name && l.error.is_none());
-    let back = undone(&mut fleet, done, how.object);
+    // Also where the answer did not come: it may be drained there. What was drained before stays so.
+    let ours = |name: &str| before.get(name) != Some(&true);
+    let back = undone(&mut fleet, ours, how.object);
     let left: Vec<&str> =
         back.iter().filter(|line| line.error.is_some()).map(|line| line.node.as_str()).collect();
     fail::say("taken back: not every node could drain it");
     if !left.is_empty() {
-        fail::say(&format!("still drained on {}", left.join(" ")));
+        fail::say(&format!("perhaps still drained on {}: look there", left.join(" ")));
     }
     Ok(Code::Fault)
 }
@@ -81,25 +90,33 @@ pub fn undrain(
     let mut fleet = args.fleet(args.nodes(cluster)?);
     let lines = undone(&mut fleet, |_| true, object);
     report(object, &lines, json)?;
-    let fine = lines.iter().all(|line| line.error.is_none());
+    let there = lines.iter().any(|line| line.steered.is_some());
+    if !there {
+        fail::say(&format!("{object} is drained on no node"));
+    }
+    let fine = there && lines.iter().all(|line| line.error.is_none());
     Ok(if fine { Code::Fine } else { Code::Fault })
 }
 
 fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) -> Vec<Line> {
     let undrain = |client: &mut Client| match client.undrain(object) {
         // It is not drained there.
-        Err(ClientError::Node(NodeError::Refused { .. })) => Ok(Steered::default()),
-        answer => answer,
+        Err(ClientError::Node(NodeError::Refused { .. })) => Ok(None),
+        answer => answer.map(Some),
     };
-    lines(fleet.each(which, undrain))
+    let answers = fleet.each(which, undrain).into_iter();
+    answers.map(|(node, answer)| line(node, answer)).collect()
 }
 
 fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<Line> {
-    let line = |(node, answer): (String, Result<Steered, Failure>)| match answer {
-        Ok(steered) => Line { node, steered: Some(steered), error: None },
+    answers.into_iter().map(|(node, answer)| line(node, answer.map(Some))).collect()
+}
+
+fn line(node: String, answer: Result<Option<Steered>, Failure>) -> Line {
+    match answer {
+        Ok(steered) => Line { node, steered, error: None },
         Err(failure) => Line { node, steered: None, error: Some(failure.message) },
-    };
-    answers.into_iter().map(line).collect()
+    }
 }
 
 fn report(object: &str, lines: &[Line], json: bool) -> Result<(), Failure> {
@@ -113,11 +130,11 @@ fn report(object: &str, lines: &[Line], json: bool) -> Result<(), Failure> {
         match (&line.error, &line.steered) {
             (Some(error), _) => writeln!(out, "{}: {}", line.node, plain(error))?,
             (None, Some(s)) if !s.cut.is_empty() => {
-                let cut = s.cut.join(" ");
+                let cut = plain(&s.cut.join(" ")).into_owned();
                 writeln!(out, "{}: no other way to {cut}", line.node)?;
             }
             (None, Some(s)) if !s.single.is_empty() => {
-                let single = s.single.join(" ");
+                let single = plain(&s.single.join(" ")).into_owned();
                 writeln!(out, "{}: {} moved, one way to {single}", line.node, s.moved.len())?;
             }
             (None, Some(s)) => writeln!(out, "{}: {} moved", line.node, s.moved.len())?,

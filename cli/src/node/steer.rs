@@ -52,7 +52,9 @@ impl Drain {
             steered = client.drain(&HowToDrain { dry_run: false, ..how })?;
         }
         let verb = if self.dry_run { "would be drained" } else { "drained" };
-        report(&steered, &format!("{} {verb}", self.object), json)
+        let cut = self.dry_run && !self.force && !steered.cut.is_empty();
+        let code = report(&steered, &format!("{} {verb}", self.object), json)?;
+        Ok(if cut { Code::Fault } else { code })
     }
 }
 

@@ -19,7 +19,7 @@ fn by_ssh(script: &str, args: &[&str]) -> Ran {
 
 #[test]
 fn nodes_that_ssh_does_not_reach_are_named() {
-    let refuses = "echo \"$6: Permission denied (publickey).\" >&2; exit 255";
+    let refuses = "echo \"${11}: Permission denied (publickey).\" >&2; exit 255";
     let ran = by_ssh(refuses, &["rollout", FILE, "--json"]).exits(4);
     let told = ran.object();
     assert_eq!(told["done"], false);

@@ -1,6 +1,6 @@
 //! A blocking client: one call per method, an iterator for the stream of events.
 
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ use crate::{
 
 /// How long to wait for the daemon's answer to a method that only reads.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Octets of the longest answer: what is longer comes from no daemon.
+const LONGEST: u64 = 256 << 20;
 
 /// A connection to one daemon.
 #[derive(Debug)]
@@ -319,7 +322,9 @@ impl Client {
         timeout: Option<Duration>,
     ) -> Result<R, ClientError> {
         let timeout = self.patience.or(timeout);
-        let limited = self.stream.get_ref().set_read_timeout(timeout);
+        let stream = self.stream.get_ref();
+        let limited =
+            stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout));
         limited.map_err(|error| self.lost(&error.to_string()))?;
         self.send(method, parameters, false)?;
         match self.receive::<R>() {
@@ -351,7 +356,7 @@ impl Client {
     /// The next answer, and whether more of them follow.
     fn receive<R: DeserializeOwned>(&mut self) -> Result<(Result<R, NodeError>, bool), Lost> {
         let mut bytes = Vec::new();
-        match self.stream.read_until(0, &mut bytes) {
+        match self.stream.by_ref().take(LONGEST).read_until(0, &mut bytes) {
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
             {

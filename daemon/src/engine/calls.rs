@@ -83,6 +83,7 @@ impl Engine {
                 } else {
                     self.confirm_at = None;
                     self.stored.withdrawn = false;
+                    self.drop_pins(out);
                     self.note(call, out);
                 }
             }

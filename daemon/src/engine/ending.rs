@@ -81,13 +81,18 @@ impl Engine {
             Purpose::Apply { call } | Purpose::Rollback { call } | Purpose::Withdraw { call } => {
                 *call
             }
-            Purpose::Diff { call } | Purpose::Note { call, .. } | Purpose::Steer { call, .. } => {
-                Some(*call)
-            }
+            Purpose::Diff { call } | Purpose::Note { call, .. } => Some(*call),
+            Purpose::Steer(steered) => Some(steered.call),
             Purpose::Converge => None,
         };
         if let Some(call) = call {
             out.push(Effect::Reply(call, Err(answer)));
+        }
+        if let Purpose::Steer(steered) = &job.purpose {
+            // What was refused is not done later.
+            self.stored.steering.clone_from(&steered.before);
+            self.dirty = true;
+            self.resteer();
         }
         let forward = !job.undoes() && !matches!(job.purpose, Purpose::Diff { .. });
         if forward || partly || self.stored.intent.is_some() {
@@ -130,9 +135,8 @@ impl Engine {
                 let (operations, left) = (job.lines.clone(), self.drift.clone());
                 (*call, Reply::Withdrawn(Withdrawn { operations, left }))
             }
-            Purpose::Note { call, reply } | Purpose::Steer { call, reply } => {
-                (Some(*call), reply.clone())
-            }
+            Purpose::Note { call, reply } => (Some(*call), reply.clone()),
+            Purpose::Steer(steered) => (Some(steered.call), Reply::Steered(steered.reply.clone())),
             Purpose::Converge | Purpose::Diff { .. } => (None, Reply::Done),
         };
         let kind = match &job.purpose {
@@ -144,6 +148,10 @@ impl Engine {
         };
         if let Some(kind) = kind {
             tell(out, Alert::Info, kind, name, &done);
+        }
+        if let Purpose::Steer(steered) = &job.purpose {
+            let (kind, message) = steered.steer.words();
+            tell(out, Alert::Info, kind, steered.steer.object(), message);
         }
         if matches!(job.purpose, Purpose::Apply { .. }) && !job.options.dry_run {
             self.confirm_at =

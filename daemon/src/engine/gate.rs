@@ -12,6 +12,7 @@ use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
 use super::prepared::Prepared;
+use super::steer::KeptFree;
 
 /// How far a VLAN may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub struct Gated<'a> {
     pub gates: &'a BTreeMap<u16, Gate>,
     /// First hops of paths that are broken.
     pub dead: &'a BTreeSet<Leg>,
-    /// First hops of paths that an operator keeps free: used where there is nothing else.
-    pub rested: &'a BTreeSet<Leg>,
+    /// First hops of paths that an operator keeps free.
+    pub free: &'a KeptFree,
     /// Interfaces without carrier.
     pub out: &'a BTreeSet<&'a str>,
 }
@@ -48,8 +49,8 @@ impl Gated<'_> {
     /// The same route over the first other path whose VLAN is open.
     fn alternative(&self, destination: Prefix, route: &WantedRoute) -> Option<WantedRoute> {
         let all = || self.alternatives(destination, route);
-        let fit = all().find(|way| self.is_fit(&way.legs[0]));
-        fit.or_else(|| all().find(|way| self.lives(&way.legs[0]))).or_else(|| all().next())
+        let best = Self::FITNESS.iter().find_map(|fits| all().find(|way| fits(self, &way.legs[0])));
+        best.or_else(|| all().next())
     }
 
     /// The same route over each other path whose VLAN is open.
@@ -65,12 +66,25 @@ impl Gated<'_> {
 
     /// Is this the first hop of no path that is broken?
     pub(super) fn lives(&self, leg: &Leg) -> bool {
-        self.dead.is_empty() || !self.dead.contains(&leg.alone())
+        !holds(self.dead, leg)
+    }
+
+    /// What is asked of a leg: the most first, then what is left where nothing has it.
+    const FITNESS: [fn(&Self, &Leg) -> bool; 3] = [Self::is_fit, Self::is_undrained, Self::lives];
+
+    /// The leg of these to use first.
+    pub(super) fn best<'b>(&self, legs: &[&'b Leg]) -> Option<&'b Leg> {
+        let first = |fits: fn(&Self, &Leg) -> bool| legs.iter().find(|leg| fits(self, leg));
+        Self::FITNESS.into_iter().find_map(first).copied()
+    }
+
+    fn is_undrained(&self, leg: &Leg) -> bool {
+        self.lives(leg) && !holds(&self.free.drained, leg)
     }
 
     /// Is this the first hop of a path that is neither broken nor kept free?
     pub(super) fn is_fit(&self, leg: &Leg) -> bool {
-        self.lives(leg) && (self.rested.is_empty() || !self.rested.contains(&leg.alone()))
+        self.lives(leg) && !holds(&self.free.rested, leg)
     }
 
     /// The part of an open route that is to be used, or another way; none where the kernel has one at
@@ -85,7 +99,7 @@ impl Gated<'_> {
 
     fn live_primary(&self, destination: Prefix, open: WantedRoute) -> Option<WantedRoute> {
         let backup = self.prepared.wanted.routes.get(&(destination, METRIC_BACKUP));
-        for fits in [Self::is_fit, Self::lives] {
+        for fits in Self::FITNESS {
             let carries = |leg: &Leg| fits(self, leg) && !self.out.contains(leg.interface.as_str());
             let part = part(&open, |leg| fits(self, leg));
             let way = || self.alternatives(destination, &open).find(|way| carries(&way.legs[0]));
@@ -111,7 +125,7 @@ impl Gated<'_> {
         let used = first.map(|route| route.legs).unwrap_or_default();
         let nic = |leg: &Leg| self.prepared.interfaces.get(&leg.interface).map(|i| &i.parent);
         let apart = |leg: &Leg| used.iter().all(|used| nic(used) != nic(leg));
-        for fits in [Self::is_fit, Self::lives] {
+        for fits in Self::FITNESS {
             let carries = |leg: &Leg| {
                 fits(self, leg) && apart(leg) && !self.out.contains(leg.interface.as_str())
             };
@@ -141,6 +155,11 @@ impl Gated<'_> {
             _ => Ok(open),
         }
     }
+}
+
+/// Is a leg among these, whatever its weight?
+fn holds(legs: &BTreeSet<Leg>, leg: &Leg) -> bool {
+    !legs.is_empty() && legs.contains(&leg.alone())
 }
 
 /// The legs of a route that are such, if any.
@@ -198,7 +217,7 @@ pub fn effective(
 ) -> (Wanted, Vec<PendingLine>) {
     let mut wanted = new.prepared.wanted.clone();
     let mut pending = Vec::new();
-    let untouched = new.dead.is_empty() && new.rested.is_empty();
+    let untouched = new.dead.is_empty() && new.free.rested.is_empty();
     let whole = untouched && new.gates.values().all(|g| *g == Gate::Open);
     if old.is_none() && whole {
         return (wanted, pending);

@@ -49,12 +49,16 @@ impl Engine {
                 let links = view.observed.links.iter();
                 let out = links.filter(|(_, link)| link.up && !link.carrier);
                 let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
-                let rested = self.stored.steering.rested(target);
-                let old_rested = old.map(|o| self.stored.steering.rested(o)).unwrap_or_default();
-                let gated =
-                    |prepared, gates, rested| Gated { prepared, gates, dead, rested, out: &out };
-                let new = gated(target, &gates, &rested);
-                let old = old.map(|o| gated(o, &old_gates, &old_rested));
+                let free = self.kept_free(target);
+                let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
+                let new = Gated { prepared: target, gates: &gates, dead, free: &free, out: &out };
+                let old = old.map(|o| Gated {
+                    prepared: o,
+                    gates: &old_gates,
+                    dead,
+                    free: &old_free,
+                    out: &out,
+                });
                 let (mut wanted, mut pending) = effective(new, old, heard);
                 let pushing = match self.settings.sources {
                     SourceEngine::Kernel => Pushing::default(),
@@ -95,9 +99,7 @@ impl Engine {
                 !job.options.force
             }
             Purpose::Withdraw { .. } => !job.options.force,
-            Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer { .. } => {
-                !self.stored.force
-            }
+            Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer(_) => !self.stored.force,
             Purpose::Diff { .. } | Purpose::Note { .. } => false,
         };
         if !guarded {
@@ -117,7 +119,7 @@ impl Engine {
         job: &Job,
         management: &BTreeMap<String, String>,
     ) -> BTreeMap<String, String> {
-        let keeps = matches!(job.purpose, Purpose::Converge | Purpose::Steer { .. });
+        let keeps = matches!(job.purpose, Purpose::Converge | Purpose::Steer(_));
         let current = self.stored.current.as_ref().filter(|_| keeps);
         let ours = |peer: &str| {
             let Ok(address) = peer.parse().map(Prefix::host) else { return false };

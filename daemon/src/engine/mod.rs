@@ -37,11 +37,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tresse_control::{Alert, OperationLine, PendingLine};
-use tresse_fabric::reconcile::{Leg, Planned};
+use tresse_fabric::reconcile::Planned;
 
 use self::bridge::Bridge;
 use self::bucket::Bucket;
 use self::canary::Canary;
+use self::steer::KeptFree;
 use self::transaction::Job;
 use self::vlans::Refresh;
 use self::watch::Paths;
@@ -102,10 +103,8 @@ pub struct Engine {
     canaries: BTreeMap<u16, Canary>,
     refresh: BTreeMap<String, Refresh>,
     paths: Paths,
-    /// First hops of paths of the plan in force that are kept free.
-    rested: BTreeSet<Leg>,
-    /// Those of them that cross what is drained.
-    drained: BTreeSet<Leg>,
+    /// Of the plan in force.
+    free: Arc<KeptFree>,
     bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
@@ -154,8 +153,7 @@ impl Engine {
             canaries: BTreeMap::new(),
             refresh: BTreeMap::new(),
             paths: Paths::default(),
-            rested: BTreeSet::new(),
-            drained: BTreeSet::new(),
+            free: Arc::default(),
             bridge: Bridge::default(),
             listening: BTreeSet::new(),
             forwarding: Forwarding::default(),
@@ -222,6 +220,7 @@ impl Engine {
         if self.stored.unconfirmed.take().is_some() {
             self.dirty = true;
             self.stored.current = self.stored.previous.take();
+            self.drop_pins(out);
             self.end_bridge();
             self.stored.intent = Some(Intent::Converge);
             tell(

@@ -214,13 +214,13 @@ pub(super) fn through_tun(
             continue;
         }
         let others = new.prepared.alternatives.get(&dst).into_iter().flatten();
-        let mut others = others.filter(|leg| leg.labels.is_empty() && new.lives(leg));
-        if let (Some(leg), Some(primary)) = (
-            others.find(|leg| {
-                !matches!(new.closed(&leg.interface), Some((_, Gate::Unproven | Gate::Fused)))
-            }),
-            routes.get(&(dst, METRIC_PRIMARY)),
-        ) {
+        let open = |leg: &&Leg| {
+            let closed = new.closed(&leg.interface);
+            leg.labels.is_empty() && !matches!(closed, Some((_, Gate::Unproven | Gate::Fused)))
+        };
+        let others: Vec<&Leg> = others.filter(open).collect();
+        if let (Some(leg), Some(primary)) = (new.best(&others), routes.get(&(dst, METRIC_PRIMARY)))
+        {
             let route = WantedRoute { legs: vec![leg.clone()], ..primary.clone() };
             routes.insert(key, route);
         }

@@ -2,17 +2,21 @@
 //! path. Such paths go on being watched, and are used where there is no other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_control::{Alert, NodeError, Steered};
+use tresse_control::{Alert, NodeError};
 use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
 use tresse_fabric::units::Prefix;
 use tresse_fabric::watch::Watch;
 use tresse_fabric::watch::part::Part;
 
+use super::gate::Gate;
 use super::transaction::{Job, Purpose};
 use super::{CallId, Effect, Engine, Prepared, Reply, tell};
+use crate::state::Intent;
 
 /// What was asked to be kept free. Outlives restarts and plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +55,44 @@ pub enum Steer {
     Unpin(String),
 }
 
+/// First hops of the paths of one plan that are kept free.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptFree {
+    /// All of them.
+    pub rested: BTreeSet<Leg>,
+    /// Those that cross what is drained.
+    pub drained: BTreeSet<Leg>,
+}
+
+/// A change of the steering under way.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Steered {
+    /// Who waits.
+    pub(super) call: CallId,
+    /// What it is.
+    pub(super) steer: Steer,
+    /// What it does.
+    pub(super) reply: tresse_control::Steered,
+    /// What is returned to where it fails.
+    pub(super) before: Steering,
+}
+
 impl Steer {
     /// The part or peer concerned.
-    fn object(&self) -> &str {
+    pub(super) fn object(&self) -> &str {
         match self {
             Self::Drain(object) | Self::Undrain(object) | Self::Unpin(object) => object,
             Self::Pin { to, .. } => to,
+        }
+    }
+
+    /// Kind and message of the event.
+    pub(super) const fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Drain(_) => ("drained", "paths keep off it"),
+            Self::Undrain(_) => ("undrained", "paths cross it again"),
+            Self::Pin { .. } => ("pinned", "one path is used"),
+            Self::Unpin(_) => ("unpinned", "all paths are used again"),
         }
     }
 }
@@ -77,6 +113,14 @@ impl Steering {
                     let message = "nodes of this fabric route for each other by one rule for all \
                                    destinations: drain the node's cables or its switches";
                     return Err(refused(object, message.into()));
+                }
+                let other = after.drained.iter().find(|other| *other != object);
+                if let Some(other) = other.filter(|_| prepared.routes_for_others()) {
+                    let message = format!(
+                        "{other} is drained already, and nodes that route for each other keep off one \
+                         part at a time: undrain it first"
+                    );
+                    return Err(refused(object, message));
                 }
                 after.drained.insert(object.clone());
             }
@@ -99,8 +143,9 @@ impl Steering {
     }
 
     /// First hops of the paths of a plan that are kept free.
-    pub(super) fn rested(&self, prepared: &Prepared) -> BTreeSet<Leg> {
-        let mut rested = self.drained(prepared);
+    fn kept_free(&self, prepared: &Prepared) -> KeptFree {
+        let drained = self.drained(prepared);
+        let mut rested = drained.clone();
         for (peer, pinned) in &self.pinned {
             let paths: Vec<&Watch> =
                 prepared.watches.paths.iter().filter(|watch| watch.peer == *peer).collect();
@@ -109,7 +154,7 @@ impl Steering {
                 rested.extend(others.flat_map(|watch| watch.ways()));
             }
         }
-        rested
+        KeptFree { rested, drained }
     }
 
     /// Those of them that cross what is drained.
@@ -151,39 +196,43 @@ impl Engine {
         let Some(current) = self.stored.current.clone() else {
             return out.push(Effect::Reply(call, Err(NodeError::NoPlan)));
         };
+        if self.stored.intent == Some(Intent::Withdraw) {
+            let busy = NodeError::Busy { doing: "withdrawing".into() };
+            return out.push(Effect::Reply(call, Err(busy)));
+        }
         let after = match self.stored.steering.after(steer, &current) {
             Ok(after) => after,
             Err(error) => return out.push(Effect::Reply(call, Err(error))),
         };
-        let steered = self.steered(&current, &after);
+        let reply = self.outcome(&current, &after);
         if dry_run {
-            return out.push(Effect::Reply(call, Ok(Reply::Steered(steered))));
+            return out.push(Effect::Reply(call, Ok(Reply::Steered(reply))));
         }
-        if !force && !steered.cut.is_empty() {
+        if !force && !reply.cut.is_empty() {
             let object = steer.object().to_owned();
-            let error = NodeError::WouldCut { object, destinations: steered.cut };
+            let error = NodeError::WouldCut { object, destinations: reply.cut };
             return out.push(Effect::Reply(call, Err(error)));
         }
-        let (kind, message) = match steer {
-            Steer::Drain(_) => ("drained", "paths keep off it"),
-            Steer::Undrain(_) => ("undrained", "paths cross it again"),
-            Steer::Pin { .. } => ("pinned", "one path is used"),
-            Steer::Unpin(_) => ("unpinned", "all paths are used again"),
-        };
-        tell(out, Alert::Info, kind, steer.object(), message);
         self.dirty |= after != self.stored.steering;
-        self.stored.steering = after;
+        let before = std::mem::replace(&mut self.stored.steering, after);
         self.resteer();
-        let purpose = Purpose::Steer { call, reply: Reply::Steered(steered) };
-        self.observe(Job::new(purpose, Some(current)), out);
+        let steered = Steered { call, steer: steer.clone(), reply, before };
+        self.observe(Job::new(Purpose::Steer(Box::new(steered)), Some(current)), out);
     }
 
     /// Finds again which paths of the plan in force are kept free.
     pub(super) fn resteer(&mut self) {
         let current = self.stored.current.as_ref();
-        let steering = &self.stored.steering;
-        self.drained = current.map(|c| steering.drained(c)).unwrap_or_default();
-        self.rested = current.map(|c| steering.rested(c)).unwrap_or_default();
+        let free = current.map(|current| self.stored.steering.kept_free(current));
+        self.free = Arc::new(free.unwrap_or_default());
+    }
+
+    /// First hops of the paths of a plan that are kept free.
+    pub(super) fn kept_free(&self, plan: &Arc<Prepared>) -> Arc<KeptFree> {
+        match &self.stored.current {
+            Some(current) if Arc::ptr_eq(current, plan) => self.free.clone(),
+            _ => Arc::new(self.stored.steering.kept_free(plan)),
+        }
     }
 
     /// Drops pins of paths that the plan in force does not have.
@@ -201,7 +250,7 @@ impl Engine {
 
     /// Is what begins with this hop kept free?
     pub(super) fn is_rested(&self, leg: &Leg) -> bool {
-        self.rested.contains(&leg.alone())
+        self.free.rested.contains(&leg.alone())
     }
 
     /// Why what begins with this hop is not used: `broken`, `drained`, or `standby` beside a path that its
@@ -211,7 +260,7 @@ impl Engine {
         match () {
             () if self.is_broken(leg) => Some("broken"),
             () if !self.is_rested(leg) => None,
-            () if self.drained.contains(&leg.alone()) => Some("drained"),
+            () if self.free.drained.contains(&leg.alone()) => Some("drained"),
             () => Some("standby"),
         }
     }
@@ -223,24 +272,29 @@ impl Engine {
     }
 
     /// What another steering does to the destinations, as far as ways are known to carry.
-    fn steered(&self, current: &Prepared, after: &Steering) -> Steered {
-        let (before, rested) = (&self.rested, after.rested(current));
+    fn outcome(&self, current: &Prepared, after: &Steering) -> tresse_control::Steered {
+        let (before, rested) = (&self.free.rested, after.kept_free(current).rested);
         let gates = self.gates(current);
         let carries = |leg: &Leg| {
             let vid = current.interfaces.get(&leg.interface).map(|interface| interface.vid);
-            let open =
-                vid.and_then(|vid| gates.get(&vid)).is_none_or(|g| *g != super::gate::Gate::Fused);
+            let open = vid.and_then(|vid| gates.get(&vid)).is_none_or(|g| *g == Gate::Open);
             open && !self.is_broken(leg) && self.usable(&leg.interface)
         };
         let routes = &current.wanted.routes;
+        let nodes: BTreeSet<IpAddr> =
+            current.watches.paths.iter().map(|watch| watch.destination).collect();
         let backups = routes.keys().any(|(_, metric)| *metric == METRIC_BACKUP);
-        let mut steered = Steered::default();
+        let mut steered = tresse_control::Steered::default();
         for ((destination, _), primary) in routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY)
         {
             let backup = routes.get(&(*destination, METRIC_BACKUP));
             let others = current.alternatives.get(destination);
-            // Where nodes route, a NIC's address has one way: it names the NIC.
-            if current.routes_for_others() && backups && backup.is_none() {
+            // A NIC's address has one way: it names the NIC.
+            let named = match current.routes_for_others() {
+                true => backups && backup.is_none(),
+                false => !nodes.contains(&destination.address),
+            };
+            if named {
                 continue;
             }
             let legs = primary.legs.iter().chain(backup.iter().flat_map(|route| &route.legs));

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use tresse_control::{Alert, Difference, NodeError, OperationLine, PendingLine};
 use tresse_fabric::reconcile::{Operation, Planned, Saved, also_observed, inverse};
 
+use super::steer::Steered;
 use super::{
     ApplyOptions, CallId, Effect, Engine, Execution, Prepared, Pushing, Reply, View, guard, line,
     tell,
@@ -36,7 +37,7 @@ pub(super) enum Purpose {
     Converge,
     Diff { call: CallId },
     Note { call: CallId, reply: Reply },
-    Steer { call: CallId, reply: Reply },
+    Steer(Box<Steered>),
 }
 
 impl Purpose {
@@ -47,7 +48,7 @@ impl Purpose {
             Self::Rollback { .. } => Some("rolling-back"),
             Self::Withdraw { .. } => Some("withdrawing"),
             Self::Note { .. } => Some("writing its state"),
-            Self::Steer { .. } => Some("moving paths"),
+            Self::Steer(_) => Some("moving paths"),
             Self::Converge | Self::Diff { .. } => None,
         }
     }
@@ -329,7 +330,9 @@ impl Engine {
                 self.stored.force_interfaces.clone_from(&job.options.force_interfaces);
                 self.stored.intent = None;
                 self.dirty |= !same || job.rounds > 0;
-                self.drop_pins(out);
+                if self.stored.unconfirmed.is_none() {
+                    self.drop_pins(out);
+                }
                 self.sync_vlans();
             }
             Purpose::Withdraw { .. } => {
@@ -338,7 +341,7 @@ impl Engine {
                 self.confirm_at = None;
                 self.sync_vlans();
             }
-            Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer { .. } => {
+            Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer(_) => {
                 self.dirty |= self.stored.intent.take().is_some();
             }
             Purpose::Diff { .. } | Purpose::Note { .. } => {}

@@ -73,7 +73,10 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
             paths.iter().map(|path| engine.unused(&hop(path)?)).collect();
         // Where all that carry are not used the first that is takes their place.
         let next = unused[..carriers].iter().all(Option::is_some);
-        let next = next.then(|| unused.iter().position(Option::is_none)).flatten();
+        let whole = |why: &Option<&str>| *why != Some("broken");
+        let first = || unused.iter().position(Option::is_none);
+        let first = || first().or_else(|| unused.iter().position(whole));
+        let next = next.then(first).flatten();
         for (at, path) in paths.into_iter().enumerate() {
             let place = match at {
                 _ if next == Some(at) => PathPlace::Next,
@@ -84,7 +87,8 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
             let first = &path.segments[0];
             let interface = plan.interface(src, first.nic, first.tree);
             let state = engine.path_state(&interface, address, place);
-            let state = unused[at].unwrap_or(state);
+            // What is kept free is used where there is nothing else.
+            let state = unused[at].filter(|_| next != Some(at)).unwrap_or(state);
             lines.push(line(plan.path_view(&path), state));
         }
     }

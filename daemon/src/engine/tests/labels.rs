@@ -9,6 +9,7 @@ use tresse_fabric::reconcile::{PLATFORM_LABELS, WantedLabel, label_input};
 use super::{Host, Input, Prepared, prepared};
 use crate::engine::LabelEngine;
 use crate::engine::gate::{Gate, Gated, effective};
+use crate::engine::steer::KeptFree;
 
 /// Label `label` out of the first VLAN interface, from its first neighbour to that.
 fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
@@ -26,8 +27,8 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
     let vid = plan.interfaces[&interface].vid;
     for (gate, there) in [(Gate::Open, true), (Gate::Unproven, false), (Gate::Fused, false)] {
         let gates = BTreeMap::from([(vid, gate)]);
-        let (legs, out) = (BTreeSet::new(), BTreeSet::new());
-        let gated = Gated { prepared: &plan, gates: &gates, dead: &legs, rested: &legs, out: &out };
+        let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
+        let gated = Gated { prepared: &plan, gates: &gates, dead: &legs, free: &free, out: &out };
         let (wanted, pending) = effective(gated, None, None);
         assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
         let waits = pending.iter().any(|p| p.kind == "label" && p.object.starts_with("16 via"));
@@ -42,8 +43,8 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
     let (old, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 17);
     let (new, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
     let none = BTreeMap::new();
-    let (legs, out) = (BTreeSet::new(), BTreeSet::new());
-    let gated = |prepared| Gated { prepared, gates: &none, dead: &legs, rested: &legs, out: &out };
+    let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
+    let gated = |prepared| Gated { prepared, gates: &none, dead: &legs, free: &free, out: &out };
     let (wanted, _) = effective(gated(&new), Some(gated(&old)), None);
     assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);
 }

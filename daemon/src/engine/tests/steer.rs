@@ -174,4 +174,50 @@ fn what_cannot_be_steered_is_named() {
         let error = steer(&mut host, wrong, true).unwrap_err().to_string();
         assert!(error.contains("route for each other"), "{error}");
     }
+    // Each would go round the other's.
+    steer(&mut host, Steer::Drain("s0".into()), false).unwrap();
+    let error = steer(&mut host, Steer::Drain("s5".into()), true).unwrap_err().to_string();
+    assert!(error.contains("s0 is drained already"), "{error}");
+    steer(&mut host, Steer::Undrain("s0".into()), false).unwrap();
+    steer(&mut host, Steer::Drain("s5".into()), false).unwrap();
+}
+
+#[test]
+fn what_is_drained_comes_after_what_a_pin_leaves_out() {
+    let prepared = prepared(FLAT);
+    let mut host = host(&prepared);
+    let to_n1 = |nic: &str| {
+        let paths = &prepared.watches.paths;
+        paths.iter().position(|w| w.peer == "n1" && w.leg.interface == nic).unwrap()
+    };
+    let pinned = &prepared.watches.paths[to_n1("eth1")];
+    steer(&mut host, Steer::Drain("s0".into()), false).unwrap();
+    steer(&mut host, Steer::Pin { to: "n1".into(), rank: pinned.rank }, false).unwrap();
+    let used = |host: &Host| nics(host, pinned.destination, METRIC_PRIMARY);
+    assert_eq!(used(&host), ["eth1".to_owned()].into());
+    let serial = host.watching.serial;
+    for (broken, left) in [(&["eth1"][..], "eth2"), (&["eth1", "eth2"], "eth0")] {
+        let down: BTreeSet<usize> = broken.iter().map(|nic| to_n1(nic)).collect();
+        let all = 0..prepared.watches.paths.len();
+        let up = all.filter(|at| !down.contains(at)).collect();
+        host.input(Input::Sight { serial, down, up });
+        host.settle();
+        assert_eq!(used(&host), [left.to_owned()].into(), "without {broken:?}");
+    }
+}
+
+#[test]
+fn a_drain_that_fails_is_not_done_later() {
+    let prepared = prepared(FLAT);
+    let mut host = host(&prepared);
+    let before = host.kernel.observed.clone();
+    host.fail_at = Some(1);
+    steer(&mut host, Steer::Drain("s0".into()), false).unwrap_err();
+    host.settle();
+    assert_eq!(host.kernel.observed.routes, before.routes);
+    assert_eq!(nics(&host, *peers(&prepared).first().unwrap(), METRIC_PRIMARY).len(), 3);
+    let status = host.engine.status(host.now);
+    assert!(status.drained.is_empty() && status.in_sync, "{status:?}");
+    assert!(host.disk.steering.drained.is_empty());
+    assert!(!host.told.iter().any(|(kind, _)| kind == "drained"));
 }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the Debian package of what `install.sh` installs, by cargo-deb; prints its path.
+#
+#   TARGET=target/release systemd/deb.sh [VERSION]     VERSION: Debian's, default the crates'
+set -eu
+cd "$(dirname "$0")/.."
+: "${TARGET:=target/release}"
+command -v cargo-deb >/dev/null || {
+    echo "cargo-deb is missing: cargo install cargo-deb --locked" >&2
+    exit 77
+}
+root=target/debian/root
+rm -rf "$root"
+mkdir -p "$root"
+TARGET=$TARGET DESTDIR=$(realpath "$root") PREFIX=/usr systemd/install.sh install >/dev/null
+# dpkg has a list of its own.
+rm "$root/usr/share/doc/tresse/installed"
+cargo deb --package tressed --no-build --no-strip --quiet \
+    ${1:+--deb-version "$1"} --output "target/debian/tresse_${1:-current}.deb" >/dev/null
+echo "target/debian/tresse_${1:-current}.deb"
