@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench soak fuzz papers labels deps install uninstall
+.PHONY: help build deb demo test check bench soak fuzz papers labels deps install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -12,6 +12,9 @@ help: ## this list
 
 build: ## tresse and tressed, optimised, in target/release
 	$(CARGO) build --release --locked --package tresse --package tressed
+
+deb: build ## the Debian package, in target/debian
+	systemd/deb.sh
 
 demo: ## a 4x4 torus on this machine, measured beside its bounds
 	@tests/deps.sh demo
@@ -25,6 +28,7 @@ test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) i
 	$(CARGO) test --workspace --locked --test fabric -- routed_
 	systemd/check.sh
 	systemd/boot.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
+	systemd/package.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/fuzz.sh
 	@$(call script,tests/vm.sh)
 	SOAK_SECONDS=$${SOAK_SECONDS:-120} tests/soak.sh

@@ -5,16 +5,16 @@
 set -eu
 cd "$(dirname "$0")/.."
 : "${TARGET:=target/release}"
-command -v cargo-deb >/dev/null || {
-    echo "cargo-deb is missing: cargo install cargo-deb --locked" >&2
-    exit 77
-}
+tools=$(pwd)/target/tools
+PATH=$tools/bin:$PATH
+command -v cargo-deb >/dev/null ||
+    cargo install cargo-deb --version '^3' --locked --quiet --root "$tools" >&2
 root=target/debian/root
 rm -rf "$root"
 mkdir -p "$root"
 TARGET=$TARGET DESTDIR=$(realpath "$root") PREFIX=/usr systemd/install.sh install >/dev/null
 # dpkg has a list of its own.
 rm "$root/usr/share/doc/tresse/installed"
-cargo deb --package tressed --no-build --no-strip --quiet \
+cargo deb --package tressed --no-build --quiet \
     ${1:+--deb-version "$1"} --output "target/debian/tresse_${1:-current}.deb" >/dev/null
 echo "target/debian/tresse_${1:-current}.deb"

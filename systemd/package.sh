@@ -8,9 +8,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 target=${1:-target/debug}
-tools=$(pwd)/target/tools
-PATH=$tools/bin:$PATH
-command -v cargo-deb >/dev/null || cargo install cargo-deb --version '^3' --locked --quiet --root "$tools"
 old=$(TARGET=$target systemd/deb.sh 0.0.9-1)
 new=$(TARGET=$target systemd/deb.sh 0.1.0-1)
 exec systemd/boot.sh --package "$old" "$new"

@@ -141,10 +141,11 @@ impl Run {
             match answer {
                 Ok(status) => {
                     *versions.entry(status.version).or_default() += 1;
-                    line.before = status.generation;
+                    line.before.clone_from(&status.generation);
                     line.after.clone_from(&line.before);
                     line.fused = status.fused.iter().map(|fused| fused.vid).collect();
-                    if status.confirm_seconds.is_none() && status.changing {
+                    let another = status.generation.as_ref() != Some(&self.generation);
+                    if status.confirm_seconds.is_none() && status.changing && another {
                         let words = "a change of plans is still under way there: wait for it";
                         line.error = Some(words.into());
                         code = Code::Fault;

@@ -154,6 +154,10 @@ fn rolled_out_or_not() {
 
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
     let traffic = Traffic::start(&lab, &pairs);
+    // One is left out, and goes on by the old plan until it gets the new one.
+    let (told, code) = rollout(&["--except", &node]);
+    assert_eq!((told["done"].as_bool(), code), (Some(true), 0), "{told}");
+    assert_eq!(generations(&lab)[3], before);
     let (told, code) = rollout(&[]);
     assert_eq!((told["done"].as_bool(), code), (Some(true), 0), "{told}");
     for flow in traffic.finish() {
