@@ -31,7 +31,9 @@ iperf3|iperf3|test|measuring lab traffic
 traceroute|traceroute|test|counting the nodes on the way
 tcpdump|tcpdump|test|judging which frames pass a cable
 ethtool|ethtool|test|judging NIC settings
+nft|nftables|test|a firewall that drops what is forwarded
 qemu-system-x86_64|qemu-system-x86|demo test bench|the virtual machine, where this kernel lacks VLANs
+mkfs.ext4|e2fsprogs|test|a disk for the virtual machine whose power is cut
 cpio|cpio|demo test bench|packing the virtual machine's first root
 modprobe|kmod|demo test bench|which modules the virtual machine's kernel needs
 mksquashfs|squashfs-tools|demo test bench|packing the virtual machine's userland

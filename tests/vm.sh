@@ -11,12 +11,14 @@ suite() {
 }
 
 suite cargo test --locked --workspace --test vm -- --ignored
+# Here, each with machines of its own, whose power it cuts.
+suite cargo test --locked --workspace --test node -- power_
 
 # Test programs that run inside: cargo hands them to `in-vm`.
 suite cargo build --locked --workspace --bins --tests
 host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
 export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
-suite cargo test --locked --workspace --test node
+suite cargo test --locked --workspace --test node -- --skip power_
 suite cargo test --locked --workspace --test fabric -- --skip routed_
 suite cargo test --locked --workspace --test kernel -- vm_
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -74,6 +75,21 @@ pub fn links() -> Option<BTreeMap<String, Link>> {
     let text = output("ip", &["-j", "-d", "-s", "-s", "link", "show"])?;
     let links: Vec<Link> = serde_json::from_str(&text).ok()?;
     Some(links.into_iter().map(|link| (link.ifname.clone(), link)).collect())
+}
+
+/// Every interface's addresses.
+pub fn addresses() -> Vec<(String, IpAddr)> {
+    let text = output("ip", &["-j", "address", "show"]).unwrap_or_default();
+    let links: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+    let mut all = Vec::new();
+    for link in &links {
+        let name = link["ifname"].as_str().unwrap_or_default();
+        for address in link["addr_info"].as_array().into_iter().flatten() {
+            let local = address["local"].as_str().and_then(|text| text.parse().ok());
+            all.extend(local.map(|address| (name.to_owned(), address)));
+        }
+    }
+    all
 }
 
 /// The value of a path below `/proc/sys`.
@@ -164,7 +180,7 @@ pub fn clock_synchronised() -> Option<bool> {
 }
 
 /// Does an echo of so many octets, the IP header included, come back without being cut up?
-pub fn answers(to: std::net::IpAddr, octets: u32) -> bool {
+pub fn answers(to: IpAddr, octets: u32) -> bool {
     let header = if to.is_ipv4() { 28 } else { 48 };
     let size = octets.saturating_sub(header).to_string();
     let to = to.to_string();

@@ -81,7 +81,8 @@ impl Doctor {
         })?;
         let node = checks::which(&plan, &links, self.node.as_deref(), &self.file)?;
         let status = self.daemon.connect().and_then(|mut daemon| Ok(daemon.status()?));
-        let seen = checks::Seen { plan: &plan, node, links, status, local: self.local };
+        let neighbours = self.daemon.connect().and_then(|mut daemon| Ok(daemon.neighbours()?)).ok();
+        let seen = checks::Seen { plan: &plan, node, links, status, neighbours, local: self.local };
         let findings = checks::all(&seen);
         let fine = findings.iter().all(|finding| finding.verdict != Verdict::Fault);
         let name = &plan.cluster().node(node).name;

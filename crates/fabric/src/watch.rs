@@ -227,7 +227,8 @@ fn arrival(plan: &Plan, path: &Path) -> String {
 }
 
 /// What a segment crosses, in order.
-fn wires(plan: &Plan, segment: &Segment) -> Vec<Crossing> {
+#[must_use]
+pub fn wires(plan: &Plan, segment: &Segment) -> Vec<Crossing> {
     let mut channels = Vec::new();
     plan.walk(segment, &mut channels);
     let out = Crossing::Out(segment.from, segment.nic);

@@ -10,10 +10,21 @@ use std::time::{Duration, Instant};
 use tresse_lab::netns;
 
 const PERIOD: Duration = Duration::from_millis(1);
+/// Of those so many must arrive for an outage to be over.
+const LAST: usize = 20;
 const FIRST_PORT: u16 = 21_000;
 
 /// A node's namespace and address.
 pub type Station = (String, IpAddr);
+
+/// What became of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outage {
+    /// From the first lost datagram to the last one, both included.
+    Over(Duration),
+    /// The last ones were lost too.
+    Lasts,
+}
 
 /// Datagrams that are sent until [`Streams::finish`].
 pub struct Streams {
@@ -49,11 +60,11 @@ impl Streams {
         })
     }
 
-    /// Stops; for each pair how long it was from the first lost datagram to the last one, both included.
+    /// Stops; for each pair what became of it.
     ///
     /// # Errors
     /// A thread that has panicked.
-    pub fn finish(self) -> Result<Vec<Duration>, String> {
+    pub fn finish(self) -> Result<Vec<Outage>, String> {
         self.stop.store(true, Ordering::Relaxed);
         let sent = self.sender.join().map_err(|_| "the sender panicked")?;
         let received = self.receiver.join().map_err(|_| "the receiver panicked")?;
@@ -61,7 +72,12 @@ impl Streams {
             let mut lost = (0..sent.len()).filter(|number| !seen.contains(&(*number as u64)));
             let first = lost.next();
             let last = lost.next_back().or(first);
-            first.zip(last).map_or(Duration::ZERO, |(a, b)| sent[b] - sent[a] + PERIOD)
+            if last.is_some_and(|last| last + LAST > sent.len()) {
+                return Outage::Lasts;
+            }
+            Outage::Over(
+                first.zip(last).map_or(Duration::ZERO, |(a, b)| sent[b] - sent[a] + PERIOD),
+            )
         };
         Ok(received.iter().map(outage).collect())
     }

@@ -1,5 +1,7 @@
 //! What `tresse doctor` says of a node that somebody has broken, by `ip`, `sysctl` and `ethtool`.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use serde_json::Value;
@@ -8,23 +10,60 @@ use tresse_tests::program;
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};
+use crate::routed::DUAL;
 
-pub const TESTS: Tests =
-    &[("routed_doctor_names_what_is_wrong_and_what_helps", names_what_is_wrong)];
+pub const TESTS: Tests = &[
+    ("routed_doctor_names_what_is_wrong_and_what_helps", names_what_is_wrong),
+    ("routed_doctor_names_what_is_wrong_with_ipv6", names_what_is_wrong_with_ipv6),
+];
 
 const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
 const NODE: &str = "n4";
 
-/// Breaks one thing after the other and mends it again: by which command, and which check finds it.
-const FAULTS: &[(&str, &str, &str, &str)] = &[
-    (
-        "sysctl -qw net.ipv4.conf.eth0.rp_filter=1",
-        "sysctl -qw net.ipv4.conf.eth0.rp_filter=2",
+/// Something that is broken and mended again: by which commands, and which check names which object.
+struct Harm(&'static [&'static str], &'static [&'static str], &'static str, &'static str);
+
+const FAULTS: &[Harm] = &[
+    Harm(
+        &["sysctl -qw net.ipv4.conf.eth0.rp_filter=1"],
+        &["sysctl -qw net.ipv4.conf.eth0.rp_filter=2"],
         "rp-filter",
         "eth0",
     ),
-    ("ip link set eth0 down", "ip link set eth0 up", "nic", "eth0"),
-    ("ip link set eth1 mtu 1300", "ip link set eth1 mtu 1500", "nic", "eth1"),
+    Harm(&["ip link set eth0 down"], &["ip link set eth0 up"], "nic", "eth0"),
+    Harm(&["ip link set eth1 mtu 1300"], &["ip link set eth1 mtu 1500"], "nic", "eth1"),
+    // Of a plan whose MACs are made up that of the file is not asked for.
+    Harm(
+        &["ip link set eth1 address 02:54:00:00:04:00"],
+        &["ip link set eth1 address 02:54:00:00:04:01"],
+        "nic",
+        "eth0",
+    ),
+    Harm(
+        &[
+            "ip link add br9 type bridge",
+            "ip link set eth0 master br9",
+            "ip link set eth1 master br9",
+        ],
+        &["ip link del br9"],
+        "master",
+        "eth0",
+    ),
+    Harm(
+        &["ip address add 10.77.0.9/32 dev lo"],
+        &["ip address del 10.77.0.9/32 dev lo"],
+        "duplicate",
+        "lo",
+    ),
+    Harm(
+        &[
+            "nft add table ip docker",
+            "nft add chain ip docker f { type filter hook forward priority 0 ; policy drop ; }",
+        ],
+        &["nft delete table ip docker"],
+        "forward",
+        "nft table ip docker",
+    ),
 ];
 
 fn names_what_is_wrong() {
@@ -35,13 +74,18 @@ fn names_what_is_wrong() {
         let faults = faults(&doctor(&lab, &files, &[]));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     });
-    for (harm, cure, check, object) in FAULTS {
-        lab.run(NODE, harm);
+    for Harm(harm, cure, check, object) in FAULTS {
+        harm.iter().for_each(|words| drop(lab.run(NODE, words)));
         let found = faults(&doctor(&lab, &files, &["--local"]));
         let named = found.iter().any(|(c, o)| c == check && o == object);
-        assert!(named, "{harm}: {found:?}");
-        lab.run(NODE, cure);
+        assert!(named, "{harm:?}: {found:?}");
+        cure.iter().for_each(|words| drop(lab.run(NODE, words)));
     }
+    eventually("nothing is wrong any more", 60, || {
+        let faults = faults(&doctor(&lab, &files, &[]));
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    });
+    warns_of_what_may_go_wrong(&lab, &files);
     // A switch that carries less than it should: only packets of full size tell.
     let cables = lab.directory.load_up().unwrap().blueprint.cables;
     let port = cables.into_iter().find(|c| c.a.place == NODE && c.a.interface == "eth0").unwrap().b;
@@ -60,12 +104,54 @@ fn names_what_is_wrong() {
     assert_eq!(answer["fine"], false);
 }
 
+/// A switch that floods, and what other programs of the host say: these here are ours, and say the worst.
+fn warns_of_what_may_go_wrong(lab: &Lab, files: &TempDir) {
+    lab.run("n3", "ip neigh replace 10.78.0.30 lladdr 02:54:00:99:99:99 dev eth0 nud permanent");
+    lab.run("n3", "ip route replace 10.78.0.30 dev eth0");
+    // Nobody answers, and so it ends with 1.
+    let netns = lab.directory.netns("n3");
+    let _ = tresse_lab::run::read(&netns, "ping", &["-qc1100", "-i0.002", "-W1", "10.78.0.30"], "");
+    for (program, says) in [
+        ("timedatectl", "echo no"),
+        ("nmcli", "echo eth1:connected"),
+        ("networkctl", "echo 7 eth0 ether routable configured"),
+    ] {
+        let path = files.path().join(program);
+        std::fs::write(&path, format!("#!/bin/sh\n{says}\n")).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    }
+    let answer = doctor(lab, files, &["--local"]);
+    let found: Vec<(String, String)> = of_verdict(&answer, "warning");
+    for (check, object) in
+        [("nic", "eth0"), ("clock", ""), ("manager", "eth0"), ("manager", "eth1")]
+    {
+        let named = found.iter().any(|(c, o)| c == check && o == object);
+        assert!(named, "{check} {object}: {found:?}");
+    }
+    assert_eq!(answer["fine"], true);
+}
+
+/// IPv6 that somebody has switched off.
+fn names_what_is_wrong_with_ipv6() {
+    let lab = Lab::up(DUAL, &[]);
+    let files = tempfile::tempdir().unwrap();
+    std::fs::write(files.path().join("cluster.toml"), DUAL).unwrap();
+    lab.run(NODE, "sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1");
+    let found = faults(&doctor(&lab, &files, &["--local"]));
+    assert!(found.contains(&("ipv6".to_owned(), "eth0".to_owned())), "{found:?}");
+}
+
 /// In the node's namespace; its answer is one object, whatever it finds.
 fn doctor(lab: &Lab, files: &TempDir, more: &[&str]) -> Value {
     let socket = lab.directory.socket(NODE);
     let output = lab.inside(NODE, || {
         let mut command = Command::new(program::tresse());
-        command.env("TRESSE_SOCKET", socket).args(["--json", "doctor", "--node", NODE]).args(more);
+        let path = format!("{}:{}", files.path().display(), std::env::var("PATH").unwrap());
+        command
+            .env("TRESSE_SOCKET", socket)
+            .env("PATH", path)
+            .args(["--json", "doctor", "--node", NODE])
+            .args(more);
         command.arg(files.path().join("cluster.toml")).output().unwrap()
     });
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -79,8 +165,12 @@ fn doctor(lab: &Lab, files: &TempDir, more: &[&str]) -> Value {
 
 /// Check and object of what does not work.
 fn faults(answer: &Value) -> Vec<(String, String)> {
+    of_verdict(answer, "fault")
+}
+
+fn of_verdict(answer: &Value, verdict: &str) -> Vec<(String, String)> {
     let findings = answer["findings"].as_array().unwrap().iter();
-    let faults = findings.filter(|finding| finding["verdict"] == "fault");
+    let such = findings.filter(|finding| finding["verdict"] == verdict);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    faults.map(|finding| (text(&finding["check"]), text(&finding["object"]))).collect()
+    such.map(|finding| (text(&finding["check"]), text(&finding["object"]))).collect()
 }

@@ -20,11 +20,13 @@ pub struct Setup {
     pub more: String,
     /// Kill itself after this many steps.
     pub die_at: Option<u32>,
+    /// Where its state is, if not in the node's directory.
+    pub state: Option<PathBuf>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { configured: true, canary: true, more: String::new(), die_at: None }
+        Self { configured: true, canary: true, more: String::new(), die_at: None, state: None }
     }
 }
 
@@ -49,7 +51,7 @@ impl Daemon {
         let (socket, log) = (home.join("control"), home.join("log"));
         let mut text = format!(
             "node = \"n{node}\"\nsocket = {socket:?}\nstate_dir = {:?}\ncanary = {}\n{}",
-            home.join("state"),
+            setup.state.clone().unwrap_or_else(|| home.join("state")),
             setup.canary,
             setup.more
         );

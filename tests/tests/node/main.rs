@@ -3,7 +3,7 @@
 //! runs one `tressed` per node and lets `ip -j`, `ping` and `tcpdump` judge.
 //!
 //! Needs 802.1Q: `tests/vm.sh` runs it in the virtual machine. Names begin with the K rule that
-//! they prove, where there is one.
+//! they prove, where there is one. Those that begin with `power_` run here and cut a virtual machine's power.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
 
@@ -16,6 +16,7 @@ mod foreign;
 mod guard;
 mod judge;
 mod life;
+mod power;
 mod rig;
 mod rules;
 mod trial;
@@ -26,6 +27,9 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
+    if let Some(step) = power::step() {
+        return power::guest(&step);
+    }
     let mut arguments = Arguments::from_args();
     // Each waits for programs one after the other most of the time. More side by side would judge the
     // machine, not the daemon.
@@ -43,5 +47,7 @@ fn main() -> ExitCode {
         confirm::trials(),
     ];
     let trials = trials.into_iter().flatten().map(|(name, body)| trial::new(name, body, &missing));
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    let missing = power::missing();
+    let power = power::trials().into_iter().map(|(name, body)| trial::new(name, body, &missing));
+    libtest_mimic::run(&arguments, trials.chain(power).collect()).exit_code()
 }

@@ -49,6 +49,12 @@ impl Part {
         Ok(Self { wires, node })
     }
 
+    /// What its cables cross, both ways.
+    #[must_use]
+    pub const fn wires(&self) -> &BTreeSet<Crossing> {
+        &self.wires
+    }
+
     /// The node, where it is one.
     #[must_use]
     pub fn node(&self) -> Option<&str> {

@@ -180,6 +180,11 @@ fn qemu(dir: &Path, image: &Image, options: &Options, accel: &str) -> Command {
         .arg(dir.join("initrd"))
         .args(["-append", &line, "-drive", &drive, "-device", "virtio-blk-pci,drive=root"])
         .args(["-device", "virtio-serial-pci,max_ports=31"]);
+    if let Some(disk) = &options.disk {
+        let file = escaped(&disk.to_string_lossy());
+        qemu.args(["-drive", &format!("file={file},if=none,id=disk,format=raw")])
+            .args(["-device", "virtio-blk-pci,drive=disk"]);
+    }
     for port in 0..PORTS {
         let chardev = format!("socket,id=c{port},{},server=on,wait=off", socket_option(dir, port));
         let device = format!("virtserialport,chardev=c{port},name={PORT_PREFIX}{port}");

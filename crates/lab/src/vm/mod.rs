@@ -93,6 +93,8 @@ pub struct Options {
     pub cpus: u32,
     /// The guest switches off after this long without a client; zero for never.
     pub idle: Duration,
+    /// A raw disk image, `/dev/vdb` in the guest: what is written there outlives the machine.
+    pub disk: Option<PathBuf>,
     /// Ask apt for newer packages even if there is an image.
     pub refresh: bool,
     /// How long the guest may take to answer its first greeting.
@@ -110,6 +112,7 @@ impl Default for Options {
             memory_mib: 1024,
             cpus: 2,
             idle: Duration::from_secs(15 * 60),
+            disk: None,
             refresh: false,
             boot_limit: Duration::from_secs(120),
         }

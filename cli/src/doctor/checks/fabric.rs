@@ -1,0 +1,116 @@
+//! The daemon, and what it and this host reach of the fabric.
+
+use tresse_fabric::id::NodeId;
+use tresse_fabric::reconcile::METRIC_PRIMARY;
+use tresse_fabric::slice::Slice;
+use tresse_fabric::units::Prefix;
+
+use super::super::{Finding, host};
+use super::{Check, Seen};
+
+/// Peers whose paths are tried: those spread evenly over the cluster where there are more.
+const PEERS: usize = 64;
+
+pub(super) fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+    let check = Check("daemon");
+    let status = match &seen.status {
+        Ok(status) => status,
+        Err(failure) => {
+            let cause = failure.message.lines().next().unwrap_or_default();
+            let effect = "the kernel stays as it is: nothing is installed, repaired or watched";
+            let fix = "systemctl start tressed; `journalctl -u tressed` says why it does not run";
+            return vec![check.fails("tressed", cause, effect, fix)];
+        }
+    };
+    let mut findings = Vec::new();
+    let own = env!("CARGO_PKG_VERSION");
+    if status.version != own {
+        let cause = format!("the daemon is {}, this program {own}", status.version);
+        let effect = "what one of them says the other may not understand";
+        findings.push(check.warns("tressed", cause, effect, "systemctl restart tressed (hitless)"));
+    }
+    let planned = seen.plan.generation();
+    match &status.generation {
+        Some(generation) if generation == planned => {}
+        Some(generation) => findings.push(check.warns(
+            "plan",
+            format!("the daemon has generation {generation}, the file is {planned}"),
+            "this node sends by another plan than those that have this one",
+            "tresse apply, on this node or on the others",
+        )),
+        None => findings.push(check.fails(
+            "plan",
+            "the daemon has none",
+            "no fabric address works on this node",
+            "tresse apply FILE",
+        )),
+    }
+    if let Some(fault) = &status.fault {
+        let effect = "the kernel is not as planned";
+        findings.push(check.fails(
+            "tressed",
+            fault.clone(),
+            effect,
+            "what its words say, then tresse reload",
+        ));
+    }
+    check.or_fine(findings, "runs, with the plan of this file")
+}
+
+pub(super) fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+    let check = Check("bfd");
+    let Ok(status) = &seen.status else { return Vec::new() };
+    if status.sessions > 0 && status.sessions_up == 0 {
+        let cause = format!("none of {} sessions is up", status.sessions);
+        let effect = "failures that no carrier shows are not found";
+        let fix =
+            "let UDP ports 3784 and 4784 in from the nodes; does tressed run there, with `bfd`?";
+        return vec![check.warns("", cause, effect, fix)];
+    }
+    let broken = status.broken.iter().map(|path| {
+        let effect = "it is not used while it is broken";
+        let fix = "the cables and ports on it (`tresse trace`, `tresse cables`)";
+        check.warns(path, "the path is broken", effect, fix)
+    });
+    let up = format!("{} of {} sessions are up", status.sessions_up, status.sessions);
+    check.or_fine(broken.collect(), &up)
+}
+
+/// Packets of the size that the plan promises, to other nodes, by the routes in force.
+pub(super) fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+    let check = Check("path");
+    if seen.local {
+        return Vec::new();
+    }
+    let peers: Vec<NodeId> = (0..seen.plan.cluster().nodes.len())
+        .map(NodeId::from)
+        .filter(|n| *n != seen.node)
+        .collect();
+    let step = peers.len().div_ceil(PEERS).max(1);
+    let mut asked = 0;
+    let mut findings = Vec::new();
+    for peer in peers.into_iter().step_by(step) {
+        let name = &seen.plan.cluster().node(peer).name;
+        for &to in &seen.plan.addresses().node[peer.index()] {
+            let key = (Prefix::host(to), METRIC_PRIMARY);
+            let Some(route) = slice.wanted.routes.get(&key) else { continue };
+            asked += 1;
+            let least = if to.is_ipv4() { 100 } else { 1280 };
+            if host::answers(to, route.mtu) {
+                continue;
+            }
+            findings.push(if host::answers(to, least) {
+                let cause = format!("{to} answers small packets and none of {} bytes", route.mtu);
+                let effect = "connections hang as soon as they send full packets";
+                let fix =
+                    "the MTU of the switches between (jumbo frames), or `mtu` in the cluster file";
+                check.fails(name, cause, effect, fix)
+            } else {
+                let effect = "nothing that is sent there arrives, or nothing comes back";
+                let fix = "`tresse doctor` there; `tresse trace` shows the switches between";
+                check.fails(name, format!("{to} does not answer"), effect, fix)
+            });
+        }
+    }
+    check.or_fine(findings, &format!("{asked} addresses answer packets of the planned size"))
+}

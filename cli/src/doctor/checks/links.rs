@@ -1,0 +1,152 @@
+//! Its interfaces: NICs, what has them beside us, and addresses that are taken twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use tresse_control::HeardLine;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::slice::Slice;
+
+use super::super::Finding;
+use super::super::host::{self, Link};
+use super::{Check, Seen};
+
+pub(super) fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+    let check = Check("nic");
+    let mut findings = Vec::new();
+    for nic in seen.nics() {
+        let name = nic.name.as_str();
+        let lost = "what would go by it goes by other NICs, or nowhere";
+        let Some(link) = seen.links.get(name) else {
+            let fix = "plug it in, or correct its name in the cluster file (`tresse macs`)";
+            findings.push(check.fails(name, "there is no such interface", lost, fix));
+            continue;
+        };
+        if !nic.mac_derived && link.mac() != Some(nic.mac) {
+            let cause = format!("its MAC is {}, the file says {}", link.address, nic.mac);
+            let effect = "others send to the MAC of the file: this NIC hears nothing";
+            findings.push(check.fails(name, cause, effect, "tresse macs, and the cluster file"));
+        }
+        if !link.is_up() {
+            let fix = format!("ip link set {name} up, and see who sets it down");
+            findings.push(check.fails(name, "it is down", lost, fix));
+        } else if !link.has_carrier() {
+            let fix = "the cable, the port of the switch, the transceiver (`tresse cables`)";
+            findings.push(check.fails(name, "it has no carrier", lost, fix));
+        }
+        let wanted = slice.wanted.nics.get(name).map_or(0, |(_, mtu)| *mtu);
+        if link.mtu < wanted {
+            let cause = format!("its MTU is {}, the plan needs {wanted}", link.mtu);
+            let effect = "packets of the planned size are dropped";
+            let fix = format!("ip link set {name} mtu {wanted}, and where its MTU is configured");
+            findings.push(check.fails(name, cause, effect, fix));
+        }
+        if link.of_others() > 1000 {
+            let cause = format!("{} frames for other hosts came in", link.of_others());
+            let effect = "a switch floods: it does not know addresses, or forgets them too soon";
+            let fix = "`fdb_age_seconds` and `fdb_size` of the switch beside `tresse check`; is tressed announcing on all nodes?";
+            findings.push(check.warns(name, cause, effect, fix));
+        }
+    }
+    let macs = seen.links.values().filter(|link| link.kind().is_none());
+    let mut of_mac: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for link in macs.filter(|link| link.mac().is_some_and(|mac| mac.0 != [0; 6])) {
+        of_mac.entry(&link.address).or_default().push(&link.ifname);
+    }
+    for (mac, names) in of_mac.iter().filter(|(_, names)| names.len() > 1) {
+        let planned = |name: &&&str| seen.nics().iter().any(|nic| nic.name == **name);
+        if names.iter().any(|name| planned(&name)) {
+            let effect = "switches send to one of them what is for the other";
+            let cause = format!("{} have the MAC {mac}", names.join(" and "));
+            findings.push(check.fails(names[0], cause, effect, "a MAC of its own for each"));
+        }
+    }
+    check.or_fine(findings, "all NICs of the plan are there, with carrier")
+}
+
+pub(super) fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+    let check = Check("master");
+    let mut findings = Vec::new();
+    let mut of_master: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for nic in seen.nics() {
+        let master = seen.links.get(&nic.name).and_then(|link| link.master.as_deref());
+        if let Some(master) = master {
+            of_master.entry(master).or_default().push(&nic.name);
+        }
+    }
+    for (master, nics) in of_master {
+        let kind = seen.links.get(master).and_then(Link::kind).unwrap_or("device");
+        let (effect, cause) = match (kind, nics.len()) {
+            ("bridge", 2..) => (
+                "this host is a loop between switches: frames circle",
+                format!("{} are ports of the bridge {master}", nics.join(" and ")),
+            ),
+            _ => (
+                "tressed refuses it: what arrives there is its master's",
+                format!("it belongs to the {kind} {master}"),
+            ),
+        };
+        let fix = format!("ip link set {} nomaster, and where that is configured", nics[0]);
+        findings.push(check.fails(nics[0], cause, effect, fix));
+    }
+    check.or_fine(findings, "no NIC of the plan belongs to a bridge, bond or the like")
+}
+
+/// Addresses that two hosts have, and two hosts that are the same node.
+pub(super) fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+    let check = Check("duplicate");
+    let addresses = seen.plan.addresses();
+    let others = (0..seen.plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != seen.node);
+    let of_others: BTreeMap<IpAddr, NodeId> = others
+        .flat_map(|node| {
+            let nics = addresses.nic[node.index()].iter().flatten();
+            addresses.node[node.index()].iter().chain(nics).map(move |address| (*address, node))
+        })
+        .collect();
+    let mut findings = Vec::new();
+    for (interface, address) in host::addresses() {
+        let Some(node) = of_others.get(&address) else { continue };
+        let cause =
+            format!("it has {address}, which is {}'s", seen.plan.cluster().node(*node).name);
+        let effect = "what this host sends there it keeps for itself, and its own answers get lost";
+        let fix = format!("ip addr del {address} dev {interface}, and where that is configured");
+        findings.push(check.fails(&interface, cause, effect, fix));
+    }
+    let own = |mac: &str| {
+        let known = seen.nics().iter().any(|nic| nic.mac.to_string() == mac);
+        known || seen.links.values().any(|link| link.address == mac)
+    };
+    for nic in seen.neighbours.iter().flat_map(|list| &list.nics) {
+        let twin = |line: &&HeardLine| {
+            !line.foreign && line.index as usize == seen.node.index() && !own(&line.mac)
+        };
+        for line in nic.heard.iter().filter(twin) {
+            let name = &seen.plan.cluster().node(seen.node).name;
+            let cause = format!("the host with MAC {} announces itself as {name}, too", line.mac);
+            let effect = "switches and peers take one host for the other";
+            let fix = "one of them has the wrong `node` in tressed.toml, or a cloned NIC address";
+            findings.push(check.fails(&nic.name, cause, effect, fix));
+        }
+    }
+    check.or_fine(findings, "no address and no name of the plan is taken twice")
+}
+
+pub(super) fn managers(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+    let check = Check("manager");
+    let managed = host::managed();
+    let ours = slice.interfaces.keys().chain(seen.nics().iter().map(|nic| &nic.name));
+    let ours: BTreeSet<&String> = ours.collect();
+    let finding = |name: &&String| {
+        let manager = *managed.get(*name)?;
+        let fix = match manager {
+            "NetworkManager" => {
+                "/etc/NetworkManager/conf.d/50-tresse.conf of the package, then nmcli general reload"
+            }
+            _ => "a .network file for it with Unmanaged=yes, then networkctl reload",
+        };
+        let effect = "two programs change the same interface: addresses and routes come and go";
+        Some(check.warns(name, format!("{manager} manages it too"), effect, fix))
+    };
+    let findings = ours.iter().filter_map(finding).collect();
+    check.or_fine(findings, "no network manager has an interface of the plan")
+}

@@ -1,0 +1,146 @@
+//! What fails in a lab, how, and who is told of it by a carrier.
+
+use std::collections::BTreeSet;
+
+use tresse_fabric::id::{NodeId, SwitchId};
+use tresse_fabric::plan::Plan;
+use tresse_fabric::topology::Graph;
+use tresse_fabric::watch::Crossing;
+use tresse_fabric::watch::part::Part;
+use tresse_lab::blueprint::port_name;
+use tresse_lab::run;
+use tresse_lab::state::Directory;
+
+use super::NAME;
+use crate::program::output;
+
+/// What kind of part fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A switch with all its cables.
+    Switch,
+    /// The cable of a NIC.
+    Nic,
+    /// A cable between two switches.
+    Trunk,
+}
+
+/// How it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// Both ends of its cables lose their carrier.
+    Dead,
+    /// It carries nothing, and nobody loses a carrier.
+    Silent,
+    /// It carries nothing one way, and nobody loses a carrier.
+    OneWay,
+}
+
+/// One failure.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// As `tresse lab fail` takes it.
+    object: String,
+    pub kind: Kind,
+    pub how: How,
+    /// What no frame crosses any more.
+    pub wires: BTreeSet<Crossing>,
+    /// Where the frames of a one-way fault would have left: a place and its interface.
+    last: Option<(String, String)>,
+}
+
+impl Fault {
+    /// What is tried on a fabric: every switch dead; of the cables one in so many, in every way that the
+    /// lab can make them fail.
+    ///
+    /// # Errors
+    /// A part that has no name.
+    pub fn all(plan: &Plan, every: usize) -> Result<Vec<Self>, String> {
+        let cluster = plan.cluster();
+        let graph = Graph::new(cluster);
+        let switched = !cluster.switches.is_empty();
+        let mut all = Vec::new();
+        let mut add = |object: String, kind, how, last: Option<_>, lost: Option<Crossing>| {
+            let part = Part::named(cluster, &object).map_err(|e| e.to_string())?;
+            let wires = lost.map_or_else(|| part.wires().clone(), |lost| BTreeSet::from([lost]));
+            all.push(Self { object, kind, how, wires, last });
+            Ok::<_, String>(())
+        };
+        for switch in &cluster.switches {
+            add(switch.name.clone(), Kind::Switch, How::Dead, None, None)?;
+        }
+        let nics = cluster.nodes.iter().enumerate().flat_map(|(node, of)| {
+            of.nics.iter().enumerate().map(move |(at, nic)| (NodeId::from(node), of, at, nic))
+        });
+        for (node, of, at, nic) in nics.step_by(every) {
+            let object = format!("{}:{}", of.name, nic.name);
+            add(object.clone(), Kind::Nic, How::Dead, None, None)?;
+            if switched {
+                // A cable between nodes has no bridge that could lose frames and keep the carriers.
+                add(object.clone(), Kind::Nic, How::Silent, None, None)?;
+            }
+            let last = match nic.peer {
+                Some(peer) => {
+                    let far = cluster.node(peer.node);
+                    (far.name.clone(), far.nics[peer.nic].name.clone())
+                }
+                None => (cluster.switch(nic.switch).name.clone(), port_name(nic.port)),
+            };
+            add(object, Kind::Nic, How::OneWay, Some(last), Some(Crossing::In(node, at)))?;
+        }
+        for link in cluster.links.iter().step_by(every) {
+            let name = |switch: SwitchId| cluster.switch(switch).name.clone();
+            let object = format!("{}:{}", name(link.a.switch), link.a.port);
+            add(object.clone(), Kind::Trunk, How::Dead, None, None)?;
+            add(object.clone(), Kind::Trunk, How::Silent, None, None)?;
+            let part = Part::named(cluster, &object).map_err(|e| e.to_string())?;
+            let from_a = part.wires().iter().find(
+                |wire| matches!(wire, Crossing::Between(c) if graph.tail(*c) == link.a.switch.0),
+            );
+            let last = (name(link.a.switch), port_name(link.a.port));
+            add(object, Kind::Trunk, How::OneWay, Some(last), from_a.copied())?;
+        }
+        Ok(all)
+    }
+
+    /// Does a path that crosses `wires` lose its frames?
+    #[must_use]
+    pub fn hits(&self, wires: &[Crossing]) -> bool {
+        wires.iter().any(|wire| self.wires.contains(wire))
+    }
+
+    /// Does the node that sends over the first wire that fails lose its carrier there?
+    #[must_use]
+    pub fn is_seen(&self, wires: &[Crossing]) -> bool {
+        let Some(at) = wires.iter().position(|wire| self.wires.contains(wire)) else {
+            return false;
+        };
+        let sender = wires[..=at].iter().rev().find_map(|wire| match wire {
+            Crossing::Out(node, nic) => Some((*node, *nic)),
+            _ => None,
+        });
+        // A cable's ends both lose it: one that sends or one that receives over what fails.
+        sender.is_some_and(|(node, nic)| {
+            self.how == How::Dead && self.wires.contains(&Crossing::Out(node, nic))
+        })
+    }
+
+    /// Makes it fail, or heals it.
+    ///
+    /// # Errors
+    /// `tresse lab` or `tc`, in words.
+    pub fn bring(&self, directory: &Directory, fails: bool) -> Result<(), String> {
+        let verb = if fails { "fail" } else { "heal" };
+        let Some((place, interface)) = &self.last else {
+            let mut words = vec!["lab", "--name", NAME, verb, &self.object];
+            words.extend((self.how == How::Silent && fails).then_some("--silent"));
+            return output(&words).map(drop);
+        };
+        // What is longer than its bucket a tbf drops: all of it.
+        let line = match fails {
+            true => format!("qdisc add dev {interface} root tbf rate 8bit burst 1b limit 1b\n"),
+            false => format!("qdisc del dev {interface} root\n"),
+        };
+        run::batch(Some(&directory.netns(place)), "tc", &line).map_err(|e| e.to_string())
+    }
+}

@@ -1,0 +1,294 @@
+//! FRR in the place of our daemons: the same nodes and cables, routed by OSPF with BFD or by OpenFabric.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{Permissions, set_permissions};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tresse_control::Client;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_fabric::watch::Crossing;
+use tresse_lab::state::Directory;
+use tresse_lab::{netns, run};
+
+/// What routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// OSPF at its default timers, with BFD on every interface.
+    Ospf,
+    /// OpenFabric (`fabricd`) at its defaults.
+    OpenFabric,
+}
+
+/// An address of each NIC, and what it reaches: by node and NIC.
+type Nics = Vec<Vec<Ipv4Addr>>;
+
+/// Its daemons on all nodes; killed when dropped.
+pub struct Frr {
+    protocol: Protocol,
+    home: TempDir,
+    daemons: Vec<Child>,
+    nics: Nics,
+}
+
+impl Frr {
+    /// Takes a lab's nodes from our daemons, which withdraw all that is theirs, and gives them to FRR's.
+    ///
+    /// # Errors
+    /// What did not start, in words.
+    pub fn start(
+        plan: &Plan,
+        directory: &Directory,
+        protocol: Protocol,
+        interval_ms: u16,
+    ) -> Result<Self, String> {
+        let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let mut frr = Self { protocol, home, daemons: Vec::new(), nics: nics(plan) };
+        // They become user frr.
+        frr.open(frr.home.path())?;
+        for (at, node) in plan.cluster().nodes.iter().enumerate() {
+            let mut client =
+                Client::connect(directory.socket(&node.name)).map_err(|e| e.to_string())?;
+            client.withdraw(true).map_err(|e| e.to_string())?;
+            let own = address(NodeId::from(at));
+            let mut lines = format!("addr add {own}/32 dev lo\n");
+            for (nic, address) in node.nics.iter().zip(&frr.nics[at]) {
+                let _ = writeln!(lines, "addr add {address}/24 dev {}", nic.name);
+            }
+            let place = directory.netns(&node.name);
+            run::batch(Some(&place), "ip", &lines).map_err(|e| e.to_string())?;
+            let forward = || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1");
+            netns::inside(&place, forward)
+                .map_err(|e| e.to_string())?
+                .map_err(|e| e.to_string())?;
+        }
+        let (second, config) = match protocol {
+            Protocol::Ospf => ("ospfd", ospf as fn(&Plan, NodeId) -> String),
+            Protocol::OpenFabric => ("fabricd", open_fabric as fn(&Plan, NodeId) -> String),
+        };
+        for node in (0..plan.cluster().nodes.len()).map(NodeId::from) {
+            frr.daemon(plan, directory, node, "zebra", "")?;
+            if protocol == Protocol::Ospf {
+                let profile = format!(
+                    "bfd\n profile lab\n  detect-multiplier 3\n  receive-interval {interval_ms}\n  \
+                     transmit-interval {interval_ms}\n exit\nexit\n"
+                );
+                frr.daemon(plan, directory, node, "bfdd", &profile)?;
+            }
+            frr.daemon(plan, directory, node, second, &config(plan, node))?;
+        }
+        Ok(frr)
+    }
+
+    fn place(&self, node: NodeId) -> PathBuf {
+        self.home.path().join(node.index().to_string())
+    }
+
+    fn open(&self, place: &std::path::Path) -> Result<(), String> {
+        std::fs::create_dir_all(place)
+            .and_then(|()| set_permissions(place, Permissions::from_mode(0o777)))
+            .map_err(|e| e.to_string())
+    }
+
+    fn daemon(
+        &mut self,
+        plan: &Plan,
+        directory: &Directory,
+        node: NodeId,
+        name: &str,
+        config: &str,
+    ) -> Result<(), String> {
+        let place = self.place(node);
+        self.open(&place)?;
+        let at = |file: &str| place.join(file).display().to_string();
+        let (file, log) = (at(&format!("{name}.conf")), at(&format!("{name}.log")));
+        std::fs::write(&file, config).map_err(|e| e.to_string())?;
+        let log = std::fs::File::create(log).map_err(|e| e.to_string())?;
+        let mut command = Command::new(format!("/usr/lib/frr/{name}"));
+        command.args(["-f", &file, "-z", &at("zserv"), "-i", &at(&format!("{name}.pid"))]);
+        command.args(["--vty_socket", &at(""), "-P", "0"]);
+        if name == "bfdd" {
+            command.args(["--bfdctl", &at("bfdd.ctl")]);
+        }
+        command
+            .stdin(Stdio::null())
+            .stderr(log.try_clone().map_err(|e| e.to_string())?)
+            .stdout(log);
+        let netns = directory.netns(&plan.cluster().node(node).name);
+        let child = netns::inside(&netns, || command.spawn()).map_err(|e| e.to_string())?;
+        self.daemons.push(child.map_err(|e| format!("{name} (Debian: frr): {e}"))?);
+        let listens = place.join(format!("{name}.vty"));
+        for _ in 0..100 {
+            if listens.exists() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err(format!("{name} does not start: see {}", at(&format!("{name}.log"))))
+    }
+
+    /// What the frames of every ordered pair cross now.
+    ///
+    /// # Errors
+    /// A pair without a route, or with a longer one than planned.
+    pub fn paths(
+        &self,
+        plan: &Plan,
+        directory: &Directory,
+    ) -> Result<BTreeMap<(NodeId, NodeId), Vec<Crossing>>, String> {
+        let nodes = (0..plan.cluster().nodes.len()).map(NodeId::from);
+        let tables: Result<Vec<_>, _> = nodes.map(|node| table(plan, directory, node)).collect();
+        let tables = tables?;
+        let owner = |wanted: Ipv4Addr| {
+            let all = self.nics.iter().enumerate().flat_map(|(node, nics)| {
+                nics.iter().enumerate().map(move |(nic, own)| (NodeId::from(node), nic, *own))
+            });
+            all.into_iter().find(|(.., own)| *own == wanted).map(|(node, nic, _)| (node, nic))
+        };
+        let mut paths = BTreeMap::new();
+        for (from, to) in plan.pairs() {
+            let (mut at, mut wires) = (from, Vec::new());
+            while at != to {
+                let hop = tables[at.index()].get(&address(to));
+                let next = hop.and_then(|(nic, via)| owner(*via).map(|next| (*nic, next)));
+                let Some((nic, (next, into))) = next.filter(|_| wires.len() < 64) else {
+                    return Err(format!("{from:?} has no route to {to:?}"));
+                };
+                wires.extend([Crossing::Out(at, nic), Crossing::In(next, into)]);
+                at = next;
+            }
+            if wires.len() > 2 * plan.primary(from, to).len() {
+                return Err(format!("{from:?} takes a longer way to {to:?}"));
+            }
+            paths.insert((from, to), wires);
+        }
+        Ok(paths)
+    }
+
+    /// Is every BFD session up that the cables call for?
+    ///
+    /// # Errors
+    /// The node that lacks one.
+    pub fn watched(&self, plan: &Plan) -> Result<(), String> {
+        if self.protocol != Protocol::Ospf {
+            return Ok(());
+        }
+        for node in (0..plan.cluster().nodes.len()).map(NodeId::from) {
+            let mut vtysh = Command::new("vtysh");
+            vtysh.arg("--vty_socket").arg(self.place(node));
+            let output = vtysh.args(["-d", "bfdd", "-c", "show bfd peers json"]).output();
+            let output = output.map_err(|e| format!("vtysh: {e}"))?;
+            let peers: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            let up = peers.iter().filter(|peer| peer["status"] == "up").count();
+            let wanted = self.neighbours(node);
+            if up != wanted {
+                return Err(format!("{node:?}: {up} of {wanted} BFD sessions are up"));
+            }
+        }
+        Ok(())
+    }
+
+    /// NICs of others in the subnets of a node's.
+    fn neighbours(&self, node: NodeId) -> usize {
+        let subnet = |address: &Ipv4Addr| address.octets()[2];
+        let others = self.nics.iter().enumerate().filter(|(at, _)| *at != node.index());
+        let others: Vec<u8> = others.flat_map(|(_, nics)| nics.iter().map(subnet)).collect();
+        let own = self.nics[node.index()].iter().map(subnet);
+        own.map(|own| others.iter().filter(|other| **other == own).count()).sum()
+    }
+}
+
+impl Drop for Frr {
+    fn drop(&mut self) {
+        for daemon in &mut self.daemons {
+            // It may have ended by itself.
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+/// The address that a node is reached at.
+#[must_use]
+pub fn address(node: NodeId) -> Ipv4Addr {
+    Ipv4Addr::new(10, 100, 255, node.index() as u8 + 1)
+}
+
+/// A /24 for each switch, or for each cable between nodes.
+fn nics(plan: &Plan) -> Nics {
+    let cluster = plan.cluster();
+    let mut cables: Vec<[(NodeId, usize); 2]> = Vec::new();
+    let mut subnet = |node: usize, nic: usize| {
+        let own = (NodeId::from(node), nic);
+        match cluster.nodes[node].nics[nic].peer {
+            None => cluster.nodes[node].nics[nic].switch.index(),
+            Some(peer) => {
+                let cable = [own, (peer.node, peer.nic)];
+                let known = cables.iter().position(|known| known.contains(&own));
+                known.unwrap_or_else(|| {
+                    cables.push(cable);
+                    cables.len() - 1
+                })
+            }
+        }
+    };
+    (0..cluster.nodes.len())
+        .map(|node| {
+            let all = 0..cluster.nodes[node].nics.len();
+            all.map(|nic| Ipv4Addr::new(10, 100, subnet(node, nic) as u8, node as u8 + 1)).collect()
+        })
+        .collect()
+}
+
+/// The routes of a node to others' addresses: NIC and gateway.
+fn table(
+    plan: &Plan,
+    directory: &Directory,
+    node: NodeId,
+) -> Result<BTreeMap<Ipv4Addr, (usize, Ipv4Addr)>, String> {
+    let of = plan.cluster().node(node);
+    let found = run::read(&directory.netns(&of.name), "ip", &["-j", "-4", "route", "show"], "");
+    let found = found.map_err(|e| e.to_string())?;
+    let routes: Vec<Value> = serde_json::from_slice(&found).map_err(|e| e.to_string())?;
+    let entry = |route: &Value| {
+        let address = |key: &str| route[key].as_str().and_then(|text| text.parse().ok());
+        let nic = of.nics.iter().position(|nic| route["dev"] == nic.name.as_str())?;
+        Some((address("dst")?, (nic, address("gateway")?)))
+    };
+    Ok(routes.iter().filter_map(entry).collect())
+}
+
+fn ospf(plan: &Plan, node: NodeId) -> String {
+    let mut config = String::new();
+    for nic in &plan.cluster().node(node).nics {
+        let kind = if nic.peer.is_some() { " ip ospf network point-to-point\n" } else { "" };
+        let _ = write!(
+            config,
+            "interface {}\n ip ospf area 0\n{kind} ip ospf bfd\n ip ospf bfd profile lab\nexit\n",
+            nic.name
+        );
+    }
+    let id = address(node);
+    config
+        + "interface lo\n ip ospf area 0\n ip ospf passive\nexit\n"
+        + &format!("router ospf\n ospf router-id {id}\n maximum-paths 1\nexit\n")
+}
+
+fn open_fabric(plan: &Plan, node: NodeId) -> String {
+    let interfaces = plan.cluster().node(node).nics.iter().map(|nic| nic.name.as_str());
+    let mut config = String::new();
+    for name in interfaces {
+        let _ = write!(config, "interface {name}\n ip router openfabric lab\nexit\n");
+    }
+    let id = node.index() + 1;
+    config
+        + "interface lo\n ip router openfabric lab\n openfabric passive\nexit\n"
+        + &format!("router openfabric lab\n net 49.0000.0000.{id:04x}.00\nexit\n")
+}
