@@ -81,16 +81,20 @@ pub struct Fleet {
 impl FleetArgs {
     /// The nodes of a cluster but those that are left out.
     pub fn nodes(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        self.without(cluster.nodes.iter().map(|node| node.name.clone()).collect())
+    }
+
+    /// Nodes but those that are left out.
+    pub fn without(&self, names: Vec<String>) -> Result<Vec<String>, Failure> {
         let wrong = |message: String| Failure::new(Code::Usage, message);
         let except = match &self.except {
             Some(text) => cluster::expand(text).map_err(|e| wrong(format!("--except: {e}")))?,
             None => Vec::new(),
         };
-        if let Some(unknown) = except.iter().find(|name| cluster.node_named(name).is_none()) {
+        if let Some(unknown) = except.iter().find(|name| !names.contains(name)) {
             return Err(wrong(format!("--except: the cluster has no node `{unknown}`")));
         }
-        let names = cluster.nodes.iter().map(|node| node.name.clone());
-        Ok(names.filter(|name| !except.contains(name)).collect())
+        Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
     }
 
     /// Those nodes, not spoken to yet.

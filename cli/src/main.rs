@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod completion;
 mod design;
+mod discover;
 mod doctor;
 mod env;
 mod export;
@@ -93,6 +94,8 @@ enum Verb {
     Unpin(node::Unpin),
     /// Install one plan on all nodes, or on none.
     Rollout(rollout::Rollout),
+    /// Draft a cluster file from what nodes hear: LLDP of switches, and of each other.
+    Discover(discover::Discover),
     /// Lead standard input and output to the daemon's socket, for other hosts.
     Bridge(node::Bridge),
     /// Print events as they happen.
@@ -148,6 +151,7 @@ fn main() -> ExitCode {
         Verb::Pin(verb) => verb.run(json),
         Verb::Unpin(verb) => verb.run(json),
         Verb::Rollout(verb) => verb.run(json),
+        Verb::Discover(verb) => verb.run(json),
         Verb::Bridge(verb) => verb.run(),
         Verb::Monitor(verb) => verb.run(json),
         Verb::Top(verb) => verb.run(json),

@@ -39,7 +39,8 @@ struct Stats {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Received {
-    #[serde(default)]
+    /// iproute2 has had two names for it.
+    #[serde(default, alias = "otherhost")]
     otherhost_dropped: u64,
 }
 

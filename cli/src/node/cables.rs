@@ -78,12 +78,14 @@ impl Cables {
 fn interface(nic: &NicLine) -> Interface {
     // On a VLAN everybody is heard, wherever his cable ends.
     let heard = nic.heard.iter().filter(|line| line.vid == 0).filter_map(announcement);
+    // Introductions to all stations say nothing of the cable.
+    let lldp = nic.lldp.iter().filter(|line| !line.flooded);
     Interface {
         name: nic.name.clone(),
         mac: nic.mac.as_ref().and_then(|mac| mac.parse().ok()),
         carrier: nic.carrier,
         patient: nic.listening_ms.is_some_and(|ms| ms >= PATIENCE_MS),
-        signs: nic.lldp.iter().map(told).chain(heard).collect(),
+        signs: lldp.map(told).chain(heard).collect(),
     }
 }
 

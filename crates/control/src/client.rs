@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bridge::Bridge;
 use crate::{
-    Applied, ApplyRequest, Counters, Difference, Event, MonitorReply, NeighbourList, NodeError,
-    PathList, Status, Steered, Withdrawn,
+    Applied, ApplyRequest, Counters, Difference, Event, Introduced, MonitorReply, NeighbourList,
+    NodeError, PathList, Status, Steered, Withdrawn,
 };
 
 /// How long to wait for the daemon's answer to a method that only reads.
@@ -198,6 +198,14 @@ impl Client {
     /// As every method: [`ClientError`].
     pub fn neighbours(&mut self) -> Result<NeighbourList, ClientError> {
         self.call("org.tresse.Node.ListNeighbours", Nothing {}, Some(READ_TIMEOUT))
+    }
+
+    /// Tells on every NIC of the host which one it is, by LLDP.
+    ///
+    /// # Errors
+    /// As every method: [`ClientError`].
+    pub fn introduce(&mut self) -> Result<Introduced, ClientError> {
+        self.call("org.tresse.Node.Introduce", Nothing {}, Some(READ_TIMEOUT))
     }
 
     /// What separates the kernel from the slice.

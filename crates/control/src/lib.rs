@@ -13,8 +13,8 @@ mod types;
 pub use client::{Client, ClientError, Drain, Events, Pin};
 pub use error::NodeError;
 pub use reply::{
-    Applied, ApplyRequest, Counters, Difference, MonitorReply, NeighbourList, PathList, Status,
-    Steered, Withdrawn,
+    Applied, ApplyRequest, Counters, Difference, Introduced, MonitorReply, NeighbourList, PathList,
+    Status, Steered, Withdrawn,
 };
 pub use types::{
     Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,

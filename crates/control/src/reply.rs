@@ -146,6 +146,13 @@ pub struct NeighbourList {
     pub nics: Vec<NicLine>,
 }
 
+/// Answer of Introduce.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct Introduced {
+    /// NICs on which this host has told which they are.
+    pub nics: u32,
+}
+
 /// Answer of GetCounters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Counters {

@@ -157,6 +157,8 @@ pub struct LldpLine {
     pub source: String,
     /// For how long it holds.
     pub ttl_seconds: u16,
+    /// Was it sent to all stations, as by Introduce, so that it may have crossed switches?
+    pub flooded: bool,
     /// When it was last heard.
     pub age_ms: u64,
 }

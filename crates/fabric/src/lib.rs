@@ -9,6 +9,7 @@ pub mod cables;
 pub mod cluster;
 pub mod cost;
 pub mod design;
+pub mod discover;
 pub mod export;
 pub mod forward;
 pub mod id;

@@ -29,12 +29,13 @@ const SERVICE: &str = "org.varlink.service";
 const DESCRIPTION: &str = "GetInterfaceDescription";
 
 /// Every method by interface; a test holds it against the interface's own description.
-const METHODS: [(&str, &str, &[Parameter]); 18] = [
+const METHODS: [(&str, &str, &[Parameter]); 19] = [
     (SERVICE, "GetInfo", &[]),
     (SERVICE, DESCRIPTION, &[("interface", fits::<String>)]),
     (tresse_control::INTERFACE, "GetStatus", &[]),
     (tresse_control::INTERFACE, "ListPaths", &[("to", fits::<Option<String>>)]),
     (tresse_control::INTERFACE, "ListNeighbours", &[]),
+    (tresse_control::INTERFACE, "Introduce", &[]),
     (tresse_control::INTERFACE, "GetCounters", &[]),
     (tresse_control::INTERFACE, "Diff", &[]),
     (

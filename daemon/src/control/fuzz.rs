@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc};
-use tresse_control::{Counters, NeighbourList};
+use tresse_control::{Counters, Introduced, NeighbourList};
 use tresse_fabric::cluster;
 
 use super::call::Message;
@@ -111,6 +111,7 @@ fn answer(engine: &mut Engine, request: Request) {
         Request::Neighbours(answer) => {
             drop(answer.send(NeighbourList { node: None, nics: Vec::new() }));
         }
+        Request::Introduce(answer) => drop(answer.send(Introduced { nics: 0 })),
         Request::Counters(answer) => {
             drop(answer.send(Counters { counters: engine.counters() }));
         }

@@ -1,7 +1,9 @@
 //! What connections ask of the main loop.
 
 use tokio::sync::oneshot::Sender;
-use tresse_control::{ApplyRequest, Counters, NeighbourList, NodeError, PathList, Status};
+use tresse_control::{
+    ApplyRequest, Counters, Introduced, NeighbourList, NodeError, PathList, Status,
+};
 
 use crate::engine::{Reply, Steer};
 
@@ -14,6 +16,8 @@ pub enum Request {
     Paths(Option<String>, Sender<Result<PathList, NodeError>>),
     /// ListNeighbours.
     Neighbours(Sender<NeighbourList>),
+    /// Introduce.
+    Introduce(Sender<Introduced>),
     /// GetCounters.
     Counters(Sender<Counters>),
     /// Anything that the engine answers in its own time.

@@ -10,8 +10,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tresse_control::{
     Alert, Applied, ApplyRequest, CounterLine, Counters, Difference, Event, FusedLine, HeardLine,
-    LldpLine, MonitorReply, NeighbourList, NicLine, NodeError, OperationLine, PathLine, PathList,
-    PendingLine, Problem, SegmentLine, Status, Steered, Withdrawn,
+    Introduced, LldpLine, MonitorReply, NeighbourList, NicLine, NodeError, OperationLine, PathLine,
+    PathList, PendingLine, Problem, SegmentLine, Status, Steered, Withdrawn,
 };
 use zlink::connection::socket::{FetchPeerCredentials, Socket};
 use zlink::{Connection, Reply};
@@ -58,6 +58,16 @@ where
     #[zlink(rename = "ListNeighbours")]
     async fn neighbours(&self) -> Result<NeighbourList, NodeError> {
         self.ask(Request::Neighbours).await
+    }
+
+    /// Tell on every NIC of this host which one it is: by LLDP, to the other end of its cable and to all
+    /// stations beyond. Others list it for half a minute. For `tresse discover`.
+    async fn introduce(
+        &self,
+        #[zlink(connection)] conn: &mut Connection<Sock>,
+    ) -> Result<Introduced, NodeError> {
+        permit(conn).await?;
+        self.ask(Request::Introduce).await
     }
 
     /// Counters since the daemon started.

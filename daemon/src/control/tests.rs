@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::{
-    Alert, Client, ClientError, Counters, Event, NeighbourList, NodeError, Status,
+    Alert, Client, ClientError, Counters, Event, Introduced, NeighbourList, NodeError, Status,
 };
 
 use super::{BindError, Change, Request, Server};
@@ -82,6 +82,7 @@ fn answer(request: Request) {
         Request::Neighbours(answer) => {
             drop(answer.send(NeighbourList { node: None, nics: Vec::new() }));
         }
+        Request::Introduce(answer) => drop(answer.send(Introduced { nics: 0 })),
         Request::Counters(answer) => drop(answer.send(Counters { counters: Vec::new() })),
         Request::Change(Change::Confirm, answer) => drop(answer.send(Ok(Reply::Done))),
         Request::Change(Change::Unfuse { vid }, answer) => {

@@ -1,9 +1,10 @@
-//! The socket over which one interface's LLDP comes in; nothing is sent. Frames are those of
-//! [`tresse_fabric::wire::lldp`].
+//! The socket over which one interface's LLDP comes in, and goes out where an operator asks for it. Frames are
+//! those of [`tresse_fabric::wire::lldp`].
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tresse_fabric::units::Mac;
@@ -24,6 +25,14 @@ impl LldpSocket {
     /// As [`AnnounceError`] lists.
     pub fn open(interface: &str) -> Result<Self, AnnounceError> {
         Ok(Self { socket: announce::open(interface, ETHERTYPE, &GROUPS)? })
+    }
+
+    /// Sends one frame from `source`, the MAC of the interface.
+    ///
+    /// # Errors
+    /// `ENETDOWN` while the interface is down, `ENOBUFS` when its queue is full.
+    pub fn send(&self, source: Mac, lldp: &Lldp) -> io::Result<()> {
+        SockRef::from(self.socket.get_ref()).send(&lldp.emit(source)).map(drop)
     }
 
     /// The next frame: its source MAC and content, or why it is none. Cancel safe.

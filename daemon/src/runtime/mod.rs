@@ -23,7 +23,9 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
-use tresse_control::{Alert, ApplyRequest, Counters, Event, NodeError, Status, waiting};
+use tresse_control::{
+    Alert, ApplyRequest, Counters, Event, Introduced, NodeError, Status, waiting,
+};
 use tresse_fabric::cluster;
 
 use self::alarm::Alarm;
@@ -360,6 +362,9 @@ impl Daemon {
             }
             Request::Neighbours(answer) => {
                 let _ = answer.send(self.neighbours.list(&self.engine, &self.announcers));
+            }
+            Request::Introduce(answer) => {
+                let _ = answer.send(Introduced { nics: self.neighbours.introduce() });
             }
             Request::Counters(answer) => {
                 let mut counters = self.engine.counters();

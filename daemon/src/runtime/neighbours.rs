@@ -21,10 +21,16 @@ use super::chain;
 use crate::engine::{Engine, Input};
 use crate::kernel::{self, HostNic, LldpSocket};
 
-/// LLDP senders remembered per NIC: one on a cable, more where a switch floods what it should not.
-const MOST_LLDP: usize = 64;
+/// LLDP senders remembered per NIC: one on a cable, more where a switch floods what it should not, or what
+/// hosts introduced themselves with.
+const MOST_LLDP: usize = 1024;
 /// Announcers remembered per NIC.
 const MOST_HEARD: usize = 4096;
+/// For so many seconds others remember an introduction.
+const INTRODUCED_S: u16 = 30;
+/// Subtypes of IEEE 802.1AB-2016, tables 8-2 and 8-3: assigned locally, a MAC.
+const CHASSIS_LOCAL: u8 = 7;
+const PORT_MAC: u8 = 3;
 /// The least time between two looks at the host's NICs.
 const PAUSE: Duration = Duration::from_millis(200);
 /// After so many tenths of its period an announcer that is silent is gone.
@@ -54,8 +60,8 @@ struct Nic {
     /// Since when it has had carrier.
     since: Instant,
     /// Ends with the NIC.
-    listener: Option<JoinHandle<()>>,
-    lldp: BTreeMap<(Vec<u8>, Vec<u8>), Told>,
+    listener: Option<(Rc<LldpSocket>, JoinHandle<()>)>,
+    lldp: BTreeMap<(Vec<u8>, Vec<u8>, bool), Told>,
     announcers: BTreeMap<Mac, Announcer>,
 }
 
@@ -75,7 +81,7 @@ struct Announcer {
 
 impl Drop for Nic {
     fn drop(&mut self) {
-        self.listener.iter().for_each(JoinHandle::abort);
+        self.listener.iter().for_each(|(_, task)| task.abort());
     }
 }
 
@@ -178,6 +184,31 @@ impl Neighbours {
         }
     }
 
+    /// Tells on every NIC with carrier which one it is: to whatever is at the other end of the cable, and to
+    /// all stations that a frame without tag gets to. On how many that was.
+    pub fn introduce(&self) -> u32 {
+        look(&self.heard);
+        let host = nix::unistd::gethostname().unwrap_or_default().into_encoded_bytes();
+        let mut told = 0;
+        for nic in self.heard.borrow().nics.values().filter(|nic| nic.state.carrier) {
+            let (Some(mac), Some((socket, _))) = (nic.state.mac, &nic.listener) else { continue };
+            let lldp = |flooded| Lldp {
+                chassis: Chassis { subtype: CHASSIS_LOCAL, id: host.clone() },
+                port: Port { subtype: PORT_MAC, id: mac.0.into() },
+                ttl_seconds: INTRODUCED_S,
+                description: Some(nic.state.name.clone().into_bytes()),
+                system: Some(host.clone()),
+                flooded,
+            };
+            let sent = [false, true].map(|flooded| socket.send(mac, &lldp(flooded)));
+            match sent.into_iter().collect::<Result<(), _>>() {
+                Ok(()) => told += 1,
+                Err(error) => tracing::debug!(nic = nic.state.name, %error, "not introduced"),
+            }
+        }
+        told
+    }
+
     /// What was counted.
     pub fn counters(&self) -> Vec<CounterLine> {
         let heard = self.heard.borrow();
@@ -205,6 +236,7 @@ impl Told {
             description: self.lldp.description_text(),
             source: self.source.to_string(),
             ttl_seconds: self.lldp.ttl_seconds,
+            flooded: self.lldp.flooded,
             age_ms: ms(now - self.at),
         }
     }
@@ -216,7 +248,7 @@ impl Heard {
         let Some(nic) = self.nics.get_mut(interface) else { return };
         let now = Instant::now();
         let (Chassis { id: chassis, .. }, Port { id: port, .. }) = (&lldp.chassis, &lldp.port);
-        let key = (chassis.clone(), port.clone());
+        let key = (chassis.clone(), port.clone(), lldp.flooded);
         nic.lldp.retain(|_, told| told.holds(now));
         if lldp.ttl_seconds == 0 {
             nic.lldp.remove(&key);
@@ -256,18 +288,22 @@ fn look(heard: &Rc<RefCell<Heard>>) {
     }
 }
 
-fn listener(interface: &str, heard: Weak<RefCell<Heard>>) -> Option<JoinHandle<()>> {
+fn listener(
+    interface: &str,
+    heard: Weak<RefCell<Heard>>,
+) -> Option<(Rc<LldpSocket>, JoinHandle<()>)> {
     let socket = match LldpSocket::open(interface) {
-        Ok(socket) => socket,
+        Ok(socket) => Rc::new(socket),
         Err(error) => {
             tracing::debug!(interface, error = chain(&error), "cannot hear LLDP");
             return None;
         }
     };
     let interface = interface.to_owned();
-    Some(tokio::task::spawn_local(async move {
+    let hears = socket.clone();
+    let task = tokio::task::spawn_local(async move {
         loop {
-            let frame = socket.recv().await;
+            let frame = hears.recv().await;
             let Some(heard) = heard.upgrade() else { return };
             match frame {
                 Ok(Ok((source, lldp))) => heard.borrow_mut().told(&interface, source, lldp),
@@ -279,7 +315,8 @@ fn listener(interface: &str, heard: Weak<RefCell<Heard>>) -> Option<JoinHandle<(
                 }
             }
         }
-    }))
+    });
+    Some((socket, task))
 }
 
 /// The node and NIC of each MAC in the plan in force.

@@ -218,6 +218,7 @@ fn behind_an_uplink() {
 /// What a switch says of its port.
 fn told(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
     let lldp = Lldp {
+        flooded: false,
         chassis: Chassis { subtype: 7, id: b"x".to_vec() },
         port: Port { subtype: 5, id: number.into() },
         ttl_seconds,
@@ -229,6 +230,7 @@ fn told(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
 
 fn nothing() -> Lldp {
     Lldp {
+        flooded: false,
         chassis: Chassis { subtype: 7, id: b"x".to_vec() },
         port: Port { subtype: 7, id: b"x".to_vec() },
         ttl_seconds: 1,

@@ -110,7 +110,7 @@ fn warns_of_what_may_go_wrong(lab: &Lab, files: &TempDir) {
     lab.run("n3", "ip route replace 10.78.0.30 dev eth0");
     // Nobody answers, and so it ends with 1.
     let netns = lab.directory.netns("n3");
-    let _ = tresse_lab::run::read(&netns, "ping", &["-qc1100", "-i0.002", "-W1", "10.78.0.30"], "");
+    let _ = tresse_lab::run::read(&netns, "ping", &["-qc1100", "-l1100", "-W1", "10.78.0.30"], "");
     for (program, says) in [
         ("timedatectl", "echo no"),
         ("nmcli", "echo eth1:connected"),

@@ -13,6 +13,7 @@ mod canary;
 mod change;
 mod counters;
 mod datagrams;
+mod discover;
 mod doctor;
 mod faults;
 mod flat;
@@ -59,6 +60,7 @@ const ROUTED: &[Tests] = &[
     silent::TESTS,
     frr::TESTS,
     metrics::TESTS,
+    discover::TESTS,
     doctor::TESTS,
     steer::ROUTED,
     networkd::TESTS,

@@ -48,7 +48,9 @@ pub(super) fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
             findings.push(check.warns(name, cause, effect, fix));
         }
     }
-    let macs = seen.links.values().filter(|link| link.kind().is_none());
+    // A VLAN, bridge or bond has the MAC of what is below it.
+    let own = |link: &&Link| matches!(link.kind(), None | Some("veth"));
+    let macs = seen.links.values().filter(own);
     let mut of_mac: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for link in macs.filter(|link| link.mac().is_some_and(|mac| mac.0 != [0; 6])) {
         of_mac.entry(&link.address).or_default().push(&link.ifname);

@@ -288,7 +288,8 @@ section! {
         /// Name or hostlist, such as `n[00-15]`.
         #[schemars(extend("pattern" = pattern::names()))]
         name: String = "name = \"n[00-15]\"",
-        /// The NICs in order; for a generated node, what differs from the generated ones.
+        /// The NICs in order; for a generated node all of them in order, each with its name, or what differs
+        /// from the generated ones.
         #[schemars(length(min = 1))]
         nics: Vec<At<Nic>> = "nics = [{ switch = \"s0\", port = 1 }]",
         /// May other pairs' frames pass through this node?

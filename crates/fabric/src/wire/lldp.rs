@@ -3,7 +3,7 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 6 | destination, one of [`GROUPS`] |
+//! | 0 | 6 | destination, one of [`GROUPS`], or [`ALL`] |
 //! | 6 | 6 | source, the port's MAC |
 //! | 12 | 2 | EtherType 0x88CC |
 //! | 14 | | TLVs: type (7 bits), length of the value (9 bits, big endian), value |
@@ -28,6 +28,9 @@ pub const GROUPS: [Mac; 3] = [
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x03]),
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]),
 ];
+/// Where it goes beyond the nearest bridge, as `tresse discover` asks for: to every station (clause 7.1 lets a
+/// station be sent to alone, and no bridge keeps this one back).
+pub const ALL: Mac = Mac([0xff; 6]);
 /// The longest frame, without tag and FCS.
 pub const MOST_BYTES: usize = 1514;
 
@@ -58,6 +61,8 @@ pub struct Lldp {
     pub description: Option<Vec<u8>>,
     /// The device's name, as sent.
     pub system: Option<Vec<u8>>,
+    /// Was it sent to all stations, so that it may have crossed switches?
+    pub flooded: bool,
 }
 
 /// A chassis id.
@@ -142,7 +147,7 @@ impl Lldp {
     /// # Errors
     /// As [`LldpError`] lists; any bytes give an answer.
     pub fn parse(frame: &[u8]) -> Result<(Mac, Self), LldpError> {
-        let (source, rest) = header(frame)?;
+        let (source, flooded, rest) = header(frame)?;
         let mut tlvs = Tlvs(rest);
         let mut first = |wanted: u8| match tlvs.next().transpose()? {
             Some((kind, value)) if kind == wanted => Ok(value),
@@ -157,7 +162,8 @@ impl Lldp {
         let found = ttl.len();
         let ttl = ttl.try_into().map_err(|_| LldpError::Length { kind: TTL, found })?;
         let ttl_seconds = u16::from_be_bytes(ttl);
-        let mut lldp = Self { chassis, port, ttl_seconds, description: None, system: None };
+        let mut lldp =
+            Self { chassis, port, ttl_seconds, description: None, system: None, flooded };
         for tlv in tlvs {
             let (kind, value) = tlv?;
             let text = match kind {
@@ -176,11 +182,11 @@ impl Lldp {
         Ok((source, lldp))
     }
 
-    /// The frame that says this, from `source`, for tests and labs: what is too long is cut.
+    /// The frame that says this, from `source`; what is too long is cut.
     #[must_use]
     pub fn emit(&self, source: Mac) -> Vec<u8> {
         let mut frame = Vec::with_capacity(64);
-        frame.extend(GROUPS[0].0);
+        frame.extend(if self.flooded { ALL.0 } else { GROUPS[0].0 });
         frame.extend(source.0);
         frame.extend(ETHERTYPE.to_be_bytes());
         let mut tlv = |kind: u8, parts: [&[u8]; 2]| {
@@ -235,8 +241,8 @@ impl fmt::Display for Port {
     }
 }
 
-/// The source of a frame, and its TLVs.
-fn header(frame: &[u8]) -> Result<(Mac, &[u8]), LldpError> {
+/// The source of a frame, whether it is to all, and its TLVs.
+fn header(frame: &[u8]) -> Result<(Mac, bool, &[u8]), LldpError> {
     let found = frame.len();
     if found > MOST_BYTES {
         return Err(LldpError::Long { found });
@@ -244,7 +250,7 @@ fn header(frame: &[u8]) -> Result<(Mac, &[u8]), LldpError> {
     let (header, rest) = frame.split_at_checked(HEADER).ok_or(LldpError::Short { found })?;
     let [destination, source] =
         [0, 6].map(|at| Mac(header[at..at + 6].try_into().expect("a range of 6 bytes is 6 bytes")));
-    if !GROUPS.contains(&destination) {
+    if destination != ALL && !GROUPS.contains(&destination) {
         return Err(LldpError::Destination { found: destination });
     }
     if source.0[0] & 1 != 0 {
@@ -254,7 +260,7 @@ fn header(frame: &[u8]) -> Result<(Mac, &[u8]), LldpError> {
     if ethertype != ETHERTYPE {
         return Err(LldpError::EtherType { found: ethertype });
     }
-    Ok((source, rest))
+    Ok((source, destination == ALL, rest))
 }
 
 /// Type and value of each TLV before that which ends the frame.

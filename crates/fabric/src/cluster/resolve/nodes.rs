@@ -170,8 +170,11 @@ impl Draft {
     fn lay_nics(&mut self, i: usize, j: usize, nics: &[Written<'_>], found: &mut Found) {
         let generated: HashMap<String, usize> =
             self.nodes[i].nics.iter().enumerate().map(|(k, nic)| (nic.name.clone(), k)).collect();
+        // A list of all of them is in their order, whatever they are called.
+        let whole = nics.len() == generated.len() && nics.iter().all(|nic| nic.name.is_some());
         for (position, written) in nics.iter().enumerate() {
-            let named = written.name.and_then(|name| generated.get(&name.value)).copied();
+            let name = written.name.filter(|_| !whole);
+            let named = name.and_then(|name| generated.get(&name.value)).copied();
             let k = named.unwrap_or(position);
             if k >= self.nodes[i].nics.len() {
                 let nowhere =

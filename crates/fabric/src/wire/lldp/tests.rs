@@ -11,6 +11,7 @@ fn sample() -> Lldp {
         ttl_seconds: 120,
         description: Some(b"n03 eth0".to_vec()),
         system: Some(b"s01".to_vec()),
+        flooded: false,
     }
 }
 
@@ -112,11 +113,11 @@ proptest! {
     #[test]
     fn frames_round_trip(
         chassis in id(), port in id(), ttl_seconds in any::<u16>(), description in words(),
-        system in words(),
+        system in words(), flooded in any::<bool>(),
     ) {
         let chassis = Chassis { subtype: chassis.0, id: chassis.1 };
         let port = Port { subtype: port.0, id: port.1 };
-        let lldp = Lldp { chassis, port, ttl_seconds, description, system };
+        let lldp = Lldp { chassis, port, ttl_seconds, description, system, flooded };
         prop_assert_eq!(Lldp::parse(&lldp.emit(SOURCE)), Ok((SOURCE, lldp)));
     }
 
