@@ -92,7 +92,7 @@ impl FleetArgs {
             None => Vec::new(),
         };
         if let Some(unknown) = except.iter().find(|name| !names.contains(name)) {
-            return Err(wrong(format!("--except: the cluster has no node `{unknown}`")));
+            return Err(wrong(format!("--except: there is no node `{unknown}`")));
         }
         Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
     }

@@ -2,6 +2,7 @@
 //! the counters that a plan predicts, what operators do to switches; and the soak itself.
 
 pub mod failover;
+pub mod frr;
 pub mod program;
 pub mod soak;
 pub mod switches;

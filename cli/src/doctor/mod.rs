@@ -80,8 +80,9 @@ impl Doctor {
             Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
         })?;
         let node = checks::which(&plan, &links, self.node.as_deref(), &self.file)?;
-        let status = self.daemon.connect().and_then(|mut daemon| Ok(daemon.status()?));
-        let neighbours = self.daemon.connect().and_then(|mut daemon| Ok(daemon.neighbours()?)).ok();
+        let mut daemon = self.daemon.connect();
+        let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
+        let status = daemon.and_then(|mut daemon| Ok(daemon.status()?));
         let seen = checks::Seen { plan: &plan, node, links, status, neighbours, local: self.local };
         let findings = checks::all(&seen);
         let fine = findings.iter().all(|finding| finding.verdict != Verdict::Fault);

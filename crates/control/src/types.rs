@@ -158,6 +158,7 @@ pub struct LldpLine {
     /// For how long it holds.
     pub ttl_seconds: u16,
     /// Was it sent to all stations, as by Introduce, so that it may have crossed switches?
+    #[serde(default)]
     pub flooded: bool,
     /// When it was last heard.
     pub age_ms: u64,

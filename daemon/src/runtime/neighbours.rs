@@ -28,9 +28,6 @@ const MOST_LLDP: usize = 1024;
 const MOST_HEARD: usize = 4096;
 /// For so many seconds others remember an introduction.
 const INTRODUCED_S: u16 = 30;
-/// Subtypes of IEEE 802.1AB-2016, tables 8-2 and 8-3: assigned locally, a MAC.
-const CHASSIS_LOCAL: u8 = 7;
-const PORT_MAC: u8 = 3;
 /// The least time between two looks at the host's NICs.
 const PAUSE: Duration = Duration::from_millis(200);
 /// After so many tenths of its period an announcer that is silent is gone.
@@ -193,8 +190,8 @@ impl Neighbours {
         for nic in self.heard.borrow().nics.values().filter(|nic| nic.state.carrier) {
             let (Some(mac), Some((socket, _))) = (nic.state.mac, &nic.listener) else { continue };
             let lldp = |flooded| Lldp {
-                chassis: Chassis { subtype: CHASSIS_LOCAL, id: host.clone() },
-                port: Port { subtype: PORT_MAC, id: mac.0.into() },
+                chassis: Chassis { subtype: Chassis::LOCAL, id: host.clone() },
+                port: Port { subtype: Port::MAC, id: mac.0.into() },
                 ttl_seconds: INTRODUCED_S,
                 description: Some(nic.state.name.clone().into_bytes()),
                 system: Some(host.clone()),

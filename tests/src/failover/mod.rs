@@ -1,7 +1,7 @@
 //! How long failures last: faults of every kind in a lab, one after the other, under numbered datagrams.
 
 mod fault;
-mod frr;
+mod routers;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use tresse_fabric::watch::{self, Crossing};
 use tresse_lab::state::Directory;
 
 use self::fault::{Fault, How, Kind};
-pub use self::frr::Protocol;
-use self::frr::{Frr, address};
+pub use self::routers::Protocol;
+use self::routers::{Routers, address};
 use self::stream::{Outage, Station, Streams};
 use crate::program::output;
 
@@ -148,7 +148,7 @@ struct Lab<'a> {
     directory: Directory,
     router: Router,
     interval_ms: u16,
-    frr: Option<Frr>,
+    frr: Option<Routers>,
 }
 
 impl<'a> Lab<'a> {
@@ -156,7 +156,7 @@ impl<'a> Lab<'a> {
         let directory = Directory::of(NAME).map_err(|e| e.to_string())?;
         let frr = match router {
             Router::Tresse => None,
-            Router::Frr(protocol) => Some(Frr::start(plan, &directory, protocol, interval_ms)?),
+            Router::Frr(protocol) => Some(Routers::start(plan, &directory, protocol, interval_ms)?),
         };
         Ok(Self { plan, directory, router, interval_ms, frr })
     }
@@ -210,9 +210,7 @@ impl<'a> Lab<'a> {
         let until = Instant::now() + Duration::from_secs(180);
         loop {
             let found = match &self.frr {
-                Some(frr) => {
-                    frr.watched(self.plan).and_then(|()| frr.paths(self.plan, &self.directory))
-                }
+                Some(frr) => frr.watched().and_then(|()| frr.paths(self.plan, &self.directory)),
                 None => self.ours(),
             };
             match found {

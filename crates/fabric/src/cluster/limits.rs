@@ -19,7 +19,7 @@ pub(super) const NODES_PER_SWITCH: u32 = 4096;
 /// NICs of a node; the last byte of a derived MAC.
 pub(super) const NICS_PER_NODE: u32 = 64;
 /// Ports of a switch.
-pub(super) const PORTS: u32 = 65_535;
+pub(crate) const PORTS: u32 = 65_535;
 /// Paths per ordered pair.
 pub(super) const PATHS: u32 = 64;
 /// What one node sends to another, in units of the least that one does: wider spans than this the linear
@@ -45,7 +45,7 @@ pub(super) const NIC_NAME: usize = 15;
 pub(super) const NOT_NIC_NAMES: [&str; 6] =
     [".", "..", "all", "default", "lo", crate::reconcile::NODE_INTERFACE];
 /// Bytes of a switch or node name (RFC 1123 label).
-pub(super) const NAME: usize = 63;
+pub(crate) const NAME: usize = 63;
 /// NICs of one fabric.
 pub(super) const NICS: u32 = 1 << 18;
 /// Switch-to-switch cables listed in the file.

@@ -7,7 +7,7 @@ mod format;
 mod generated;
 mod guess;
 mod hostlist;
-mod limits;
+pub(crate) mod limits;
 mod model;
 mod pattern;
 mod problem;

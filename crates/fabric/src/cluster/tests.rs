@@ -175,6 +175,10 @@ fn generated_nics_are_renamed_by_position_and_matched_by_name() {
     let cluster = parse(&text("{ name = \"eth1\", rate = \"10G\" }"), "x").unwrap();
     assert_eq!(cluster.nodes[1].nics[1].rate.to_string(), "10G");
     assert_eq!(cluster.nodes[1].nics[0].rate.to_string(), "1G");
+    let port = cluster.nodes[1].nics[0].port;
+    let cluster = parse(&text("{ name = \"eth1\" }, { name = \"eth0\" }"), "x").unwrap();
+    let first = &cluster.nodes[1].nics[0];
+    assert_eq!((first.name.as_str(), first.port), ("eth1", port), "all of them are in order");
     let third = "{}, {}, { switch = \"s3\", port = 9 }";
     let cluster = parse(&text(third), "x").unwrap();
     assert_eq!((cluster.nodes[1].nics.len(), cluster.switches[3].ports), (3, 9));

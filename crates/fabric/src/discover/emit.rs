@@ -5,11 +5,7 @@ use std::fmt::Write as _;
 
 use super::shape::{Shape, one_sided, recognise};
 use super::{At, Discovered, End};
-
-/// Bytes of a switch or node name (RFC 1123 label).
-const MOST_NAME: usize = 63;
-/// Ports of a switch.
-const MOST_PORT: u32 = 65_535;
+use crate::cluster::limits;
 
 /// Why there is no draft.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -233,17 +229,17 @@ fn number(port: &str) -> Option<u32> {
     let end = port.trim_end_matches(|c: char| !c.is_ascii_digit());
     let digits = end.len() - end.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let number = end[end.len() - digits..].parse().ok()?;
-    (1..=MOST_PORT).contains(&number).then_some(number)
+    (1..=limits::PORTS).contains(&number).then_some(number)
 }
 
 /// A name that the cluster file takes.
 fn plain(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let name: String =
-        name.chars().map(|c| if fits(c) { c } else { '-' }).take(MOST_NAME).collect();
+        name.chars().map(|c| if fits(c) { c } else { '-' }).take(limits::NAME).collect();
     match name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => name,
-        false => format!("x{}", &name[..name.len().min(MOST_NAME - 1)]),
+        false => format!("x{}", &name[..name.len().min(limits::NAME - 1)]),
     }
 }
 
@@ -254,7 +250,7 @@ fn fresh(name: &str, taken: &BTreeSet<String>) -> String {
     }
     let numbered = (2..).map(|k| {
         let end = format!("-{k}");
-        format!("{}{end}", &name[..name.len().min(MOST_NAME - end.len())])
+        format!("{}{end}", &name[..name.len().min(limits::NAME - end.len())])
     });
     numbered.into_iter().find(|name| !taken.contains(name)).expect("numbers do not end")
 }

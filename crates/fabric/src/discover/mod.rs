@@ -9,7 +9,7 @@
 //! | nothing | unknown |
 //!
 //! Cables between switches are not heard. Fabrics of cables between nodes alone are recognised as a kind that
-//! the cluster file has ([`shape`]). Names come from outsiders: what they may not be made of is replaced.
+//! the cluster file has. Names come from outsiders: what they may not be made of is replaced.
 
 pub mod emit;
 mod shape;
@@ -18,6 +18,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::topology::Parts;
 use crate::units::Mac;
 
 /// A node, with what it hears.
@@ -89,10 +90,12 @@ impl<'a> Discovered<'a> {
         let all = hosts.iter().enumerate().flat_map(|(host, of)| {
             of.nics.iter().enumerate().map(move |(nic, it)| ((host, nic), it))
         });
+        let at_of: Vec<At> = all.clone().map(|(at, _)| at).collect();
         let owner: BTreeMap<Mac, At> = all.clone().map(|(at, nic)| (nic.mac, at)).collect();
+        let index = |at: At| at_of.partition_point(|other| *other < at);
         let other = |at: At, heard: &Heard| owner.get(&heard.mac).copied().filter(|o| *o != at);
         let mut ends = BTreeMap::new();
-        let mut groups = Groups::default();
+        let mut parts = Parts::new(at_of.len());
         for (at, nic) in all.clone() {
             let device = |h: &&Heard| !h.flooded && !owner.contains_key(&h.mac);
             let devices: BTreeSet<(&str, &str)> =
@@ -108,27 +111,25 @@ impl<'a> Discovered<'a> {
                 (_, Some(peer)) if far.len() == 1 => End::Peer(*peer),
                 _ if far.is_empty() => End::Unknown,
                 _ => {
-                    far.iter().for_each(|other| groups.join(at, *other));
+                    for other in &far {
+                        parts.join(index(at), index(*other));
+                    }
                     End::Silent(at)
                 }
             };
             ends.insert(at, end);
         }
         // A switch's NICs all hear each other, but for those that lost a frame.
-        let silent: Vec<At> = ends
-            .iter()
-            .filter(|(_, end)| matches!(end, End::Silent(_) | End::Peer(_)))
-            .map(|(at, _)| *at)
-            .collect();
-        let shared: BTreeSet<At> = ends
+        let silent: BTreeSet<usize> = ends
             .iter()
             .filter(|(_, end)| matches!(end, End::Silent(_)))
-            .map(|(at, _)| groups.first(*at))
+            .map(|(at, _)| parts.root(index(*at)))
             .collect();
-        for at in silent {
-            let first = groups.first(at);
-            if shared.contains(&first) {
-                ends.insert(at, End::Silent(first));
+        let mut first: BTreeMap<usize, At> = BTreeMap::new();
+        for (at, end) in &mut ends {
+            let root = parts.root(index(*at));
+            if silent.contains(&root) && matches!(end, End::Silent(_) | End::Peer(_)) {
+                *end = End::Silent(*first.entry(root).or_insert(*at));
             }
         }
         let joined = joined(&ends, all, &other);
@@ -161,24 +162,4 @@ fn joined<'a>(
         }));
     }
     joined
-}
-
-/// NICs that are on one switch: the least of them stands for all.
-#[derive(Debug, Default)]
-struct Groups(BTreeMap<At, At>);
-
-impl Groups {
-    fn first(&self, mut at: At) -> At {
-        while let Some(next) = self.0.get(&at) {
-            at = *next;
-        }
-        at
-    }
-
-    fn join(&mut self, a: At, b: At) {
-        let (a, b) = (self.first(a), self.first(b));
-        if a != b {
-            self.0.insert(a.max(b), a.min(b));
-        }
-    }
 }

@@ -43,7 +43,6 @@ const DESCRIPTION: u8 = 4;
 const SYSTEM: u8 = 5;
 /// The longest text or identifier.
 const MOST_TEXT: usize = 255;
-const PORT_MAC: u8 = 3;
 const PORT_ADDRESS: u8 = 4;
 const CHASSIS_MAC: u8 = 4;
 const CHASSIS_ADDRESS: u8 = 5;
@@ -219,11 +218,19 @@ impl Lldp {
     }
 }
 
+impl Chassis {
+    /// The subtype of an id that is assigned locally (table 8-2).
+    pub const LOCAL: u8 = 7;
+}
+
 impl Port {
+    /// The subtype of an id that is a MAC (table 8-3).
+    pub const MAC: u8 = 3;
+
     /// The MAC that the id is, where it is one.
     #[must_use]
     pub fn mac(&self) -> Option<Mac> {
-        mac(&self.id).filter(|_| self.subtype == PORT_MAC)
+        mac(&self.id).filter(|_| self.subtype == Self::MAC)
     }
 }
 
@@ -237,7 +244,7 @@ impl fmt::Display for Chassis {
 impl fmt::Display for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.subtype;
-        f.write_str(&identifier_text(&self.id, kind == PORT_MAC, kind == PORT_ADDRESS))
+        f.write_str(&identifier_text(&self.id, kind == Self::MAC, kind == PORT_ADDRESS))
     }
 }
 

@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{Permissions, set_permissions};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
 use tresse_control::Client;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::watch::Crossing;
 use tresse_lab::state::Directory;
 use tresse_lab::{netns, run};
+
+use crate::frr::Frr;
 
 /// What routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,15 +26,14 @@ pub enum Protocol {
 /// An address of each NIC, and what it reaches: by node and NIC.
 type Nics = Vec<Vec<Ipv4Addr>>;
 
-/// Its daemons on all nodes; killed when dropped.
-pub struct Frr {
+/// Its daemons on all nodes.
+pub struct Routers {
     protocol: Protocol,
-    home: TempDir,
-    daemons: Vec<Child>,
+    nodes: Vec<Frr>,
     nics: Nics,
 }
 
-impl Frr {
+impl Routers {
     /// Takes a lab's nodes from our daemons, which withdraw all that is theirs, and gives them to FRR's.
     ///
     /// # Errors
@@ -49,17 +44,14 @@ impl Frr {
         protocol: Protocol,
         interval_ms: u16,
     ) -> Result<Self, String> {
-        let home = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let mut frr = Self { protocol, home, daemons: Vec::new(), nics: nics(plan) };
-        // They become user frr.
-        frr.open(frr.home.path())?;
+        let mut routers = Self { protocol, nodes: Vec::new(), nics: nics(plan) };
         for (at, node) in plan.cluster().nodes.iter().enumerate() {
             let mut client =
                 Client::connect(directory.socket(&node.name)).map_err(|e| e.to_string())?;
             client.withdraw(true).map_err(|e| e.to_string())?;
             let own = address(NodeId::from(at));
             let mut lines = format!("addr add {own}/32 dev lo\n");
-            for (nic, address) in node.nics.iter().zip(&frr.nics[at]) {
+            for (nic, address) in node.nics.iter().zip(&routers.nics[at]) {
                 let _ = writeln!(lines, "addr add {address}/24 dev {}", nic.name);
             }
             let place = directory.netns(&node.name);
@@ -73,65 +65,20 @@ impl Frr {
             Protocol::Ospf => ("ospfd", ospf as fn(&Plan, NodeId) -> String),
             Protocol::OpenFabric => ("fabricd", open_fabric as fn(&Plan, NodeId) -> String),
         };
-        for node in (0..plan.cluster().nodes.len()).map(NodeId::from) {
-            frr.daemon(plan, directory, node, "zebra", "")?;
+        for (at, node) in plan.cluster().nodes.iter().enumerate() {
+            let mut frr = Frr::new(&directory.netns(&node.name))?;
+            frr.start("zebra", "")?;
             if protocol == Protocol::Ospf {
                 let profile = format!(
                     "bfd\n profile lab\n  detect-multiplier 3\n  receive-interval {interval_ms}\n  \
                      transmit-interval {interval_ms}\n exit\nexit\n"
                 );
-                frr.daemon(plan, directory, node, "bfdd", &profile)?;
+                frr.start("bfdd", &profile)?;
             }
-            frr.daemon(plan, directory, node, second, &config(plan, node))?;
+            frr.start(second, &config(plan, NodeId::from(at)))?;
+            routers.nodes.push(frr);
         }
-        Ok(frr)
-    }
-
-    fn place(&self, node: NodeId) -> PathBuf {
-        self.home.path().join(node.index().to_string())
-    }
-
-    fn open(&self, place: &std::path::Path) -> Result<(), String> {
-        std::fs::create_dir_all(place)
-            .and_then(|()| set_permissions(place, Permissions::from_mode(0o777)))
-            .map_err(|e| e.to_string())
-    }
-
-    fn daemon(
-        &mut self,
-        plan: &Plan,
-        directory: &Directory,
-        node: NodeId,
-        name: &str,
-        config: &str,
-    ) -> Result<(), String> {
-        let place = self.place(node);
-        self.open(&place)?;
-        let at = |file: &str| place.join(file).display().to_string();
-        let (file, log) = (at(&format!("{name}.conf")), at(&format!("{name}.log")));
-        std::fs::write(&file, config).map_err(|e| e.to_string())?;
-        let log = std::fs::File::create(log).map_err(|e| e.to_string())?;
-        let mut command = Command::new(format!("/usr/lib/frr/{name}"));
-        command.args(["-f", &file, "-z", &at("zserv"), "-i", &at(&format!("{name}.pid"))]);
-        command.args(["--vty_socket", &at(""), "-P", "0"]);
-        if name == "bfdd" {
-            command.args(["--bfdctl", &at("bfdd.ctl")]);
-        }
-        command
-            .stdin(Stdio::null())
-            .stderr(log.try_clone().map_err(|e| e.to_string())?)
-            .stdout(log);
-        let netns = directory.netns(&plan.cluster().node(node).name);
-        let child = netns::inside(&netns, || command.spawn()).map_err(|e| e.to_string())?;
-        self.daemons.push(child.map_err(|e| format!("{name} (Debian: frr): {e}"))?);
-        let listens = place.join(format!("{name}.vty"));
-        for _ in 0..100 {
-            if listens.exists() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Err(format!("{name} does not start: see {}", at(&format!("{name}.log"))))
+        Ok(routers)
     }
 
     /// What the frames of every ordered pair cross now.
@@ -176,20 +123,15 @@ impl Frr {
     ///
     /// # Errors
     /// The node that lacks one.
-    pub fn watched(&self, plan: &Plan) -> Result<(), String> {
+    pub fn watched(&self) -> Result<(), String> {
         if self.protocol != Protocol::Ospf {
             return Ok(());
         }
-        for node in (0..plan.cluster().nodes.len()).map(NodeId::from) {
-            let mut vtysh = Command::new("vtysh");
-            vtysh.arg("--vty_socket").arg(self.place(node));
-            let output = vtysh.args(["-d", "bfdd", "-c", "show bfd peers json"]).output();
-            let output = output.map_err(|e| format!("vtysh: {e}"))?;
-            let peers: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            let up = peers.iter().filter(|peer| peer["status"] == "up").count();
-            let wanted = self.neighbours(node);
+        for (at, frr) in self.nodes.iter().enumerate() {
+            let up = frr.sessions()?.iter().filter(|(_, state)| state == "up").count();
+            let wanted = self.neighbours(NodeId::from(at));
             if up != wanted {
-                return Err(format!("{node:?}: {up} of {wanted} BFD sessions are up"));
+                return Err(format!("node {at}: {up} of {wanted} BFD sessions are up"));
             }
         }
         Ok(())
@@ -202,16 +144,6 @@ impl Frr {
         let others: Vec<u8> = others.flat_map(|(_, nics)| nics.iter().map(subnet)).collect();
         let own = self.nics[node.index()].iter().map(subnet);
         own.map(|own| others.iter().filter(|other| **other == own).count()).sum()
-    }
-}
-
-impl Drop for Frr {
-    fn drop(&mut self) {
-        for daemon in &mut self.daemons {
-            // It may have ended by itself.
-            let _ = daemon.kill();
-            let _ = daemon.wait();
-        }
     }
 }
 
