@@ -32,6 +32,7 @@ traceroute|traceroute|test|counting the nodes on the way
 tcpdump|tcpdump|test|judging which frames pass a cable
 ethtool|ethtool|test|judging NIC settings
 nft|nftables|test|a firewall that drops what is forwarded
+iptables|iptables|test|the same by the policy that Docker sets
 qemu-system-x86_64|qemu-system-x86|demo test bench|the virtual machine, where this kernel lacks VLANs
 mkfs.ext4|e2fsprogs|test|a disk for the virtual machine whose power is cut
 cpio|cpio|demo test bench|packing the virtual machine's first root

@@ -131,7 +131,8 @@ pub fn forward_drops(ipv4: bool) -> Vec<String> {
         let found = format!("nft table {table}");
         let is_forward = line.contains("hook forward") && line.contains("policy drop");
         // What iptables has made is told already.
-        if concerns && is_forward && drops.is_empty() && !drops.contains(&found) {
+        let told = table.ends_with(" filter") && drops.iter().any(|drop| drop.starts_with(tool));
+        if concerns && is_forward && !told && !drops.contains(&found) {
             drops.push(found);
         }
     }

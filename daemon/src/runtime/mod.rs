@@ -124,6 +124,12 @@ impl Daemon {
     /// [`RunError::Hold`], [`RunError::State`], [`RunError::Engine`].
     pub fn new(config: Config) -> Result<Self, RunError> {
         let hold = Hold::take(&config.state_dir)?;
+        if hold.is_full() {
+            tracing::warn!(
+                state_dir = %config.state_dir.display(),
+                "no room for new state: the plan in force stays, and no other is taken until there is"
+            );
+        }
         let state = StateFile::new(&config.state_dir);
         let mut stored = state.load()?;
         // A version that watched nothing may have stored them.

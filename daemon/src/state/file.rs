@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::hold::is_full;
 use super::stored::{FORMAT, Stored};
 
 /// `state.json` in the state directory, with `state.json.bak` beside it.
@@ -16,7 +17,7 @@ pub struct StateFile {
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file system refused.
-    #[error("{action} {}: check state_dir and its owner", path.display())]
+    #[error("{action} {}: {}", path.display(), advice(source))]
     Io {
         /// What was being done.
         action: &'static str,
@@ -50,6 +51,15 @@ pub enum StateError {
         /// What to do.
         advice: &'static str,
     },
+}
+
+/// What helps against it.
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        _ if is_full(source) => "free space there",
+        io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only: remount it",
+        _ => "check state_dir and its owner",
+    }
 }
 
 impl StateFile {

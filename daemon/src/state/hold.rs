@@ -15,10 +15,11 @@ use nix::fcntl::{Flock, FlockArg};
 /// How long a killed daemon may take to let go: the kernel closes its sockets first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A state directory that nobody else writes to until this is dropped.
+/// A state directory that nobody else writes to until this is dropped. One that is full is taken, too.
 #[derive(Debug)]
 pub struct Hold {
     _lock: Flock<File>,
+    full: bool,
 }
 
 /// Why the state directory cannot be used.
@@ -100,15 +101,37 @@ impl Hold {
             }
         };
         let named = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
-        named.map_err(fail("write the lock", &path))?;
+        // What is there can still be read, and the plan in force needs a daemon.
+        let unless_full = |tried: io::Result<()>| match tried {
+            Err(error) if is_full(&error) => Ok(true),
+            tried => tried.map(|()| false),
+        };
+        let mut full = unless_full(named).map_err(fail("write the lock", &path))?;
         let probe = directory.join("state.json.new");
         let tried = File::create(&probe).and_then(|mut file| {
             file.write_all(b"{}")?;
             file.sync_all()
         });
-        tried.and_then(|()| fs::remove_file(&probe)).map_err(fail("write", &probe))?;
-        Ok(Self { _lock: lock })
+        full |= unless_full(tried).map_err(fail("write", &probe))?;
+        match fs::remove_file(&probe) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(fail("write", &probe)(error));
+            }
+            _ => {}
+        }
+        Ok(Self { _lock: lock, full })
     }
+
+    /// Is there no room for new state?
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.full
+    }
+}
+
+/// Is this for want of room?
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn pid_in(file: &mut File) -> Option<u32> {

@@ -100,7 +100,15 @@ impl Fault {
             let last = (name(link.a.switch), port_name(link.a.port));
             add(object, Kind::Trunk, How::OneWay, Some(last), from_a.copied())?;
         }
+        // What breaks again soon is readmitted late: the same part rests meanwhile.
+        all.sort_by_key(|fault| fault.how);
         Ok(all)
+    }
+
+    /// What fails, and how, for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{} {:?}", self.object, self.how)
     }
 
     /// Does a path that crosses `wires` lose its frames?

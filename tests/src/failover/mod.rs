@@ -176,6 +176,7 @@ impl<'a> Lab<'a> {
             std::thread::sleep(self.router.patience(self.interval_ms));
             let outages = streams.finish()?;
             fault.bring(&self.directory, false)?;
+            eprintln!("{}, {}: {outages:?}", fabric.name, fault.words());
             for (pair, outage) in crossing.iter().zip(outages) {
                 let seen = fault.is_seen(&paths[pair]);
                 let row = Row { kind: fault.kind, how: fault.how, seen };

@@ -9,13 +9,16 @@ use tempfile::TempDir;
 use tresse_tests::program;
 
 use crate::Tests;
-use crate::lab::{Lab, eventually};
+use crate::lab::{Lab, eventually, file};
 use crate::routed::DUAL;
 
 pub const TESTS: Tests = &[
     ("routed_doctor_names_what_is_wrong_and_what_helps", names_what_is_wrong),
     ("routed_doctor_names_what_is_wrong_with_ipv6", names_what_is_wrong_with_ipv6),
 ];
+
+pub const SWITCHED: Tests =
+    &[("doctor_names_flow_control_where_paths_wait_in_a_circle", names_flow_control)];
 
 const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
 const NODE: &str = "n4";
@@ -64,6 +67,13 @@ const FAULTS: &[Harm] = &[
         "forward",
         "nft table ip docker",
     ),
+    // As Docker does.
+    Harm(
+        &["iptables -P FORWARD DROP"],
+        &["iptables -P FORWARD ACCEPT"],
+        "forward",
+        "iptables FORWARD",
+    ),
 ];
 
 fn names_what_is_wrong() {
@@ -111,15 +121,9 @@ fn warns_of_what_may_go_wrong(lab: &Lab, files: &TempDir) {
     // Nobody answers, and so it ends with 1.
     let netns = lab.directory.netns("n3");
     let _ = tresse_lab::run::read(&netns, "ping", &["-qc1100", "-l1100", "-W1", "10.78.0.30"], "");
-    for (program, says) in [
-        ("timedatectl", "echo no"),
-        ("nmcli", "echo eth1:connected"),
-        ("networkctl", "echo 7 eth0 ether routable configured"),
-    ] {
-        let path = files.path().join(program);
-        std::fs::write(&path, format!("#!/bin/sh\n{says}\n")).unwrap();
-        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-    }
+    says(files, "timedatectl", "no");
+    says(files, "nmcli", "eth1:connected");
+    says(files, "networkctl", "7 eth0 ether routable configured");
     let answer = doctor(lab, files, &["--local"]);
     let found: Vec<(String, String)> = of_verdict(&answer, "warning");
     for (check, object) in
@@ -139,6 +143,35 @@ fn names_what_is_wrong_with_ipv6() {
     lab.run(NODE, "sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1");
     let found = faults(&doctor(&lab, &files, &["--local"]));
     assert!(found.contains(&("ipv6".to_owned(), "eth0".to_owned())), "{found:?}");
+}
+
+/// Cables of namespaces have no flow control: `ethtool` is ours, and says what it says of a NIC that has.
+fn names_flow_control() {
+    for (topology, harmful) in
+        [("kind = \"torus\", dims = [5]", true), ("kind = \"mesh\", dims = [5]", false)]
+    {
+        let text = file(topology, "dor", 1, "");
+        let lab = Lab::up(&text, &[]);
+        let files = tempfile::tempdir().unwrap();
+        std::fs::write(files.path().join("cluster.toml"), &text).unwrap();
+        eventually("in sync", 60, || lab.in_sync());
+        assert_eq!(faults(&doctor(&lab, &files, &["--local"])), []);
+        says(
+            &files,
+            "ethtool",
+            "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff",
+        );
+        let found = faults(&doctor(&lab, &files, &["--local"]));
+        let named = [("pause".to_owned(), "eth0".to_owned())];
+        assert_eq!(found, if harmful { &named[..] } else { &[] });
+    }
+}
+
+/// A program of that name that says this, before others of that name.
+fn says(files: &TempDir, program: &str, words: &str) {
+    let path = files.path().join(program);
+    std::fs::write(&path, format!("#!/bin/sh\ncat <<'END'\n{words}\nEND\n")).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
 }
 
 /// In the node's namespace; its answer is one object, whatever it finds.

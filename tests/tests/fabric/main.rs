@@ -26,6 +26,7 @@ mod mptcp;
 mod networkd;
 mod probe;
 mod reflect;
+mod robust;
 mod routed;
 mod silent;
 mod steer;
@@ -52,6 +53,7 @@ const TESTS: &[Tests] = &[
     transit::TESTS,
     reflect::TESTS,
     steer::SWITCHED,
+    doctor::SWITCHED,
 ];
 
 /// The same of those that need no VLANs.
@@ -62,6 +64,7 @@ const ROUTED: &[Tests] = &[
     metrics::TESTS,
     discover::TESTS,
     doctor::TESTS,
+    robust::TESTS,
     steer::ROUTED,
     networkd::TESTS,
     flat::TESTS,

@@ -31,7 +31,7 @@ fn up(topology: &str) -> Lab {
 }
 
 /// In sync, with every session up and nothing broken.
-fn whole(lab: &Lab) -> Result<(), String> {
+pub fn whole(lab: &Lab) -> Result<(), String> {
     lab.in_sync()?;
     for node in lab.now.nodes() {
         let status = lab.status(node)?;
