@@ -1,0 +1,123 @@
+//! The frames that are on their way.
+
+use super::NONE;
+
+/// A frame.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    /// The next one in a buffer or queue, or in the list of places that are free.
+    pub next: u32,
+    /// Flits.
+    pub flits: u32,
+    /// When its message was generated.
+    pub born: u64,
+    /// When its head arrives, or has arrived, where it is.
+    pub arrives: u64,
+    /// The channel that it came by.
+    pub via: u32,
+    /// Its next channel, as an index into the channels of its slot; `hops` where it has arrived.
+    pub hop: u16,
+    pub hops: u16,
+    /// The last frame of its message.
+    pub last: bool,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests compare it"))]
+    pub src: u32,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests compare it"))]
+    pub dst: u32,
+}
+
+/// All of them, each with room for the channels of its way.
+#[derive(Debug)]
+pub(super) struct Frames {
+    slots: Vec<Frame>,
+    ways: Vec<u32>,
+    stride: usize,
+    free: u32,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self { slots: Vec::new(), ways: Vec::new(), stride: 8, free: NONE }
+    }
+}
+
+impl Frames {
+    pub fn add(&mut self, frame: Frame, way: &[u32]) -> u32 {
+        if way.len() > self.stride {
+            self.widen(way.len().next_power_of_two());
+        }
+        let at = match self.free {
+            NONE => {
+                let at = self.slots.len();
+                self.slots.push(frame);
+                self.ways.resize(self.ways.len() + self.stride, NONE);
+                at
+            }
+            at => {
+                self.free = self.slots[at as usize].next;
+                self.slots[at as usize] = frame;
+                at as usize
+            }
+        };
+        self.ways[at * self.stride..][..way.len()].copy_from_slice(way);
+        at as u32
+    }
+
+    pub fn remove(&mut self, frame: u32) {
+        self.slots[frame as usize].next = self.free;
+        self.free = frame;
+    }
+
+    #[inline]
+    pub fn of(&self, frame: u32) -> &Frame {
+        &self.slots[frame as usize]
+    }
+
+    #[inline]
+    pub fn at(&mut self, frame: u32) -> &mut Frame {
+        &mut self.slots[frame as usize]
+    }
+
+    /// The channel that it takes next.
+    #[inline]
+    pub fn next_channel(&self, frame: u32) -> u32 {
+        self.ways[frame as usize * self.stride + self.slots[frame as usize].hop as usize]
+    }
+
+    /// Has it arrived?
+    #[inline]
+    pub fn has_arrived(&self, frame: u32) -> bool {
+        let of = self.of(frame);
+        of.hop == of.hops
+    }
+
+    /// Adds it at the end of a list: its first and its last.
+    #[inline]
+    pub fn append(&mut self, list: &mut [u32; 2], frame: u32) {
+        self.at(frame).next = NONE;
+        match list[1] {
+            NONE => list[0] = frame,
+            last => self.at(last).next = frame,
+        }
+        list[1] = frame;
+    }
+
+    /// Takes the first one off a list.
+    #[inline]
+    pub fn take(&self, list: &mut [u32; 2]) -> u32 {
+        let first = list[0];
+        list[0] = self.of(first).next;
+        if list[0] == NONE {
+            list[1] = NONE;
+        }
+        first
+    }
+
+    fn widen(&mut self, stride: usize) {
+        let mut ways = vec![NONE; self.slots.len() * stride];
+        for (new, old) in ways.chunks_mut(stride).zip(self.ways.chunks(self.stride)) {
+            new[..self.stride].copy_from_slice(old);
+        }
+        (self.ways, self.stride) = (ways, stride);
+    }
+}

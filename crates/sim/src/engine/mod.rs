@@ -1,0 +1,474 @@
+//! The simulation of one run.
+//!
+//! Every flit counts, but none is moved alone: a frame's flits follow each other at the rate of the channel
+//! until something stops them, so only the beginnings and ends of such runs are events. What comes out is, to
+//! the cycle, what moving each flit in each cycle gives (`reference` in the tests does that).
+//!
+//! Within a cycle: first what happens in it ([`Kind`]), then outputs that are free choose among what waits for
+//! them, then runs begin and end, then buffers look at their marks. No step depends on the order within it.
+
+mod flow;
+mod frames;
+mod node;
+mod switch;
+#[cfg(test)]
+mod tests;
+
+use crate::model::{Buffers, Model, Queues};
+use crate::network::{Network, Place};
+use crate::outcome::{Latencies, Outcome};
+use crate::route::Routes;
+use crate::traffic::Traffic;
+use crate::wheel::{Event, Wheel};
+use flow::Flow;
+use frames::Frames;
+use node::Source;
+use switch::Requests;
+
+/// No frame, no channel.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Cycles between two looks for channels that wait in a circle.
+const LOOK: u64 = 2048;
+
+/// A run: what is simulated, for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Switches, links and nodes.
+    pub model: &'a Model,
+    /// Places and channels.
+    pub network: &'a Network,
+    /// Paths.
+    pub routes: &'a Routes<'a>,
+    /// What is sent.
+    pub traffic: &'a Traffic,
+    /// Flits, headers included, that each node generates per cycle.
+    pub load: f64,
+    /// All cycles.
+    pub cycles: u64,
+    /// Of those the first, which are not measured.
+    pub warm_up: u64,
+    /// Of all that is random.
+    pub seed: u64,
+}
+
+/// Why a run is not possible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// Stop and go between channels of different rates.
+    #[error(
+        "channels are of different rates: buffers that stop the sender are simulated for one rate alone; take \
+         unlimited buffers, or buffers that drop"
+    )]
+    Rates,
+    /// Stop and go with queues at the outputs.
+    #[error("queues at the outputs hold everything: they go with unlimited buffers alone")]
+    OutputQueues,
+    /// Rates whose quotients are no small numbers.
+    #[error("the rates of the links have no common measure below a thousandth of a node's rate")]
+    Measure,
+    /// Nothing to send over.
+    #[error("a node has no NIC with a cable")]
+    NoChannel,
+    /// More than is measured.
+    #[error("of {cycles} cycles the first {warm_up} are not measured: none is left")]
+    WarmUp {
+        /// All.
+        cycles: u64,
+        /// Not measured.
+        warm_up: u64,
+    },
+}
+
+/// What happens; the index of an [`Event`] is a frame's for `FrameReady`, `Arrive` and `Head`, else a channel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    /// The first frame of a buffer knows its way, and may leave.
+    Ready,
+    /// A frame in a node's memory, or of an output's queue, may leave.
+    FrameReady,
+    /// A channel has sent a whole frame.
+    Free,
+    /// A message is generated.
+    Wake,
+    /// A frame's head arrives at a buffer that may be full.
+    Arrive,
+    /// A frame's first flit arrives.
+    Head,
+    /// The flits of a frame go on arriving.
+    On,
+    /// They stop arriving.
+    Off,
+    /// After a frame's last flit.
+    Tail,
+    /// A buffer may have reached a mark.
+    Check,
+    /// A sender is told to stop.
+    Stop,
+    /// A sender is told to go on.
+    Go,
+    /// A sender may have nothing left to send.
+    Dry,
+}
+
+impl Kind {
+    const ALL: [Self; 13] = [
+        Self::Ready,
+        Self::FrameReady,
+        Self::Free,
+        Self::Wake,
+        Self::Arrive,
+        Self::Head,
+        Self::On,
+        Self::Off,
+        Self::Tail,
+        Self::Check,
+        Self::Stop,
+        Self::Go,
+        Self::Dry,
+    ];
+}
+
+/// What a channel ends at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Far {
+    /// A switch's buffer, in front of the crossbar.
+    Buffer,
+    /// A switch that sorts frames into the queues of its outputs at once.
+    Sorter,
+    /// A node.
+    Node,
+}
+
+/// A channel: its sending end, the frames that wait for it, and the buffer at its far end.
+#[derive(Debug)]
+struct Port {
+    /// Ticks of a flit.
+    period: u32,
+    far: Far,
+    /// The frame that is sent; [`NONE`].
+    frame: u32,
+    /// The buffer that it comes from; [`NONE`] where it comes from a node's memory.
+    feed: u32,
+    /// Is it on the list of outputs that choose?
+    chooses: bool,
+    /// Which buffers' first frames want it: at switches with queues at their inputs.
+    requests: Requests,
+    /// Frames in memory that want it, in the order in which they may leave.
+    queue: [u32; 2],
+    /// Which of the two was served last: a node's own messages, or its queue?
+    own_last: bool,
+    /// Its number among the inputs of the switch at its far end.
+    input: u32,
+    /// The frames in the buffer at its far end, without the one that leaves it.
+    buffer: [u32; 2],
+    /// Is a frame leaving that buffer?
+    leaving: bool,
+    /// The channel by which the frame came to a node in transit that is sent from its memory; [`NONE`].
+    from: u32,
+    /// Flits of the frame that is sent.
+    flits: u32,
+    /// Flits that this buffer is reserved for.
+    held: u32,
+    peak: u32,
+    /// Frames that nodes in transit have in memory from this channel, in flits.
+    transit: u64,
+}
+
+pub(crate) struct Engine<'a> {
+    run: Run<'a>,
+    ticks: u64,
+    link: u64,
+    routing: u64,
+    end: u64,
+    warm_up: u64,
+    mean: f64,
+    /// Buffers stop their senders.
+    flows: bool,
+    ports: Vec<Port>,
+    flow: Vec<Flow>,
+    /// The channels into each switch, by switch: those of one stand together.
+    inputs: Vec<u32>,
+    request_bits: Vec<u64>,
+    sources: Vec<Option<Source>>,
+    frames: Frames,
+    wheel: Wheel,
+    /// Frames that may leave memory, and that arrive at buffers which may be full, in this cycle.
+    leaving_memory: Vec<u32>,
+    arriving_heads: Vec<u32>,
+    choosing: Vec<u32>,
+    changed: Vec<u32>,
+    touched: Vec<u32>,
+    busy: Vec<u64>,
+    outcome: Outcome,
+    #[cfg(test)]
+    pub delivered: Vec<(u32, u32, u64, u64)>,
+}
+
+impl Run<'_> {
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// As [`RunError`] lists.
+    pub fn simulate(&self) -> Result<Outcome, RunError> {
+        let mut engine = Engine::new(self)?;
+        engine.simulate();
+        Ok(engine.finish())
+    }
+}
+
+impl<'a> Engine<'a> {
+    pub fn new(run: &Run<'a>) -> Result<Self, RunError> {
+        let (model, network) = (run.model, run.network);
+        if run.warm_up >= run.cycles {
+            return Err(RunError::WarmUp { cycles: run.cycles, warm_up: run.warm_up });
+        }
+        let (ticks, periods) = periods(network)?;
+        let flows = matches!(model.buffers, Buffers::StopAndGo { .. });
+        if flows && periods.iter().any(|period| *period != periods[0]) {
+            return Err(RunError::Rates);
+        }
+        if model.queues == Queues::Output && model.buffers != Buffers::Unlimited {
+            return Err(RunError::OutputQueues);
+        }
+        let channels = network.channels.len();
+        let (inputs, first_input, input) = inputs(network);
+        let mut words = 0;
+        let ports: Vec<Port> = (0..channels)
+            .map(|at| {
+                let channel = &network.channels[at];
+                let requests = match channel.from {
+                    Place::Switch(s) if model.queues == Queues::Input => {
+                        let s = s as usize;
+                        Requests::new(&mut words, first_input[s], first_input[s + 1])
+                    }
+                    _ => Requests::none(),
+                };
+                Port {
+                    period: periods[at],
+                    far: match (channel.to, model.queues) {
+                        (Place::Node(_), _) => Far::Node,
+                        (Place::Switch(_), Queues::Input) => Far::Buffer,
+                        (Place::Switch(_), Queues::Output) => Far::Sorter,
+                    },
+                    frame: NONE,
+                    feed: NONE,
+                    chooses: false,
+                    requests,
+                    queue: [NONE; 2],
+                    own_last: false,
+                    input: input[at],
+                    buffer: [NONE; 2],
+                    leaving: false,
+                    from: NONE,
+                    flits: 0,
+                    held: 0,
+                    peak: 0,
+                    transit: 0,
+                }
+            })
+            .collect();
+        let flits: u32 = model.frames(run.traffic.octets).sum();
+        let mut engine = Self {
+            run: *run,
+            ticks,
+            link: u64::from(model.link.max(1)) * ticks,
+            routing: u64::from(model.routing) * ticks,
+            end: run.cycles * ticks,
+            warm_up: run.warm_up * ticks,
+            mean: f64::from(flits) / run.load * ticks as f64,
+            flows,
+            flow: if flows { vec![Flow::default(); channels] } else { Vec::new() },
+            ports,
+            inputs,
+            request_bits: vec![0; words as usize],
+            sources: Vec::new(),
+            frames: Frames::default(),
+            wheel: Wheel::new(),
+            leaving_memory: Vec::new(),
+            arriving_heads: Vec::new(),
+            choosing: Vec::new(),
+            changed: Vec::new(),
+            touched: Vec::new(),
+            busy: vec![0; channels],
+            outcome: Outcome {
+                cycles: run.cycles - run.warm_up,
+                generated: 0,
+                received: 0,
+                backlog: [0; 2],
+                latencies: Latencies::default(),
+                ticks,
+                sent: Vec::new(),
+                peaks: Vec::new(),
+                dropped: 0,
+                without_path: 0,
+                in_transit: [0; 2],
+                transit_peak: 0,
+                spilled: 0,
+                deadlock: None,
+                flit_hops: 0,
+            },
+            #[cfg(test)]
+            delivered: Vec::new(),
+        };
+        engine.begin();
+        Ok(engine)
+    }
+
+    pub fn simulate(&mut self) {
+        let mut look = LOOK * self.ticks;
+        while let Some((now, events)) = self.wheel.next(self.end) {
+            if self.flows && now >= look {
+                look = now + LOOK * self.ticks;
+                if let Some(circle) = self.circle() {
+                    self.outcome.deadlock = Some((now / self.ticks, circle));
+                    return;
+                }
+            }
+            for event in &events {
+                self.happens(*event, now);
+            }
+            self.wheel.recycle(now, events);
+            self.line_up_all(now);
+            let mut choosing = std::mem::take(&mut self.choosing);
+            for out in choosing.drain(..) {
+                self.ports[out as usize].chooses = false;
+                self.choose(out, now);
+            }
+            self.choosing = choosing;
+            if self.flows {
+                self.settle(now);
+            }
+        }
+        if let Some(circle) = self.flows.then(|| self.circle()).flatten() {
+            self.outcome.deadlock = Some((self.run.cycles, circle));
+        }
+    }
+
+    #[inline]
+    fn happens(&mut self, event: Event, now: u64) {
+        let at = event.index() as u32;
+        match Kind::ALL[event.kind() as usize] {
+            Kind::Ready => self.ready(at),
+            Kind::FrameReady => self.leaving_memory.push(at),
+            Kind::Free => self.free(at, now),
+            Kind::Wake => self.wake(at),
+            Kind::Arrive => self.arriving_heads.push(at),
+            Kind::Head => self.head(at, now),
+            Kind::On => self.arriving(at, true, now),
+            Kind::Off => self.arriving(at, false, now),
+            Kind::Tail => self.tail(at, now),
+            Kind::Check => self.touch(at),
+            Kind::Stop => self.told(at, true),
+            Kind::Go => self.told(at, false),
+            Kind::Dry => self.change(at),
+        }
+    }
+
+    /// Once it is known what leaves in this cycle: frames that come, in the order of their channels.
+    fn line_up_all(&mut self, now: u64) {
+        let mut frames = std::mem::take(&mut self.arriving_heads);
+        frames.drain(..).for_each(|frame| self.arrive(frame, now));
+        self.arriving_heads = frames;
+        let mut frames = std::mem::take(&mut self.leaving_memory);
+        frames.sort_unstable_by_key(|frame| self.frames.of(*frame).via);
+        frames.drain(..).for_each(|frame| self.frame_ready(frame));
+        self.leaving_memory = frames;
+    }
+
+    #[inline]
+    fn at(&mut self, when: u64, kind: Kind, index: u32) {
+        self.wheel.push(when, Event::new(kind as u8, index));
+    }
+
+    /// Puts an output on the list of those that choose.
+    #[inline]
+    fn wants(&mut self, out: u32) {
+        let port = &mut self.ports[out as usize];
+        if !port.chooses && port.frame == NONE {
+            port.chooses = true;
+            self.choosing.push(out);
+        }
+    }
+
+    /// Of the ticks from `from` to `to`, those that are measured.
+    #[inline]
+    fn measured(&self, from: u64, to: u64) -> u64 {
+        to.min(self.end).saturating_sub(from.max(self.warm_up))
+    }
+
+    /// Counts flits that arrive at their destination from `from` to `to`.
+    fn receive(&mut self, from: u64, to: u64, period: u64) {
+        let all = to.min(self.end).saturating_sub(from) / period;
+        let measured = self.measured(from, to) / period;
+        self.outcome.received += measured;
+        self.outcome.backlog[0] -= (all - measured.min(all)) as i64;
+    }
+
+    /// A frame's last flit has arrived where it was sent, at `when`.
+    fn deliver(&mut self, frame: u32, when: u64) {
+        let of = self.frames.of(frame);
+        if of.last && when >= self.warm_up && when < self.end {
+            self.outcome.latencies.add(when - of.born);
+        }
+        #[cfg(test)]
+        if when < self.end {
+            self.delivered.push((of.src, of.dst, of.born, when));
+        }
+        self.frames.remove(frame);
+    }
+
+    pub fn finish(mut self) -> Outcome {
+        if self.flows {
+            self.stop_all();
+        }
+        self.count_rest();
+        let [before, after] = &mut self.outcome.backlog;
+        *after = *before + self.outcome.generated as i64 - self.outcome.received as i64;
+        let per_flit = |(ticks, port): (&u64, &Port)| ticks / u64::from(port.period);
+        self.outcome.sent = self.busy.iter().zip(&self.ports).map(per_flit).collect();
+        self.outcome.peaks = self.ports.iter().map(|port| port.peak).collect();
+        self.outcome
+    }
+}
+
+/// Ticks of a cycle, and of a flit by channel. A cycle is a flit's time on the slowest channel out of a node.
+fn periods(network: &Network) -> Result<(u64, Vec<u32>), RunError> {
+    let nodes = network.channels.iter().filter(|c| matches!(c.from, Place::Node(_)));
+    let base = nodes.map(|c| c.rate.0).min().ok_or(RunError::NoChannel)?;
+    let measure = (1..=1000u64).find(|ticks| {
+        network
+            .channels
+            .iter()
+            .all(|c| (base * ticks).is_multiple_of(c.rate.0) && base * ticks >= c.rate.0)
+    });
+    let ticks = measure.ok_or(RunError::Measure)?;
+    let periods = network.channels.iter().map(|c| (base * ticks / c.rate.0) as u32).collect();
+    Ok((ticks, periods))
+}
+
+/// Channels into each switch, where each switch's begin, and by channel its number there.
+fn inputs(network: &Network) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+    let mut first = vec![0u32; network.switches + 1];
+    for channel in &network.channels {
+        if let Place::Switch(s) = channel.to {
+            first[s as usize + 1] += 1;
+        }
+    }
+    for s in 0..network.switches {
+        first[s + 1] += first[s];
+    }
+    let mut next = first.clone();
+    let mut inputs = vec![NONE; first[network.switches] as usize];
+    let mut number = vec![NONE; network.channels.len()];
+    for (at, channel) in (0u32..).zip(&network.channels) {
+        if let Place::Switch(s) = channel.to {
+            let place = &mut next[s as usize];
+            inputs[*place as usize] = at;
+            number[at as usize] = *place - first[s as usize];
+            *place += 1;
+        }
+    }
+    (inputs, first, number)
+}

@@ -1,0 +1,169 @@
+//! Nodes: messages that they generate, and frames that they have in transit; also the queues of a switch's
+//! outputs, which hold frames in the same way.
+
+use tresse_fabric::id::NodeId;
+
+use super::frames::Frame;
+use super::{Engine, Kind, NONE};
+use crate::network::Place;
+use crate::traffic::{Message, Sequence};
+
+/// What a node sends by one of its channels: all that it generates, but for what goes by another. Every channel
+/// of a node has the node's sequence for itself, so that nothing need be kept of messages that wait.
+#[derive(Debug)]
+pub(super) struct Source {
+    node: u32,
+    sequence: Sequence,
+    /// The next message, and its way.
+    message: Message,
+    way: Vec<u32>,
+    /// Its frames that are left, by their flits, the next one last.
+    frames: Vec<u32>,
+    /// Is it generated already?
+    waits: bool,
+}
+
+impl Engine<'_> {
+    /// Every node generates its first message.
+    pub(super) fn begin(&mut self) {
+        let run = self.run;
+        self.sources = (0..self.ports.len()).map(|_| None).collect();
+        for node in 0..run.network.nodes as u32 {
+            let sequence = Sequence::new(run.traffic, node, run.network.nodes, self.mean, run.seed);
+            for out in run.network.out_of(NodeId(node)) {
+                let message = Message { born: 0, dst: node, octets: 0, lot: 0 };
+                let sequence = sequence.clone();
+                let (way, frames) = (Vec::new(), Vec::new());
+                let mut source = Source { node, sequence, message, way, frames, waits: false };
+                if self.generate(out, &mut source) {
+                    self.at(source.message.born, Kind::Wake, out);
+                    self.sources[out as usize] = Some(source);
+                }
+            }
+        }
+    }
+
+    /// The next message for this channel; false where there is none. Messages without a path count for the
+    /// node's first channel.
+    fn generate(&mut self, out: u32, source: &mut Source) -> bool {
+        let run = self.run;
+        loop {
+            let Some(message) = source.sequence.next(run.traffic, self.mean, self.ticks) else {
+                return false;
+            };
+            if message.born >= self.end {
+                return false;
+            }
+            source.way.clear();
+            if !run.routes.route(source.node, message.dst, message.lot, &mut source.way) {
+                let first = run.network.out_of(NodeId(source.node)).next();
+                self.outcome.without_path += u64::from(first == Some(out));
+                continue;
+            }
+            if source.way[0] != out {
+                continue;
+            }
+            source.message = message;
+            source.frames.clear();
+            source.frames.extend(run.model.frames(message.octets));
+            source.frames.reverse();
+            let flits: u32 = source.frames.iter().sum();
+            if message.born >= self.warm_up {
+                self.outcome.generated += u64::from(flits);
+                let places = source.way.iter().map(|c| run.network.channels[*c as usize].to);
+                let nodes = places.filter(|place| matches!(place, Place::Node(_))).count();
+                self.outcome.in_transit[0] += nodes as u64 - 1;
+                self.outcome.in_transit[1] += 1;
+            } else {
+                self.outcome.backlog[0] += i64::from(flits);
+            }
+            return true;
+        }
+    }
+
+    /// A message is generated.
+    pub(super) fn wake(&mut self, out: u32) {
+        if let Some(source) = &mut self.sources[out as usize] {
+            source.waits = true;
+            self.wants(out);
+        }
+    }
+
+    /// A frame in memory may leave: it waits for its channel.
+    pub(super) fn frame_ready(&mut self, frame: u32) {
+        let out = self.frames.next_channel(frame);
+        self.frames.append(&mut self.ports[out as usize].queue, frame);
+        self.wants(out);
+    }
+
+    /// The next frame for a channel out of memory: a node's own and those in transit in turn.
+    pub(super) fn next_in_memory(&mut self, out: u32, now: u64) -> Option<u32> {
+        let own = self.sources[out as usize].as_ref().is_some_and(|source| source.waits);
+        let port = &mut self.ports[out as usize];
+        let queued = port.queue[0] != NONE;
+        if !own && !queued {
+            return None;
+        }
+        let own = own && !(queued && port.own_last);
+        port.own_last = own;
+        if !own {
+            let frame = self.frames.take(&mut port.queue);
+            port.from = self.frames.of(frame).via;
+            return Some(frame);
+        }
+        port.from = NONE;
+        let mut source = self.sources[out as usize].take().expect("it waits");
+        let flits = source.frames.pop().expect("a message has a frame that is left");
+        let frame = Frame {
+            next: NONE,
+            flits,
+            born: source.message.born,
+            arrives: now,
+            via: NONE,
+            hop: 0,
+            hops: source.way.len() as u16,
+            last: source.frames.is_empty(),
+            src: source.node,
+            dst: source.message.dst,
+        };
+        let frame = self.frames.add(frame, &source.way);
+        if source.frames.is_empty() {
+            source.waits = false;
+            if !self.generate(out, &mut source) {
+                return Some(frame);
+            }
+            if source.message.born > now {
+                self.at(source.message.born, Kind::Wake, out);
+            } else {
+                source.waits = true;
+            }
+        }
+        self.sources[out as usize] = Some(source);
+        Some(frame)
+    }
+
+    /// A frame that is in transit at a node takes room in its memory.
+    pub(super) fn enters_memory(&mut self, channel: u32, flits: u64) {
+        let memory = &mut self.ports[channel as usize].transit;
+        self.outcome.spilled += u64::from(*memory + flits > self.run.model.transit_flits);
+        *memory += flits;
+        self.outcome.transit_peak = self.outcome.transit_peak.max(*memory);
+    }
+
+    /// A frame has left memory.
+    pub(super) fn left_memory(&mut self, out: u32, flits: u32) {
+        let from = self.ports[out as usize].from;
+        if from != NONE {
+            let memory = &mut self.ports[from as usize].transit;
+            *memory = memory.saturating_sub(flits.into());
+        }
+    }
+
+    /// Goes on generating what was never sent, until the end: that waits, too.
+    pub(super) fn count_rest(&mut self) {
+        for out in 0..self.sources.len() {
+            let Some(mut source) = self.sources[out].take() else { continue };
+            while self.generate(out as u32, &mut source) {}
+        }
+    }
+}

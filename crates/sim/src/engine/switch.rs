@@ -1,0 +1,225 @@
+//! Switches: frames in front of the crossbar, and outputs that choose among them.
+
+use super::{Engine, Far, Kind, NONE};
+use crate::model::Buffers;
+
+/// Which inputs of a switch want an output: a bit each, and which was served last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Requests {
+    /// Its first word among all bits.
+    words: u32,
+    /// The switch's inputs, as indices into all inputs.
+    first: u32,
+    end: u32,
+    last: u32,
+}
+
+impl Requests {
+    /// Of an output of the switch with these inputs; takes its words.
+    pub fn new(words: &mut u32, first: u32, end: u32) -> Self {
+        let own = Self { words: *words, first, end, last: 0 };
+        *words += (end - first).div_ceil(64);
+        own
+    }
+
+    /// Of an output that has none: a node's, or one with a queue.
+    pub const fn none() -> Self {
+        Self { words: 0, first: 0, end: 0, last: 0 }
+    }
+
+    /// The next input in turn that wants it.
+    #[inline]
+    fn take(&mut self, bits: &mut [u64]) -> Option<u32> {
+        let count = (self.end - self.first) as usize;
+        if count == 0 {
+            return None;
+        }
+        if count <= 64 {
+            let word = bits.get_mut(self.words as usize).filter(|word| **word != 0)?;
+            let start = (self.last + 1) % 64;
+            let input = (word.rotate_right(start).trailing_zeros() + start) % 64;
+            *word &= !(1 << input);
+            self.last = input;
+            return Some(input);
+        }
+        let of = &mut bits[self.words as usize..][..count.div_ceil(64)];
+        let mut all = (1..=count as u32).map(|step| (self.last + step) % count as u32);
+        let input = all.find(|input| of[*input as usize / 64] >> (input % 64) & 1 == 1)?;
+        of[input as usize / 64] &= !(1 << (input % 64));
+        self.last = input;
+        Some(input)
+    }
+}
+
+impl Engine<'_> {
+    /// A buffer's first frame may leave: it asks for its output.
+    pub(super) fn ready(&mut self, buffer: u32) {
+        let port = &self.ports[buffer as usize];
+        let out = self.frames.next_channel(port.buffer[0]);
+        let input = port.input;
+        let word = self.ports[out as usize].requests.words + input / 64;
+        self.request_bits[word as usize] |= 1 << (input % 64);
+        self.wants(out);
+    }
+
+    /// An output that is free takes one of the frames that want it.
+    pub(super) fn choose(&mut self, out: u32, now: u64) {
+        if self.ports[out as usize].frame != NONE {
+            return;
+        }
+        let port = &mut self.ports[out as usize];
+        if let Some(input) = port.requests.take(&mut self.request_bits) {
+            let buffer = self.inputs[(port.requests.first + input) as usize];
+            let behind = &mut self.ports[buffer as usize];
+            let frame = self.frames.take(&mut behind.buffer);
+            behind.leaving = true;
+            self.grant(out, frame, buffer, now);
+        } else if let Some(frame) = self.next_in_memory(out, now) {
+            self.grant(out, frame, NONE, now);
+        }
+    }
+
+    fn grant(&mut self, out: u32, frame: u32, feed: u32, now: u64) {
+        let flits = self.frames.of(frame).flits;
+        let port = &mut self.ports[out as usize];
+        port.frame = frame;
+        port.feed = feed;
+        port.flits = flits;
+        if self.flows {
+            self.reserve(out, frame, feed, now);
+            return;
+        }
+        let time = u64::from(flits) * u64::from(port.period);
+        if feed != NONE {
+            self.peak(feed, now);
+        }
+        self.busy[out as usize] += self.measured(now, now + time);
+        self.outcome.flit_hops += u64::from(flits);
+        self.at(now + time, Kind::Free, out);
+        self.send_head(out, frame, now);
+        if self.frames.has_arrived(frame) {
+            let arrives = now + self.link;
+            let period = u64::from(self.ports[out as usize].period);
+            self.receive(arrives, arrives + time, period);
+            self.deliver(frame, arrives + time);
+        }
+    }
+
+    /// A frame's first flit is sent: it will be in front of what is at the far end.
+    pub(super) fn send_head(&mut self, out: u32, frame: u32, now: u64) {
+        let arrives = now + self.link;
+        let of = self.frames.at(frame);
+        of.hop += 1;
+        of.via = out;
+        of.arrives = arrives;
+        let flits = u64::from(of.flits);
+        let port = &self.ports[out as usize];
+        let (far, period) = (port.far, u64::from(port.period));
+        match (far, self.run.model.buffers) {
+            _ if self.frames.has_arrived(frame) => {}
+            (Far::Buffer, Buffers::Drop { .. }) => self.at(arrives, Kind::Arrive, frame),
+            (Far::Buffer, _) => self.line_up(out, frame, now),
+            (Far::Sorter, _) => {
+                let from = arrives + self.routing;
+                let when = self.not_dry(frame, from);
+                self.at(when, Kind::FrameReady, frame);
+            }
+            (Far::Node, _) => {
+                self.enters_memory(out, flits);
+                let wait = u64::from(self.run.model.transit) * self.ticks;
+                let stores = self.run.model.transit_stores;
+                if self.flows && stores {
+                    return;
+                }
+                let whole = if stores { flits * period } else { 0 };
+                let when = self.not_dry(frame, arrives + wait + whole);
+                self.at(when, Kind::FrameReady, frame);
+            }
+        }
+    }
+
+    /// A frame's head arrives at a buffer that drops what it has no room for.
+    pub(super) fn arrive(&mut self, frame: u32, now: u64) {
+        let Buffers::Drop { flits: room } = self.run.model.buffers else { return };
+        let (via, flits) = (self.frames.of(frame).via, self.frames.of(frame).flits);
+        if self.ports[via as usize].held + flits > room {
+            self.outcome.dropped += 1;
+            self.frames.remove(frame);
+        } else {
+            self.line_up(via, frame, now);
+        }
+    }
+
+    /// Adds a frame to the buffer behind a channel.
+    fn line_up(&mut self, channel: u32, frame: u32, now: u64) {
+        let flits = self.frames.of(frame).flits;
+        let port = &mut self.ports[channel as usize];
+        port.held += flits;
+        let first = port.buffer[0] == NONE && !port.leaving;
+        self.frames.append(&mut port.buffer, frame);
+        if first {
+            self.route(channel, now);
+        }
+    }
+
+    /// A buffer's first frame finds its way.
+    pub(super) fn route(&mut self, buffer: u32, now: u64) {
+        let frame = self.ports[buffer as usize].buffer[0];
+        let arrives = self.frames.of(frame).arrives;
+        let when = match self.run.model.pipelined {
+            true => now.max(arrives + self.routing),
+            false => now.max(arrives) + self.routing,
+        };
+        let when = self.not_dry(frame, when);
+        if when <= now {
+            self.ready(buffer);
+        } else {
+            self.at(when, Kind::Ready, buffer);
+        }
+    }
+
+    /// The first moment from `when` on at which a frame can leave by its next channel without running dry,
+    /// though that is faster than the one it comes by.
+    #[inline]
+    fn not_dry(&self, frame: u32, when: u64) -> u64 {
+        let of = self.frames.of(frame);
+        let came = u64::from(self.ports[of.via as usize].period);
+        let goes = u64::from(self.ports[self.frames.next_channel(frame) as usize].period);
+        when.max(of.arrives + u64::from(of.flits - 1) * came.saturating_sub(goes))
+    }
+
+    /// A channel has sent a whole frame: it may choose, and the buffer that the frame left has another first.
+    pub(super) fn free(&mut self, out: u32, now: u64) {
+        if self.flows && !self.ends(out, now) {
+            return;
+        }
+        let port = &mut self.ports[out as usize];
+        port.frame = NONE;
+        let (feed, flits) = (port.feed, port.flits);
+        if feed != NONE {
+            let behind = &mut self.ports[feed as usize];
+            behind.leaving = false;
+            behind.held = behind.held.saturating_sub(flits);
+            if behind.buffer[0] != NONE {
+                self.route(feed, now);
+            }
+        } else {
+            self.left_memory(out, flits);
+        }
+        self.wants(out);
+    }
+
+    /// What a buffer holds when a frame begins to leave it: only then it can be the most.
+    fn peak(&mut self, buffer: u32, now: u64) {
+        let port = &self.ports[buffer as usize];
+        let mut missing = 0;
+        if port.buffer[1] != NONE {
+            let last = self.frames.of(port.buffer[1]);
+            let whole = last.arrives + u64::from(last.flits) * u64::from(port.period);
+            let still = whole.saturating_sub(now) / u64::from(port.period);
+            missing = still.min(u64::from(last.flits)) as u32;
+        }
+        let port = &mut self.ports[buffer as usize];
+        port.peak = port.peak.max(port.held - missing.min(port.held));
+    }
+}

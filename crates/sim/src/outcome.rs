@@ -1,0 +1,131 @@
+//! What is measured.
+
+/// Latencies by their size, to one part in 128, with their exact sum. A latency of `v` ticks below 256 has its
+/// own bin, above it 128 share each power of two.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Latencies {
+    bins: Vec<u64>,
+    count: u64,
+    sum: u128,
+}
+
+const FINE: u32 = 7;
+
+impl Latencies {
+    pub(crate) fn add(&mut self, ticks: u64) {
+        let bin = bin(ticks);
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += 1;
+        self.count += 1;
+        self.sum += u128::from(ticks);
+    }
+
+    /// How many.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean, in ticks; `None` without any.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The least that so many of a hundred do not exceed, in ticks, rounded up to its bin.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> Option<u64> {
+        let wanted = (self.count as f64 * percent / 100.0).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let at = self.bins.iter().position(|count| {
+            seen += count;
+            seen >= wanted
+        })?;
+        Some(greatest(at))
+    }
+
+    /// Adds those of another run.
+    pub fn merge(&mut self, other: &Self) {
+        if self.bins.len() < other.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
+        for (bin, more) in self.bins.iter_mut().zip(&other.bins) {
+            *bin += more;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+}
+
+fn bin(ticks: u64) -> usize {
+    let shift = (u64::BITS - ticks.leading_zeros()).saturating_sub(FINE + 1);
+    ((u64::from(shift) << FINE) + (ticks >> shift)) as usize
+}
+
+fn greatest(bin: usize) -> u64 {
+    let shift = (bin >> FINE).saturating_sub(1);
+    let within = (bin - (shift << FINE)) as u64;
+    ((within + 1) << shift) - 1
+}
+
+/// What a run measured, after its warm-up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Cycles measured.
+    pub cycles: u64,
+    /// Flits generated meanwhile.
+    pub generated: u64,
+    /// Flits that reached their destinations meanwhile.
+    pub received: u64,
+    /// Flits that were waiting somewhere or on their way, at the end of the warm-up and at the end.
+    pub backlog: [i64; 2],
+    /// Ticks from a message's generation to the end of its last flit's arrival.
+    pub latencies: Latencies,
+    /// Ticks of a cycle.
+    pub ticks: u64,
+    /// By channel, flits sent.
+    pub sent: Vec<u64>,
+    /// By channel, the most flits that were in the buffer behind it at once.
+    pub peaks: Vec<u32>,
+    /// Frames that a full buffer dropped.
+    pub dropped: u64,
+    /// Messages for which no path was left.
+    pub without_path: u64,
+    /// Frames that nodes in transit took, and messages generated.
+    pub in_transit: [u64; 2],
+    /// The most flits that a node had in transit at once, per NIC.
+    pub transit_peak: u64,
+    /// Frames that found a node's memory for frames in transit full.
+    pub spilled: u64,
+    /// Channels that wait for each other in a circle, and since which cycle that is known.
+    pub deadlock: Option<(u64, Vec<u32>)>,
+    /// Flits times channels, the warm-up included.
+    pub flit_hops: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_in_order_and_narrow() {
+        let mut last = None;
+        for ticks in (0..5000).chain((5000..5_000_000).step_by(977)) {
+            let at = bin(ticks);
+            assert!(last.is_none_or(|last| at == last || at == last + 1 || ticks > 5000));
+            assert!(greatest(at) >= ticks && greatest(at) - ticks <= ticks / 128);
+            last = Some(at);
+        }
+    }
+
+    #[test]
+    fn percentiles_are_those_of_what_was_added() {
+        let mut all = Latencies::default();
+        (1..=100).for_each(|ticks| all.add(ticks));
+        assert_eq!((all.percentile(50.0), all.percentile(99.0)), (Some(50), Some(99)));
+        assert_eq!(all.mean(), Some(50.5));
+        assert_eq!(Latencies::default().percentile(99.0), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! Who sends what to whom, and when: a sequence of messages per node, the same for a seed whatever becomes of
+//! them.
+
+use std::sync::Arc;
+
+use tresse_fabric::random::Random;
+
+/// Where the messages of a node go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    /// To all others alike.
+    Uniform,
+    /// To the node whose number has the bits of the sender's in reverse; a node that this makes its own
+    /// destination sends nothing. Nodes are a power of two.
+    BitReversal,
+    /// By node, to those listed alike.
+    Among(Arc<[Vec<u32>]>),
+    /// So many of ten thousand to one node, the rest to all others alike; that node itself sends all its
+    /// messages to all others.
+    HotSpot {
+        /// The node.
+        node: u32,
+        /// Of ten thousand.
+        share: u32,
+    },
+    /// By node, to that one; to itself: it sends nothing.
+    Permutation(Arc<[u32]>),
+    /// To all others in turn, each node beginning with the next one.
+    AllToAll,
+    /// By node, these messages at these times: the load says nothing.
+    Trace(Arc<[Vec<Traced>]>),
+}
+
+/// A message of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Traced {
+    /// The cycle of its generation.
+    pub at: u64,
+    /// The destination.
+    pub dst: u32,
+    /// Its size.
+    pub octets: u32,
+}
+
+/// How messages of a node follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrivals {
+    /// After times that are exponentially distributed.
+    Poisson,
+    /// At even distances, from a random moment on.
+    Even,
+}
+
+/// All that is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traffic {
+    /// Where to.
+    pub pattern: Pattern,
+    /// When.
+    pub arrivals: Arrivals,
+    /// Octets of a message.
+    pub octets: u32,
+}
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// Ticks.
+    pub born: u64,
+    pub dst: u32,
+    pub octets: u32,
+    /// For choosing between paths.
+    pub lot: u64,
+}
+
+/// The messages of one node, in order.
+#[derive(Debug, Clone)]
+pub(crate) struct Sequence {
+    node: u32,
+    nodes: u32,
+    random: Random,
+    /// Ticks.
+    next: f64,
+    count: usize,
+}
+
+impl Sequence {
+    /// `mean`: ticks between messages.
+    pub fn new(traffic: &Traffic, node: u32, nodes: usize, mean: f64, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        // Nodes' sequences begin far from each other.
+        let own = random.number() ^ u64::from(node).wrapping_mul(0xd1b5_4a32_d192_ed03);
+        let mut random = Random::new(Random::new(own).number());
+        let next = match traffic.arrivals {
+            Arrivals::Poisson => exponential(&mut random, mean),
+            Arrivals::Even => random.fraction() * mean,
+        };
+        Self { node, nodes: nodes as u32, random, next, count: 0 }
+    }
+
+    /// The next message; `None` where there are no more. `tick`: of a cycle.
+    pub fn next(&mut self, traffic: &Traffic, mean: f64, tick: u64) -> Option<Message> {
+        let count = self.count;
+        self.count += 1;
+        if let Pattern::Trace(messages) = &traffic.pattern {
+            let Traced { at, dst, octets } = *messages[self.node as usize].get(count)?;
+            return Some(Message { born: at * tick, dst, octets, lot: self.random.number() });
+        }
+        let born = self.next as u64;
+        self.next += match traffic.arrivals {
+            Arrivals::Poisson => exponential(&mut self.random, mean),
+            Arrivals::Even => mean,
+        };
+        let dst = self.destination(&traffic.pattern, count)?;
+        Some(Message { born, dst, octets: traffic.octets, lot: self.random.number() })
+    }
+
+    fn destination(&mut self, pattern: &Pattern, count: usize) -> Option<u32> {
+        let (node, nodes) = (self.node, self.nodes);
+        let dst = match pattern {
+            Pattern::HotSpot { node: hot, share }
+                if *hot != node && self.random.below(10_000) < *share as usize =>
+            {
+                *hot
+            }
+            Pattern::Uniform | Pattern::HotSpot { .. } => {
+                let other = self.random.below(nodes.checked_sub(1)?.max(1) as usize) as u32;
+                other + u32::from(other >= node)
+            }
+            Pattern::BitReversal => {
+                node.reverse_bits().checked_shr(nodes.leading_zeros() + 1).unwrap_or(0)
+            }
+            Pattern::Among(others) => {
+                let others = &others[node as usize];
+                (!others.is_empty()).then(|| others[self.random.below(others.len())])?
+            }
+            Pattern::Permutation(to) => to[node as usize],
+            Pattern::AllToAll => {
+                let step = 1 + count as u32 % nodes.checked_sub(1)?.max(1);
+                (node + step) % nodes
+            }
+            Pattern::Trace(_) => return None,
+        };
+        (dst != node && dst < nodes).then_some(dst)
+    }
+}
+
+fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -(1.0 - random.fraction()).ln() * mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destinations(pattern: Pattern, node: u32, nodes: usize, count: usize) -> Vec<u32> {
+        let traffic = Traffic { pattern, arrivals: Arrivals::Even, octets: 512 };
+        let mut sequence = Sequence::new(&traffic, node, nodes, 10.0, 1);
+        std::iter::from_fn(|| sequence.next(&traffic, 10.0, 1)).take(count).map(|m| m.dst).collect()
+    }
+
+    #[test]
+    fn patterns_send_where_they_say() {
+        let uniform = destinations(Pattern::Uniform, 3, 8, 8000);
+        for node in 0..8u32 {
+            let count = uniform.iter().filter(|dst| **dst == node).count();
+            assert_eq!(count == 0, node == 3);
+            assert!(node == 3 || (1000..1290).contains(&count), "{count}");
+        }
+        assert_eq!(destinations(Pattern::BitReversal, 3, 16, 1), [12]);
+        assert_eq!(destinations(Pattern::BitReversal, 6, 16, 1), [0; 0]);
+        assert_eq!(destinations(Pattern::AllToAll, 2, 4, 4), [3, 0, 1, 3]);
+        let hot = destinations(Pattern::HotSpot { node: 5, share: 3000 }, 0, 8, 10_000);
+        let count = hot.iter().filter(|dst| **dst == 5).count();
+        // 30 % and a seventh of the rest.
+        assert!((3800..4200).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn messages_come_at_the_rate_that_was_asked_for() {
+        for arrivals in [Arrivals::Poisson, Arrivals::Even] {
+            let traffic = Traffic { pattern: Pattern::Uniform, arrivals, octets: 512 };
+            let mut sequence = Sequence::new(&traffic, 0, 4, 250.0, 7);
+            let last = (0..40_000).filter_map(|_| sequence.next(&traffic, 250.0, 1)).last();
+            let mean = last.unwrap().born as f64 / 40_000.0;
+            assert!((245.0..255.0).contains(&mean), "{mean}");
+        }
+    }
+}
