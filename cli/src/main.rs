@@ -25,6 +25,7 @@ mod plan;
 mod reflect;
 mod rollout;
 mod schema;
+mod simulate;
 mod trace;
 
 use std::process::ExitCode;
@@ -56,6 +57,8 @@ enum Verb {
     Compare(compare::Compare),
     /// Find the wiring of a flat neighbourhood: which NIC goes to which switch.
     Design(design::Design),
+    /// Simulate the plan flit by flit, from low load to saturation.
+    Simulate(simulate::Simulate),
     /// Propose reflectors for what links and nodes carry now.
     Reflect(reflect::Reflect),
     /// Write switch configurations, node scripts and other programs' files.
@@ -132,6 +135,7 @@ fn main() -> ExitCode {
         Verb::Trace(verb) => verb.run(json),
         Verb::Compare(verb) => verb.run(json),
         Verb::Design(verb) => verb.run(json),
+        Verb::Simulate(verb) => verb.run(json),
         Verb::Reflect(verb) => verb.run(json),
         Verb::Export(verb) => verb.run(json),
         Verb::Env(verb) => verb.run(json),

@@ -8,7 +8,9 @@ mod engine;
 pub mod model;
 pub mod network;
 pub mod outcome;
+pub mod papers;
 pub mod route;
+pub mod sweep;
 pub mod traffic;
 mod wheel;
 

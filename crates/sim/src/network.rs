@@ -80,6 +80,13 @@ impl Network {
         Self { nodes: nics.len(), switches: cluster.switches.len(), channels, between, nics }
     }
 
+    /// The rate of the slowest channel out of a node: a cycle is a flit's time there.
+    #[must_use]
+    pub fn base_rate(&self) -> Rate {
+        let nodes = self.channels.iter().filter(|c| matches!(c.from, Place::Node(_)));
+        nodes.map(|c| c.rate).min().unwrap_or(Rate::GIGABIT)
+    }
+
     /// The channel of a crossing.
     #[must_use]
     pub fn channel(&self, crossing: Crossing) -> u32 {

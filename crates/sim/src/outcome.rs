@@ -81,6 +81,9 @@ pub struct Outcome {
     pub received: u64,
     /// Flits that were waiting somewhere or on their way, at the end of the warm-up and at the end.
     pub backlog: [i64; 2],
+    /// The most flits by which a queue grew meanwhile: a buffer, a queue of a node or an output, or what a
+    /// node has generated and not sent.
+    pub growth: u64,
     /// Ticks from a message's generation to the end of its last flit's arrival.
     pub latencies: Latencies,
     /// Ticks of a cycle.

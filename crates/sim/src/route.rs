@@ -15,8 +15,9 @@ const MOST_KEPT: usize = 1 << 21;
 /// The paths that carry traffic, with their weights.
 #[derive(Debug)]
 pub struct Routes<'a> {
-    plan: &'a Plan,
-    network: &'a Network,
+    nodes: usize,
+    /// None where all routes were given.
+    plan: Option<(&'a Plan, &'a Network)>,
     failed: BTreeSet<u32>,
     /// Of all ordered pairs, the diagonal included, where they are few.
     kept: Option<Kept>,
@@ -42,26 +43,24 @@ impl<'a> Routes<'a> {
     /// crosses none of them.
     #[must_use]
     pub fn new(plan: &'a Plan, network: &'a Network, failed: BTreeSet<u32>) -> Self {
-        let mut routes = Self { plan, network, failed, kept: None };
-        let n = network.nodes;
-        if n * n <= MOST_KEPT {
-            let mut kept = Kept { pairs: vec![0], ways: Vec::new(), channels: Vec::new() };
-            for pair in 0..n * n {
-                let (src, dst) = (NodeId::from(pair / n), NodeId::from(pair % n));
-                let mut weight = 0;
-                if src != dst {
-                    for (path, of) in routes.paths(src, dst) {
-                        weight += of;
-                        kept.ways.push(Way { first: kept.channels.len() as u32, weight });
-                        kept.channels.extend(path);
-                    }
-                }
-                kept.pairs.push(kept.ways.len() as u32);
-            }
-            kept.ways.push(Way { first: kept.channels.len() as u32, weight: 0 });
-            routes.kept = Some(kept);
+        let mut routes =
+            Self { nodes: network.nodes, plan: Some((plan, network)), failed, kept: None };
+        if network.nodes * network.nodes <= MOST_KEPT {
+            routes.kept = Some(Kept::new(network.nodes, |src, dst| routes.paths(src, dst)));
         }
         routes
+    }
+
+    /// One path for each ordered pair, by the number of the pair (source times nodes plus destination); empty
+    /// where there is none.
+    #[must_use]
+    pub fn given(nodes: usize, paths: &[Vec<u32>]) -> Self {
+        let one = |src: NodeId, dst: NodeId| {
+            let path = &paths[src.index() * nodes + dst.index()];
+            (!path.is_empty()).then(|| (path.clone(), 1)).into_iter().collect()
+        };
+        let kept = Some(Kept::new(nodes, one));
+        Self { nodes, plan: None, failed: BTreeSet::new(), kept }
     }
 
     /// The channels from `src` to `dst` onto the end of `channels`; of several paths that of `lot`, by
@@ -80,24 +79,45 @@ impl<'a> Routes<'a> {
             }
             return false;
         };
-        let pair = src as usize * self.network.nodes + dst as usize;
-        let (first, end) = (kept.pairs[pair] as usize, kept.pairs[pair + 1] as usize);
-        let ways = &kept.ways[first..end];
-        let Some(last) = ways.last() else { return false };
+        let ways = kept.ways(src as usize * self.nodes + dst as usize);
+        let Some(last) = kept.ways[ways.clone()].last() else { return false };
         let lot = drawn(lot, last.weight);
-        let way = first + ways.partition_point(|way| way.weight <= lot);
-        let range = kept.ways[way].first as usize..kept.ways[way + 1].first as usize;
-        channels.extend_from_slice(&kept.channels[range]);
+        let way = ways.start + kept.ways[ways].partition_point(|way| way.weight <= lot);
+        channels.extend_from_slice(kept.channels(way));
         true
     }
 
+    /// Each path from `src` to `dst`, with its share of their traffic.
+    pub fn each(&self, src: u32, dst: u32, mut with: impl FnMut(&[u32], f64)) {
+        if src == dst {
+            return;
+        }
+        if let Some(kept) = &self.kept {
+            let ways = kept.ways(src as usize * self.nodes + dst as usize);
+            let total = kept.ways[ways.clone()].last().map_or(0, |way| way.weight);
+            let mut before = 0;
+            for way in ways {
+                let weight = kept.ways[way].weight - before;
+                before += weight;
+                with(kept.channels(way), weight as f64 / total as f64);
+            }
+            return;
+        }
+        let paths = self.paths(NodeId(src), NodeId(dst));
+        let total: u64 = paths.iter().map(|(_, weight)| weight).sum();
+        for (path, weight) in &paths {
+            with(path, *weight as f64 / total as f64);
+        }
+    }
+
     fn paths(&self, src: NodeId, dst: NodeId) -> Vec<(Vec<u32>, u64)> {
-        let one = |segments: &[Segment]| self.channels(segments);
+        let Some((plan, network)) = self.plan else { return Vec::new() };
+        let one = |segments: &[Segment]| channels(plan, network, segments);
         if self.failed.is_empty() {
-            let carriers = self.plan.carriers(src, dst);
+            let carriers = plan.carriers(src, dst);
             return carriers.iter().map(|path| (one(&path.segments), path.weight.into())).collect();
         }
-        let paths = self.plan.paths(src, dst);
+        let paths = plan.paths(src, dst);
         let all = paths.iter().map(|path| (one(&path.segments), u64::from(path.weight)));
         let whole: Vec<_> = all
             .filter(|(path, _)| path.iter().all(|channel| !self.failed.contains(channel)))
@@ -107,20 +127,49 @@ impl<'a> Routes<'a> {
             false => whole.into_iter().take(1).map(|(path, _)| (path, 1)).collect(),
         }
     }
+}
 
-    fn channels(&self, segments: &[Segment]) -> Vec<u32> {
-        let mut channels = Vec::new();
-        for segment in segments {
-            channels.push(self.network.channel(Crossing::Out(segment.from, segment.nic)));
-            self.plan.walk(segment, &mut channels);
-            // A cable between nodes is one channel.
-            let into = self.network.channel(Crossing::In(segment.to, segment.to_nic));
-            if channels.last() != Some(&into) {
-                channels.push(into);
+impl Kept {
+    fn new(nodes: usize, paths: impl Fn(NodeId, NodeId) -> Vec<(Vec<u32>, u64)>) -> Self {
+        let mut kept = Self { pairs: vec![0], ways: Vec::new(), channels: Vec::new() };
+        for pair in 0..nodes * nodes {
+            let (src, dst) = (NodeId::from(pair / nodes), NodeId::from(pair % nodes));
+            let mut weight = 0;
+            if src != dst {
+                for (path, of) in paths(src, dst) {
+                    weight += of;
+                    kept.ways.push(Way { first: kept.channels.len() as u32, weight });
+                    kept.channels.extend(path);
+                }
             }
+            kept.pairs.push(kept.ways.len() as u32);
         }
-        channels
+        kept.ways.push(Way { first: kept.channels.len() as u32, weight: 0 });
+        kept
     }
+
+    /// The paths of a pair.
+    fn ways(&self, pair: usize) -> std::ops::Range<usize> {
+        self.pairs[pair] as usize..self.pairs[pair + 1] as usize
+    }
+
+    fn channels(&self, way: usize) -> &[u32] {
+        &self.channels[self.ways[way].first as usize..self.ways[way + 1].first as usize]
+    }
+}
+
+fn channels(plan: &Plan, network: &Network, segments: &[Segment]) -> Vec<u32> {
+    let mut channels = Vec::new();
+    for segment in segments {
+        channels.push(network.channel(Crossing::Out(segment.from, segment.nic)));
+        plan.walk(segment, &mut channels);
+        // A cable between nodes is one channel.
+        let into = network.channel(Crossing::In(segment.to, segment.to_nic));
+        if channels.last() != Some(&into) {
+            channels.push(into);
+        }
+    }
+    channels
 }
 
 /// A number below `limit` out of any number.

@@ -42,6 +42,42 @@ pub struct Traced {
     pub octets: u32,
 }
 
+impl Pattern {
+    /// Where a node's messages go, and which part of them; nothing for a trace.
+    #[must_use]
+    pub fn shares(&self, node: u32, nodes: usize) -> Vec<(u32, f64)> {
+        let others = || (0..nodes as u32).filter(move |other| *other != node);
+        let part = 1.0 / (nodes.max(2) - 1) as f64;
+        match self {
+            Self::Uniform | Self::AllToAll => others().map(|other| (other, part)).collect(),
+            Self::HotSpot { node: hot, share } => {
+                let hot_part = if *hot == node { 0.0 } else { f64::from(*share) / 10_000.0 };
+                let of =
+                    |other| (1.0 - hot_part) * part + f64::from(u8::from(other == *hot)) * hot_part;
+                others().map(|other| (other, of(other))).collect()
+            }
+            Self::Among(all) => {
+                let all = &all[node as usize];
+                all.iter().map(|other| (*other, 1.0 / all.len() as f64)).collect()
+            }
+            Self::BitReversal => reversed(node, nodes).into_iter().map(|to| (to, 1.0)).collect(),
+            Self::Permutation(to) => Some(to[node as usize])
+                .filter(|to| *to != node)
+                .map(|to| (to, 1.0))
+                .into_iter()
+                .collect(),
+            Self::Trace(_) => Vec::new(),
+        }
+    }
+}
+
+/// The node whose number has those bits in reverse; none where that is the node itself.
+fn reversed(node: u32, nodes: usize) -> Option<u32> {
+    let bits = nodes.next_power_of_two().trailing_zeros();
+    let to = if bits == 0 { 0 } else { node.reverse_bits() >> (u32::BITS - bits) };
+    (to != node && (to as usize) < nodes).then_some(to)
+}
+
 /// How messages of a node follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
@@ -60,6 +96,14 @@ pub struct Traffic {
     pub arrivals: Arrivals,
     /// Octets of a message.
     pub octets: u32,
+}
+
+impl Traffic {
+    /// Does a trace say when messages are sent?
+    #[must_use]
+    pub const fn is_traced(&self) -> bool {
+        matches!(self.pattern, Pattern::Trace(_))
+    }
 }
 
 /// A message.
@@ -127,9 +171,7 @@ impl Sequence {
                 let other = self.random.below(nodes.checked_sub(1)?.max(1) as usize) as u32;
                 other + u32::from(other >= node)
             }
-            Pattern::BitReversal => {
-                node.reverse_bits().checked_shr(nodes.leading_zeros() + 1).unwrap_or(0)
-            }
+            Pattern::BitReversal => reversed(node, nodes as usize)?,
             Pattern::Among(others) => {
                 let others = &others[node as usize];
                 (!others.is_empty()).then(|| others[self.random.below(others.len())])?

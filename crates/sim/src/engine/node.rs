@@ -92,7 +92,10 @@ impl Engine<'_> {
     /// A frame in memory may leave: it waits for its channel.
     pub(super) fn frame_ready(&mut self, frame: u32) {
         let out = self.frames.next_channel(frame);
-        self.frames.append(&mut self.ports[out as usize].queue, frame);
+        let flits = self.frames.of(frame).flits;
+        let port = &mut self.ports[out as usize];
+        port.queued += u64::from(flits);
+        self.frames.append(&mut port.queue, frame);
         self.wants(out);
     }
 
@@ -108,6 +111,7 @@ impl Engine<'_> {
         port.own_last = own;
         if !own {
             let frame = self.frames.take(&mut port.queue);
+            port.queued -= u64::from(self.frames.of(frame).flits);
             port.from = self.frames.of(frame).via;
             return Some(frame);
         }
@@ -148,6 +152,18 @@ impl Engine<'_> {
         self.outcome.spilled += u64::from(*memory + flits > self.run.model.transit_flits);
         *memory += flits;
         self.outcome.transit_peak = self.outcome.transit_peak.max(*memory);
+    }
+
+    /// Flits that wait, by queue: in the buffer behind each channel, in its own queue, and generated for it.
+    pub(super) fn waiting(&self, now: u64) -> Vec<u64> {
+        let per_tick = self.run.load / self.ticks as f64;
+        let own = self.sources.iter().map(|source| {
+            let born =
+                source.as_ref().filter(|source| source.waits).map(|source| source.message.born);
+            born.map_or(0, |born| (now.saturating_sub(born) as f64 * per_tick) as u64)
+        });
+        let ports = self.ports.iter().flat_map(|port| [u64::from(port.held), port.queued]);
+        ports.chain(own).collect()
     }
 
     /// A frame has left memory.

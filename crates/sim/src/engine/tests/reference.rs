@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::engine::{Run, inputs, periods};
+use crate::engine::Run;
+use crate::engine::setup::{inputs, periods};
 use crate::model::{Buffers, Queues};
 use crate::network::Place;
 use crate::traffic::{Message, Sequence};
@@ -268,7 +269,7 @@ impl<'a> Reference<'a> {
                 let frames = &self.frames;
                 let channel = &mut self.channels[out];
                 let own = channel.own.front().is_some_and(|id| frames[*id].message.born <= now);
-                let own = own && !(channel.own_last && !channel.queue.is_empty());
+                let own = own && (!channel.own_last || channel.queue.is_empty());
                 granted = if own { channel.own.pop_front() } else { channel.queue.pop_front() };
                 if granted.is_some() {
                     channel.own_last = own;

@@ -1,0 +1,249 @@
+//! `tresse simulate`: latency against accepted traffic, from low load to saturation, flit by flit.
+
+mod answer;
+mod arguments;
+mod paper;
+mod plot;
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use toml_edit::DocumentMut;
+use tresse_fabric::cluster;
+use tresse_fabric::plan::Plan;
+use tresse_fabric::watch::part::Part;
+use tresse_sim::Run;
+use tresse_sim::model::Model;
+use tresse_sim::network::Network;
+use tresse_sim::route::Routes;
+use tresse_sim::sweep::{self, Point, Sweep};
+use tresse_sim::traffic::Traffic;
+
+use self::answer::Curve;
+use crate::fail::{Code, Failure};
+use crate::input::{self, ClusterArgs};
+use crate::output;
+
+/// Arguments of `tresse simulate`.
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// The cluster file.
+    #[arg(required_unless_present = "paper")]
+    file: Option<PathBuf>,
+    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    #[arg(long)]
+    lock: Option<PathBuf>,
+    /// Run a paper's whole evaluation in place of a file's plan.
+    #[arg(long, value_enum, conflicts_with_all = ["file", "strategies", "loads", "fail", "csv", "plot"])]
+    paper: Option<Paper>,
+    /// Plan by these strategies, one after the other, in place of the file's: stp,pdor,dor.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    strategies: Vec<String>,
+    /// Switched Ethernet with cut-through, or wormholes with stop and go as in Myrinet.
+    #[arg(long, value_enum, default_value_t = Switching::Ethernet)]
+    model: Switching,
+    /// What nodes send: uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT[:NODE], permutation:FILE
+    /// (lines `FROM TO`), all-to-all, ring or trace:FILE (lines `NANOSECONDS FROM TO OCTETS`).
+    #[arg(long, value_name = "PATTERN", default_value = "uniform")]
+    traffic: String,
+    /// Octets of a message.
+    #[arg(long, value_name = "OCTETS", default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    message: u32,
+    /// Messages come at even distances or at random ones.
+    #[arg(long, value_enum, default_value_t = Arrivals::Even)]
+    arrivals: Arrivals,
+    /// What channel buffers hold: unlimited, lossless:FLITS (they stop the sender) or drop:FLITS. The default is
+    /// the model's.
+    #[arg(long, value_name = "KIND")]
+    buffers: Option<String>,
+    /// Where frames wait in a switch.
+    #[arg(long, value_enum, default_value_t = Queues::Input)]
+    queues: Queues,
+    /// These loads alone, in parts of a node link's rate: 0.1,0.5.
+    #[arg(long, value_name = "LOADS", value_delimiter = ',')]
+    loads: Vec<f64>,
+    /// Cycles of a run.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(2..))]
+    cycles: u64,
+    /// Of those the first, which are not measured.
+    #[arg(long, value_name = "CYCLES", default_value_t = 10_000)]
+    warm_up: u64,
+    /// Of all that is random.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// What has failed: a switch, a node, `s0-s1`, `s0:3` or `n2:eth0`; may be repeated. Pairs take the first of
+    /// their paths that is whole.
+    #[arg(long, value_name = "OBJECT")]
+    fail: Vec<String>,
+    /// Print a table for other programs, separated by commas.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Write latency against accepted traffic to this file, an SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Paper {
+    /// vlan-minimal-paths: mesh and torus by stp, pdor and dor.
+    Vlan,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switching {
+    Ethernet,
+    Wormhole,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Arrivals {
+    Even,
+    Poisson,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Queues {
+    Input,
+    Output,
+}
+
+/// What all runs of a plan share.
+struct Setup<'a> {
+    model: &'a Model,
+    network: &'a Network,
+    routes: &'a Routes<'a>,
+    traffic: &'a Traffic,
+    arguments: &'a Simulate,
+}
+
+impl Simulate {
+    /// Simulates and prints; exits with 1 where something deadlocked.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        if let Some(Paper::Vlan) = self.paper {
+            return self.vlan_paper(json);
+        }
+        let mut curves = Vec::new();
+        for plan in self.plans()? {
+            curves.push(self.curve(&plan)?);
+        }
+        let mut out = output::stdout();
+        for curve in &curves {
+            match (json, self.csv) {
+                (true, _) => curve.json(&mut out)?,
+                (_, true) => curve.csv(&mut out, std::ptr::eq(curve, &curves[0]))?,
+                _ => curve.text(&mut out)?,
+            }
+        }
+        out.flush()?;
+        if let Some(path) = &self.plot {
+            input::replace(path, &plot::svg(&curves))?;
+        }
+        let stuck = curves.iter().any(Curve::is_stuck);
+        Ok(if stuck { Code::Fault } else { Code::Fine })
+    }
+
+    /// The file's plan, or one for each strategy.
+    fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        let file = self.file.clone().unwrap_or_default();
+        let files = ClusterArgs { file, lock: self.lock.clone() };
+        if self.strategies.is_empty() {
+            return Ok(vec![files.plan()?]);
+        }
+        // A problem of the file as it stands is told as all verbs do.
+        input::read_cluster(&files.file)?;
+        let text = input::cluster_text(&files.file)?;
+        let lock = files.read_lock()?;
+        let of = |name: &String| {
+            let wrong = |words: String| {
+                Failure::new(Code::Usage, format!("--strategies: `{name}`: {words}"))
+            };
+            let mut file: DocumentMut =
+                text.parse().map_err(|e: toml_edit::TomlError| wrong(e.to_string()))?;
+            file["routing"]["strategy"] = toml_edit::value(name.as_str());
+            let cluster = cluster::parse(&file.to_string(), &files.file.display().to_string());
+            let cluster = cluster.map_err(|problems| wrong(problems.to_string()))?;
+            input::build(cluster, &lock, &files.file)
+        };
+        self.strategies.iter().map(of).collect()
+    }
+
+    fn curve(&self, plan: &Plan) -> Result<Curve, Failure> {
+        let network = Network::new(plan);
+        let failed = self.failed(plan, &network)?;
+        let routes = Routes::new(plan, &network, failed);
+        let model = self.model_of(&network)?;
+        let traffic = self.traffic_of(plan, &network, &model)?;
+        let setup = Setup {
+            model: &model,
+            network: &network,
+            routes: &routes,
+            traffic: &traffic,
+            arguments: self,
+        };
+        let bound = sweep::bound(&network, &routes, &traffic);
+        let mut found = Sweep::new(bound, sweep::most(&network));
+        let bar = bar(plan);
+        let mut loads = match (&self.loads[..], traffic.is_traced()) {
+            (_, true) => vec![1.0],
+            ([], false) => found.loads(),
+            (loads, false) => loads.to_vec(),
+        };
+        while !loads.is_empty() {
+            let points: Result<Vec<Point>, _> = loads
+                .par_iter()
+                .map(|load| {
+                    let point = Point::run(&setup.run(*load));
+                    bar.set_message(format!("load {load:.4}"));
+                    bar.tick();
+                    point
+                })
+                .collect();
+            found.add(points.map_err(|e| Failure::new(Code::Usage, e.to_string()))?);
+            let alone = !self.loads.is_empty() || traffic.is_traced();
+            loads = if alone { Vec::new() } else { found.loads() };
+        }
+        bar.finish_and_clear();
+        Ok(Curve::new(plan, &network, &model, &found, bound))
+    }
+
+    fn failed(&self, plan: &Plan, network: &Network) -> Result<BTreeSet<u32>, Failure> {
+        let mut failed = BTreeSet::new();
+        for object in &self.fail {
+            let part = Part::named(plan.cluster(), object)
+                .map_err(|e| Failure::new(Code::Usage, format!("--fail: {e}")))?;
+            failed.extend(part.wires().iter().map(|wire| network.channel(*wire)));
+        }
+        Ok(failed)
+    }
+}
+
+impl Setup<'_> {
+    fn run(&self, load: f64) -> Run<'_> {
+        let Self { model, network, routes, traffic, arguments } = *self;
+        Run {
+            model,
+            network,
+            routes,
+            traffic,
+            load,
+            cycles: arguments.cycles,
+            warm_up: arguments.warm_up.min(arguments.cycles - 1),
+            seed: arguments.seed,
+        }
+    }
+}
+
+fn bar(plan: &Plan) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {prefix} {msg}");
+    let style = style.unwrap_or(ProgressStyle::default_spinner());
+    let prefix = arguments::strategy(plan);
+    ProgressBar::new_spinner().with_style(style).with_prefix(prefix)
+}

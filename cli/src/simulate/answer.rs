@@ -1,0 +1,193 @@
+//! What was found of one plan, as JSON Lines, text and CSV.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use tresse_control::FORMAT;
+use tresse_fabric::plan::Plan;
+use tresse_sim::model::Model;
+use tresse_sim::network::Network;
+use tresse_sim::outcome::Outcome;
+use tresse_sim::sweep::{Point, Sweep};
+
+use super::arguments::strategy;
+use crate::output;
+
+/// Latency against accepted traffic.
+pub struct Curve {
+    strategy: &'static str,
+    lines: Vec<Line>,
+    last: Last,
+}
+
+/// One load. Loads are parts of a node link's rate, header flits counted; latencies are in ns, from a message's
+/// generation to its last flit.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    format: u32,
+    strategy: &'static str,
+    pub offered: f64,
+    pub accepted: f64,
+    pub latency_mean: Option<f64>,
+    pub latency_p99: Option<f64>,
+    /// Nothing is lost, and no queue grows.
+    carried: bool,
+    dropped: u64,
+    without_path: u64,
+    /// Nodes in transit per message.
+    in_transit: f64,
+    spilled: u64,
+    /// The most flits in a channel's buffer.
+    buffer_peak: u32,
+    /// The busiest channel, and the part of the time in which it sent.
+    busiest: String,
+    utilisation: f64,
+    deadlock: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Last {
+    format: u32,
+    strategy: &'static str,
+    saturation: Option<f64>,
+    peak_accepted: f64,
+    /// The load that no channel forbids.
+    bound: f64,
+    flit_hops: u64,
+}
+
+impl Curve {
+    pub fn new(plan: &Plan, network: &Network, model: &Model, sweep: &Sweep, bound: f64) -> Self {
+        let strategy = strategy(plan);
+        let of = |point: &Point| Line::new(plan, network, model, point, strategy);
+        Self {
+            strategy,
+            lines: sweep.points().iter().map(of).collect(),
+            last: Last {
+                format: FORMAT,
+                strategy,
+                saturation: sweep.saturation(),
+                peak_accepted: sweep.peak_accepted(),
+                bound,
+                flit_hops: sweep.points().iter().map(|p| p.outcome.flit_hops).sum(),
+            },
+        }
+    }
+
+    /// What is drawn: accepted traffic and mean latency in ns.
+    pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.lines.iter().filter_map(|line| Some((line.accepted, line.latency_mean?)))
+    }
+
+    pub const fn name(&self) -> &'static str {
+        self.strategy
+    }
+
+    pub fn is_stuck(&self) -> bool {
+        self.lines.iter().any(|line| line.deadlock.is_some())
+    }
+
+    pub fn json(&self, out: &mut impl Write) -> io::Result<()> {
+        for line in &self.lines {
+            output::json_line(out, line)?;
+        }
+        output::json_line(out, &self.last)
+    }
+
+    pub fn csv(&self, out: &mut impl Write, head: bool) -> io::Result<()> {
+        if head {
+            writeln!(
+                out,
+                "strategy,offered,accepted,latency_mean_ns,latency_p99_ns,carried,dropped"
+            )?;
+        }
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        for line in &self.lines {
+            let (mean, tail) = (number(line.latency_mean), number(line.latency_p99));
+            writeln!(
+                out,
+                "{},{},{},{mean},{tail},{},{}",
+                self.strategy, line.offered, line.accepted, line.carried, line.dropped
+            )?;
+        }
+        Ok(())
+    }
+
+    pub fn text(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "# {}", self.strategy)?;
+        let mut table = output::table([
+            "offered", "accepted", "mean us", "99 % us", "busiest", "used", "buffer", "",
+        ]);
+        for line in &self.lines {
+            let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.2}", ns / 1000.0));
+            let mut words = Vec::new();
+            match &line.deadlock {
+                Some(circle) => words.push(format!("deadlock: {}", circle.join(" "))),
+                None if line.dropped > 0 => words.push(format!("{} frames dropped", line.dropped)),
+                None if !line.carried => words.push("queues grow".into()),
+                None => {}
+            }
+            if line.without_path > 0 {
+                words.push(format!("{} messages without a path", line.without_path));
+            }
+            if line.spilled > 0 {
+                words.push(format!("{} frames spilled in transit", line.spilled));
+            }
+            table.add_row([
+                format!("{:.4}", line.offered),
+                format!("{:.4}", line.accepted),
+                us(line.latency_mean),
+                us(line.latency_p99),
+                line.busiest.clone(),
+                format!("{:.0} %", line.utilisation * 100.0),
+                line.buffer_peak.to_string(),
+                words.join(", "),
+            ]);
+        }
+        writeln!(out, "{table}")?;
+        let saturation = self.last.saturation.map_or("none".into(), |load| format!("{load:.4}"));
+        let Last { peak_accepted, bound, .. } = self.last;
+        writeln!(
+            out,
+            "# saturation {saturation}, most accepted {peak_accepted:.4}, channel-load bound {bound:.4}"
+        )
+    }
+}
+
+impl Line {
+    fn new(
+        plan: &Plan,
+        network: &Network,
+        model: &Model,
+        point: &Point,
+        strategy: &'static str,
+    ) -> Self {
+        let Outcome { latencies, ticks, sent, peaks, in_transit, .. } = &point.outcome;
+        let ns = |of: f64| of / *ticks as f64 * model.cycle_ns;
+        let base = network.base_rate().0 as f64;
+        let used = |channel: usize| {
+            let rate = network.channels[channel].rate.0 as f64 / base;
+            sent[channel] as f64 / rate / point.outcome.cycles as f64
+        };
+        let busiest = (0..sent.len()).max_by(|a, b| used(*a).total_cmp(&used(*b))).unwrap_or(0);
+        let circle = point.outcome.deadlock.as_ref();
+        Self {
+            format: FORMAT,
+            strategy,
+            offered: point.offered,
+            accepted: point.accepted,
+            latency_mean: latencies.mean().map(ns),
+            latency_p99: latencies.percentile(99.0).map(|of| ns(of as f64)),
+            carried: point.carried,
+            dropped: point.outcome.dropped,
+            without_path: point.outcome.without_path,
+            in_transit: in_transit[0] as f64 / in_transit[1].max(1) as f64,
+            spilled: point.outcome.spilled,
+            buffer_peak: peaks.iter().copied().max().unwrap_or(0),
+            busiest: network.name(plan, busiest as u32),
+            utilisation: used(busiest),
+            deadlock: circle
+                .map(|(_, circle)| circle.iter().map(|c| network.name(plan, *c)).collect()),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What the arguments mean: the model, and the traffic.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tresse_fabric::cluster;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_sim::model::{Buffers, Model};
+use tresse_sim::network::Network;
+use tresse_sim::traffic::{self, Pattern, Traced, Traffic};
+
+use super::{Arrivals, Queues, Simulate, Switching};
+use crate::fail::{Code, Failure};
+use crate::input;
+
+impl Simulate {
+    /// Switches, links and nodes.
+    pub(super) fn model_of(&self, network: &Network) -> Result<Model, Failure> {
+        let mut model = match self.model {
+            // 4 octets at the rate of a node's link.
+            Switching::Ethernet => Model::ethernet(32e9 / network.base_rate().0 as f64),
+            Switching::Wormhole => Model::wormhole(),
+        };
+        if self.queues == Queues::Output {
+            model.queues = tresse_sim::model::Queues::Output;
+        }
+        let Some(text) = &self.buffers else { return Ok(model) };
+        let wrong = || {
+            let words = "unlimited, lossless:FLITS or drop:FLITS";
+            Failure::new(Code::Usage, format!("--buffers: `{text}` is none of {words}"))
+        };
+        let (kind, flits) = match text.split_once(':') {
+            Some((kind, flits)) => (kind, flits.parse::<u32>().map_err(|_| wrong())?),
+            None => (text.as_str(), 0),
+        };
+        let longest = model.frames(self.message).max().unwrap_or(1);
+        model.buffers = match (kind, text.contains(':')) {
+            ("unlimited", false) => Buffers::Unlimited,
+            ("lossless", true) => Buffers::lossless(flits, model.link).ok_or_else(|| {
+                let least = 2 * model.link + 1;
+                let words = "hold what is on its way when the sender is stopped";
+                Failure::new(Code::Usage, format!("--buffers: {least} flits at least {words}"))
+            })?,
+            ("drop", true) if flits < longest => {
+                let words =
+                    format!("--buffers: a frame of {longest} flits fits into none of {flits}");
+                return Err(Failure::new(Code::Usage, words));
+            }
+            ("drop", true) => Buffers::Drop { flits },
+            _ => return Err(wrong()),
+        };
+        Ok(model)
+    }
+
+    /// What is sent.
+    pub(super) fn traffic_of(
+        &self,
+        plan: &Plan,
+        network: &Network,
+        model: &Model,
+    ) -> Result<Traffic, Failure> {
+        let arrivals = match self.arrivals {
+            Arrivals::Even => traffic::Arrivals::Even,
+            Arrivals::Poisson => traffic::Arrivals::Poisson,
+        };
+        let pattern = self.pattern(plan, network, model)?;
+        Ok(Traffic { pattern, arrivals, octets: self.message })
+    }
+
+    fn pattern(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Pattern, Failure> {
+        let text = self.traffic.as_str();
+        let wrong =
+            |words: String| Failure::new(Code::Usage, format!("--traffic: `{text}`: {words}"));
+        let (kind, rest) =
+            text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        let nodes = network.nodes as u32;
+        match (kind, rest) {
+            ("uniform", None) => Ok(Pattern::Uniform),
+            ("all-to-all", None) => Ok(Pattern::AllToAll),
+            ("ring", None) => Ok(Pattern::Permutation((0..nodes).map(|n| (n + 1) % nodes).collect())),
+            ("bit-reversal", None) if nodes.is_power_of_two() => Ok(Pattern::BitReversal),
+            ("bit-reversal", None) => Err(wrong(format!("{nodes} nodes are no power of two"))),
+            ("local", Some(switches)) => {
+                let most = switches.parse().map_err(|_| wrong("such as local:3".into()))?;
+                Ok(Pattern::Among(near(plan, most).into()))
+            }
+            ("hot-spot", Some(rest)) => {
+                let (percent, node) =
+                    rest.split_once(':').map_or((rest, None), |(p, node)| (p, Some(node)));
+                let percent: f64 = percent
+                    .parse()
+                    .ok()
+                    .filter(|percent| (0.0..=100.0).contains(percent))
+                    .ok_or_else(|| wrong("such as hot-spot:5 or hot-spot:5:n03".into()))?;
+                let node = node.map_or(Ok(NodeId(0)), |name| input::node_named(plan, name))?;
+                Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
+            }
+            ("permutation", Some(path)) => {
+                let mut to: Vec<u32> = (0..nodes).collect();
+                for [from, dst] in lines(Path::new(path))? {
+                    let from = input::node_named(plan, &from)?;
+                    to[from.index()] = input::node_named(plan, &dst)?.0;
+                }
+                Ok(Pattern::Permutation(to.into()))
+            }
+            ("trace", Some(path)) => trace(plan, model, Path::new(path)),
+            _ => Err(wrong(
+                "none of uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT[:NODE], permutation:FILE, \
+                 all-to-all, ring, trace:FILE"
+                    .into(),
+            )),
+        }
+    }
+}
+
+/// By node, those at most so many switch-to-switch links away on the plan's paths.
+fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
+    let mut near = vec![Vec::new(); plan.cluster().nodes.len()];
+    for (src, dst) in plan.pairs() {
+        if plan.distance(src, dst) <= most {
+            near[src.index()].push(dst.0);
+        }
+    }
+    near
+}
+
+/// The words of each line that is neither empty nor a comment.
+fn lines<const N: usize>(path: &Path) -> Result<Vec<[String; N]>, Failure> {
+    let text = input::read_text(path)?;
+    let mut all = Vec::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if words.is_empty() {
+            continue;
+        }
+        let found = words.len();
+        all.push(<[String; N]>::try_from(words).map_err(|_| {
+            let words = format!("{}:{at}: {N} words are expected, {found} found", path.display());
+            Failure::new(Code::BadFile, words)
+        })?);
+    }
+    Ok(all)
+}
+
+/// Lines of nanoseconds, source, destination, octets.
+fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
+    let mut messages: BTreeMap<u32, Vec<Traced>> = BTreeMap::new();
+    for [at, from, dst, octets] in lines(path)? {
+        let wrong = |what: &str, text: &str| {
+            Failure::new(Code::BadFile, format!("{}: `{text}` is no {what}", path.display()))
+        };
+        let ns: f64 = at.parse().ok().filter(|ns| *ns >= 0.0).ok_or_else(|| wrong("time", &at))?;
+        let octets = octets.parse().map_err(|_| wrong("number of octets", &octets))?;
+        let from = input::node_named(plan, &from)?;
+        let dst = input::node_named(plan, &dst)?.0;
+        let at = (ns / model.cycle_ns) as u64;
+        messages.entry(from.0).or_default().push(Traced { at, dst, octets });
+    }
+    let nodes = 0..plan.cluster().nodes.len() as u32;
+    let sorted = nodes.map(|node| {
+        let mut own = messages.remove(&node).unwrap_or_default();
+        own.sort_by_key(|message| message.at);
+        own
+    });
+    Ok(Pattern::Trace(sorted.collect()))
+}
+
+/// The name of a plan's strategy.
+pub(super) fn strategy(plan: &Plan) -> &'static str {
+    match plan.cluster().routing.strategy {
+        cluster::Strategy::Stp => "stp",
+        cluster::Strategy::Dor => "dor",
+        cluster::Strategy::Pdor => "pdor",
+        cluster::Strategy::Updown { .. } => "updown",
+        cluster::Strategy::Minimal => "minimal",
+        cluster::Strategy::Transit { .. } => "transit",
+        cluster::Strategy::Xy => "xy",
+        cluster::Strategy::Direct => "direct",
+    }
+}

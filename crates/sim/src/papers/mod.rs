@@ -1,0 +1,5 @@
+//! What the papers' evaluations need beside a plan.
+
+mod greedy;
+
+pub use greedy::greedy;

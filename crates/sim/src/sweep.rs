@@ -1,0 +1,150 @@
+//! From low load to saturation.
+//!
+//! The loads of the first round are tenths of the channel-load bound, and what is beyond it; then the gap between
+//! the largest load that the fabric carried and the least that it did not is cut in four, until it is a
+//! hundredth wide. A load is carried where nothing is lost and no queue grows by more than a fiftieth of what a
+//! channel could have sent meanwhile: a run cannot tell less from chance.
+
+use crate::engine::{Run, RunError};
+use crate::network::{Network, Place};
+use crate::outcome::Outcome;
+use crate::route::Routes;
+use crate::traffic::Traffic;
+
+/// Of the bound, loads that are tried first.
+const FIRST: [f64; 13] = [0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6];
+/// Between the loads that are carried and those that are not, at the end.
+const WIDTH: f64 = 1.01;
+/// Of what a channel could send: a queue that grows by more does not stop growing.
+const GROWTH: f64 = 0.02;
+/// Parts that a gap is cut into.
+const PARTS: i32 = 4;
+
+/// What one load gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Load: of a cycle's flit, per node.
+    pub offered: f64,
+    /// Flits that arrived, in the same unit.
+    pub accepted: f64,
+    /// Was it carried, without loss and without a queue that grows?
+    pub carried: bool,
+    /// All that was measured.
+    pub outcome: Outcome,
+}
+
+impl Point {
+    /// Runs one load.
+    ///
+    /// # Errors
+    /// As [`RunError`] lists.
+    pub fn run(run: &Run<'_>) -> Result<Self, RunError> {
+        let outcome = run.simulate()?;
+        let node_cycles = outcome.cycles as f64 * run.network.nodes as f64;
+        let grows = outcome.growth as f64 > GROWTH * outcome.cycles as f64;
+        Ok(Self {
+            offered: run.load,
+            accepted: outcome.received as f64 / node_cycles,
+            carried: !grows && outcome.dropped == 0 && outcome.deadlock.is_none(),
+            outcome,
+        })
+    }
+}
+
+/// The loads that were tried, and those that are next.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    bound: f64,
+    most: f64,
+    points: Vec<Point>,
+}
+
+impl Sweep {
+    /// Of a fabric with that bound; no load is above `most`.
+    #[must_use]
+    pub const fn new(bound: f64, most: f64) -> Self {
+        Self { bound, most, points: Vec::new() }
+    }
+
+    /// The loads to try next, ascending; empty at the end.
+    #[must_use]
+    pub fn loads(&self) -> Vec<f64> {
+        if self.points.is_empty() {
+            let of_bound = |part: &f64| (part * self.bound).min(self.most);
+            let mut loads: Vec<f64> = FIRST.iter().map(of_bound).collect();
+            loads.dedup();
+            return loads;
+        }
+        let refused = self.points.iter().find(|point| !point.carried).map(|p| p.offered);
+        let Some(high) = refused else { return Vec::new() };
+        let low = self.carried().unwrap_or(high / 64.0);
+        if high <= low * WIDTH {
+            return Vec::new();
+        }
+        let step = (high / low).powf(1.0 / f64::from(PARTS));
+        (1..PARTS).map(|part| low * step.powi(part)).collect()
+    }
+
+    /// Adds what they gave.
+    pub fn add(&mut self, points: impl IntoIterator<Item = Point>) {
+        self.points.extend(points);
+        self.points.sort_by(|a, b| a.offered.total_cmp(&b.offered));
+    }
+
+    /// All of them, by load.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The largest load below the first that was not carried.
+    fn carried(&self) -> Option<f64> {
+        let carried = self.points.iter().take_while(|point| point.carried);
+        carried.last().map(|point| point.offered)
+    }
+
+    /// The largest load that is carried: never above the bound, which no queue can tell from chance in a run
+    /// that ends; `None` where not even the least was.
+    #[must_use]
+    pub fn saturation(&self) -> Option<f64> {
+        self.carried().map(|load| load.min(self.bound))
+    }
+
+    /// The most that was accepted.
+    #[must_use]
+    pub fn peak_accepted(&self) -> f64 {
+        self.points.iter().map(|point| point.accepted).fold(0.0, f64::max)
+    }
+}
+
+/// The largest load that no channel forbids: what each node may send, in flits a cycle, so that no channel has
+/// more to carry than its rate. O(pairs times hops).
+#[must_use]
+pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
+    let mut shares = vec![0.0; network.channels.len()];
+    for src in 0..network.nodes as u32 {
+        for (dst, share) in traffic.pattern.shares(src, network.nodes) {
+            routes.each(src, dst, |path, weight| {
+                for channel in path {
+                    shares[*channel as usize] += share * weight;
+                }
+            });
+        }
+    }
+    let base = network.base_rate().0 as f64;
+    let of =
+        |(share, channel): (&f64, &crate::network::Channel)| channel.rate.0 as f64 / base / share;
+    shares.iter().zip(&network.channels).map(of).fold(f64::INFINITY, f64::min)
+}
+
+/// What a node may send at most, over all its NICs, in flits a cycle: that of the node with the least.
+#[must_use]
+pub fn most(network: &Network) -> f64 {
+    let mut rates = vec![0u64; network.nodes];
+    for channel in &network.channels {
+        if let Place::Node(node) = channel.from {
+            rates[node as usize] += channel.rate.0;
+        }
+    }
+    rates.iter().min().map_or(0.0, |rate| *rate as f64 / network.base_rate().0 as f64)
+}
