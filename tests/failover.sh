@@ -6,11 +6,11 @@
 #
 #   tests/failover.sh [INTERVAL_MS]     BFD's interval, default 100
 #
-# Leave the machine alone meanwhile. About an hour: what broke before is waited for, up to a minute.
+# Leave the machine alone meanwhile. About an hour: what broke before is waited for, FRR for minutes.
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --locked --workspace --bins
-built=${CARGO_TARGET_DIR:-target}/debug
+cargo build --release --locked --workspace --bins
+built=${CARGO_TARGET_DIR:-target}/release
 interval=${1:-100}
 set -- ours
 if [ -x /usr/lib/frr/zebra ]; then

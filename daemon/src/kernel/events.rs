@@ -26,6 +26,8 @@ use super::turn::SeenTurn;
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
+/// The same once a link has changed: paths that the daemon carries itself stand still until it knows.
+const COALESCE_LINKS: Duration = Duration::from_millis(1);
 /// Read without a pause: a burst that waits is one answer, however slow the processor (K23); a flood
 /// without end does not keep others from the thread.
 const DATAGRAMS: usize = 4096;
@@ -114,8 +116,10 @@ impl Events {
                     break;
                 }
             }
-            if !self.pending.is_empty() && self.until.is_none() {
-                self.until = Some(Instant::now() + COALESCE);
+            if !self.pending.is_empty() {
+                let links = self.pending.contains(&Event::LinkChanged);
+                let until = Instant::now() + if links { COALESCE_LINKS } else { COALESCE };
+                self.until = Some(self.until.map_or(until, |before| before.min(until)));
             }
             if self.until.is_some_and(|until| until <= Instant::now()) {
                 self.until = None;

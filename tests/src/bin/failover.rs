@@ -1,4 +1,4 @@
-//! `failover [INTERVAL_MS [ours|ospf|openfabric|vlans]...]`: how long failures last, by fabric and kind of
+//! `failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]`: how long failures last, by fabric and kind of
 //! fault, as a table. `tests/failover.sh` runs it, `vlans` in the virtual machine where the kernel needs that.
 
 use std::process::ExitCode;
@@ -9,19 +9,19 @@ const P_MESH: Fabric<'_> = Fabric {
     name: "P-Mesh 3x3",
     topology: "kind = \"pmesh\", dims = [3, 3]",
     rest: "",
-    every: 3,
+    every: 1,
     pairs: 12,
 };
 const FLAT: Fabric<'_> = Fabric {
     name: "flat neighbourhood, 6 nodes",
     topology: "kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n3: 1 3 5\\n\"",
-    every: 2,
     ..P_MESH
 };
 const DIRECT: Fabric<'_> = Fabric {
     name: "direct torus 3x3",
     topology: "kind = \"direct-torus\", dims = [3, 3]",
-    every: 6,
+    // A cable has two NICs.
+    every: 2,
     ..P_MESH
 };
 const TORUS: Fabric<'_> = Fabric {
@@ -49,6 +49,9 @@ fn main() -> ExitCode {
     for what in args {
         match &*what {
             "ours" => runs.extend([P_MESH, FLAT, DIRECT].map(|fabric| (fabric, Router::Tresse))),
+            "p-mesh" => runs.push((P_MESH, Router::Tresse)),
+            "flat" => runs.push((FLAT, Router::Tresse)),
+            "direct" => runs.push((DIRECT, Router::Tresse)),
             "vlans" => runs.extend([TORUS, IRREGULAR].map(|fabric| (fabric, Router::Tresse))),
             "ospf" => {
                 let router = Router::Frr(Protocol::Ospf);
@@ -75,6 +78,6 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: failover [INTERVAL_MS [ours|ospf|openfabric|vlans]...]");
+    eprintln!("usage: failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]");
     ExitCode::from(2)
 }

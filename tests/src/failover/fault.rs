@@ -117,16 +117,18 @@ impl Fault {
         wires.iter().any(|wire| self.wires.contains(wire))
     }
 
-    /// Does the node that sends over the first wire that fails lose its carrier there?
+    /// Does the node that chooses the way over the first wire that fails lose its carrier there? `routed`: each
+    /// node on the way chooses, else the source does.
     #[must_use]
-    pub fn is_seen(&self, wires: &[Crossing]) -> bool {
+    pub fn is_seen(&self, wires: &[Crossing], routed: bool) -> bool {
         let Some(at) = wires.iter().position(|wire| self.wires.contains(wire)) else {
             return false;
         };
-        let sender = wires[..=at].iter().rev().find_map(|wire| match wire {
+        let mut sends = wires[..=at].iter().filter_map(|wire| match wire {
             Crossing::Out(node, nic) => Some((*node, *nic)),
             _ => None,
         });
+        let sender = if routed { sends.next_back() } else { sends.next() };
         // A cable's ends both lose it: one that sends or one that receives over what fails.
         sender.is_some_and(|(node, nic)| {
             self.how == How::Dead && self.wires.contains(&Crossing::Out(node, nic))

@@ -21,6 +21,7 @@ use self::stream::{Outage, Station, Streams};
 use crate::program::output;
 
 const NAME: &str = "failover";
+const DOWN: [&str; 4] = ["lab", "--name", NAME, "down"];
 
 /// A fabric and the lab that it is measured in.
 #[derive(Debug, Clone, Copy)]
@@ -108,8 +109,8 @@ pub fn measure(
     let interval = interval_ms.to_string();
     let up = ["lab", "--name", NAME, "up", &path, "--engine", "packet", "--bfd-ms", &interval];
     output(&up)?;
-    let measured = Lab::new(&plan, router, interval_ms).and_then(|lab| lab.all(fabric));
-    let down = output(&["lab", "--name", NAME, "down"]);
+    let measured = Lab::new(&plan, router, interval_ms, &up).and_then(|lab| lab.all(fabric));
+    let down = output(&DOWN);
     let _ = std::fs::remove_file(&file);
     let rows = measured?;
     down?;
@@ -148,21 +149,29 @@ struct Lab<'a> {
     directory: Directory,
     router: Router,
     interval_ms: u16,
+    /// What makes it.
+    up: &'a [&'a str],
     frr: Option<Routers>,
 }
 
 impl<'a> Lab<'a> {
-    fn new(plan: &'a Plan, router: Router, interval_ms: u16) -> Result<Self, String> {
+    fn new(
+        plan: &'a Plan,
+        router: Router,
+        interval_ms: u16,
+        up: &'a [&'a str],
+    ) -> Result<Self, String> {
         let directory = Directory::of(NAME).map_err(|e| e.to_string())?;
         let frr = match router {
             Router::Tresse => None,
             Router::Frr(protocol) => Some(Routers::start(plan, &directory, protocol, interval_ms)?),
         };
-        Ok(Self { plan, directory, router, interval_ms, frr })
+        Ok(Self { plan, directory, router, interval_ms, up, frr })
     }
 
     fn all(&self, fabric: &Fabric<'_>) -> Result<BTreeMap<Row, Vec<Outage>>, String> {
         let mut rows: BTreeMap<Row, Vec<Outage>> = BTreeMap::new();
+        let routed = self.frr.is_some() || self.plan.xy().is_some();
         for fault in Fault::all(self.plan, fabric.every)? {
             let paths = self.whole()?;
             let crossing = self.crossing(&paths, &fault, fabric.pairs);
@@ -176,9 +185,9 @@ impl<'a> Lab<'a> {
             std::thread::sleep(self.router.patience(self.interval_ms));
             let outages = streams.finish()?;
             fault.bring(&self.directory, false)?;
-            eprintln!("{}, {}: {outages:?}", fabric.name, fault.words());
             for (pair, outage) in crossing.iter().zip(outages) {
-                let seen = fault.is_seen(&paths[pair]);
+                eprintln!("{}, {}: {pair:?} {outage:?}", fabric.name, fault.words());
+                let seen = fault.is_seen(&paths[pair], routed);
                 let row = Row { kind: fault.kind, how: fault.how, seen };
                 rows.entry(row).or_default().push(outage);
             }
@@ -206,9 +215,23 @@ impl<'a> Lab<'a> {
         (self.directory.netns(&self.plan.cluster().node(node).name), address)
     }
 
-    /// Waits until nothing is left of the failure before; the paths then.
+    /// Waits until nothing is left of the failure before; the paths then. Paths of ours that broke several times
+    /// rest for up to a minute: instead the lab is made anew.
     fn whole(&self) -> Result<Paths, String> {
-        let until = Instant::now() + Duration::from_secs(180);
+        if self.frr.is_none() {
+            match self.whole_within(Duration::from_secs(8)) {
+                Err(_) => {
+                    output(&DOWN)?;
+                    output(self.up)?;
+                }
+                whole => return whole,
+            }
+        }
+        self.whole_within(Duration::from_secs(180))
+    }
+
+    fn whole_within(&self, time: Duration) -> Result<Paths, String> {
+        let until = Instant::now() + time;
         loop {
             let found = match &self.frr {
                 Some(frr) => frr.watched().and_then(|()| frr.paths(self.plan, &self.directory)),
