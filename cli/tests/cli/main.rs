@@ -15,3 +15,4 @@ mod node;
 mod offline;
 mod reflect;
 mod run;
+mod simulate;

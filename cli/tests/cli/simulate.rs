@@ -1,0 +1,71 @@
+//! `tresse simulate`: the contract of its JSON, and what it refuses.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::{has, tresse};
+
+const TORUS: &str = "configs/torus16.toml";
+const SHORT: [&str; 4] = ["--cycles", "20000", "--warm-up", "2000"];
+
+fn lines(args: &[&str], code: i32) -> Vec<Value> {
+    let all = [&["simulate"], args, &SHORT, &["--json"]].concat();
+    let text = tresse(all).exits(code).stdout;
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn loads_come_one_a_line_and_saturation_is_below_the_bound() {
+    let lines = lines(&[TORUS, "--strategies", "stp,dor"], 0);
+    let (last, loads): (Vec<_>, Vec<_>) =
+        lines.iter().partition(|line| line.get("saturation").is_some());
+    for line in &loads {
+        has(line, "offered accepted latency_mean latency_p99");
+        assert!(line["accepted"].as_f64() <= Some(line["offered"].as_f64().unwrap() * 1.05));
+    }
+    let [stp, dor] = last[..] else { panic!("{last:?}") };
+    for line in [stp, dor] {
+        has(line, "saturation peak_accepted bound");
+        assert!(line["saturation"].as_f64() <= line["bound"].as_f64());
+    }
+    assert!(dor["saturation"].as_f64() > stp["saturation"].as_f64());
+    // All pairs of 16 nodes over one tree: 4.267 times a node's link (the planner's bound).
+    assert!((stp["bound"].as_f64().unwrap() - 15.0 / 64.0).abs() < 1e-9, "{stp}");
+}
+
+#[test]
+fn a_torus_whose_buffers_stop_the_sender_deadlocks_and_transit_does_not() {
+    let lossless = ["--buffers", "lossless:100", "--loads", "0.9"];
+    let stuck = lines(&[&[TORUS, "--strategies", "dor"][..], &lossless].concat(), 1);
+    assert!(stuck[0]["deadlock"].as_array().is_some_and(|circle| circle.len() > 1), "{stuck:?}");
+    let free = lines(&[&["configs/irregular-transit.toml"][..], &lossless].concat(), 0);
+    assert_eq!(free[0]["deadlock"], Value::Null);
+}
+
+#[test]
+fn csv_and_picture_hold_all_strategies() {
+    let directory = tempfile::tempdir().unwrap();
+    let plot = directory.path().join("plot.svg").display().to_string();
+    let args = ["simulate", TORUS, "--strategies", "stp,dor", "--csv", "--plot", &plot];
+    let text = tresse([&args[..], &SHORT].concat()).exits(0).stdout;
+    assert!(text.starts_with("strategy,offered,accepted,") && text.contains("\ndor,"), "{text}");
+    let picture = fs::read_to_string(&plot).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.contains(">stp</text>"), "{picture}");
+    assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+}
+
+#[test]
+fn wrong_arguments_are_told_with_what_is_possible() {
+    for (args, words) in [
+        (&["--traffic", "unifrom"][..], "none of uniform"),
+        (&["--traffic", "hot-spot:101"], "such as hot-spot:5"),
+        (&["--buffers", "lossless:5"], "11 flits at least"),
+        (&["--buffers", "drop:100"], "a frame of 134 flits"),
+        (&["--strategies", "dro"], "--strategies: `dro`"),
+        (&["--fail", "s99"], "s99"),
+    ] {
+        let ran = tresse([&["simulate", TORUS], args].concat()).exits(2);
+        assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+}
