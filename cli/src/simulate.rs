@@ -46,8 +46,8 @@ pub struct Simulate {
     /// Switched Ethernet with cut-through, or wormholes with stop and go as in Myrinet.
     #[arg(long, value_enum, default_value_t = Switching::Ethernet)]
     model: Switching,
-    /// What nodes send: uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT[:NODE], permutation:FILE
-    /// (lines `FROM TO`), all-to-all, ring or trace:FILE (lines `NANOSECONDS FROM TO OCTETS`).
+    /// What nodes send: uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT or hot-spot:PERCENT:NODE,
+    /// permutation:FILE (lines `FROM TO`), all-to-all, ring or trace:FILE (lines `NANOSECONDS FROM TO OCTETS`).
     #[arg(long, value_name = "PATTERN", default_value = "uniform")]
     traffic: String,
     /// Octets of a message.

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use nix::unistd::Pid;
+
 /// Names the `tresse` to run.
 pub const TRESSE: &str = "TRESSE_BIN";
 /// Names the `tressed` to run.
@@ -62,4 +64,19 @@ pub fn output(args: &[&str]) -> Result<String, String> {
             String::from_utf8_lossy(&output.stdout)
         ))
     }
+}
+
+/// The `tressed` that was started with a configuration whose path ends so.
+#[must_use]
+pub fn daemon(config: &str) -> Option<Pid> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut pids = processes.filter_map(|entry| {
+        let words = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let words: Vec<&[u8]> = words.split(|b| *b == 0).collect();
+        let is_it = words.get(1) == Some(&&b"--config"[..])
+            && words.get(2).is_some_and(|path| path.ends_with(config.as_bytes()));
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        is_it.then_some(Pid::from_raw(pid))
+    });
+    pids.next()
 }

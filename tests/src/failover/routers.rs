@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
+use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 use tresse_control::Client;
 use tresse_fabric::id::NodeId;
@@ -13,6 +14,7 @@ use tresse_lab::state::Directory;
 use tresse_lab::{netns, run};
 
 use crate::frr::Frr;
+use crate::program;
 
 /// What routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,11 @@ impl Routers {
             let mut client =
                 Client::connect(directory.socket(&node.name)).map_err(|e| e.to_string())?;
             client.withdraw(true).map_err(|e| e.to_string())?;
+            // It keeps BFD's ports.
+            if let Some(daemon) = program::daemon(&format!("/failover/{}/tressed.toml", node.name))
+            {
+                kill(daemon, Signal::SIGTERM).map_err(|e| e.to_string())?;
+            }
             let own = address(NodeId::from(at));
             let mut lines = format!("addr add {own}/32 dev lo\n");
             for (nic, address) in node.nics.iter().zip(&routers.nics[at]) {

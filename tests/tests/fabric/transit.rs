@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::path::{Path, Segment};
 use tresse_lab::blueprint::port_name;
+use tresse_tests::program;
 
 use super::lab::{Lab, eventually, file};
 
@@ -88,16 +89,7 @@ fn daemon_gone() {
 
 /// The process that was started with a configuration that ends so.
 pub fn daemon(config: &str) -> Pid {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let mut pids = processes.filter_map(|entry| {
-        let words = std::fs::read(entry.path().join("cmdline")).ok()?;
-        let words: Vec<&[u8]> = words.split(|b| *b == 0).collect();
-        let is_it = words.get(1) == Some(&&b"--config"[..])
-            && words.get(2).is_some_and(|path| path.ends_with(config.as_bytes()));
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        is_it.then_some(Pid::from_raw(pid))
-    });
-    pids.next().expect("the daemon runs")
+    program::daemon(config).expect("the daemon runs")
 }
 
 /// Each pair answers, and its frames cross exactly the links and VLANs of the plan, segment by segment.
