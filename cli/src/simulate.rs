@@ -21,7 +21,6 @@ use tresse_sim::model::Model;
 use tresse_sim::network::Network;
 use tresse_sim::route::Routes;
 use tresse_sim::sweep::{self, Point, Sweep};
-use tresse_sim::traffic::Traffic;
 
 use self::answer::Curve;
 use crate::fail::{Code, Failure};
@@ -112,15 +111,6 @@ enum Queues {
     Output,
 }
 
-/// What all runs of a plan share.
-struct Setup<'a> {
-    model: &'a Model,
-    network: &'a Network,
-    routes: &'a Routes<'a>,
-    traffic: &'a Traffic,
-    arguments: &'a Simulate,
-}
-
 impl Simulate {
     /// Simulates and prints; exits with 1 where something deadlocked.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
@@ -174,41 +164,49 @@ impl Simulate {
 
     fn curve(&self, plan: &Plan) -> Result<Curve, Failure> {
         let network = Network::new(plan);
-        let failed = self.failed(plan, &network)?;
-        let routes = Routes::new(plan, &network, failed);
         let model = self.model_of(&network)?;
-        let traffic = self.traffic_of(plan, &network, &model)?;
-        let setup = Setup {
-            model: &model,
-            network: &network,
-            routes: &routes,
-            traffic: &traffic,
-            arguments: self,
-        };
-        let bound = sweep::bound(&network, &routes, &traffic);
-        let mut found = Sweep::new(bound, sweep::most(&network));
+        let found = self.sweep(plan, &network, &model)?;
+        Ok(Curve::new(plan, &network, &model, &found))
+    }
+
+    /// All loads of one plan.
+    fn sweep(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Sweep, Failure> {
+        let wrong = |words: String| Failure::new(Code::Usage, words);
+        if let Some(load) = self.loads.iter().find(|load| !(load.is_finite() && **load > 0.0)) {
+            return Err(wrong(format!("--loads: {load}: expected more than 0")));
+        }
+        let routes = Routes::new(plan, network, self.failed(plan, network)?);
+        let traffic = self.traffic_of(plan, network, model)?;
+        let bound = sweep::bound(network, &routes, &traffic);
+        let mut found = Sweep::new(bound, sweep::most(network));
         let bar = bar(plan);
-        let mut loads = match (&self.loads[..], traffic.is_traced()) {
-            (_, true) => vec![1.0],
-            ([], false) => found.loads(),
-            (loads, false) => loads.to_vec(),
+        let given = match traffic.is_traced() {
+            true => Some(vec![1.0]),
+            false => (!self.loads.is_empty()).then(|| self.loads.clone()),
         };
+        let mut loads = given.clone().unwrap_or_else(|| found.loads());
         while !loads.is_empty() {
-            let points: Result<Vec<Point>, _> = loads
-                .par_iter()
-                .map(|load| {
-                    let point = Point::run(&setup.run(*load));
-                    bar.set_message(format!("load {load:.4}"));
-                    bar.tick();
-                    point
-                })
-                .collect();
-            found.add(points.map_err(|e| Failure::new(Code::Usage, e.to_string()))?);
-            let alone = !self.loads.is_empty() || traffic.is_traced();
-            loads = if alone { Vec::new() } else { found.loads() };
+            let one = |load: &f64| {
+                let point = Point::run(&Run {
+                    model,
+                    network,
+                    routes: &routes,
+                    traffic: &traffic,
+                    load: *load,
+                    cycles: self.cycles,
+                    warm_up: self.warm_up,
+                    seed: self.seed,
+                });
+                bar.set_message(format!("load {load:.4}"));
+                bar.tick();
+                point
+            };
+            let points: Result<Vec<Point>, _> = loads.par_iter().map(one).collect();
+            found.add(points.map_err(|e| wrong(e.to_string()))?);
+            loads = if given.is_some() { Vec::new() } else { found.loads() };
         }
         bar.finish_and_clear();
-        Ok(Curve::new(plan, &network, &model, &found, bound))
+        Ok(found)
     }
 
     fn failed(&self, plan: &Plan, network: &Network) -> Result<BTreeSet<u32>, Failure> {
@@ -219,22 +217,6 @@ impl Simulate {
             failed.extend(part.wires().iter().map(|wire| network.channel(*wire)));
         }
         Ok(failed)
-    }
-}
-
-impl Setup<'_> {
-    fn run(&self, load: f64) -> Run<'_> {
-        let Self { model, network, routes, traffic, arguments } = *self;
-        Run {
-            model,
-            network,
-            routes,
-            traffic,
-            load,
-            cycles: arguments.cycles,
-            warm_up: arguments.warm_up.min(arguments.cycles - 1),
-            seed: arguments.seed,
-        }
     }
 }
 

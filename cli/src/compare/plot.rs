@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use tresse_fabric::cost::{Model, Row};
 
+use crate::output::COLOURS;
+
 /// Two panels side by side, up to so many nodes.
 pub fn svg(model: &Model, nodes: u64) -> String {
     let sizes = sizes(nodes.max(16));
@@ -129,6 +131,3 @@ const LEFT: u32 = 60;
 const RIGHT: u32 = 130;
 const TOP: u32 = 40;
 const BOTTOM: u32 = 50;
-/// Told apart with the usual kinds of colour blindness (Okabe and Ito 2008), black first.
-const COLOURS: [&str; 8] =
-    ["#000000", "#e69f00", "#56b4e9", "#009e73", "#8f7d00", "#0072b2", "#d55e00", "#cc79a7"];

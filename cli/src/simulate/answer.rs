@@ -57,7 +57,7 @@ struct Last {
 }
 
 impl Curve {
-    pub fn new(plan: &Plan, network: &Network, model: &Model, sweep: &Sweep, bound: f64) -> Self {
+    pub fn new(plan: &Plan, network: &Network, model: &Model, sweep: &Sweep) -> Self {
         let strategy = strategy(plan);
         let of = |point: &Point| Line::new(plan, network, model, point, strategy);
         Self {
@@ -68,7 +68,7 @@ impl Curve {
                 strategy,
                 saturation: sweep.saturation(),
                 peak_accepted: sweep.peak_accepted(),
-                bound,
+                bound: sweep.bound(),
                 flit_hops: sweep.points().iter().map(|p| p.outcome.flit_hops).sum(),
             },
         }

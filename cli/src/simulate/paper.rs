@@ -2,17 +2,11 @@
 
 use std::io::Write;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_fabric::cluster::{Cluster, Kind, Strategy};
 use tresse_fabric::plan::Plan;
-use tresse_sim::Run;
-use tresse_sim::model::Model;
 use tresse_sim::network::Network;
-use tresse_sim::route::Routes;
-use tresse_sim::sweep::{self, Point, Sweep};
-use tresse_sim::traffic::Traffic;
 
 use super::Simulate;
 use crate::fail::{Code, Failure};
@@ -68,7 +62,9 @@ impl Simulate {
                 let cluster = Cluster::generated(kind.clone(), 1, 1, of, 1);
                 let plan = Plan::build(cluster)
                     .map_err(|e| Failure::new(Code::Fault, format!("{fabric}: {e}")))?;
-                let (sweep, bound) = self.sweep_of(&plan)?;
+                let network = Network::new(&plan);
+                let sweep = self.sweep(&plan, &network, &self.model_of(&network)?)?;
+                let bound = sweep.bound();
                 let peak = sweep.peak_accepted();
                 let (stp_peak, stp_bound) = *stp.get_or_insert((peak, bound));
                 let row = Row {
@@ -114,33 +110,5 @@ impl Simulate {
             "| fabric | strategy | most accepted | bound | times stp | bounds' ratio | published |"
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|")
-    }
-
-    fn sweep_of(&self, plan: &Plan) -> Result<(Sweep, f64), Failure> {
-        let network = Network::new(plan);
-        let routes = Routes::new(plan, &network, Default::default());
-        let model: Model = self.model_of(&network)?;
-        let traffic: Traffic = self.traffic_of(plan, &network, &model)?;
-        let bound = sweep::bound(&network, &routes, &traffic);
-        let mut sweep = Sweep::new(bound, sweep::most(&network));
-        let mut loads = sweep.loads();
-        while !loads.is_empty() {
-            let one = |load: &f64| {
-                Point::run(&Run {
-                    model: &model,
-                    network: &network,
-                    routes: &routes,
-                    traffic: &traffic,
-                    load: *load,
-                    cycles: self.cycles,
-                    warm_up: self.warm_up.min(self.cycles - 1),
-                    seed: self.seed,
-                })
-            };
-            let points: Result<Vec<Point>, _> = loads.par_iter().map(one).collect();
-            sweep.add(points.map_err(|e| Failure::new(Code::Usage, e.to_string()))?);
-            loads = sweep.loads();
-        }
-        Ok((sweep, bound))
     }
 }

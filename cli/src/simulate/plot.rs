@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::answer::Curve;
+use crate::output::COLOURS;
 
 /// The picture. Latency is drawn by its logarithm.
 pub fn svg(curves: &[Curve]) -> String {
@@ -77,6 +78,3 @@ const LEFT: u32 = 60;
 const RIGHT: u32 = 120;
 const TOP: u32 = 40;
 const BOTTOM: u32 = 50;
-/// Told apart with the usual kinds of colour blindness (Okabe and Ito 2008), black first.
-const COLOURS: [&str; 8] =
-    ["#000000", "#e69f00", "#56b4e9", "#009e73", "#8f7d00", "#0072b2", "#d55e00", "#cc79a7"];

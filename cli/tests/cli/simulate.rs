@@ -64,6 +64,9 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--buffers", "drop:100"], "a frame of 134 flits"),
         (&["--strategies", "dro"], "--strategies: `dro`"),
         (&["--fail", "s99"], "s99"),
+        (&["--loads", "0"], "expected more than 0"),
+        (&["--loads=-1"], "expected more than 0"),
+        (&["--cycles", "100"], "none is left"),
     ] {
         let ran = tresse([&["simulate", TORUS], args].concat()).exits(2);
         assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);

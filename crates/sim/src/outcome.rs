@@ -45,18 +45,6 @@ impl Latencies {
         })?;
         Some(greatest(at))
     }
-
-    /// Adds those of another run.
-    pub fn merge(&mut self, other: &Self) {
-        if self.bins.len() < other.bins.len() {
-            self.bins.resize(other.bins.len(), 0);
-        }
-        for (bin, more) in self.bins.iter_mut().zip(&other.bins) {
-            *bin += more;
-        }
-        self.count += other.count;
-        self.sum += other.sum;
-    }
 }
 
 fn bin(ticks: u64) -> usize {

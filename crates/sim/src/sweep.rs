@@ -91,6 +91,12 @@ impl Sweep {
         self.points.sort_by(|a, b| a.offered.total_cmp(&b.offered));
     }
 
+    /// The bound that it was given.
+    #[must_use]
+    pub const fn bound(&self) -> f64 {
+        self.bound
+    }
+
     /// All of them, by load.
     #[must_use]
     pub fn points(&self) -> &[Point] {

@@ -313,6 +313,7 @@ impl Engine<'_> {
     /// Ends all runs, to count them.
     pub(super) fn stop_all(&mut self) {
         for out in 0..self.ports.len() as u32 {
+            self.count(out, self.end.max(self.flow[out as usize].at));
             if self.ports[out as usize].frame != NONE {
                 let end = self.end.max(self.flow[out as usize].since);
                 self.ran(out, end.min(self.flow[out as usize].done));

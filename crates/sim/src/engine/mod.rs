@@ -233,6 +233,7 @@ impl Engine<'_> {
                 look = now + LOOK * self.ticks;
                 if let Some(circle) = self.circle() {
                     self.outcome.deadlock = Some((now / self.ticks, circle));
+                    self.end = now;
                     return;
                 }
             }
