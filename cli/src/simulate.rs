@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod itb;
 mod paper;
 mod plot;
 
@@ -66,12 +67,16 @@ pub struct Simulate {
     /// These loads alone, in parts of a node link's rate: 0.1,0.5.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     loads: Vec<f64>,
-    /// Cycles of a run.
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(2..))]
-    cycles: u64,
-    /// Of those the first, which are not measured.
-    #[arg(long, value_name = "CYCLES", default_value_t = 10_000)]
-    warm_up: u64,
+    /// Cycles of a run; default: 100,000, for `--paper itb` 500,000.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..))]
+    cycles: Option<u64>,
+    /// Of those the first, which are not measured; default: a tenth.
+    #[arg(long, value_name = "CYCLES")]
+    warm_up: Option<u64>,
+    /// For `--paper itb`: random networks of each size.
+    #[arg(long, value_name = "COUNT", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    networks: u32,
     /// Of all that is random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -91,6 +96,8 @@ pub struct Simulate {
 enum Paper {
     /// vlan-minimal-paths: mesh and torus by stp, pdor and dor.
     Vlan,
+    /// in-transit-buffers: up*/down* and minimal paths through nodes in transit on random networks.
+    Itb,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -114,8 +121,10 @@ enum Queues {
 impl Simulate {
     /// Simulates and prints; exits with 1 where something deadlocked.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        if let Some(Paper::Vlan) = self.paper {
-            return self.vlan_paper(json);
+        match self.paper {
+            Some(Paper::Vlan) => return self.vlan_paper(json),
+            Some(Paper::Itb) => return self.itb_paper(json),
+            None => {}
         }
         let mut curves = Vec::new();
         for plan in self.plans()? {
@@ -193,8 +202,8 @@ impl Simulate {
                     routes: &routes,
                     traffic: &traffic,
                     load: *load,
-                    cycles: self.cycles,
-                    warm_up: self.warm_up,
+                    cycles: self.cycles(),
+                    warm_up: self.warm_up(),
                     seed: self.seed,
                 });
                 bar.set_message(format!("load {load:.4}"));
@@ -207,6 +216,15 @@ impl Simulate {
         }
         bar.finish_and_clear();
         Ok(found)
+    }
+
+    fn cycles(&self) -> u64 {
+        let default = if self.paper == Some(Paper::Itb) { 500_000 } else { 100_000 };
+        self.cycles.unwrap_or(default)
+    }
+
+    fn warm_up(&self) -> u64 {
+        self.warm_up.unwrap_or(self.cycles() / 10)
     }
 
     fn failed(&self, plan: &Plan, network: &Network) -> Result<BTreeSet<u32>, Failure> {

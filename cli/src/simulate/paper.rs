@@ -101,8 +101,8 @@ impl Simulate {
             self.buffers.as_deref().unwrap_or("unlimited"),
             self.queues,
             self.arrivals,
-            self.cycles,
-            self.warm_up,
+            self.cycles(),
+            self.warm_up(),
             self.seed
         )?;
         writeln!(

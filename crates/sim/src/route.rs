@@ -63,6 +63,13 @@ impl<'a> Routes<'a> {
         Self { nodes, plan: None, failed: BTreeSet::new(), kept }
     }
 
+    /// These paths apart from the plan; none where its pairs are too many to be kept.
+    #[must_use]
+    pub fn detached(self) -> Option<Routes<'static>> {
+        let Self { nodes, kept: Some(kept), .. } = self else { return None };
+        Some(Routes { nodes, plan: None, failed: BTreeSet::new(), kept: Some(kept) })
+    }
+
     /// The channels from `src` to `dst` onto the end of `channels`; of several paths that of `lot`, by
     /// weight. False where no path is left.
     pub fn route(&self, src: u32, dst: u32, lot: u64, channels: &mut Vec<u32>) -> bool {

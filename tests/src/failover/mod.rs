@@ -14,6 +14,8 @@ use tresse_fabric::plan::Plan;
 use tresse_fabric::watch::{self, Crossing};
 use tresse_lab::state::Directory;
 
+use crate::program;
+
 use self::fault::{Fault, How, Kind};
 pub use self::routers::Protocol;
 use self::routers::{Routers, address};
@@ -107,7 +109,9 @@ pub fn measure(
     let plan = Plan::build(cluster).map_err(|e| e.to_string())?;
     let path = file.display().to_string();
     let interval = interval_ms.to_string();
-    let up = ["lab", "--name", NAME, "up", &path, "--engine", "packet", "--bfd-ms", &interval];
+    let tressed = program::tressed().display().to_string();
+    let up = ["lab", "--name", NAME, "up", &path, "--tressed", &tressed];
+    let up = [&up[..], &["--engine", "packet", "--bfd-ms", &interval]].concat();
     output(&up)?;
     let measured = Lab::new(&plan, router, interval_ms, &up).and_then(|lab| lab.all(fabric));
     let down = output(&DOWN);

@@ -41,6 +41,15 @@ pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32], seed: u64) -> Vec
     routes
 }
 
+/// By switch, the hops of the shortest legal route to it.
+#[must_use]
+pub fn legal(graph: &Graph, order: &Order, s: u32) -> Vec<u32> {
+    let up: Vec<bool> =
+        (0..graph.channels() as u32).map(|channel| order.is_up(graph, channel)).collect();
+    let hops = |d| cheapest(graph, &up, s, d, |_| 1.0).len() as u32;
+    (0..graph.switches() as u32).map(hops).collect()
+}
+
 /// Dijkstra's search over (switch, has gone down): after a channel down none goes up.
 fn cheapest(
     graph: &Graph,

@@ -1,5 +1,4 @@
 //! What the papers' evaluations need beside a plan.
 
 mod greedy;
-
-pub use greedy::greedy;
+pub mod itb;
