@@ -252,13 +252,13 @@ pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
 
 /// Writes a file as a whole: a reader sees the old or the new text, never a part. A link stays a
 /// link, and a file's permissions stay as they are.
-pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+pub fn replace(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = target.with_file_name(name);
     let write = || {
-        std::fs::write(&new, text)?;
+        std::fs::write(&new, &text)?;
         if let Ok(old) = std::fs::metadata(&target) {
             std::fs::set_permissions(&new, old.permissions())?;
         }

@@ -87,7 +87,7 @@ pub struct Simulate {
     /// Print a table for other programs, separated by commas.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Write latency against accepted traffic to this file, an SVG.
+    /// Draw latency against accepted traffic into this file, .svg or .png.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -126,6 +126,7 @@ impl Simulate {
             Some(Paper::Itb) => return self.itb_paper(json),
             None => {}
         }
+        let plot = self.plot.as_deref().map(plot::Target::new).transpose()?;
         let mut curves = Vec::new();
         for plan in self.plans()? {
             curves.push(self.curve(&plan)?);
@@ -139,8 +140,8 @@ impl Simulate {
             }
         }
         out.flush()?;
-        if let Some(path) = &self.plot {
-            input::replace(path, &plot::svg(&curves))?;
+        if let Some(plot) = plot {
+            plot.draw(&curves)?;
         }
         let stuck = curves.iter().any(Curve::is_stuck);
         Ok(if stuck { Code::Fault } else { Code::Fine })

@@ -63,6 +63,22 @@ impl Frr {
         netns::inside(&self.netns, || command.spawn()).map_err(io::Error::other)?
     }
 
+    /// Tells a daemon that was started what else it is to do.
+    ///
+    /// # Errors
+    /// What it does not understand.
+    pub fn configure(&self, name: &str, config: &str) -> Result<(), String> {
+        let file = self.directory.path().join(format!("{name}.more"));
+        write(&file, config).map_err(|e| e.to_string())?;
+        let mut vtysh = Command::new("vtysh");
+        vtysh.arg("--vty_socket").arg(self.directory.path()).args(["-d", name, "-f"]).arg(&file);
+        let output = vtysh.output().map_err(|e| format!("vtysh: {e}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        }
+    }
+
     /// Of its BFD sessions: interface and state, in order.
     ///
     /// # Errors

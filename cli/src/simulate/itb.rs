@@ -20,10 +20,15 @@ use super::Simulate;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Of a routing's bound, the loads that are tried for the most that is accepted.
-const LOADS: [f64; 9] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6];
-/// Of the bound of up*/down* routes, the load that is called low.
-const LOW: f64 = 0.1;
+/// The search for the throughput begins at this part of a routing's bound and goes up by this factor until the
+/// network has no steady state any more; the last step is then halved so often.
+const FIRST: f64 = 0.2;
+const STEP: f64 = 1.2;
+const HALVED: u32 = 4;
+/// In a steady state what arrives is at least this part of what is generated (section 4.2).
+const STEADY: f64 = 0.95;
+/// The load that the paper calls low and does not tell, in flits per ns and switch.
+const LOW: f64 = 0.006;
 /// At low load few messages are sent: so many times the cycles.
 const LONGER: u64 = 8;
 
@@ -132,8 +137,6 @@ impl Simulate {
         let (model, network) = (&Model::wormhole(), &fabric.network);
         let pattern = sent.pattern(&fabric.plan);
         let traffic = &Traffic { pattern, arrivals: Arrivals::Even, octets };
-        let [ud, ..] = &fabric.routes;
-        let low = LOW * sweep::bound(network, ud, traffic);
         // Accepted flits per cycle and node.
         let unit = f64::from(HOSTS) / model.cycle_ns;
         let of = |routes: &Routes<'_>| -> Result<Found, Failure> {
@@ -141,24 +144,22 @@ impl Simulate {
             let most = sweep::most(network);
             let run = |load: f64, times: u64| {
                 let (cycles, warm_up) = (self.cycles() * times, self.warm_up());
-                let run = Run {
-                    model,
-                    network,
-                    routes,
-                    traffic,
-                    load: load.min(most),
-                    cycles,
-                    warm_up,
-                    seed: self.seed,
-                };
+                let run =
+                    Run { model, network, routes, traffic, load, cycles, warm_up, seed: self.seed };
                 Point::run(&run).map_err(|e| Failure::new(Code::Fault, e.to_string()))
             };
-            let points: Vec<Point> =
-                LOADS.par_iter().map(|part| run(part * bound, 1)).collect::<Result<_, _>>()?;
-            let peak = points.iter().map(|point| point.accepted).fold(0.0, f64::max);
-            let spilled = points.iter().map(|point| point.outcome.spilled).sum();
-            let low = run(low, LONGER)?;
-            Ok(Found { peak: peak * unit, bound: bound.min(most) * unit, low, spilled })
+            let mut search = Search { most, ..Search::default() };
+            let mut load = FIRST * bound;
+            while let Some(next) = search.add(load, &run(load, 1)?) {
+                load = next;
+            }
+            let low = run(LOW / unit, LONGER)?;
+            Ok(Found {
+                peak: search.peak * unit,
+                bound: bound.min(most) * unit,
+                low,
+                spilled: search.spilled,
+            })
         };
         let [ud, itb, balanced] = &fabric.routes;
         Ok([of(ud)?, of(itb)?, of(balanced)?])
@@ -168,7 +169,8 @@ impl Simulate {
         writeln!(
             out,
             "{} networks of each size; root {ROOT:?} of up*/down*, by which `local` counts distance too; {} cycles of which {} are not \
-             measured, at {LOADS:?} of the bound; low load: {LOW} of the bound of UD; seed {}. \
+             measured, throughput: the most that is accepted while at least \
+             {STEADY} of what is generated arrives; low load: {LOW} flits/ns/switch; seed {}. \
              UD: up*/down* as Myricom's program chooses them; ITB: in-transit as in the paper; balanced: `transit`.\n",
             self.networks,
             self.cycles(),
@@ -178,9 +180,40 @@ impl Simulate {
         writeln!(
             out,
             "| switches | traffic | octets | ITB/UD min, max, avg | published | bounds | balanced/UD | UD, flits/ns/switch \
-             | latency %, avg | published | in transit | spilled |"
+             | latency %, avg | published | in transit min, max, avg | spilled |"
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|---|")
+    }
+}
+
+/// For the most that is accepted in a steady state.
+#[derive(Default)]
+struct Search {
+    most: f64,
+    /// The largest load with a steady state, and the least without.
+    low: f64,
+    high: Option<f64>,
+    halved: u32,
+    peak: f64,
+    spilled: u64,
+}
+
+impl Search {
+    /// Adds what a load gave; the next one.
+    fn add(&mut self, load: f64, point: &Point) -> Option<f64> {
+        let outcome = &point.outcome;
+        self.spilled += outcome.spilled;
+        if outcome.received as f64 >= STEADY * outcome.generated as f64 {
+            self.low = load;
+            self.peak = self.peak.max(point.accepted);
+        } else {
+            self.high = Some(load);
+        }
+        let Some(high) = self.high else {
+            return (load < self.most).then_some((load * STEP).min(self.most));
+        };
+        self.halved += 1;
+        (self.halved <= HALVED).then_some(f64::midpoint(self.low, high))
     }
 }
 
@@ -197,7 +230,7 @@ fn fabric(switches: u32, seed: u32) -> Result<Fabric, Failure> {
             Failure::new(Code::Fault, format!("{switches} switches: too many pairs"))
         })
     };
-    let routes = [itb::ud_routes(&paper, &network, seed.into()), of(&paper)?, of(&balanced)?];
+    let routes = [itb::ud_routes(&paper, &network), of(&paper)?, of(&balanced)?];
     Ok(Fabric { network, routes, plan: paper })
 }
 
@@ -213,10 +246,10 @@ impl Row {
         let [.., balanced] = summary(&factors(&self.balanced, &self.ud));
         let [.., ud] = summary(&self.ud);
         let [.., latency] = summary(&self.latency);
-        let [.., in_transit] = summary(&self.in_transit);
+        let [fewest, most, in_transit] = summary(&self.in_transit);
         format!(
             "| {} | {} | {} | {least:.2}, {greatest:.2}, {mean:.2} | {} | {bound:.2} | {balanced:.2} | {ud:.4} | \
-             {latency:.2} | {} | {in_transit:.3} | {} |",
+             {latency:.2} | {} | {fewest:.3}, {most:.3}, {in_transit:.3} | {} |",
             self.switches,
             self.traffic,
             self.octets,

@@ -82,13 +82,16 @@ impl Routers {
                 );
                 frr.start("bfdd", &profile)?;
             }
-            frr.start(second, &config(plan, NodeId::from(at)))?;
+            // `fabricd` takes nothing for interfaces from its file: it does not know them yet then.
+            frr.start(second, "")?;
+            frr.configure(second, &config(plan, NodeId::from(at)))?;
             routers.nodes.push(frr);
         }
         Ok(routers)
     }
 
-    /// What the frames of every ordered pair cross now.
+    /// What the frames of every ordered pair cross now; without the pairs for which a node on the way has several
+    /// next hops (OpenFabric's default).
     ///
     /// # Errors
     /// A pair without a route, or with a longer one than planned.
@@ -107,11 +110,15 @@ impl Routers {
             all.into_iter().find(|(.., own)| *own == wanted).map(|(node, nic, _)| (node, nic))
         };
         let mut paths = BTreeMap::new();
-        for (from, to) in plan.pairs() {
+        'pairs: for (from, to) in plan.pairs() {
             let (mut at, mut wires) = (from, Vec::new());
             while at != to {
                 let hop = tables[at.index()].get(&address(to));
-                let next = hop.and_then(|(nic, via)| owner(*via).map(|next| (*nic, next)));
+                if hop == Some(&None) {
+                    continue 'pairs;
+                }
+                let next = hop.copied().flatten();
+                let next = next.and_then(|(nic, via)| owner(via).map(|next| (nic, next)));
                 let Some((nic, (next, into))) = next.filter(|_| wires.len() < 64) else {
                     return Err(format!("{from:?} has no route to {to:?}"));
                 };
@@ -186,20 +193,23 @@ fn nics(plan: &Plan) -> Nics {
         .collect()
 }
 
-/// The routes of a node to others' addresses: NIC and gateway.
+/// The routes of a node to others' addresses: NIC and gateway, nothing where there are several.
 fn table(
     plan: &Plan,
     directory: &Directory,
     node: NodeId,
-) -> Result<BTreeMap<Ipv4Addr, (usize, Ipv4Addr)>, String> {
+) -> Result<BTreeMap<Ipv4Addr, Option<(usize, Ipv4Addr)>>, String> {
     let of = plan.cluster().node(node);
     let found = run::read(&directory.netns(&of.name), "ip", &["-j", "-4", "route", "show"], "");
     let found = found.map_err(|e| e.to_string())?;
     let routes: Vec<Value> = serde_json::from_slice(&found).map_err(|e| e.to_string())?;
     let entry = |route: &Value| {
         let address = |key: &str| route[key].as_str().and_then(|text| text.parse().ok());
+        if route["nexthops"].is_array() {
+            return Some((address("dst")?, None));
+        }
         let nic = of.nics.iter().position(|nic| route["dev"] == nic.name.as_str())?;
-        Some((address("dst")?, (nic, address("gateway")?)))
+        Some((address("dst")?, Some((nic, address("gateway")?))))
     };
     Ok(routes.iter().filter_map(entry).collect())
 }
@@ -221,13 +231,10 @@ fn ospf(plan: &Plan, node: NodeId) -> String {
 }
 
 fn open_fabric(plan: &Plan, node: NodeId) -> String {
-    let interfaces = plan.cluster().node(node).nics.iter().map(|nic| nic.name.as_str());
-    let mut config = String::new();
-    for name in interfaces {
-        let _ = write!(config, "interface {name}\n ip router openfabric lab\nexit\n");
-    }
     let id = node.index() + 1;
-    config
-        + "interface lo\n ip router openfabric lab\n openfabric passive\nexit\n"
-        + &format!("router openfabric lab\n net 49.0000.0000.{id:04x}.00\nexit\n")
+    let mut config = format!("router openfabric lab\n net 49.0000.0000.{id:04x}.00\nexit\n");
+    for nic in &plan.cluster().node(node).nics {
+        let _ = write!(config, "interface {}\n ip router openfabric lab\nexit\n", nic.name);
+    }
+    config + "interface lo\n ip router openfabric lab\n openfabric passive\nexit\n"
 }

@@ -1,32 +1,29 @@
 //! Up*/down* routes as Myricom's `simple_routes` is said to choose them (in-transit-buffers, section 4.5): of all
 //! legal routes of a pair of hosts the one whose links carry least so far, not always a shortest one.
 //!
-//! The paper gives no weights: a link costs 1, and half as much more as its load is to the mean load (half
-//! alters the channel loads by under 3 % beside a fiftieth and 2).
+//! The paper gives neither weights nor order: a link costs 1, and half as much more as its load is to the mean
+//! load; pairs are taken by source and destination. Other weights (a fiftieth, 2) and a random order alter the
+//! channel loads of ten networks by under 4 %.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tresse_fabric::random::Random;
 use tresse_fabric::routing::updown::Order;
 use tresse_fabric::topology::{Channel, Graph};
 
 /// What load adds to a link's cost, at the mean load.
 const WEIGHT: f64 = 0.5;
 
-/// By ordered pair of hosts the channels between switches; `switch_of`: the switch of each host. Pairs are taken in
-/// random order. O(pairs times channels log channels).
+/// By ordered pair of hosts the channels between switches; `switch_of`: the switch of each host. O(pairs times channels log channels).
 #[must_use]
-pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32], seed: u64) -> Vec<Vec<Channel>> {
+pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channel>> {
     let hosts = switch_of.len();
-    let mut pairs: Vec<usize> = (0..hosts * hosts).filter(|p| p / hosts != p % hosts).collect();
-    Random::new(seed).shuffle(&mut pairs);
     let up: Vec<bool> =
         (0..graph.channels() as u32).map(|channel| order.is_up(graph, channel)).collect();
     let mut load = vec![0u32; graph.channels()];
     let mut total = 0u64;
     let mut routes = vec![Vec::new(); hosts * hosts];
-    for pair in pairs {
+    for pair in (0..hosts * hosts).filter(|pair| pair / hosts != pair % hosts) {
         let (s, d) = (switch_of[pair / hosts], switch_of[pair % hosts]);
         let mean = (total as f64 / load.len() as f64).max(1.0);
         let route = cheapest(graph, &up, s, d, |channel| {
@@ -109,7 +106,7 @@ mod tests {
         let edges: Vec<(u32, u32)> = (0..6).map(|s| (s, (s + 1) % 6)).collect();
         let graph = Graph::from_edges(6, &edges);
         let order = Order::new(&graph, 0);
-        let routes = greedy(&graph, &order, &[0, 1, 2, 3, 4, 5], 1);
+        let routes = greedy(&graph, &order, &[0, 1, 2, 3, 4, 5]);
         for (pair, route) in routes.iter().enumerate().filter(|(pair, _)| pair / 6 != pair % 6) {
             assert_eq!(graph.tail(route[0]) as usize, pair / 6);
             assert_eq!(graph.head(route[route.len() - 1]) as usize, pair % 6);

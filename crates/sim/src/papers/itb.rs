@@ -38,10 +38,10 @@ pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
 
 /// Up*/down* routes of a network as Myricom's program chooses them.
 #[must_use]
-pub fn ud_routes(plan: &Plan, network: &Network, seed: u64) -> Routes<'static> {
+pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
     let switch_of: Vec<u32> = nodes.iter().map(|node| node.nics[0].switch.0).collect();
-    let mut routes = greedy(graph, &Order::new(graph, ROOT.0), &switch_of, seed);
+    let mut routes = greedy(graph, &Order::new(graph, ROOT.0), &switch_of);
     let count = network.nodes;
     for (pair, route) in routes.iter_mut().enumerate() {
         let (src, dst) = (NodeId::from(pair / count), NodeId::from(pair % count));
