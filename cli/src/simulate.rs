@@ -38,7 +38,7 @@ pub struct Simulate {
     #[arg(long)]
     lock: Option<PathBuf>,
     /// Run a paper's whole evaluation in place of a file's plan.
-    #[arg(long, value_enum, conflicts_with_all = ["file", "strategies", "loads", "fail", "csv", "plot"])]
+    #[arg(long, value_enum, conflicts_with_all = ["file", "strategies", "loads", "fail", "csv", "plot", "links", "seeds"])]
     paper: Option<Paper>,
     /// Plan by these strategies, one after the other, in place of the file's: stp,pdor,dor.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -80,6 +80,10 @@ pub struct Simulate {
     /// Of all that is random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Run each load with so many seeds, `--seed` and those that follow it, and give what they measured together.
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
     /// What has failed: a switch, a node, `s0-s1`, `s0:3` or `n2:eth0`; may be repeated. Pairs take the first of
     /// their paths that is whole.
     #[arg(long, value_name = "OBJECT")]
@@ -87,6 +91,10 @@ pub struct Simulate {
     /// Print a table for other programs, separated by commas.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Write to this file what part of the time each link was used, and the most flits in the buffer behind it, as a
+    /// table separated by commas.
+    #[arg(long, value_name = "FILE")]
+    links: Option<PathBuf>,
     /// Draw latency against accepted traffic into this file, .svg or .png.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -143,6 +151,10 @@ impl Simulate {
         if let Some(plot) = plot {
             plot.draw(&curves)?;
         }
+        if let Some(path) = &self.links {
+            let head = "strategy,offered,link,used,buffer_peak\n".to_owned();
+            input::replace(path, curves.iter().fold(head, |text, curve| text + curve.links()))?;
+        }
         let stuck = curves.iter().any(Curve::is_stuck);
         Ok(if stuck { Code::Fault } else { Code::Fine })
     }
@@ -176,7 +188,7 @@ impl Simulate {
         let network = Network::new(plan);
         let model = self.model_of(&network)?;
         let found = self.sweep(plan, &network, &model)?;
-        Ok(Curve::new(plan, &network, &model, &found))
+        Ok(Curve::new(plan, &network, &model, &found, self.links.is_some()))
     }
 
     /// All loads of one plan.
@@ -185,9 +197,9 @@ impl Simulate {
         if let Some(load) = self.loads.iter().find(|load| !(load.is_finite() && **load > 0.0)) {
             return Err(wrong(format!("--loads: {load}: expected more than 0")));
         }
-        let routes = Routes::new(plan, network, self.failed(plan, network)?);
-        let traffic = self.traffic_of(plan, network, model)?;
-        let bound = sweep::bound(network, &routes, &traffic);
+        let routes = &Routes::new(plan, network, self.failed(plan, network)?);
+        let traffic = &self.traffic_of(plan, network, model)?;
+        let bound = sweep::bound(network, routes, traffic);
         let mut found = Sweep::new(bound, sweep::most(network));
         let bar = bar(plan);
         let given = match traffic.is_traced() {
@@ -196,27 +208,30 @@ impl Simulate {
         };
         let mut loads = given.clone().unwrap_or_else(|| found.loads());
         while !loads.is_empty() {
-            let one = |load: &f64| {
-                let point = Point::run(&Run {
-                    model,
-                    network,
-                    routes: &routes,
-                    traffic: &traffic,
-                    load: *load,
-                    cycles: self.cycles(),
-                    warm_up: self.warm_up(),
-                    seed: self.seed,
-                });
+            let one = |(load, seed): (f64, u64)| {
                 bar.set_message(format!("load {load:.4}"));
                 bar.tick();
-                point
+                let (cycles, warm_up) = (self.cycles(), self.warm_up());
+                Point::run(&Run { model, network, routes, traffic, load, cycles, warm_up, seed })
             };
-            let points: Result<Vec<Point>, _> = loads.par_iter().map(one).collect();
-            found.add(points.map_err(|e| wrong(e.to_string()))?);
+            let runs: Vec<(f64, u64)> =
+                loads.iter().flat_map(|load| self.seeds().map(move |seed| (*load, seed))).collect();
+            let points: Result<Vec<Point>, _> = runs.into_par_iter().map(one).collect();
+            let points = points.map_err(|e| wrong(e.to_string()))?;
+            found.add(points.chunk_by(|a, b| a.offered == b.offered).map(|same| {
+                let mut all = same[0].clone();
+                same[1..].iter().for_each(|point| all.add(point, network));
+                all
+            }));
             loads = if given.is_some() { Vec::new() } else { found.loads() };
         }
         bar.finish_and_clear();
         Ok(found)
+    }
+
+    fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.seed;
+        (0..self.seeds).map(move |i| first.wrapping_add(i))
     }
 
     fn cycles(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! What was found of one plan, as JSON Lines, text and CSV.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -18,6 +19,8 @@ pub struct Curve {
     strategy: &'static str,
     lines: Vec<Line>,
     last: Last,
+    /// Lines of the table of all links, where it is asked for.
+    links: String,
 }
 
 /// One load. Loads are parts of a node link's rate, header flits counted; latencies are in ns, from a message's
@@ -57,12 +60,28 @@ struct Last {
 }
 
 impl Curve {
-    pub fn new(plan: &Plan, network: &Network, model: &Model, sweep: &Sweep) -> Self {
+    pub fn new(
+        plan: &Plan,
+        network: &Network,
+        model: &Model,
+        sweep: &Sweep,
+        with_links: bool,
+    ) -> Self {
         let strategy = strategy(plan);
+        let mut links = String::new();
+        for point in sweep.points().iter().filter(|_| with_links) {
+            for channel in 0..network.channels.len() {
+                let (used, peak) = (used(network, point, channel), point.outcome.peaks[channel]);
+                let (load, name) = (point.offered, network.name(plan, channel as u32));
+                // Writing to a string cannot fail.
+                let _ = writeln!(links, "{strategy},{load},{name},{used},{peak}");
+            }
+        }
         let of = |point: &Point| Line::new(plan, network, model, point, strategy);
         Self {
             strategy,
             lines: sweep.points().iter().map(of).collect(),
+            links,
             last: Last {
                 format: FORMAT,
                 strategy,
@@ -77,6 +96,10 @@ impl Curve {
     /// What is drawn: accepted traffic and mean latency in ns.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.lines.iter().filter_map(|line| Some((line.accepted, line.latency_mean?)))
+    }
+
+    pub fn links(&self) -> &str {
+        &self.links
     }
 
     pub const fn name(&self) -> &'static str {
@@ -154,6 +177,12 @@ impl Curve {
     }
 }
 
+/// The part of the time in which a channel sent.
+fn used(network: &Network, point: &Point, channel: usize) -> f64 {
+    let rate = network.channels[channel].rate.0 as f64 / network.base_rate().0 as f64;
+    point.outcome.sent[channel] as f64 / rate / point.outcome.cycles as f64
+}
+
 impl Line {
     fn new(
         plan: &Plan,
@@ -164,11 +193,7 @@ impl Line {
     ) -> Self {
         let Outcome { latencies, ticks, sent, peaks, in_transit, .. } = &point.outcome;
         let ns = |of: f64| of / *ticks as f64 * model.cycle_ns;
-        let base = network.base_rate().0 as f64;
-        let used = |channel: usize| {
-            let rate = network.channels[channel].rate.0 as f64 / base;
-            sent[channel] as f64 / rate / point.outcome.cycles as f64
-        };
+        let used = |channel: usize| used(network, point, channel);
         let busiest = (0..sent.len()).max_by(|a, b| used(*a).total_cmp(&used(*b))).unwrap_or(0);
         let circle = point.outcome.deadlock.as_ref();
         Self {

@@ -22,6 +22,13 @@ impl Latencies {
         self.sum += u128::from(ticks);
     }
 
+    fn add_all(&mut self, other: &Self) {
+        self.bins.resize(self.bins.len().max(other.bins.len()), 0);
+        self.bins.iter_mut().zip(&other.bins).for_each(|(bin, other)| *bin += other);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
     /// How many.
     #[must_use]
     pub const fn count(&self) -> u64 {
@@ -94,6 +101,33 @@ pub struct Outcome {
     pub deadlock: Option<(u64, Vec<u32>)>,
     /// Flits times channels, the warm-up included.
     pub flit_hops: u64,
+}
+
+impl Outcome {
+    /// Takes another run of the same network into this one, as if both were one of as many cycles.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.cycles += other.cycles;
+        self.generated += other.generated;
+        self.received += other.received;
+        for (sum, of) in self.backlog.iter_mut().zip(other.backlog) {
+            *sum += of;
+        }
+        self.growth = self.growth.max(other.growth);
+        self.latencies.add_all(&other.latencies);
+        self.sent.iter_mut().zip(&other.sent).for_each(|(sum, of)| *sum += of);
+        self.peaks.iter_mut().zip(&other.peaks).for_each(|(peak, of)| *peak = (*peak).max(*of));
+        self.dropped += other.dropped;
+        self.without_path += other.without_path;
+        for (sum, of) in self.in_transit.iter_mut().zip(other.in_transit) {
+            *sum += of;
+        }
+        self.transit_peak = self.transit_peak.max(other.transit_peak);
+        self.spilled += other.spilled;
+        if self.deadlock.is_none() {
+            self.deadlock.clone_from(&other.deadlock);
+        }
+        self.flit_hops += other.flit_hops;
+    }
 }
 
 #[cfg(test)]

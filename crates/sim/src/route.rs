@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use tresse_fabric::cluster::NicEnd;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::path::Segment;
 use tresse_fabric::plan::Plan;
+use tresse_fabric::routing::xy::Xy;
+use tresse_fabric::topology::Hop;
 use tresse_fabric::watch::Crossing;
 
 use crate::network::Network;
@@ -40,7 +43,7 @@ struct Way {
 
 impl<'a> Routes<'a> {
     /// The plan's primaries and weighted siblings; with `failed` channels the first path of each pair that
-    /// crosses none of them.
+    /// crosses none of them, or, where nodes route, the way that each of them sends on what comes to it.
     #[must_use]
     pub fn new(plan: &'a Plan, network: &'a Network, failed: BTreeSet<u32>) -> Self {
         let mut routes =
@@ -124,6 +127,13 @@ impl<'a> Routes<'a> {
             let carriers = plan.carriers(src, dst);
             return carriers.iter().map(|path| (one(&path.segments), path.weight.into())).collect();
         }
+        if let Some(xy) = plan.xy() {
+            return self
+                .rerouted(xy, network, src, dst)
+                .into_iter()
+                .map(|path| (path, 1))
+                .collect();
+        }
         let paths = plan.paths(src, dst);
         let all = paths.iter().map(|path| (one(&path.segments), u64::from(path.weight)));
         let whole: Vec<_> = all
@@ -133,6 +143,32 @@ impl<'a> Routes<'a> {
             true => whole.into_iter().filter(|(_, weight)| *weight > 0).collect(),
             false => whole.into_iter().take(1).map(|(path, _)| (path, 1)).collect(),
         }
+    }
+}
+
+impl Routes<'_> {
+    /// Where every node on the way routes: each goes round what has failed beside it.
+    fn rerouted(&self, xy: &Xy, network: &Network, src: NodeId, dst: NodeId) -> Option<Vec<u32>> {
+        let crossed = |at: NodeId, hop: &Hop| {
+            [Crossing::Out(at, hop.nic), Crossing::In(hop.to, hop.to_nic)]
+                .map(|crossing| network.channel(crossing))
+        };
+        let alive = |end: NicEnd, hop: &Hop| {
+            crossed(end.node, hop).iter().all(|channel| !self.failed.contains(channel))
+        };
+        let (mut at, mut came, mut path) = (src, None, Vec::new());
+        while at != dst {
+            // Who crosses more goes in a circle, until its packets' time to live is over.
+            if path.len() > 2 * self.nodes {
+                return None;
+            }
+            let hop = xy.next_alive(at, came, dst, &alive)?;
+            // A cable between nodes is one channel.
+            path.extend(crossed(at, &hop));
+            path.dedup();
+            (at, came) = (hop.to, Some(hop.to_nic));
+        }
+        Some(path)
     }
 }
 

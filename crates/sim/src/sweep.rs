@@ -40,15 +40,25 @@ impl Point {
     /// As [`RunError`] lists.
     pub fn run(run: &Run<'_>) -> Result<Self, RunError> {
         let outcome = run.simulate()?;
-        let node_cycles = outcome.cycles as f64 * run.network.nodes as f64;
         let grows = outcome.growth as f64 > GROWTH * outcome.cycles as f64;
         Ok(Self {
             offered: run.load,
-            accepted: outcome.received as f64 / node_cycles,
+            accepted: accepted(&outcome, run.network),
             carried: !grows && outcome.dropped == 0 && outcome.deadlock.is_none(),
             outcome,
         })
     }
+
+    /// Takes a run of the same load with another seed into this one: carried is what all carried.
+    pub fn add(&mut self, other: &Self, network: &Network) {
+        self.outcome.add(&other.outcome);
+        self.accepted = accepted(&self.outcome, network);
+        self.carried &= other.carried;
+    }
+}
+
+fn accepted(outcome: &Outcome, network: &Network) -> f64 {
+    outcome.received as f64 / (outcome.cycles as f64 * network.nodes as f64)
 }
 
 /// The loads that were tried, and those that are next.
