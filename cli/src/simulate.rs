@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -58,7 +59,7 @@ pub struct Simulate {
     #[arg(long, value_enum, default_value_t = Arrivals::Even)]
     arrivals: Arrivals,
     /// What channel buffers hold: unlimited, lossless:FLITS (they stop the sender) or drop:FLITS. The default is
-    /// the model's.
+    /// the model's, for `--paper vlan` drop:134, a frame.
     #[arg(long, value_name = "KIND")]
     buffers: Option<String>,
     /// Where frames wait in a switch.
@@ -77,6 +78,11 @@ pub struct Simulate {
     #[arg(long, value_name = "COUNT", default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     networks: u32,
+    /// For `--paper itb`: networks of so many switches alone, of 8, 16, 32 and 64.
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_values_t = itb::SIZES,
+        value_parser = PossibleValuesParser::new(["8", "16", "32", "64"])
+            .map(|text| text.parse::<u32>().unwrap_or_default()))]
+    switches: Vec<u32>,
     /// Of all that is random.
     #[arg(long, default_value_t = 1)]
     seed: u64,

@@ -10,7 +10,7 @@ use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;
 use tresse_sim::traffic::{self, Pattern, Traced, Traffic};
 
-use super::{Arrivals, Queues, Simulate, Switching};
+use super::{Arrivals, Paper, Queues, Simulate, Switching, paper};
 use crate::fail::{Code, Failure};
 use crate::input;
 
@@ -25,14 +25,14 @@ impl Simulate {
         if self.queues == Queues::Output {
             model.queues = tresse_sim::model::Queues::Output;
         }
-        let Some(text) = &self.buffers else { return Ok(model) };
+        let Some(text) = self.buffers_text() else { return Ok(model) };
         let wrong = || {
             let words = "unlimited, lossless:FLITS or drop:FLITS";
             Failure::new(Code::Usage, format!("--buffers: `{text}` is none of {words}"))
         };
         let (kind, flits) = match text.split_once(':') {
             Some((kind, flits)) => (kind, flits.parse::<u32>().map_err(|_| wrong())?),
-            None => (text.as_str(), 0),
+            None => (text, 0),
         };
         let longest = model.frames(self.message).max().unwrap_or(1);
         model.buffers = match (kind, text.contains(':')) {
@@ -51,6 +51,12 @@ impl Simulate {
             _ => return Err(wrong()),
         };
         Ok(model)
+    }
+
+    /// What buffers hold, where it is not left to the model.
+    pub(super) fn buffers_text(&self) -> Option<&str> {
+        let paper = (self.paper == Some(Paper::Vlan)).then_some(paper::BUFFERS);
+        self.buffers.as_deref().or(paper)
     }
 
     /// What is sent.

@@ -11,7 +11,8 @@ use tresse_fabric::plan::Plan;
 use tresse_sim::Run;
 use tresse_sim::model::Model;
 use tresse_sim::network::Network;
-use tresse_sim::papers::itb::{self, HOSTS, OCTETS, ROOT, SIZES, Sent};
+pub use tresse_sim::papers::itb::SIZES;
+use tresse_sim::papers::itb::{self, HOSTS, OCTETS, ROOT, Sent};
 use tresse_sim::route::Routes;
 use tresse_sim::sweep::{self, Point};
 use tresse_sim::traffic::{Arrivals, Traffic};
@@ -80,7 +81,7 @@ impl Simulate {
         if !json {
             self.say_itb_choices(&mut out)?;
         }
-        for switches in SIZES {
+        for switches in self.switches.iter().copied() {
             let fabrics: Vec<Fabric> =
                 (1..=self.networks).map(|seed| fabric(switches, seed)).collect::<Result<_, _>>()?;
             for sent in Sent::ALL {
@@ -168,15 +169,23 @@ impl Simulate {
     fn say_itb_choices(&self, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(
             out,
-            "{} networks of each size; root {ROOT:?} of up*/down*, by which `local` counts distance too; {} cycles of which {} are not \
-             measured, throughput: the most that is accepted while at least \
-             {STEADY} of what is generated arrives; low load: {LOW} flits/ns/switch; seed {}. \
-             UD: up*/down* as Myricom's program chooses them; ITB: in-transit as in the paper; balanced: `transit`.\n",
+            "{} random networks of each size, {} cycles of which {} are not measured, seed {}. What the paper leaves \
+             open, and what is taken here:",
             self.networks,
             self.cycles(),
             self.warm_up(),
             self.seed
         )?;
+        for line in [
+            format!("the root of up*/down* is switch {}", ROOT.0),
+            "UD: routes of least load by turns, as Myricom's program is said to choose them".into(),
+            "local: distance is the length of the shortest up*/down* route".into(),
+            format!("throughput: the most accepted while {STEADY} of what is generated arrives"),
+            format!("low load: {LOW} flits/ns/switch"),
+        ] {
+            writeln!(out, "- {line}")?;
+        }
+        writeln!(out, "\nITB chooses as the paper does, balanced is Tresse's own `transit`.\n")?;
         writeln!(
             out,
             "| switches | traffic | octets | ITB/UD min, max, avg | published | bounds | balanced/UD | UD, flits/ns/switch \

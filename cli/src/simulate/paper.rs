@@ -27,6 +27,10 @@ struct Row {
     published: &'static str,
 }
 
+/// A frame in each buffer, and what finds it full is lost: of all that the paper may have meant this comes nearest to
+/// what it publishes.
+pub const BUFFERS: &str = "drop:134";
+
 const STRATEGIES: [(&str, Strategy); 3] =
     [("stp", Strategy::Stp), ("pdor", Strategy::Pdor), ("dor", Strategy::Dor)];
 
@@ -98,7 +102,7 @@ impl Simulate {
             out,
             "What the paper leaves open, and what is taken here: buffers {}, queues at the {:?}, arrivals {:?}, {} \
              cycles of which {} are not measured, seed {}. Accepted traffic counts headers, in flits per cycle and node.\n",
-            self.buffers.as_deref().unwrap_or("unlimited"),
+            self.buffers_text().unwrap_or("unlimited"),
             self.queues,
             self.arrivals,
             self.cycles(),

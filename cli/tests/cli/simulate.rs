@@ -44,6 +44,46 @@ fn a_torus_whose_buffers_stop_the_sender_deadlocks_and_transit_does_not() {
 }
 
 #[test]
+fn nodes_that_route_go_round_a_failed_switch() {
+    let fail = ["configs/pmesh-4x4.toml", "--loads", "0.2", "--fail"];
+    let line = |object: &str| lines(&[&fail[..], &[object]].concat(), 0).remove(0);
+    // Its nodes still have their switch of the other dimension.
+    let broken = line("s0");
+    assert_eq!(broken["without_path"], 0, "{broken}");
+    assert!(broken["accepted"].as_f64() > Some(0.19), "{broken}");
+    assert!(line("n0")["without_path"].as_u64() > Some(0));
+}
+
+#[test]
+fn seeds_are_measured_together_and_links_are_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let links = directory.path().join("links.csv").display().to_string();
+    let args = [TORUS, "--loads", "0.3", "--links", &links, "--seeds"];
+    let of = |seeds: &str| lines(&[&args[..], &[seeds]].concat(), 0);
+    let (one, four) = (of("1"), of("4"));
+    assert!(four[0]["accepted"].as_f64() > Some(0.28), "{four:?}");
+    let hops = |lines: &[Value]| lines[1]["flit_hops"].as_u64().unwrap();
+    assert!(hops(&four) > 3 * hops(&one), "{four:?}");
+    let table = fs::read_to_string(&links).unwrap();
+    // 32 cables between switches and 16 to nodes, each both ways.
+    assert_eq!(table.lines().count(), 1 + 2 * (32 + 16), "{table}");
+    assert!(table.starts_with("strategy,offered,link,used,buffer_peak\ndor,0.3,s0>"), "{table}");
+}
+
+#[test]
+fn a_random_network_of_the_second_paper_is_rerun() {
+    let short = ["--paper", "itb", "--networks", "1", "--switches", "16"];
+    let rows = lines(&short, 0);
+    assert_eq!(rows.len(), 15);
+    let wanted = |row: &&Value| row["traffic"] == "uniform" && row["octets"] == 512;
+    let uniform = rows.iter().find(wanted).unwrap();
+    let factor = uniform["itb"][0].as_f64().unwrap() / uniform["ud"][0].as_f64().unwrap();
+    // Of the paper's ten networks 1.00 to 1.50.
+    assert!((0.9..1.65).contains(&factor), "{uniform}");
+    assert!(rows.iter().all(|row| row["spilled"] == 0));
+}
+
+#[test]
 fn csv_and_picture_hold_all_strategies() {
     let directory = tempfile::tempdir().unwrap();
     let plot = directory.path().join("plot.svg").display().to_string();
@@ -66,7 +106,8 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--fail", "s99"], "s99"),
         (&["--loads", "0"], "expected more than 0"),
         (&["--loads=-1"], "expected more than 0"),
-        (&["--cycles", "100"], "none is left"),
+        (&["--warm-up", "100000"], "none is left"),
+        (&["--plot", "plot.gif"], "neither in .svg nor in .png"),
     ] {
         let ran = tresse([&["simulate", TORUS], args].concat()).exits(2);
         assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
