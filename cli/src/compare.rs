@@ -48,7 +48,7 @@ impl Compare {
         let model = Model { prices: read(&self.prices)?, measured: read(&self.measured)? };
         let rows = model.rows(self.nodes);
         if let Some(path) = &self.svg {
-            input::replace(path, &plot::svg(&model, self.nodes))?;
+            input::replace(path, plot::svg(&model, self.nodes))?;
         }
         let mut out = output::stdout();
         if json {

@@ -151,17 +151,17 @@ impl Design {
         let wiring = Wiring { switches: answer.switches.clone() };
         let pcs = wiring.pcs();
         if let Some(path) = &self.output {
-            input::replace(path, &wiring.to_string())?;
+            input::replace(path, wiring.to_string())?;
         }
         if let Some(path) = &self.labels {
             let digits = pcs.saturating_sub(1).to_string().len();
             let name = |pc| format!("n{pc:0digits$}");
             let title = self.spec.file_stem().unwrap_or_default().to_string_lossy();
-            input::replace(path, &labels::html(&wiring, pcs, &title, name))?;
+            input::replace(path, labels::html(&wiring, pcs, &title, name))?;
         }
         if let Some(path) = &self.routes {
             let basic = Basic::assign(&wiring, pcs, weights);
-            input::replace(path, &basic.table())?;
+            input::replace(path, basic.table())?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Plan {
         let (plan, path) = (change.plan, self.cluster.lock_path());
         if self.write_lock {
             input::refuse_foreign_lock(&change.lock, plan.cluster(), &path)?;
-            input::replace(&path, &plan.lock(&change.lock).emit())?;
+            input::replace(&path, plan.lock(&change.lock).emit())?;
         } else if let (Some(old), false) = (against, change.held) {
             input::warn_unlocked(old, &path);
         }

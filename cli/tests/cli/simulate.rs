@@ -51,7 +51,7 @@ fn nodes_that_route_go_round_a_failed_switch() {
     let broken = line("s0");
     assert_eq!(broken["without_path"], 0, "{broken}");
     assert!(broken["accepted"].as_f64() > Some(0.19), "{broken}");
-    assert!(line("n0")["without_path"].as_u64() > Some(0));
+    assert!(line("n00")["without_path"].as_u64() > Some(0));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn seeds_are_measured_together_and_links_are_listed() {
     let table = fs::read_to_string(&links).unwrap();
     // 32 cables between switches and 16 to nodes, each both ways.
     assert_eq!(table.lines().count(), 1 + 2 * (32 + 16), "{table}");
-    assert!(table.starts_with("strategy,offered,link,used,buffer_peak\ndor,0.3,s0>"), "{table}");
+    assert!(table.starts_with("strategy,offered,link,used,buffer_peak\ndor,0.3,s00>"), "{table}");
 }
 
 #[test]
