@@ -41,6 +41,9 @@ for instance in klat2-rowcol-avg klat2-rowcol-min2; do
         "$built/examples/design" 5 "$instance"
 done
 
+echo "== the simulator, beside BookSim2"
+tests/booksim.sh
+
 echo "== an idle tressed on a node of a 10x10x10 torus"
 tests/idle.sh --built "${SECONDS_IDLE:-120}"
 

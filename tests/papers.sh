@@ -1,10 +1,16 @@
 #!/bin/sh
 # What the planner computes beside the published and independently computed figures: VLAN counts and
 # worked examples of the VLAN paper, the channel loads of its six fabrics, and the random networks of the
-# paper on in-transit buffers.
+# paper on in-transit buffers; then both papers' evaluations, simulated. About half an hour on two cores.
 set -eu
 cd "$(dirname "$0")/.."
 cargo test --locked --package tresse-fabric --lib -- paper channel_loads deadlock_freedom \
     vlan_counts every_tree_spans transit theorem_2
 cargo run --release --locked --package tresse-fabric --example irregular
 cargo run --release --locked --package tresse-fabric --example irregular -- spain
+cargo build --release --locked --package tresse
+built=${CARGO_TARGET_DIR:-$PWD/target}/release
+for buffers in drop:134 drop:268 unlimited lossless:160; do
+    "$built/tresse" simulate --paper vlan --buffers "$buffers"
+done
+"$built/tresse" simulate --paper itb

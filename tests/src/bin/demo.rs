@@ -1,7 +1,7 @@
 //! `make demo`: a 4x4 torus of VLAN-filtering switches with 16 nodes on this one machine.
 //!
 //! Every pair answers, the switches count exactly the frames that the plan predicts, and uniform
-//! all-to-all traffic under `stp`, `pdor` and `dor` is held against the channel-load bound.
+//! all-to-all traffic under `stp`, `pdor` and `dor` is held against the channel-load bound and the simulator.
 
 use std::process::ExitCode;
 
@@ -16,6 +16,8 @@ use tresse_tests::traffic;
 const RATE: &str = "1M";
 /// The lab's name.
 const NAME: &str = "demo";
+/// By how much the simulator's ratio to `stp` may differ from the lab's.
+const AGREES: f64 = 0.2;
 /// Strategy and cluster file.
 const STRATEGIES: [(&str, &str); 3] = [
     ("stp", "configs/torus16-stp.toml"),
@@ -55,20 +57,51 @@ fn demo() -> Result<(), String> {
         println!("   {}", counters(&plan)?);
         let accepted = load()?;
         println!("   uniform all-to-all: {accepted:.3} of the link rate per node");
-        rows.push((strategy, report.vlans, report.ideal_throughput, accepted));
+        let simulated = simulated(file)?;
+        rows.push(Row { strategy, report, accepted, simulated });
     }
     println!("\nuniform all-to-all traffic, share of the link rate that every node receives");
-    println!("{:<10}{:>6}{:>10}{:>10}{:>10}", "strategy", "VLANs", "bound", "measured", "to stp");
-    let stp = rows[0].3;
-    for (strategy, vlans, bound, accepted) in &rows {
-        let times = accepted / stp;
-        println!("{strategy:<10}{vlans:>6}{bound:>10.4}{accepted:>10.3}{times:>9.2}x");
+    println!(
+        "{:<10}{:>6}{:>10}{:>10}{:>10}{:>11}{:>10}",
+        "strategy", "VLANs", "bound", "measured", "to stp", "simulated", "to stp"
+    );
+    for row in &rows {
+        let [measured, simulated] = row.to(&rows[0]);
+        println!(
+            "{:<10}{:>6}{:>10.4}{:>10.3}{measured:>9.2}x{:>11.3}{simulated:>9.2}x",
+            row.strategy,
+            row.report.vlans,
+            row.report.ideal_throughput,
+            row.accepted,
+            row.simulated
+        );
+        if (simulated / measured - 1.0).abs() > AGREES {
+            return Err(format!(
+                "the simulator does not agree with the lab about {}",
+                row.strategy
+            ));
+        }
     }
-    let gain = rows[2].3 / stp;
+    let [gain, _] = rows[2].to(&rows[0]);
     if gain < 3.0 {
         return Err(format!("dor reaches {gain:.2} times stp, and 3 times is the least"));
     }
     Ok(())
+}
+
+struct Row {
+    strategy: &'static str,
+    report: verify::Report,
+    /// In units of the link rate.
+    accepted: f64,
+    simulated: f64,
+}
+
+impl Row {
+    /// How many times `stp`, in the lab and simulated.
+    fn to(&self, stp: &Self) -> [f64; 2] {
+        [self.accepted / stp.accepted, self.simulated / stp.simulated]
+    }
 }
 
 fn plan(file: &str) -> Result<Plan, String> {
@@ -129,4 +162,16 @@ fn load() -> Result<f64, String> {
     let json = output(&["lab", "load", "--json", "--mode", "fair", "--name", NAME, "--vm"])?;
     let load: Load = serde_json::from_str(&json).map_err(|e| e.to_string())?;
     load.fair.map(|t| t.accepted).ok_or_else(|| "no load arrived without loss".into())
+}
+
+/// What `tresse simulate` says of the same traffic: switches whose outputs have queues, as a bridge's ports do.
+fn simulated(file: &str) -> Result<f64, String> {
+    #[derive(Deserialize)]
+    struct Last {
+        saturation: f64,
+    }
+    let traffic = ["--traffic", "all-to-all", "--queues", "output"];
+    let json = output(&[&["simulate", file, "--json"][..], &traffic].concat())?;
+    let last = json.lines().last().unwrap_or_default();
+    serde_json::from_str(last).map(|last: Last| last.saturation).map_err(|e| e.to_string())
 }
