@@ -164,3 +164,69 @@ pub fn most(network: &Network) -> f64 {
     }
     rates.iter().min().map_or(0.0, |rate| *rate as f64 / network.base_rate().0 as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tresse_fabric::cluster;
+    use tresse_fabric::plan::Plan;
+    use tresse_fabric::random::Random;
+
+    use super::*;
+    use crate::model::{Model, Queues};
+    use crate::traffic::{Arrivals, Pattern};
+
+    /// Frames wait for nothing but the channel that they cross next, and come evenly: what no channel forbids is
+    /// carried, and no more.
+    #[test]
+    fn permutations_saturate_at_the_bound_where_outputs_have_queues() {
+        for (topology, strategy) in [
+            ("kind = \"torus\", dims = [4, 4]", "dor"),
+            ("kind = \"mesh\", dims = [3, 3, 2]", "stp"),
+            (
+                "kind = \"irregular\", switches = 12, ports = 5, nodes_per_switch = 2, seed = 3",
+                "updown",
+            ),
+            ("kind = \"pmesh\", dims = [4, 3]", "xy"),
+        ] {
+            let text = format!(
+                "[fabric]\ntopology = {{ {topology} }}\n[routing]\nstrategy = \"{strategy}\"\n"
+            );
+            let plan = Plan::build(cluster::parse(&text, "x").unwrap()).unwrap();
+            let network = Network::new(&plan);
+            let routes = Routes::new(&plan, &network, BTreeSet::new());
+            let model = Model { queues: Queues::Output, ..Model::ethernet(32.0) };
+            for seed in 1..4 {
+                let mut to: Vec<u32> = (0..network.nodes as u32).collect();
+                Random::new(seed).shuffle(&mut to);
+                let pattern = Pattern::Permutation(to.into());
+                let traffic = Traffic { pattern, arrivals: Arrivals::Even, octets: 512 };
+                let bound = bound(&network, &routes, &traffic);
+                let mut sweep = Sweep::new(bound, most(&network));
+                let mut loads = sweep.loads();
+                while !loads.is_empty() {
+                    sweep.add(loads.iter().map(|load| {
+                        let run = Run {
+                            model: &model,
+                            network: &network,
+                            routes: &routes,
+                            traffic: &traffic,
+                            load: *load,
+                            cycles: 100_000,
+                            warm_up: 10_000,
+                            seed,
+                        };
+                        Point::run(&run).unwrap()
+                    }));
+                    loads = sweep.loads();
+                }
+                let (carried, most) = (sweep.carried().unwrap(), most(&network));
+                let limit = bound.min(most);
+                assert!(carried > limit * 0.99, "{topology}, seed {seed}: {carried} of {limit}");
+                // A queue that grows by less than a fiftieth is not told from one that does not.
+                assert!(carried < limit * 1.05, "{topology}, seed {seed}: {carried} of {limit}");
+            }
+        }
+    }
+}
