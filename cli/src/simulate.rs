@@ -23,6 +23,7 @@ use tresse_sim::model::Model;
 use tresse_sim::network::Network;
 use tresse_sim::route::Routes;
 use tresse_sim::sweep::{self, Point, Sweep};
+use tresse_sim::traffic::Traffic;
 
 use self::answer::Curve;
 use crate::fail::{Code, Failure};
@@ -39,7 +40,8 @@ pub struct Simulate {
     #[arg(long)]
     lock: Option<PathBuf>,
     /// Run a paper's whole evaluation in place of a file's plan.
-    #[arg(long, value_enum, conflicts_with_all = ["file", "strategies", "loads", "fail", "csv", "plot", "links", "seeds"])]
+    #[arg(long, value_enum, conflicts_with_all = ["file", "lock", "strategies", "model", "traffic", "message", "loads",
+        "fail", "csv", "plot", "links", "seeds"])]
     paper: Option<Paper>,
     /// Plan by these strategies, one after the other, in place of the file's: stp,pdor,dor.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -53,33 +55,34 @@ pub struct Simulate {
     traffic: String,
     /// Octets of a message.
     #[arg(long, value_name = "OCTETS", default_value_t = 512,
-        value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     message: u32,
-    /// Messages come at even distances or at random ones.
-    #[arg(long, value_enum, default_value_t = Arrivals::Even)]
-    arrivals: Arrivals,
+    /// Messages come at even distances (the default) or at random ones.
+    #[arg(long, value_enum)]
+    arrivals: Option<Arrivals>,
     /// What channel buffers hold: unlimited, lossless:FLITS (they stop the sender) or drop:FLITS. The default is
     /// the model's, for `--paper vlan` drop:134, a frame.
     #[arg(long, value_name = "KIND")]
     buffers: Option<String>,
-    /// Where frames wait in a switch.
-    #[arg(long, value_enum, default_value_t = Queues::Input)]
-    queues: Queues,
+    /// Where frames wait in a switch: the default is at its inputs.
+    #[arg(long, value_enum)]
+    queues: Option<Queues>,
     /// These loads alone, in parts of a node link's rate: 0.1,0.5.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     loads: Vec<f64>,
-    /// Cycles of a run; default: 100,000, for `--paper itb` 500,000.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(2..))]
+    /// Cycles of a run; default: 100,000, or as many as 700 messages take on a node's link, for a trace 100,000 after
+    /// its last message, for `--paper itb` 500,000.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..=1 << 40))]
     cycles: Option<u64>,
-    /// Of those the first, which are not measured; default: a tenth.
+    /// Of those the first, which are not measured; default: a tenth, of a trace none.
     #[arg(long, value_name = "CYCLES")]
     warm_up: Option<u64>,
     /// For `--paper itb`: random networks of each size.
-    #[arg(long, value_name = "COUNT", default_value_t = 10,
+    #[arg(long, value_name = "COUNT",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
-    networks: u32,
+    networks: Option<u32>,
     /// For `--paper itb`: networks of so many switches alone, of 8, 16, 32 and 64.
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_values_t = itb::SIZES,
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',',
         value_parser = PossibleValuesParser::new(["8", "16", "32", "64"])
             .map(|text| text.parse::<u32>().unwrap_or_default()))]
     switches: Vec<u32>,
@@ -135,6 +138,7 @@ enum Queues {
 impl Simulate {
     /// Simulates and prints; exits with 1 where something deadlocked.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        self.refuse_what_has_no_effect()?;
         match self.paper {
             Some(Paper::Vlan) => return self.vlan_paper(json),
             Some(Paper::Itb) => return self.itb_paper(json),
@@ -163,6 +167,31 @@ impl Simulate {
         }
         let stuck = curves.iter().any(Curve::is_stuck);
         Ok(if stuck { Code::Fault } else { Code::Fine })
+    }
+
+    /// What clap cannot tell: options of one paper alone.
+    fn refuse_what_has_no_effect(&self) -> Result<(), Failure> {
+        let itb = self.paper == Some(Paper::Itb);
+        type Given = (&'static str, bool);
+        let refused = |(option, given): &Given| given.then_some(*option);
+        let (option, why) = if itb {
+            let said = [
+                ("--buffers", self.buffers.is_some()),
+                ("--queues", self.queues.is_some()),
+                ("--arrivals", self.arrivals.is_some()),
+            ];
+            (said.iter().find_map(refused), "`--paper itb` says it itself")
+        } else {
+            let own = [
+                ("--networks", self.networks.is_some()),
+                ("--switches", !self.switches.is_empty()),
+            ];
+            (own.iter().find_map(refused), "it goes with `--paper itb` alone")
+        };
+        match option {
+            Some(option) => Err(Failure::new(Code::Usage, format!("{option}: {why}"))),
+            None => Ok(()),
+        }
     }
 
     /// The file's plan, or one for each strategy.
@@ -200,53 +229,55 @@ impl Simulate {
     /// All loads of one plan.
     fn sweep(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Sweep, Failure> {
         let wrong = |words: String| Failure::new(Code::Usage, words);
-        if let Some(load) = self.loads.iter().find(|load| !(load.is_finite() && **load > 0.0)) {
-            return Err(wrong(format!("--loads: {load}: expected more than 0")));
+        if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1000.0)) {
+            return Err(wrong(format!("--loads: {load}: expected more than 0, at most 1000")));
         }
         let routes = &Routes::new(plan, network, self.failed(plan, network)?);
         let traffic = &self.traffic_of(plan, network, model)?;
+        if traffic.is_traced() && !self.loads.is_empty() {
+            return Err(wrong("--loads: a trace says itself when messages are sent".into()));
+        }
         let bound = sweep::bound(network, routes, traffic);
+        if !traffic.is_traced() && bound.is_infinite() {
+            return Err(wrong(format!("--traffic: by `{}` nothing is sent", self.traffic)));
+        }
         let mut found = Sweep::new(bound, sweep::most(network));
         let bar = bar(plan);
         let given = match traffic.is_traced() {
             true => Some(vec![1.0]),
             false => (!self.loads.is_empty()).then(|| self.loads.clone()),
         };
+        let cycles = self.cycles(model, traffic);
+        let warm_up = self.warm_up.unwrap_or(if traffic.is_traced() { 0 } else { cycles / 10 });
+        let one = |load: f64, seed: u64| {
+            bar.set_message(format!("load {load:.4}"));
+            bar.tick();
+            Point::run(&Run { model, network, routes, traffic, load, cycles, warm_up, seed })
+        };
         let mut loads = given.clone().unwrap_or_else(|| found.loads());
         while !loads.is_empty() {
-            let one = |(load, seed): (f64, u64)| {
-                bar.set_message(format!("load {load:.4}"));
-                bar.tick();
-                let (cycles, warm_up) = (self.cycles(), self.warm_up());
-                Point::run(&Run { model, network, routes, traffic, load, cycles, warm_up, seed })
+            let all = |load: &f64| {
+                let seeds = (0..self.seeds).into_par_iter();
+                let points = seeds.map(|i| one(*load, self.seed.wrapping_add(i)));
+                let merged = points.try_reduce_with(|mut all, point| {
+                    all.add(&point, network);
+                    Ok(all)
+                });
+                merged.expect("there is a seed")
             };
-            let runs: Vec<(f64, u64)> =
-                loads.iter().flat_map(|load| self.seeds().map(move |seed| (*load, seed))).collect();
-            let points: Result<Vec<Point>, _> = runs.into_par_iter().map(one).collect();
-            let points = points.map_err(|e| wrong(e.to_string()))?;
-            found.add(points.chunk_by(|a, b| a.offered == b.offered).map(|same| {
-                let mut all = same[0].clone();
-                same[1..].iter().for_each(|point| all.add(point, network));
-                all
-            }));
+            let points: Result<Vec<Point>, _> = loads.par_iter().map(all).collect();
+            found.add(points.map_err(|e| wrong(e.to_string()))?);
             loads = if given.is_some() { Vec::new() } else { found.loads() };
         }
         bar.finish_and_clear();
         Ok(found)
     }
 
-    fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
-        let first = self.seed;
-        (0..self.seeds).map(move |i| first.wrapping_add(i))
-    }
-
-    fn cycles(&self) -> u64 {
-        let default = if self.paper == Some(Paper::Itb) { 500_000 } else { 100_000 };
+    fn cycles(&self, model: &Model, traffic: &Traffic) -> u64 {
+        let messages = 700 * model.frames(self.message).map(u64::from).sum::<u64>();
+        let default =
+            traffic.last().map_or(messages.max(100_000), |last| last.saturating_add(100_000));
         self.cycles.unwrap_or(default)
-    }
-
-    fn warm_up(&self) -> u64 {
-        self.warm_up.unwrap_or(self.cycles() / 10)
     }
 
     fn failed(&self, plan: &Plan, network: &Network) -> Result<BTreeSet<u32>, Failure> {

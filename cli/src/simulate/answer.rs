@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_fabric::plan::Plan;
+use tresse_fabric::units::Rate;
 use tresse_sim::model::Model;
 use tresse_sim::network::Network;
 use tresse_sim::outcome::Outcome;
@@ -23,29 +24,40 @@ pub struct Curve {
     links: String,
 }
 
-/// One load. Loads are parts of a node link's rate, header flits counted; latencies are in ns, from a message's
-/// generation to its last flit.
+/// One load. Loads are parts of the rate of most nodes' links, header flits counted; latencies are in ns, from a
+/// message's generation to its last flit.
 #[derive(Debug, Serialize)]
 pub struct Line {
     format: u32,
     strategy: &'static str,
-    pub offered: f64,
+    /// Of each node that sends, over all its NICs.
+    offered: f64,
+    /// What nodes sent and what arrived, over all nodes.
+    generated: f64,
     pub accepted: f64,
     pub latency_mean: Option<f64>,
     pub latency_p99: Option<f64>,
     /// Nothing is lost, and no queue grows.
     carried: bool,
+    /// Flits that were on their way or waited at the end.
+    waiting: i64,
     dropped: u64,
     without_path: u64,
     /// Nodes in transit per message.
     in_transit: f64,
     spilled: u64,
+    /// The most flits that a node had in transit at once, per NIC.
+    transit_peak: u64,
     /// The most flits in a channel's buffer.
     buffer_peak: u32,
     /// The busiest channel, and the part of the time in which it sent.
     busiest: String,
     utilisation: f64,
     deadlock: Option<Vec<String>>,
+    /// The cycle at which that was seen, and the run ended.
+    deadlock_cycle: Option<u64>,
+    /// Queues had become so long that the run ended.
+    overfull: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,8 +66,10 @@ struct Last {
     strategy: &'static str,
     saturation: Option<f64>,
     peak_accepted: f64,
-    /// The load that no channel forbids.
-    bound: f64,
+    /// The load that no channel forbids; none of a trace.
+    bound: Option<f64>,
+    /// What loads are parts of, in bits per second.
+    rate: u64,
     flit_hops: u64,
 }
 
@@ -77,7 +91,8 @@ impl Curve {
                 let _ = writeln!(links, "{strategy},{load},{name},{used},{peak}");
             }
         }
-        let of = |point: &Point| Line::new(plan, network, model, point, strategy);
+        let traced = sweep.bound().is_infinite();
+        let of = |point: &Point| Line::new(plan, network, model, point, strategy, traced);
         Self {
             strategy,
             lines: sweep.points().iter().map(of).collect(),
@@ -85,9 +100,10 @@ impl Curve {
             last: Last {
                 format: FORMAT,
                 strategy,
-                saturation: sweep.saturation(),
+                saturation: sweep.saturation().filter(|_| sweep.bound().is_finite()),
                 peak_accepted: sweep.peak_accepted(),
-                bound: sweep.bound(),
+                bound: Some(sweep.bound()).filter(|bound| bound.is_finite()),
+                rate: network.base_rate().0,
                 flit_hops: sweep.points().iter().map(|p| p.outcome.flit_hops).sum(),
             },
         }
@@ -121,7 +137,8 @@ impl Curve {
         if head {
             writeln!(
                 out,
-                "strategy,offered,accepted,latency_mean_ns,latency_p99_ns,carried,dropped"
+                "strategy,offered,generated,accepted,latency_mean_ns,latency_p99_ns,carried,waiting,dropped,\
+                 without_path,in_transit,spilled,transit_peak,buffer_peak,busiest,utilisation,deadlock"
             )?;
         }
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
@@ -129,8 +146,22 @@ impl Curve {
             let (mean, tail) = (number(line.latency_mean), number(line.latency_p99));
             writeln!(
                 out,
-                "{},{},{},{mean},{tail},{},{}",
-                self.strategy, line.offered, line.accepted, line.carried, line.dropped
+                "{},{},{},{},{mean},{tail},{},{},{},{},{},{},{},{},{},{},{}",
+                line.strategy,
+                line.offered,
+                line.generated,
+                line.accepted,
+                line.carried,
+                line.waiting,
+                line.dropped,
+                line.without_path,
+                line.in_transit,
+                line.spilled,
+                line.transit_peak,
+                line.buffer_peak,
+                line.busiest,
+                line.utilisation,
+                line.deadlock.as_ref().map_or(String::new(), |circle| circle.join(" "))
             )?;
         }
         Ok(())
@@ -139,14 +170,18 @@ impl Curve {
     pub fn text(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "# {}", self.strategy)?;
         let mut table = output::table([
-            "offered", "accepted", "mean us", "99 % us", "busiest", "used", "buffer", "",
+            "offered", "accepted", "mean us", "99 % us", "transit", "busiest", "used", "buffer", "",
         ]);
         for line in &self.lines {
             let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.2}", ns / 1000.0));
             let mut words = Vec::new();
             match &line.deadlock {
-                Some(circle) => words.push(format!("deadlock: {}", circle.join(" "))),
+                Some(circle) => {
+                    let cycle = line.deadlock_cycle.unwrap_or_default();
+                    words.push(format!("deadlock by cycle {cycle}: {}", circle.join(" ")));
+                }
                 None if line.dropped > 0 => words.push(format!("{} frames dropped", line.dropped)),
+                None if line.overfull => words.push("queues grow without end".into()),
                 None if !line.carried => words.push("queues grow".into()),
                 None => {}
             }
@@ -161,6 +196,7 @@ impl Curve {
                 format!("{:.4}", line.accepted),
                 us(line.latency_mean),
                 us(line.latency_p99),
+                format!("{:.2}", line.in_transit),
                 line.busiest.clone(),
                 format!("{:.0} %", line.utilisation * 100.0),
                 line.buffer_peak.to_string(),
@@ -169,10 +205,14 @@ impl Curve {
         }
         writeln!(out, "{table}")?;
         let saturation = self.last.saturation.map_or("none".into(), |load| format!("{load:.4}"));
-        let Last { peak_accepted, bound, .. } = self.last;
+        let Last { peak_accepted, bound, rate, .. } = self.last;
+        let Some(bound) = bound else {
+            return writeln!(out, "# accepted {peak_accepted:.4} of {} a node", Rate(rate));
+        };
         writeln!(
             out,
-            "# saturation {saturation}, most accepted {peak_accepted:.4}, channel-load bound {bound:.4}"
+            "# saturation {saturation}, most accepted {peak_accepted:.4}, channel-load bound {bound:.4} of {}",
+            Rate(rate)
         )
     }
 }
@@ -180,7 +220,7 @@ impl Curve {
 /// The part of the time in which a channel sent.
 fn used(network: &Network, point: &Point, channel: usize) -> f64 {
     let rate = network.channels[channel].rate.0 as f64 / network.base_rate().0 as f64;
-    point.outcome.sent[channel] as f64 / rate / point.outcome.cycles as f64
+    point.outcome.sent[channel] as f64 / rate / point.outcome.cycles.max(1) as f64
 }
 
 impl Line {
@@ -190,27 +230,35 @@ impl Line {
         model: &Model,
         point: &Point,
         strategy: &'static str,
+        traced: bool,
     ) -> Self {
         let Outcome { latencies, ticks, sent, peaks, in_transit, .. } = &point.outcome;
         let ns = |of: f64| of / *ticks as f64 * model.cycle_ns;
         let used = |channel: usize| used(network, point, channel);
         let busiest = (0..sent.len()).max_by(|a, b| used(*a).total_cmp(&used(*b))).unwrap_or(0);
         let circle = point.outcome.deadlock.as_ref();
+        let node_cycles = point.outcome.cycles.max(1) as f64 * network.nodes as f64;
+        let generated = point.outcome.generated as f64 / node_cycles;
         Self {
             format: FORMAT,
             strategy,
-            offered: point.offered,
+            offered: if traced { generated } else { point.offered },
+            generated,
             accepted: point.accepted,
             latency_mean: latencies.mean().map(ns),
             latency_p99: latencies.percentile(99.0).map(|of| ns(of as f64)),
             carried: point.carried,
+            waiting: point.outcome.backlog[1],
             dropped: point.outcome.dropped,
             without_path: point.outcome.without_path,
             in_transit: in_transit[0] as f64 / in_transit[1].max(1) as f64,
             spilled: point.outcome.spilled,
+            transit_peak: point.outcome.transit_peak,
             buffer_peak: peaks.iter().copied().max().unwrap_or(0),
             busiest: network.name(plan, busiest as u32),
             utilisation: used(busiest),
+            deadlock_cycle: circle.map(|(cycle, _)| *cycle),
+            overfull: point.outcome.overfull,
             deadlock: circle
                 .map(|(_, circle)| circle.iter().map(|c| network.name(plan, *c)).collect()),
         }

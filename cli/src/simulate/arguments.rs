@@ -22,19 +22,21 @@ impl Simulate {
             Switching::Ethernet => Model::ethernet(32e9 / network.base_rate().0 as f64),
             Switching::Wormhole => Model::wormhole(),
         };
-        if self.queues == Queues::Output {
+        if self.queues == Some(Queues::Output) {
             model.queues = tresse_sim::model::Queues::Output;
         }
         let Some(text) = self.buffers_text() else { return Ok(model) };
         let wrong = || {
-            let words = "unlimited, lossless:FLITS or drop:FLITS";
+            let words = "unlimited, lossless:FLITS or drop:FLITS (of at most 16777216)";
             Failure::new(Code::Usage, format!("--buffers: `{text}` is none of {words}"))
         };
         let (kind, flits) = match text.split_once(':') {
-            Some((kind, flits)) => (kind, flits.parse::<u32>().map_err(|_| wrong())?),
+            Some((kind, flits)) => {
+                let flits = flits.parse::<u32>().ok().filter(|flits| *flits <= 1 << 24);
+                (kind, flits.ok_or_else(wrong)?)
+            }
             None => (text, 0),
         };
-        let longest = model.frames(self.message).max().unwrap_or(1);
         model.buffers = match (kind, text.contains(':')) {
             ("unlimited", false) => Buffers::Unlimited,
             ("lossless", true) => Buffers::lossless(flits, model.link).ok_or_else(|| {
@@ -42,11 +44,6 @@ impl Simulate {
                 let words = "hold what is on its way when the sender is stopped";
                 Failure::new(Code::Usage, format!("--buffers: {least} flits at least {words}"))
             })?,
-            ("drop", true) if flits < longest => {
-                let words =
-                    format!("--buffers: a frame of {longest} flits fits into none of {flits}");
-                return Err(Failure::new(Code::Usage, words));
-            }
             ("drop", true) => Buffers::Drop { flits },
             _ => return Err(wrong()),
         };
@@ -67,11 +64,20 @@ impl Simulate {
         model: &Model,
     ) -> Result<Traffic, Failure> {
         let arrivals = match self.arrivals {
-            Arrivals::Even => traffic::Arrivals::Even,
-            Arrivals::Poisson => traffic::Arrivals::Poisson,
+            None | Some(Arrivals::Even) => traffic::Arrivals::Even,
+            Some(Arrivals::Poisson) => traffic::Arrivals::Poisson,
         };
         let pattern = self.pattern(plan, network, model)?;
-        Ok(Traffic { pattern, arrivals, octets: self.message })
+        let traffic = Traffic { pattern, arrivals, octets: self.message };
+        let longest = model.frames(traffic.largest()).max().unwrap_or(1);
+        match model.buffers {
+            Buffers::Drop { flits } if flits < longest => {
+                let words =
+                    format!("--buffers: a frame of {longest} flits fits into none of {flits}");
+                Err(Failure::new(Code::Usage, words))
+            }
+            _ => Ok(traffic),
+        }
     }
 
     fn pattern(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Pattern, Failure> {
@@ -103,12 +109,7 @@ impl Simulate {
                 Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
             }
             ("permutation", Some(path)) => {
-                let mut to: Vec<u32> = (0..nodes).collect();
-                for [from, dst] in lines(Path::new(path))? {
-                    let from = input::node_named(plan, &from)?;
-                    to[from.index()] = input::node_named(plan, &dst)?.0;
-                }
-                Ok(Pattern::Permutation(to.into()))
+                permutation(plan, Path::new(path))
             }
             ("trace", Some(path)) => trace(plan, model, Path::new(path)),
             _ => Err(wrong(
@@ -131,8 +132,26 @@ fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
     near
 }
 
-/// The words of each line that is neither empty nor a comment.
-fn lines<const N: usize>(path: &Path) -> Result<Vec<[String; N]>, Failure> {
+/// A line of a file: its place in words, and its words.
+struct Line<const N: usize> {
+    place: String,
+    words: [String; N],
+}
+
+impl<const N: usize> Line<N> {
+    fn wrong(&self, words: &str) -> Failure {
+        Failure::new(Code::BadFile, format!("{}: {words}", self.place))
+    }
+
+    fn node(&self, plan: &Plan, at: usize) -> Result<NodeId, Failure> {
+        let name = &self.words[at];
+        input::node_named(plan, name)
+            .map_err(|_| self.wrong(&format!("the fabric has no node `{name}`")))
+    }
+}
+
+/// Each line that is neither empty nor a comment.
+fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
     let text = input::read_text(path)?;
     let mut all = Vec::new();
     for (at, line) in (1..).zip(text.lines()) {
@@ -141,28 +160,59 @@ fn lines<const N: usize>(path: &Path) -> Result<Vec<[String; N]>, Failure> {
         if words.is_empty() {
             continue;
         }
-        let found = words.len();
-        all.push(<[String; N]>::try_from(words).map_err(|_| {
-            let words = format!("{}:{at}: {N} words are expected, {found} found", path.display());
+        let (found, place) = (words.len(), format!("{}:{at}", path.display()));
+        let words = <[String; N]>::try_from(words).map_err(|_| {
+            let words = format!("{place}: {N} words are expected, {found} found");
             Failure::new(Code::BadFile, words)
-        })?);
+        })?;
+        all.push(Line { place, words });
     }
     Ok(all)
+}
+
+/// Lines of source and destination, each node at most once as either.
+fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
+    let nodes = plan.cluster().nodes.len();
+    let mut to: Vec<u32> = (0..nodes as u32).collect();
+    let (mut sends, mut receives) = (vec![false; nodes], vec![false; nodes]);
+    for line in lines::<2>(path)? {
+        let (from, dst) = (line.node(plan, 0)?, line.node(plan, 1)?);
+        let [source, target] = &line.words;
+        if std::mem::replace(&mut sends[from.index()], true) {
+            return Err(line.wrong(&format!("`{source}` sends to another node already")));
+        }
+        if std::mem::replace(&mut receives[dst.index()], true) {
+            return Err(line.wrong(&format!("another node sends to `{target}` already")));
+        }
+        to[from.index()] = dst.0;
+    }
+    Ok(Pattern::Permutation(to.into()))
 }
 
 /// Lines of nanoseconds, source, destination, octets.
 fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
     let mut messages: BTreeMap<u32, Vec<Traced>> = BTreeMap::new();
-    for [at, from, dst, octets] in lines(path)? {
-        let wrong = |what: &str, text: &str| {
-            Failure::new(Code::BadFile, format!("{}: `{text}` is no {what}", path.display()))
-        };
-        let ns: f64 = at.parse().ok().filter(|ns| *ns >= 0.0).ok_or_else(|| wrong("time", &at))?;
-        let octets = octets.parse().map_err(|_| wrong("number of octets", &octets))?;
-        let from = input::node_named(plan, &from)?;
-        let dst = input::node_named(plan, &dst)?.0;
+    for line in lines::<4>(path)? {
+        let [at, _, target, octets] = &line.words;
+        let ns: Option<f64> = at.parse().ok().filter(|ns| (0.0..=1e15).contains(ns));
+        let ns = ns.ok_or_else(|| {
+            line.wrong(&format!(
+                "`{at}` is no time: expected nanoseconds, at most a million seconds"
+            ))
+        })?;
+        let size = octets.parse().ok().filter(|octets| (1..=1 << 20).contains(octets));
+        let octets = size.ok_or_else(|| {
+            line.wrong(&format!("`{octets}` is no number of octets from 1 to 1048576"))
+        })?;
+        let (from, dst) = (line.node(plan, 1)?, line.node(plan, 2)?.0);
+        if from.0 == dst {
+            return Err(line.wrong(&format!("`{target}` sends to itself")));
+        }
         let at = (ns / model.cycle_ns) as u64;
         messages.entry(from.0).or_default().push(Traced { at, dst, octets });
+    }
+    if messages.is_empty() {
+        return Err(Failure::new(Code::BadFile, format!("{}: no message", path.display())));
     }
     let nodes = 0..plan.cluster().nodes.len() as u32;
     let sorted = nodes.map(|node| {

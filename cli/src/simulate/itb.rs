@@ -30,6 +30,8 @@ const HALVED: u32 = 4;
 const STEADY: f64 = 0.95;
 /// The load that the paper calls low and does not tell, in flits per ns and switch.
 const LOW: f64 = 0.006;
+/// Fewest cycles of a run.
+const LEAST: u64 = 20_000;
 /// At low load few messages are sent: so many times the cycles.
 const LONGER: u64 = 8;
 
@@ -52,7 +54,7 @@ struct Row {
     latency: Vec<f64>,
     /// Nodes in transit per message at low load.
     in_transit: Vec<f64>,
-    /// Frames that found no memory in transit, in all runs of `itb`.
+    /// Frames that found no memory in transit, in all runs of `itb` and `balanced`.
     spilled: u64,
     /// Least, greatest, average.
     published_factor: Option<[f64; 3]>,
@@ -78,12 +80,18 @@ impl Simulate {
     /// All tables.
     pub(super) fn itb_paper(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
+        if self.itb_cycles() < LEAST {
+            let words = format!("--cycles: {LEAST} at least: fewer say nothing of long messages");
+            return Err(Failure::new(Code::Usage, words));
+        }
         if !json {
             self.say_itb_choices(&mut out)?;
         }
-        for switches in self.switches.iter().copied() {
-            let fabrics: Vec<Fabric> =
-                (1..=self.networks).map(|seed| fabric(switches, seed)).collect::<Result<_, _>>()?;
+        let sizes = if self.switches.is_empty() { &SIZES[..] } else { &self.switches };
+        for switches in sizes.iter().copied() {
+            let fabrics: Vec<Fabric> = (1..=self.itb_networks())
+                .map(|seed| fabric(switches, seed))
+                .collect::<Result<_, _>>()?;
             for sent in Sent::ALL {
                 if sent.factors(switches).is_none() {
                     continue;
@@ -128,7 +136,7 @@ impl Simulate {
             bounds: [0, 1, 2].map(bounds),
             latency: found.iter().map(|of| (mean(&of[1]) / mean(&of[0]) - 1.0) * 100.0).collect(),
             in_transit: found.iter().map(|of| in_transit(of[1].low.outcome.in_transit)).collect(),
-            spilled: found.iter().map(|of| of[1].spilled).sum(),
+            spilled: found.iter().flat_map(|of| &of[1..]).map(|of| of.spilled).sum(),
             published_factor: None,
             published_latency: None,
         })
@@ -144,7 +152,7 @@ impl Simulate {
             let bound = sweep::bound(network, routes, traffic);
             let most = sweep::most(network);
             let run = |load: f64, times: u64| {
-                let (cycles, warm_up) = (self.cycles() * times, self.warm_up());
+                let (cycles, warm_up) = (self.itb_cycles() * times, self.itb_warm_up());
                 let run =
                     Run { model, network, routes, traffic, load, cycles, warm_up, seed: self.seed };
                 Point::run(&run).map_err(|e| Failure::new(Code::Fault, e.to_string()))
@@ -155,15 +163,23 @@ impl Simulate {
                 load = next;
             }
             let low = run(LOW / unit, LONGER)?;
-            Ok(Found {
-                peak: search.peak * unit,
-                bound: bound.min(most) * unit,
-                low,
-                spilled: search.spilled,
-            })
+            let spilled = search.spilled + low.outcome.spilled;
+            Ok(Found { peak: search.peak * unit, bound: bound.min(most) * unit, low, spilled })
         };
         let [ud, itb, balanced] = &fabric.routes;
         Ok([of(ud)?, of(itb)?, of(balanced)?])
+    }
+
+    fn itb_networks(&self) -> u32 {
+        self.networks.unwrap_or(10)
+    }
+
+    fn itb_cycles(&self) -> u64 {
+        self.cycles.unwrap_or(500_000)
+    }
+
+    fn itb_warm_up(&self) -> u64 {
+        self.warm_up.unwrap_or(self.itb_cycles() / 10)
     }
 
     fn say_itb_choices(&self, out: &mut impl Write) -> std::io::Result<()> {
@@ -171,9 +187,9 @@ impl Simulate {
             out,
             "{} random networks of each size, {} cycles of which {} are not measured, seed {}. What the paper leaves \
              open, and what is taken here:",
-            self.networks,
-            self.cycles(),
-            self.warm_up(),
+            self.itb_networks(),
+            self.itb_cycles(),
+            self.itb_warm_up(),
             self.seed
         )?;
         for line in [

@@ -8,13 +8,13 @@ use tresse_fabric::cluster::{Cluster, Kind, Strategy};
 use tresse_fabric::plan::Plan;
 use tresse_sim::network::Network;
 
-use super::Simulate;
+use super::{Arrivals, Queues, Simulate};
 use crate::fail::{Code, Failure};
 use crate::output;
 
 /// A fabric of vlan-minimal-paths, section 4, by one strategy.
 #[derive(Debug, Serialize)]
-struct Row {
+struct Row<'a> {
     format: u32,
     fabric: &'static str,
     strategy: &'static str,
@@ -25,6 +25,9 @@ struct Row {
     ratio: f64,
     bound_ratio: f64,
     published: &'static str,
+    /// The least load that deadlocked.
+    deadlock: Option<f64>,
+    buffers: &'a str,
 }
 
 /// A frame in each buffer, and what finds it full is lost: of all that the paper may have meant this comes nearest to
@@ -60,6 +63,7 @@ impl Simulate {
         if !json {
             self.say_choices(&mut out)?;
         }
+        let mut stuck = false;
         for (fabric, kind, published) in fabrics() {
             let mut stp: Option<(f64, f64)> = None;
             for ((strategy, of), published) in STRATEGIES.into_iter().zip(published) {
@@ -71,6 +75,8 @@ impl Simulate {
                 let bound = sweep.bound();
                 let peak = sweep.peak_accepted();
                 let (stp_peak, stp_bound) = *stp.get_or_insert((peak, bound));
+                let deadlock = sweep.points().iter().find(|point| point.outcome.deadlock.is_some());
+                stuck |= deadlock.is_some();
                 let row = Row {
                     format: FORMAT,
                     fabric,
@@ -81,38 +87,42 @@ impl Simulate {
                     ratio: peak / stp_peak,
                     bound_ratio: bound.min(1.0) / stp_bound.min(1.0),
                     published,
+                    deadlock: deadlock.map(|point| point.offered),
+                    buffers: self.buffers_text().unwrap_or_default(),
                 };
                 if json {
                     output::json_line(&mut out, &row)?;
                 } else {
+                    let deadlock = row.deadlock.map_or(String::new(), |load| format!("{load:.4}"));
                     writeln!(
                         out,
-                        "| {fabric} | {strategy} | {peak:.4} | {:.4} | {:.2} | {:.2} | {published} |",
+                        "| {fabric} | {strategy} | {peak:.4} | {:.4} | {:.2} | {:.2} | {published} | {deadlock} |",
                         row.bound, row.ratio, row.bound_ratio
                     )?;
                 }
                 out.flush()?;
             }
         }
-        Ok(Code::Fine)
+        Ok(if stuck { Code::Fault } else { Code::Fine })
     }
 
     fn say_choices(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let cycles = self.cycles.unwrap_or(100_000);
         writeln!(
             out,
             "What the paper leaves open, and what is taken here: buffers {}, queues at the {:?}, arrivals {:?}, {} \
              cycles of which {} are not measured, seed {}. Accepted traffic counts headers, in flits per cycle and node.\n",
-            self.buffers_text().unwrap_or("unlimited"),
-            self.queues,
-            self.arrivals,
-            self.cycles(),
-            self.warm_up(),
+            self.buffers_text().unwrap_or_default(),
+            self.queues.unwrap_or(Queues::Input),
+            self.arrivals.unwrap_or(Arrivals::Even),
+            cycles,
+            self.warm_up.unwrap_or(cycles / 10),
             self.seed
         )?;
         writeln!(
             out,
-            "| fabric | strategy | most accepted | bound | times stp | bounds' ratio | published |"
+            "| fabric | strategy | most accepted | bound | times stp | bounds' ratio | published | deadlock from |"
         )?;
-        writeln!(out, "|---|---|---|---|---|---|---|")
+        writeln!(out, "|---|---|---|---|---|---|---|---|")
     }
 }

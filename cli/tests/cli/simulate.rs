@@ -46,6 +46,51 @@ fn a_torus_whose_buffers_stop_the_sender_deadlocks_and_transit_does_not() {
 }
 
 #[test]
+fn a_trace_is_measured_from_its_first_message_to_its_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let text = |words: &str| {
+        fs::write(&path, words).unwrap();
+        format!("trace:{}", path.display())
+    };
+    let two = text("0 n00 n05 512\n# later\n9e6 n03 n01 512\n");
+    let ran = tresse(["simulate", TORUS, "--traffic", &two, "--json"]).exits(0).stdout;
+    let lines: Vec<Value> = ran.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines[0]["latency_mean"].as_f64() > Some(0.0), "{ran}");
+    assert_eq!((&lines[0]["waiting"], &lines[1]["bound"]), (&0.into(), &Value::Null));
+    for (words, problem) in [
+        ("", "no message"),
+        ("0 n00 n05\n", "trace:1: 4 words"),
+        ("0 n00 n05 512\n0 n00 n99 512\n", "trace:2: the fabric has no node `n99`"),
+        ("inf n00 n05 512\n", "trace:1: `inf` is no time"),
+        ("0 n00 n00 512\n", "trace:1: `n00` sends to itself"),
+        ("0 n00 n01 0\n", "trace:1: `0` is no number of octets"),
+    ] {
+        let ran = tresse(["simulate", TORUS, "--traffic", &text(words)]).exits(3);
+        assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
+    }
+    let twice = text("n00 n01\nn02 n01\n").replace("trace:", "permutation:");
+    let ran = tresse(["simulate", TORUS, "--traffic", &twice]).exits(3);
+    assert!(ran.stderr.contains("another node sends to `n01` already"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_paper_says_itself_what_is_sent() {
+    for args in [["--traffic", "ring"], ["--queues", "output"], ["--buffers", "drop:134"]] {
+        tresse([&["simulate", "--paper", "itb"], &args[..]].concat()).exits(2);
+    }
+    tresse(["simulate", "--paper", "vlan", "--networks", "2"]).exits(2);
+}
+
+#[test]
+fn long_messages_saturate_at_the_bound_too() {
+    let long = ["--traffic", "ring", "--message", "65536", "--queues", "output", "--json"];
+    let ran = tresse([&["simulate", TORUS][..], &long].concat()).exits(0).stdout;
+    let last: Value = serde_json::from_str(ran.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["saturation"], &last["bound"]), (&1.0.into(), &1.0.into()), "{last}");
+}
+
+#[test]
 fn nodes_that_route_go_round_a_failed_switch() {
     let fail = ["configs/pmesh-4x4.toml", "--loads", "0.2", "--fail"];
     let line = |object: &str| lines(&[&fail[..], &[object]].concat(), 0).remove(0);
@@ -94,7 +139,10 @@ fn csv_and_picture_hold_all_strategies() {
     let plot = directory.path().join("plot.svg").display().to_string();
     let args = ["simulate", TORUS, "--strategies", "stp,dor", "--csv", "--plot", &plot];
     let text = tresse([&args[..], &SHORT].concat()).exits(0).stdout;
-    assert!(text.starts_with("strategy,offered,accepted,") && text.contains("\ndor,"), "{text}");
+    assert!(
+        text.starts_with("strategy,offered,generated,accepted,") && text.contains("\ndor,"),
+        "{text}"
+    );
     let picture = fs::read_to_string(&plot).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains(">stp</text>"), "{picture}");
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
@@ -113,6 +161,9 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--loads=-1"], "expected more than 0"),
         (&["--warm-up", "100000"], "none is left"),
         (&["--plot", "plot.gif"], "neither in .svg nor in .png"),
+        (&["--loads", "1e300"], "at most 1000"),
+        (&["--traffic", "local:0"], "nothing is sent"),
+        (&["--networks", "3"], "--paper"),
     ] {
         let ran = tresse([&["simulate", TORUS], args].concat()).exits(2);
         assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);

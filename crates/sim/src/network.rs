@@ -1,5 +1,7 @@
 //! A plan as what is simulated: places joined by directed channels, and the channels that a message crosses.
 
+use std::collections::BTreeMap;
+
 use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::units::Rate;
@@ -80,11 +82,15 @@ impl Network {
         Self { nodes: nics.len(), switches: cluster.switches.len(), channels, between, nics }
     }
 
-    /// The rate of the slowest channel out of a node: a cycle is a flit's time there.
+    /// The rate of most channels out of nodes, of several the highest: a cycle is a flit's time there.
     #[must_use]
     pub fn base_rate(&self) -> Rate {
-        let nodes = self.channels.iter().filter(|c| matches!(c.from, Place::Node(_)));
-        nodes.map(|c| c.rate).min().unwrap_or(Rate::GIGABIT)
+        let mut counts: BTreeMap<Rate, usize> = BTreeMap::new();
+        for channel in self.channels.iter().filter(|c| matches!(c.from, Place::Node(_))) {
+            *counts.entry(channel.rate).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        most.map_or(Rate::GIGABIT, |(rate, _)| rate)
     }
 
     /// The channel of a crossing.
@@ -102,14 +108,41 @@ impl Network {
         self.nics[node.index()].iter().map(|nic| nic[0])
     }
 
-    /// A channel by the names of its ends: `s0>s1`, `n3>s3`.
+    /// A channel by the names of its ends: `s0>s1`, `n3>s3`; with its ports (`s0:6>s1:6`) or NIC (`n3:eth1>s3`)
+    /// where others have the same ends.
     #[must_use]
     pub fn name(&self, plan: &Plan, channel: u32) -> String {
-        let name = |place| match place {
-            Place::Switch(at) => &plan.cluster().switches[at as usize].name,
-            Place::Node(at) => &plan.cluster().nodes[at as usize].name,
-        };
+        let (cluster, graph) = (plan.cluster(), plan.graph());
         let of = &self.channels[channel as usize];
-        format!("{}>{}", name(of.from), name(of.to))
+        let [mut from, mut to] = [of.from, of.to].map(|place| match place {
+            Place::Switch(at) => cluster.switches[at as usize].name.clone(),
+            Place::Node(at) => cluster.nodes[at as usize].name.clone(),
+        });
+        if (channel as usize) < self.between {
+            let link = &cluster.links[graph.link(channel).index()];
+            let others =
+                graph.out(graph.tail(channel)).filter(|c| graph.head(*c) == graph.head(channel));
+            if others.count() > 1 {
+                let forth = link.a.switch.0 == graph.tail(channel);
+                let (a, b) = if forth { (link.a, link.b) } else { (link.b, link.a) };
+                (from, to) = (format!("{from}:{}", a.port), format!("{to}:{}", b.port));
+            }
+        } else {
+            for (place, name) in [(of.from, &mut from), (of.to, &mut to)] {
+                let Place::Node(at) = place else { continue };
+                let nics = &self.nics[at as usize];
+                let ends = |nic: &[u32; 2]| {
+                    nic.iter().filter(|c| **c != u32::MAX).any(|c| {
+                        let other = &self.channels[*c as usize];
+                        (other.from, other.to) == (of.from, of.to)
+                    })
+                };
+                let own = nics.iter().position(|nic| nic.contains(&channel));
+                if let (Some(own), true) = (own, nics.iter().filter(|nic| ends(nic)).count() > 1) {
+                    *name = format!("{name}:{}", cluster.nodes[at as usize].nics[own].name);
+                }
+            }
+        }
+        format!("{from}>{to}")
     }
 }

@@ -65,7 +65,7 @@ fn greatest(bin: usize) -> u64 {
     ((within + 1) << shift) - 1
 }
 
-/// What a run measured, after its warm-up.
+/// What a run measured, after its warm-up; peaks, and what was dropped, spilled or had no path, of the whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Cycles measured.
@@ -76,9 +76,12 @@ pub struct Outcome {
     pub received: u64,
     /// Flits that were waiting somewhere or on their way, at the end of the warm-up and at the end.
     pub backlog: [i64; 2],
-    /// The most flits by which a queue grew meanwhile: a buffer, a queue of a node or an output, or what a
-    /// node has generated and not sent.
-    pub growth: u64,
+    /// Of the queue that grew most meanwhile, the part of the time for which its channel would have to send what it
+    /// grew by: a buffer, a queue of a node or an output, or what a node has generated and not sent. One that grew
+    /// by a few messages counts as not growing.
+    pub growth: f64,
+    /// Did the run end because the queues had become too long?
+    pub overfull: bool,
     /// Ticks from a message's generation to the end of its last flit's arrival.
     pub latencies: Latencies,
     /// Ticks of a cycle.
@@ -123,6 +126,7 @@ impl Outcome {
         }
         self.transit_peak = self.transit_peak.max(other.transit_peak);
         self.spilled += other.spilled;
+        self.overfull |= other.overfull;
         if self.deadlock.is_none() {
             self.deadlock.clone_from(&other.deadlock);
         }

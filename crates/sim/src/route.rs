@@ -76,6 +76,9 @@ impl<'a> Routes<'a> {
     /// The channels from `src` to `dst` onto the end of `channels`; of several paths that of `lot`, by
     /// weight. False where no path is left.
     pub fn route(&self, src: u32, dst: u32, lot: u64, channels: &mut Vec<u32>) -> bool {
+        if src == dst {
+            return false;
+        }
         let Some(kept) = &self.kept else {
             let paths = self.paths(NodeId(src), NodeId(dst));
             let total: u64 = paths.iter().map(|(_, weight)| weight).sum();

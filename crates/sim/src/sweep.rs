@@ -2,8 +2,8 @@
 //!
 //! The loads of the first round are tenths of the channel-load bound, and what is beyond it; then the gap between
 //! the largest load that the fabric carried and the least that it did not is cut in four, until it is a
-//! hundredth wide. A load is carried where nothing is lost and no queue grows by more than a fiftieth of what a
-//! channel could have sent meanwhile: a run cannot tell less from chance.
+//! hundredth wide. A load is carried where nothing is lost and no queue grows by more than a fiftieth of what its
+//! channel could have sent meanwhile, or by a few messages: a run cannot tell less from chance.
 
 use crate::engine::{Run, RunError};
 use crate::network::{Network, Place};
@@ -40,7 +40,7 @@ impl Point {
     /// As [`RunError`] lists.
     pub fn run(run: &Run<'_>) -> Result<Self, RunError> {
         let outcome = run.simulate()?;
-        let grows = outcome.growth as f64 > GROWTH * outcome.cycles as f64;
+        let grows = outcome.growth > GROWTH || outcome.overfull;
         Ok(Self {
             offered: run.load,
             accepted: accepted(&outcome, run.network),
@@ -58,7 +58,7 @@ impl Point {
 }
 
 fn accepted(outcome: &Outcome, network: &Network) -> f64 {
-    outcome.received as f64 / (outcome.cycles as f64 * network.nodes as f64)
+    outcome.received as f64 / (outcome.cycles.max(1) as f64 * network.nodes as f64)
 }
 
 /// The loads that were tried, and those that are next.
@@ -126,10 +126,11 @@ impl Sweep {
         self.carried().map(|load| load.min(self.bound))
     }
 
-    /// The most that was accepted.
+    /// The most that was accepted where nothing deadlocked.
     #[must_use]
     pub fn peak_accepted(&self) -> f64 {
-        self.points.iter().map(|point| point.accepted).fold(0.0, f64::max)
+        let free = self.points.iter().filter(|point| point.outcome.deadlock.is_none());
+        free.map(|point| point.accepted).fold(0.0, f64::max)
     }
 }
 

@@ -99,6 +99,20 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Octets of the largest message.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        let Pattern::Trace(messages) = &self.pattern else { return self.octets };
+        messages.iter().flatten().map(|message| message.octets).max().unwrap_or(self.octets)
+    }
+
+    /// The cycle of a trace's last message.
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
+        let Pattern::Trace(messages) = &self.pattern else { return None };
+        messages.iter().flatten().map(|message| message.at).max()
+    }
+
     /// Does a trace say when messages are sent?
     #[must_use]
     pub const fn is_traced(&self) -> bool {
@@ -148,7 +162,12 @@ impl Sequence {
         self.count += 1;
         if let Pattern::Trace(messages) = &traffic.pattern {
             let Traced { at, dst, octets } = *messages[self.node as usize].get(count)?;
-            return Some(Message { born: at * tick, dst, octets, lot: self.random.number() });
+            return Some(Message {
+                born: at.saturating_mul(tick),
+                dst,
+                octets,
+                lot: self.random.number(),
+            });
         }
         let born = self.next as u64;
         self.next += match traffic.arrivals {

@@ -58,6 +58,10 @@ impl<'a> Target<'a> {
     }
 
     pub fn draw(&self, curves: &[Curve]) -> Result<(), Failure> {
+        if curves.iter().flat_map(Curve::points).next().is_none() {
+            let words = "--plot: no message arrived at any load, so there is nothing to draw";
+            return Err(Failure::new(Code::Fault, words));
+        }
         let picture = (self.draw)(&shapes(curves)).map_err(|e| Failure::new(Code::Fault, e))?;
         input::replace(self.file, picture)
     }

@@ -327,7 +327,8 @@ impl Engine<'_> {
         let next = |channel: u32| -> Option<u32> {
             let flow = &self.flow[channel as usize];
             let port = &self.ports[channel as usize];
-            if !flow.stopped || port.frame == NONE || port.far != Far::Buffer {
+            // One that is being told to go on waits no longer.
+            if !(flow.stopped && flow.stops) || port.frame == NONE || port.far != Far::Buffer {
                 return None;
             }
             if port.leaving {

@@ -63,6 +63,11 @@ impl Frames {
         at as u32
     }
 
+    /// Frames that there were at once, at most.
+    pub const fn room(&self) -> usize {
+        self.slots.len()
+    }
+
     pub fn remove(&mut self, frame: u32) {
         self.slots[frame as usize].next = self.free;
         self.free = frame;

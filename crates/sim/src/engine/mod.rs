@@ -15,8 +15,10 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use crate::model::Model;
-use crate::network::Network;
+use crate::network::{Network, Place};
 use crate::outcome::Outcome;
 use crate::route::Routes;
 use crate::traffic::Traffic;
@@ -29,8 +31,15 @@ use switch::Requests;
 /// No frame, no channel.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Cycles between two looks for channels that wait in a circle.
+/// Cycles between two looks for channels that wait in a circle, and for queues that never end.
 const LOOK: u64 = 2048;
+
+/// Frames on their way or in queues, for each channel of the network, at which a run ends: what it takes in memory
+/// is bounded.
+const MOST_FRAMES: usize = 4096;
+
+/// Messages by which a queue may grow and count as not growing.
+const FEW: u64 = 8;
 
 /// A run: what is simulated, for how long.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +63,7 @@ pub struct Run<'a> {
 }
 
 /// Why a run is not possible.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// Stop and go between channels of different rates.
     #[error(
@@ -68,6 +77,18 @@ pub enum RunError {
     /// Rates whose quotients are no small numbers.
     #[error("the rates of the links have no common measure below a thousandth of a node's rate")]
     Measure,
+    /// A load that nothing sends.
+    #[error("a load of {load} is not above 0 and at most 1000")]
+    Load {
+        /// The load.
+        load: f64,
+    },
+    /// Longer than a run can be.
+    #[error("{cycles} cycles are too many: 1099511627776 at most")]
+    Cycles {
+        /// All.
+        cycles: u64,
+    },
     /// Nothing to send over.
     #[error("a node has no NIC with a cable")]
     NoChannel,
@@ -229,12 +250,15 @@ impl Engine<'_> {
             if now >= self.warm_up && before.is_none() {
                 before = Some(self.waiting(now));
             }
-            if self.flows && now >= look {
+            if now >= look {
                 look = now + LOOK * self.ticks;
-                if let Some(circle) = self.circle() {
+                if let Some(circle) = self.flows.then(|| self.circle()).flatten() {
                     self.outcome.deadlock = Some((now / self.ticks, circle));
-                    self.end = now;
-                    return;
+                    return self.end_early(now);
+                }
+                if self.frames.room() > MOST_FRAMES * self.ports.len() {
+                    self.outcome.overfull = true;
+                    return self.end_early(now);
                 }
             }
             for event in &events {
@@ -252,12 +276,38 @@ impl Engine<'_> {
                 self.settle(now);
             }
         }
-        let grown = self.waiting(self.end).into_iter().zip(before.unwrap_or_default());
-        let grown = grown.map(|(after, before)| after.saturating_sub(before));
-        self.outcome.growth = grown.max().unwrap_or(0);
+        self.outcome.growth = self.growth(&before.unwrap_or_default());
         if let Some(circle) = self.flows.then(|| self.circle()).flatten() {
             self.outcome.deadlock = Some((self.run.cycles, circle));
         }
+    }
+
+    /// There is nothing more to see: what was measured is measured of the cycles until now.
+    fn end_early(&mut self, now: u64) {
+        self.end = now;
+        self.outcome.cycles = now.saturating_sub(self.warm_up) / self.ticks;
+    }
+
+    /// Of the measured time the part for which a channel would have to send what the queue before it grew by, at
+    /// most: the queue's own, or the slowest of the switch whose buffer it is.
+    fn growth(&self, before: &[[u64; 3]]) -> f64 {
+        let run = self.run;
+        let few = FEW * run.model.frames(run.traffic.largest()).map(u64::from).sum::<u64>();
+        let mut slowest: HashMap<Place, u64> = HashMap::new();
+        for (channel, port) in run.network.channels.iter().zip(&self.ports) {
+            let period = slowest.entry(channel.from).or_default();
+            *period = (*period).max(port.period.into());
+        }
+        let mut most = 0;
+        for (at, (after, before)) in self.waiting(self.end).iter().zip(before).enumerate() {
+            let own = self.ports[at].period.into();
+            let behind = slowest.get(&run.network.channels[at].to).copied().unwrap_or(own);
+            for ((after, before), period) in after.iter().zip(before).zip([behind, own, own]) {
+                let grown = after.saturating_sub(*before);
+                most = most.max(if grown > few { grown * period } else { 0 });
+            }
+        }
+        most as f64 / (self.end - self.warm_up) as f64
     }
 
     #[inline]

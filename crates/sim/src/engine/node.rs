@@ -10,7 +10,7 @@ use crate::traffic::{Message, Sequence};
 
 /// What a node sends by one of its channels: all that it generates, but for what goes by another. Every channel
 /// of a node has the node's sequence for itself, so that nothing need be kept of messages that wait.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Source {
     node: u32,
     sequence: Sequence,
@@ -154,16 +154,33 @@ impl Engine<'_> {
         self.outcome.transit_peak = self.outcome.transit_peak.max(*memory);
     }
 
-    /// Flits that wait, by queue: in the buffer behind each channel, in its own queue, and generated for it.
-    pub(super) fn waiting(&self, now: u64) -> Vec<u64> {
-        let per_tick = self.run.load / self.ticks as f64;
-        let own = self.sources.iter().map(|source| {
-            let born =
-                source.as_ref().filter(|source| source.waits).map(|source| source.message.born);
-            born.map_or(0, |born| (now.saturating_sub(born) as f64 * per_tick) as u64)
-        });
-        let ports = self.ports.iter().flat_map(|port| [u64::from(port.held), port.queued]);
-        ports.chain(own).collect()
+    /// Flits that wait, by channel: in the buffer behind it, in its own queue, and generated for it.
+    pub(super) fn waiting(&self, now: u64) -> Vec<[u64; 3]> {
+        let of = |out: usize| {
+            let port = &self.ports[out];
+            [port.held.into(), port.queued, self.generated(out, now)]
+        };
+        (0..self.ports.len()).map(of).collect()
+    }
+
+    /// Flits that a node has generated for a channel and not begun to send.
+    fn generated(&self, out: usize, now: u64) -> u64 {
+        let Some(source) = self.sources[out].as_ref().filter(|source| source.waits) else {
+            return 0;
+        };
+        let (run, mut sequence, mut way) = (self.run, source.sequence.clone(), Vec::new());
+        let mut flits: u64 = source.frames.iter().map(|flits| u64::from(*flits)).sum();
+        while let Some(message) = sequence.next(run.traffic, self.mean, self.ticks) {
+            if message.born > now {
+                break;
+            }
+            way.clear();
+            let found = run.routes.route(source.node, message.dst, message.lot, &mut way);
+            if found && way[0] as usize == out {
+                flits += run.model.frames(message.octets).map(u64::from).sum::<u64>();
+            }
+        }
+        flits
     }
 
     /// A frame has left memory.

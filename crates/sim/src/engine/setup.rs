@@ -15,6 +15,12 @@ impl<'a> Engine<'a> {
         if run.warm_up >= run.cycles {
             return Err(RunError::WarmUp { cycles: run.cycles, warm_up: run.warm_up });
         }
+        if !(run.load > 0.0 && run.load <= 1000.0) {
+            return Err(RunError::Load { load: run.load });
+        }
+        if run.cycles > 1 << 40 {
+            return Err(RunError::Cycles { cycles: run.cycles });
+        }
         let (ticks, periods) = periods(network)?;
         let flows = matches!(model.buffers, Buffers::StopAndGo { .. });
         if flows && periods.iter().any(|period| *period != periods[0]) {
@@ -89,7 +95,8 @@ impl<'a> Engine<'a> {
                 generated: 0,
                 received: 0,
                 backlog: [0; 2],
-                growth: 0,
+                growth: 0.0,
+                overfull: false,
                 latencies: Latencies::default(),
                 ticks,
                 sent: Vec::new(),
@@ -110,10 +117,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Ticks of a cycle, and of a flit by channel. A cycle is a flit's time on the slowest channel out of a node.
+/// Ticks of a cycle, and of a flit by channel. A cycle is a flit's time at the network's base rate.
 pub(super) fn periods(network: &Network) -> Result<(u64, Vec<u32>), RunError> {
-    let nodes = network.channels.iter().filter(|c| matches!(c.from, Place::Node(_)));
-    let base = nodes.map(|c| c.rate.0).min().ok_or(RunError::NoChannel)?;
+    if !network.channels.iter().any(|c| matches!(c.from, Place::Node(_))) {
+        return Err(RunError::NoChannel);
+    }
+    let base = network.base_rate().0;
     let measure = (1..=1000u64).find(|ticks| {
         network
             .channels
