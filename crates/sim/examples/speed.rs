@@ -50,7 +50,7 @@ fn main() {
                 let outcome = run.simulate().expect("runs");
                 let seconds = start.elapsed().as_secs_f64();
                 let accepted =
-                    outcome.received as f64 / outcome.cycles as f64 / network.nodes as f64;
+                    outcome.received as f64 / outcome.cycles.max(1) as f64 / network.nodes as f64;
                 // Of channels each flit crosses one more.
                 let flits = accepted * network.nodes as f64 * cycles as f64;
                 let hops = outcome.flit_hops as f64 - flits;
