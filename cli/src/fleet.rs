@@ -97,6 +97,11 @@ impl FleetArgs {
         Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
     }
 
+    /// What runs `tresse VERB` on a node.
+    pub fn command(&self, node: &str, verb: &str) -> Result<Command, Failure> {
+        command(self.launcher, self.lab.as_deref(), node, verb)
+    }
+
     /// Those nodes, not spoken to yet.
     pub fn fleet(&self, names: Vec<String>) -> Fleet {
         let member =
@@ -149,7 +154,10 @@ impl Member {
     ) -> Result<T, Failure> {
         let client = match &mut self.client {
             Some(client) => client,
-            None => self.client.insert(Client::through(self.command()?, PATIENCE)?),
+            None => {
+                let way = command(self.launcher, self.lab.as_deref(), &self.name, "bridge")?;
+                self.client.insert(Client::through(way, PATIENCE)?)
+            }
         };
         let answer = ask(client);
         if !matches!(answer, Ok(_) | Err(ClientError::Node(_))) {
@@ -158,22 +166,27 @@ impl Member {
         }
         Ok(answer?)
     }
+}
 
-    /// What leads to the daemon's socket there.
-    fn command(&self) -> Result<Command, Failure> {
-        let (program, before) = match self.launcher {
-            Launcher::Ssh => ("ssh", SSH),
-            Launcher::Srun => ("srun", SRUN),
-            Launcher::Netns => {
-                let own = std::env::current_exe()?;
-                let mut command = Command::new(own);
-                let lab = self.lab.iter().flat_map(|lab| ["--name", lab]);
-                command.arg("lab").args(lab).args(["exec", &self.name, "--", "tresse", "bridge"]);
-                return Ok(command);
-            }
-        };
-        let mut command = Command::new(program);
-        command.args(before).arg(&self.name).args(["tresse", "bridge"]);
-        Ok(command)
-    }
+/// What runs `tresse VERB` on a node.
+fn command(
+    launcher: Launcher,
+    lab: Option<&str>,
+    node: &str,
+    verb: &str,
+) -> Result<Command, Failure> {
+    let (program, before) = match launcher {
+        Launcher::Ssh => ("ssh", SSH),
+        Launcher::Srun => ("srun", SRUN),
+        Launcher::Netns => {
+            let own = std::env::current_exe()?;
+            let mut command = Command::new(own);
+            let lab = lab.iter().flat_map(|lab| ["--name", lab]);
+            command.arg("lab").args(lab).args(["exec", node, "--", "tresse", verb]);
+            return Ok(command);
+        }
+    };
+    let mut command = Command::new(program);
+    command.args(before).arg(node).args(["tresse", verb]);
+    Ok(command)
 }

@@ -6,6 +6,7 @@ mod bugreport;
 mod check;
 mod compare;
 mod completion;
+mod copy;
 mod design;
 mod discover;
 mod doctor;
@@ -69,6 +70,11 @@ enum Verb {
     Schema(schema::Schema),
     /// Rewrite a cluster file in the usual order and spacing.
     Fmt(fmt::Fmt),
+    /// Copy a file from one node to all others, at the speed of one link.
+    Copy(copy::Copy),
+    /// What `tresse copy` runs on each node.
+    #[command(hide = true)]
+    RingMember(copy::RingMember),
     /// Build and use a cluster on one machine.
     Lab(lab::Lab),
     /// Show what this node holds and does.
@@ -155,6 +161,8 @@ fn main() -> ExitCode {
         Verb::Pin(verb) => verb.run(json),
         Verb::Unpin(verb) => verb.run(json),
         Verb::Rollout(verb) => verb.run(json),
+        Verb::Copy(verb) => verb.run(json),
+        Verb::RingMember(verb) => verb.run(),
         Verb::Discover(verb) => verb.run(json),
         Verb::Bridge(verb) => verb.run(),
         Verb::Monitor(verb) => verb.run(json),
