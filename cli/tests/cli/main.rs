@@ -5,6 +5,7 @@
 mod broken;
 mod change;
 mod compare;
+mod copy;
 mod daemon;
 mod design;
 mod edges;

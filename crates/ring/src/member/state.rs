@@ -105,11 +105,7 @@ impl Shared {
             hidden.push(format!(".{}", &join.token[..8]));
             temporary = file.with_file_name(hidden);
             let mut options = OpenOptions::new();
-            options
-                .write(true)
-                .create_new(true)
-                .open(&temporary)
-                .map_err(|e| named(e, &temporary))?;
+            options.write(true).create_new(true).open(&temporary).map_err(|e| named(e, &file))?;
         }
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Ok(Self { token, keep: join.keep, file, temporary, state, changed })
