@@ -11,6 +11,7 @@ mod base;
 mod cables;
 mod canary;
 mod change;
+mod copy;
 mod counters;
 mod datagrams;
 mod discover;
@@ -63,6 +64,7 @@ const ROUTED: &[Tests] = &[
     frr::TESTS,
     metrics::TESTS,
     discover::TESTS,
+    copy::TESTS,
     doctor::TESTS,
     robust::TESTS,
     steer::ROUTED,
