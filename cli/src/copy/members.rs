@@ -4,8 +4,8 @@ use std::io::{BufReader, IsTerminal as _, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tresse_fabric::plan::Plan;
@@ -15,10 +15,10 @@ use tresse_ring::talk::{Ask, Join, Next, Tell, hear, say};
 use crate::fail::{Code, Failure};
 use crate::fleet::FleetArgs;
 
-/// How long all may take to be ready.
-const READY: Duration = Duration::from_secs(60);
-/// A member that tells nothing for so long, while it should get something, is gone.
+/// A member that tells nothing for so long is gone: one that lives tells every five seconds what it has.
 const SILENT: Duration = Duration::from_secs(60);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What became of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ struct Member {
     told: u32,
     next: Option<usize>,
     outcome: Option<Outcome>,
+    /// When it told something last.
+    heard: Instant,
     /// The process is there, and nobody has lost it.
     lives: bool,
     bar: ProgressBar,
@@ -91,8 +93,11 @@ impl Members {
                 let _ = say(asks, &Ask::Join(Join { token, address, file, source, keep }));
             }
             let bar = bar(&bars, name);
-            let (port, told, next, outcome, lives) = (None, 0, None, None, true);
-            members.push(Member { child, asks, address, port, told, next, outcome, lives, bar });
+            let (port, told, next, outcome) = (None, 0, None, None);
+            let (heard, lives) = (Instant::now(), true);
+            let member =
+                Member { child, asks, address, port, told, next, outcome, heard, lives, bar };
+            members.push(member);
         }
         let mut members = Self { members, events };
         members.wait_until_ready()?;
@@ -101,13 +106,7 @@ impl Members {
 
     fn wait_until_ready(&mut self) -> Result<(), Failure> {
         while self.members.iter().any(|member| member.lives && member.port.is_none()) {
-            match self.events.recv_timeout(READY) {
-                Ok((at, event)) => self.happens(at, event),
-                Err(_) => {
-                    let late = self.members.iter().position(|m| m.lives && m.port.is_none());
-                    self.fail(late.unwrap_or(0), "it does not answer");
-                }
-            }
+            self.attend("it does not answer");
         }
         match &self.members[0].outcome {
             Some(Outcome::Failed { words }) => Err(Failure::new(Code::Fault, words.clone())),
@@ -126,14 +125,7 @@ impl Members {
             self.link(at);
         }
         while self.members.iter().any(|member| member.outcome.is_none()) {
-            match self.events.recv_timeout(SILENT) {
-                Ok((at, event)) => self.happens(at, event),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    // The first that has not got it keeps it from all behind it.
-                    let first = self.members.iter().position(|m| m.outcome.is_none());
-                    self.fail(first.unwrap_or(0), "nothing moves any more");
-                }
-            }
+            self.attend("it tells nothing any more");
         }
         for member in &mut self.members {
             if let Some(asks) = &mut member.asks {
@@ -148,8 +140,20 @@ impl Members {
         self.members.iter().filter_map(|member| member.outcome.clone()).collect()
     }
 
+    /// Waits for what they tell, and leaves out who does not; in words, why.
+    fn attend(&mut self, silent: &str) {
+        if let Ok((at, event)) = self.events.recv_timeout(LOOK) {
+            self.happens(at, event);
+        }
+        let late = |member: &Member| member.lives && member.heard.elapsed() > SILENT;
+        if let Some(late) = self.members.iter().position(late) {
+            self.fail(late, silent);
+        }
+    }
+
     fn happens(&mut self, at: usize, event: Event) {
         let member = &mut self.members[at];
+        member.heard = Instant::now();
         match event {
             Event::Told(Tell::Listens { port }) => member.port = Some(port),
             Event::Told(Tell::Has { octets, of }) => {

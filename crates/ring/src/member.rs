@@ -21,6 +21,8 @@ const TOKEN: usize = 16;
 const STALL: Duration = Duration::from_secs(10);
 /// How often a member tells how much it has.
 const TICK: Duration = Duration::from_millis(250);
+/// After so many of these it tells it again, and so that it lives.
+const ALIVE: u32 = 20;
 
 /// Does what it is asked on `input`, and tells on `output`, until it is to quit or the input ends.
 ///
@@ -64,11 +66,12 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()>
             }
         });
         scope.spawn(|| {
-            let mut told = None;
+            let (mut told, mut ticks) = (None, 0);
             while !shared.wait_to_end(TICK) {
                 let has = shared.has();
-                if has.is_some() && told != has {
-                    told = has;
+                ticks += 1;
+                if told != has || ticks == ALIVE {
+                    (told, ticks) = (has, 0);
                     let (octets, of) = has.unwrap_or_default();
                     drop(tell(Tell::Has { octets, of }));
                 }
