@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 use tresse_control::FORMAT;
+use tresse_fabric::cluster;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 use tresse_ring::order::Ring;
@@ -39,6 +40,9 @@ pub struct Copy {
     target: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,
+    /// To these nodes alone, such as those that missed it: n03,n[05-07].
+    #[arg(long, value_name = "NODES")]
+    to: Option<String>,
     /// Keep permissions and the time of the last change.
     #[arg(long)]
     keep: bool,
@@ -91,15 +95,14 @@ impl Copy {
     /// Copies; exits with 1 where a node has not got the file.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
-        let names = self.fleet.nodes(plan.cluster())?;
-        let mut nodes = Vec::new();
-        for name in &names {
-            nodes.push(input::node_named(&plan, name)?);
-        }
+        let mut nodes = self.nodes(&plan)?;
         let (from, path) = match &self.source {
             Some(text) => source(&plan, text)?,
             None => (nodes.first().copied().unwrap_or(NodeId(0)), PathBuf::new()),
         };
+        if self.to.is_some() && self.source.is_some() && !nodes.contains(&from) {
+            nodes.push(from);
+        }
         let at = nodes.iter().position(|node| *node == from);
         let at = at.ok_or_else(|| Failure::new(Code::Usage, "--except: the source is left out"))?;
         nodes.rotate_left(at);
@@ -118,6 +121,22 @@ impl Copy {
         let mut members = Members::start(&plan, &ring, &self.fleet, &path, &target, self.keep)?;
         let outcomes = members.finish(json);
         report(&plan, &ring, &outcomes, start.elapsed(), json)
+    }
+}
+
+impl Copy {
+    /// All that take part, but for the source where `--to` does not name it.
+    fn nodes(&self, plan: &Plan) -> Result<Vec<NodeId>, Failure> {
+        let mut names = self.fleet.nodes(plan.cluster())?;
+        if let Some(text) = &self.to {
+            let wrong = |words: String| Failure::new(Code::Usage, format!("--to: {words}"));
+            let to = cluster::expand(text).map_err(|e| wrong(e.to_string()))?;
+            if let Some(unknown) = to.iter().find(|name| !names.contains(name)) {
+                return Err(wrong(format!("there is no node `{unknown}`, or it is left out")));
+            }
+            names.retain(|name| to.contains(name));
+        }
+        names.iter().map(|name| input::node_named(plan, name)).collect()
     }
 }
 
@@ -207,11 +226,7 @@ fn report(
             octets as f64 * 8e-6 / seconds
         )?;
         if !missed.is_empty() {
-            writeln!(
-                out,
-                "missed by {}: copy again, with `--except` for those that have it",
-                missed.join(",")
-            )?;
+            writeln!(out, "missed by {0}: `--to {0}` copies it to them", missed.join(","))?;
         }
     }
     out.flush()?;
