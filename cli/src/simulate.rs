@@ -3,8 +3,8 @@
 mod answer;
 mod arguments;
 mod itb;
-mod paper;
 mod plot;
+mod vlan;
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write};
@@ -29,6 +29,9 @@ use self::answer::Curve;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
+
+/// Cycles of a run, unless messages are long.
+const CYCLES: u64 = 100_000;
 
 /// Arguments of `tresse simulate`.
 #[derive(Debug, Args)]
@@ -276,7 +279,7 @@ impl Simulate {
     fn cycles(&self, model: &Model, traffic: &Traffic) -> u64 {
         let messages = 700 * model.frames(self.message).map(u64::from).sum::<u64>();
         let default =
-            traffic.last().map_or(messages.max(100_000), |last| last.saturating_add(100_000));
+            traffic.last().map_or(messages.max(CYCLES), |last| last.saturating_add(CYCLES));
         self.cycles.unwrap_or(default)
     }
 

@@ -10,7 +10,7 @@ use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;
 use tresse_sim::traffic::{self, Pattern, Traced, Traffic};
 
-use super::{Arrivals, Paper, Queues, Simulate, Switching, paper};
+use super::{Arrivals, Paper, Queues, Simulate, Switching, vlan};
 use crate::fail::{Code, Failure};
 use crate::input;
 
@@ -52,7 +52,7 @@ impl Simulate {
 
     /// What buffers hold, where it is not left to the model.
     pub(super) fn buffers_text(&self) -> Option<&str> {
-        let paper = (self.paper == Some(Paper::Vlan)).then_some(paper::BUFFERS);
+        let paper = (self.paper == Some(Paper::Vlan)).then_some(vlan::BUFFERS);
         self.buffers.as_deref().or(paper)
     }
 

@@ -17,6 +17,8 @@ pub struct Ring {
     nodes: Vec<NodeId>,
     cost: Cost,
     slowest: Rate,
+    /// Stages on the directed link that most of them cross.
+    most: u32,
 }
 
 /// What the stages of a ring take, all at once. Less is better, the first figure first.
@@ -44,10 +46,11 @@ impl Ring {
         }
         let (_, mut nodes) = best.unwrap_or_default();
         let cost = search.improve(&mut nodes);
+        let most = search.most();
         let first = nodes.iter().position(|node| Some(node) == members.first()).unwrap_or(0);
         nodes.rotate_left(first);
         let slowest = stages(&nodes).flat_map(|(a, b)| rates(plan, a, b)).min();
-        Self { nodes, cost, slowest: slowest.unwrap_or(Rate::GIGABIT) }
+        Self { nodes, cost, slowest: slowest.unwrap_or(Rate::GIGABIT), most }
     }
 
     /// All nodes, in order.
@@ -74,11 +77,10 @@ impl Ring {
     }
 
     /// How long a copy of so many octets to all nodes takes, where each adds `latency`: X / L + N d (big-fat-switches,
-    /// section 3.1), L divided among the stages that share a link.
+    /// section 3), L divided among the stages of the link that most of them cross.
     #[must_use]
     pub fn time(&self, octets: u64, latency: Duration) -> Duration {
-        let shared = if self.cost.excess > 0 { 2.0 } else { 1.0 };
-        let sent = octets as f64 * 8.0 / self.slowest.0 as f64 * shared;
+        let sent = octets as f64 * 8.0 / self.slowest.0 as f64 * f64::from(self.most.max(1));
         Duration::from_secs_f64(sent) + latency * self.nodes.len() as u32
     }
 }

@@ -88,6 +88,11 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Stages on the link that most of the order that is worked on cross.
+    pub fn most(&self) -> u32 {
+        self.load.iter().copied().max().unwrap_or(0)
+    }
+
     /// Moves single nodes to where that costs less, until no move does.
     pub fn improve(&mut self, nodes: &mut Vec<NodeId>) -> Cost {
         let n = nodes.len();

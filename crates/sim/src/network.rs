@@ -131,14 +131,12 @@ impl Network {
             for (place, name) in [(of.from, &mut from), (of.to, &mut to)] {
                 let Place::Node(at) = place else { continue };
                 let nics = &self.nics[at as usize];
-                let ends = |nic: &[u32; 2]| {
-                    nic.iter().filter(|c| **c != u32::MAX).any(|c| {
-                        let other = &self.channels[*c as usize];
-                        (other.from, other.to) == (of.from, of.to)
-                    })
+                let ends = |c: &&u32| {
+                    let other = self.channels.get(**c as usize);
+                    other.is_some_and(|other| (other.from, other.to) == (of.from, of.to))
                 };
                 let own = nics.iter().position(|nic| nic.contains(&channel));
-                if let (Some(own), true) = (own, nics.iter().filter(|nic| ends(nic)).count() > 1) {
+                if let (Some(own), true) = (own, nics.iter().flatten().filter(ends).count() > 1) {
                     *name = format!("{name}:{}", cluster.nodes[at as usize].nics[own].name);
                 }
             }

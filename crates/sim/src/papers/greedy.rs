@@ -18,8 +18,7 @@ const WEIGHT: f64 = 0.5;
 #[must_use]
 pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channel>> {
     let hosts = switch_of.len();
-    let up: Vec<bool> =
-        (0..graph.channels() as u32).map(|channel| order.is_up(graph, channel)).collect();
+    let up = ups(graph, order);
     let mut load = vec![0u32; graph.channels()];
     let mut total = 0u64;
     let mut routes = vec![Vec::new(); hosts * hosts];
@@ -38,13 +37,18 @@ pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channe
     routes
 }
 
-/// By switch, the hops of the shortest legal route to it.
+/// By switch and switch, the hops of the shortest legal route.
 #[must_use]
-pub fn legal(graph: &Graph, order: &Order, s: u32) -> Vec<u32> {
-    let up: Vec<bool> =
-        (0..graph.channels() as u32).map(|channel| order.is_up(graph, channel)).collect();
-    let hops = |d| cheapest(graph, &up, s, d, |_| 1.0).len() as u32;
-    (0..graph.switches() as u32).map(hops).collect()
+pub fn legal(graph: &Graph, order: &Order) -> Vec<Vec<u32>> {
+    let up = ups(graph, order);
+    let switches = 0..graph.switches() as u32;
+    let hops = |s, d| cheapest(graph, &up, s, d, |_| 1.0).len() as u32;
+    switches.clone().map(|s| switches.clone().map(|d| hops(s, d)).collect()).collect()
+}
+
+/// By channel, does it go up?
+fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
+    (0..graph.channels() as u32).map(|channel| order.is_up(graph, channel)).collect()
 }
 
 /// Dijkstra's search over (switch, has gone down): after a channel down none goes up.

@@ -138,8 +138,7 @@ impl Sent {
 fn near(plan: &Plan, most: u32) -> Arc<[Vec<u32>]> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
     let order = Order::new(graph, ROOT.0);
-    let distances: Vec<Vec<u32>> =
-        (0..graph.switches() as u32).map(|s| legal(graph, &order, s)).collect();
+    let distances = legal(graph, &order);
     let switch = |node: usize| nodes[node].nics[0].switch.index();
     let is_near = |a: usize, b: usize| a != b && distances[switch(a)][switch(b)] <= most;
     let of = |a| (0..nodes.len()).filter(|b| is_near(a, *b)).map(|b| b as u32).collect();

@@ -1,4 +1,4 @@
-//! `--paper`: a paper's whole evaluation, our figures beside the published ones.
+//! `--paper vlan`: section 4 of vlan-minimal-paths, our figures beside the published ones.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use tresse_fabric::cluster::{Cluster, Kind, Strategy};
 use tresse_fabric::plan::Plan;
 use tresse_sim::network::Network;
 
-use super::{Arrivals, Queues, Simulate};
+use super::{Arrivals, CYCLES, Queues, Simulate};
 use crate::fail::{Code, Failure};
 use crate::output;
 
@@ -107,7 +107,7 @@ impl Simulate {
     }
 
     fn say_choices(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let cycles = self.cycles.unwrap_or(100_000);
+        let cycles = self.cycles.unwrap_or(CYCLES);
         writeln!(
             out,
             "What the paper leaves open, and what is taken here: buffers {}, queues at the {:?}, arrivals {:?}, {} \
