@@ -51,6 +51,10 @@ bird|bird2|bench|the routing daemon that route installation is measured beside
 mpirun|openmpi-bin|bench|an MPI that runs over labs
 hpcc|hpcc|bench|an MPI program with checks of its own
 NPtcp|netpipe-tcp|bench|latency and bandwidth by message size
+sshd|openssh-server|bench|copies of a file by scp, clush and mpirun over labs
+clush|clustershell|bench|a copy to many nodes by way of gateways
+udp-sender|udpcast|bench|a copy to many nodes by multicast
+python3-mpi4py|python3-mpi4py|bench|a broadcast by MPI
 chromium|chromium|labels|showing and printing labels
 pdftotext|poppler-utils|labels|reading printed labels
 TABLE
@@ -63,6 +67,8 @@ present() {
     # Daemons of FRR are on nobody's path.
     bfdd) [ -x /usr/lib/frr/bfdd ] ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+    # A module of the distribution's own Python.
+    python3-mpi4py) /usr/bin/python3 -c 'import mpi4py' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -108,7 +114,8 @@ install() {
     }
     # Packages that start a service: the tests want the program, not a daemon on this host.
     [ -d /run/systemd/system ] || return 0
-    for service in bird2:bird frr:frr prometheus:prometheus openvswitch-switch:openvswitch-switch; do
+    for service in bird2:bird frr:frr prometheus:prometheus openvswitch-switch:openvswitch-switch \
+        openssh-server:ssh openssh-server:ssh.socket; do
         case " $packages " in
         *" ${service%%:*} "*) $as_root systemctl disable --now "${service#*:}" || true ;;
         esac

@@ -45,6 +45,8 @@ pub enum Launcher {
     Srun,
     /// The namespaces of the lab on this machine.
     Netns,
+    /// Somebody else: it is said what is to be run on each node, which connects to `--listen`.
+    Manual,
 }
 
 /// Which nodes, and how.
@@ -95,6 +97,11 @@ impl FleetArgs {
             return Err(wrong(format!("--except: there is no node `{unknown}`")));
         }
         Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
+    }
+
+    /// Does somebody else start what is to be run?
+    pub fn is_manual(&self) -> bool {
+        self.launcher == Launcher::Manual
     }
 
     /// What runs `tresse VERB` on a node.
@@ -178,6 +185,10 @@ fn command(
     let (program, before) = match launcher {
         Launcher::Ssh => ("ssh", SSH),
         Launcher::Srun => ("srun", SRUN),
+        Launcher::Manual => {
+            let words = "--launcher manual: only copy, scatter, gather and allgather know it";
+            return Err(Failure::new(Code::Usage, words));
+        }
         Launcher::Netns => {
             let own = std::env::current_exe()?;
             let mut command = Command::new(own);

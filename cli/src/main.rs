@@ -2,8 +2,10 @@
 //!
 //! Standard output is data, standard error is words (DESIGN section 8).
 
+mod allgather;
 mod bugreport;
 mod check;
+mod collective;
 mod compare;
 mod completion;
 mod copy;
@@ -15,6 +17,7 @@ mod export;
 mod fail;
 mod fleet;
 mod fmt;
+mod gather;
 mod input;
 mod lab;
 mod lfts;
@@ -25,6 +28,7 @@ mod paths;
 mod plan;
 mod reflect;
 mod rollout;
+mod scatter;
 mod schema;
 mod simulate;
 mod trace;
@@ -70,11 +74,17 @@ enum Verb {
     Schema(schema::Schema),
     /// Rewrite a cluster file in the usual order and spacing.
     Fmt(fmt::Fmt),
-    /// Copy a file from one node to all others, at the speed of one link.
+    /// Copy files or directories from nodes to all others, at the speed of one link.
     Copy(copy::Copy),
-    /// What `tresse copy` runs on each node.
+    /// Give each node its own file of one node, or its piece of one file.
+    Scatter(scatter::Scatter),
+    /// Fetch a file or directory of every node to one node.
+    Gather(gather::Gather),
+    /// Give every node the file or directory of every node.
+    Allgather(allgather::Allgather),
+    /// What these run on each node.
     #[command(hide = true)]
-    RingMember(copy::RingMember),
+    RingMember(collective::RingMember),
     /// Build and use a cluster on one machine.
     Lab(lab::Lab),
     /// Show what this node holds and does.
@@ -162,6 +172,9 @@ fn main() -> ExitCode {
         Verb::Unpin(verb) => verb.run(json),
         Verb::Rollout(verb) => verb.run(json),
         Verb::Copy(verb) => verb.run(json),
+        Verb::Scatter(verb) => verb.run(json),
+        Verb::Gather(verb) => verb.run(json),
+        Verb::Allgather(verb) => verb.run(json),
         Verb::RingMember(verb) => verb.run(),
         Verb::Discover(verb) => verb.run(json),
         Verb::Bridge(verb) => verb.run(),

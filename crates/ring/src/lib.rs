@@ -1,10 +1,21 @@
 //! Pipelined ring collectives (big-fat-switches, section 3): every node sends to the next one what it gets from the
 //! one before, while it still arrives, so that a copy to all nodes takes the time of one.
 //!
-//! [`order`] owns no file, socket or clock; [`member`] is what runs on each node, told what to do by [`talk`].
+//! [`order`], [`shape`], [`routes`] and [`pace`] own no file, socket or clock; [`member`] is what runs on each node, told what to do by
+//! [`talk`]. Members say to each other what [`frame`] has.
 #![forbid(unsafe_code)]
 
+pub mod content;
+pub mod frame;
 pub mod member;
 pub mod order;
+pub mod pace;
+pub mod routes;
 mod search;
+pub mod shape;
 pub mod talk;
+
+/// What somebody sent, or asked for, and cannot be.
+pub(crate) fn wrong(words: impl Into<String>) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, words.into())
+}

@@ -1,8 +1,10 @@
-//! A member of a ring: takes the file from the one before, and sends what it has of it to the next one at once.
+//! A member of a ring: takes parts from others, and sends what it has of them to others at once.
 //!
-//! Both go on by themselves: what is stored is sent from the file, so that a member whose next one dies sends the
+//! Both go on by themselves: what is stored is sent from the files, so that a member whose next one dies sends the
 //! rest to the one after, from where that one is.
 
+mod check;
+mod partial;
 mod receive;
 mod send;
 mod state;
@@ -10,24 +12,29 @@ mod state;
 use std::io::{self, BufRead, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::thread::Scope;
 use std::time::Duration;
 
-use crate::talk::{Ask, Join, Tell, hear, say};
-use state::Shared;
+use crate::content::Stripe;
+use crate::frame::Token;
+use crate::talk::{Ask, Join, PARTS, Tell, hear, say};
+use crate::wrong;
+use state::{Place, Shared};
 
-/// Octets of a token, in front of everything else on a connection.
-const TOKEN: usize = 16;
 /// A connection on which nothing moves for so long is lost.
 const STALL: Duration = Duration::from_secs(10);
 /// How often a member tells how much it has.
 const TICK: Duration = Duration::from_millis(250);
-/// After so many of these it tells it again, and so that it lives.
-const ALIVE: u32 = 20;
+/// After so many of these it tells it again, and so that it lives; and notes it for another run.
+const ALIVE: u32 = 4;
+/// Octets of input at once.
+const INPUT: u32 = 1 << 20;
 
 /// Does what it is asked on `input`, and tells on `output`, until it is to quit or the input ends.
 ///
 /// # Errors
-/// What cannot be heard or told. What goes wrong with the file is told.
+/// What cannot be heard or told. What goes wrong with the parts is told.
 pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()> {
     let output = Mutex::new(output);
     let tell = |what: Tell| {
@@ -36,53 +43,36 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()>
     };
     let join: Join = match hear(&mut input)? {
         Some(Ask::Join(join)) => join,
-        Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "expected to join")),
+        Some(_) => return Err(wrong("expected to join")),
         None => return Ok(()),
     };
     let begun = token(&join.token).and_then(|token| {
         let listener = TcpListener::bind(SocketAddr::from((join.address, 0)))?;
         let address = listener.local_addr()?;
-        Ok((Shared::new(&join, token)?, listener, address))
+        Ok((Shared::new(join, token)?, listener, address))
     });
-    let (shared, listener, address) = match begun {
+    let ((shared, octets), listener, address) = match begun {
         Ok(begun) => begun,
         Err(error) => return tell(Tell::Failed { words: error.to_string() }),
     };
-    tell(Tell::Listens { port: address.port() })?;
+    tell(Tell::Listens { port: address.port(), octets })?;
+    let strangers = AtomicUsize::new(0);
+    let tell = &|what| drop(tell(what));
+    let failed = &|error: io::Error| {
+        shared.fail();
+        tell(Tell::Failed { words: error.to_string() });
+    };
     let heard = std::thread::scope(|scope| {
-        scope.spawn(|| send::send_all(&shared, &|what| drop(tell(what))));
-        scope.spawn(|| {
-            let ended = match join.source {
-                true => receive::hash_source(&shared),
-                false => receive::receive_all(&shared, &listener),
-            };
-            match ended {
-                Ok(Some(done)) => drop(tell(done)),
-                Ok(None) => {}
-                Err(error) => {
-                    shared.fail();
-                    drop(tell(Tell::Failed { words: error.to_string() }));
-                }
-            }
-        });
-        scope.spawn(|| {
-            let (mut told, mut ticks) = (None, 0);
-            while !shared.wait_to_end(TICK) {
-                let has = shared.has();
-                ticks += 1;
-                if told != has || ticks == ALIVE {
-                    (told, ticks) = (has, 0);
-                    let (octets, of) = has.unwrap_or_default();
-                    drop(tell(Tell::Has { octets, of }));
-                }
-            }
-        });
+        scope.spawn(|| receive::accept_all(scope, &shared, &listener, &strangers, failed));
+        scope.spawn(|| check::check_all(&shared, tell).unwrap_or_else(failed));
+        scope.spawn(|| tell_progress(&shared, tell));
         let heard = loop {
             match hear(&mut input) {
-                Ok(Some(Ask::Next(next))) => shared.set_next(next),
                 Ok(Some(Ask::Quit) | None) => break Ok(()),
-                Ok(Some(Ask::Join(_))) => {
-                    break Err(io::Error::new(io::ErrorKind::InvalidData, "joined already"));
+                Ok(Some(ask)) => {
+                    if let Err(error) = asked(scope, &shared, ask, &mut input, tell, failed) {
+                        break Err(error);
+                    }
                 }
                 Err(error) => break Err(error),
             }
@@ -92,15 +82,92 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()>
         drop(TcpStream::connect(address));
         heard
     });
-    shared.remove_what_is_not_whole();
+    shared.tidy();
     heard
 }
 
-fn token(text: &str) -> io::Result<[u8; TOKEN]> {
-    let wrong =
-        || io::Error::new(io::ErrorKind::InvalidData, "the token is not 32 hexadecimal digits");
-    let mut token = [0; TOKEN];
-    if text.len() != 2 * TOKEN || !text.is_ascii() {
+/// Does one thing.
+fn asked<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    shared: &'scope Shared,
+    ask: Ask,
+    input: &mut impl BufRead,
+    tell: &'scope (dyn Fn(Tell) + Sync),
+    failed: impl Fn(io::Error),
+) -> io::Result<()> {
+    match ask {
+        Ask::Send(stage) => {
+            let all = shared.streams();
+            if stage.streams.iter().any(|stream| *stream as usize >= all) {
+                return Err(wrong("a stream that there is not"));
+            }
+            shared.change(|state| state.stages.insert(stage.to, stage.number));
+            if !stage.streams.is_empty() {
+                scope.spawn(move || send::send(shared, &stage, tell));
+            }
+        }
+        Ask::Start => shared.start().unwrap_or_else(failed),
+        Ask::Input { octets } if octets <= INPUT => {
+            let mut piece = vec![0; octets as usize];
+            input.read_exact(&mut piece)?;
+            take(shared, &piece).unwrap_or_else(failed);
+        }
+        Ask::Input { .. } => return Err(wrong("too much input at once")),
+        Ask::Join(_) => return Err(wrong("joined already")),
+        Ask::Quit => {}
+    }
+    Ok(())
+}
+
+/// What comes from standard input: the next octets, or that there are no more.
+fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
+    let of_input = |place: &Place| matches!(place, Place::Target { input: true, .. });
+    let part =
+        shared.places.iter().position(of_input).ok_or_else(|| wrong("no input is wanted"))?;
+    let Place::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
+    let (at, described) = {
+        let state = shared.state();
+        let known = &state.parts[part];
+        (known.has.iter().sum::<u64>(), known.described.clone())
+    };
+    let described = described.ok_or_else(|| wrong("input before the start"))?;
+    let written = receive::Writer::default().write(&described.content, Stripe::WHOLE, at, piece);
+    written.map_err(|e| partial.named(&e))?;
+    let at = at + piece.len() as u64;
+    shared.change(|state| {
+        let known = &mut state.parts[part];
+        known.has = shared.all(at);
+        if piece.is_empty() {
+            known.total = Some(at);
+        }
+    });
+    Ok(())
+}
+
+/// How much there is, where that has changed and now and then.
+fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
+    let (mut told, mut ticks) = (Vec::new(), 0);
+    while !shared.wait_to_end(TICK) {
+        let has = shared.has();
+        ticks += 1;
+        if ticks == ALIVE {
+            shared.save();
+        }
+        if told != has || ticks == ALIVE {
+            let octets = has.iter().map(|(octets, _)| octets).sum();
+            let of = has.iter().map(|(_, of)| of).sum();
+            let parts = has.iter().map(|(octets, _)| *octets);
+            let parts = parts.take(if has.len() > PARTS { 0 } else { PARTS }).collect();
+            (told, ticks) = (has, 0);
+            tell(Tell::Has { octets, of, parts });
+        }
+    }
+}
+
+fn token(text: &str) -> io::Result<Token> {
+    let wrong = || wrong("the token is not 32 hexadecimal digits");
+    let mut token = Token::default();
+    if text.len() != 2 * token.len() || !text.is_ascii() {
         return Err(wrong());
     }
     for (i, octet) in token.iter_mut().enumerate() {

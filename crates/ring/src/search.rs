@@ -10,46 +10,86 @@ use crate::order::{Cost, links, stages};
 
 /// Nodes beyond which a move goes no further than this many places.
 const FAR: usize = 128;
+/// Moves for each node that annealing tries.
+const MOVES: usize = 2_000;
+
+/// In which directions stages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ways {
+    /// Each node sends to the one behind it.
+    There,
+    /// Each sends to the one in front of it too.
+    Both,
+}
 
 /// Links of all stages that were looked at, and the order that is worked on.
 pub struct Search<'a> {
     plan: &'a Plan,
+    ways: Ways,
     numbers: HashMap<Crossing, u32>,
     between: Vec<bool>,
     paths: HashMap<(NodeId, NodeId), Vec<u32>>,
-    /// By link, stages.
+    /// By link, stages: those of other rings, and with those of the order.
+    held: Vec<u32>,
     load: Vec<u32>,
     cost: Cost,
 }
 
 impl<'a> Search<'a> {
-    pub fn new(plan: &'a Plan) -> Self {
+    pub fn new(plan: &'a Plan, ways: Ways) -> Self {
         Self {
             plan,
+            ways,
             numbers: HashMap::new(),
             between: Vec::new(),
             paths: HashMap::new(),
+            held: Vec::new(),
             load: Vec::new(),
             cost: Cost::default(),
         }
     }
 
-    fn path(&mut self, from: NodeId, to: NodeId) -> &[u32] {
-        if !self.paths.contains_key(&(from, to)) {
-            let crossings = if from == to { Vec::new() } else { links(self.plan, from, to) };
-            let path = crossings.into_iter().map(|crossing| {
-                let next = self.numbers.len() as u32;
-                let number = *self.numbers.entry(crossing).or_insert(next);
-                if number == next {
-                    self.between.push(matches!(crossing, Crossing::Between(_)));
-                    self.load.push(0);
-                }
-                number
-            });
-            let path = path.collect();
-            self.paths.insert((from, to), path);
+    /// The stages of another ring share links with those of the order.
+    pub fn hold(&mut self, nodes: &[NodeId]) {
+        let ways = std::mem::replace(&mut self.ways, Ways::There);
+        for (from, to) in stages(nodes) {
+            for link in self.numbered(from, to) {
+                self.held[link as usize] += 1;
+            }
         }
-        &self.paths[&(from, to)]
+        self.ways = ways;
+    }
+
+    fn numbered(&mut self, from: NodeId, to: NodeId) -> Vec<u32> {
+        let mut crossings = links(self.plan, from, to);
+        if self.ways == Ways::Both {
+            crossings.extend(links(self.plan, to, from));
+        }
+        let numbered = crossings.into_iter().map(|crossing| {
+            let next = self.numbers.len() as u32;
+            let number = *self.numbers.entry(crossing).or_insert(next);
+            if number == next {
+                self.between.push(matches!(crossing, Crossing::Between(_)));
+                self.load.push(0);
+                self.held.push(0);
+            }
+            number
+        });
+        numbered.collect()
+    }
+
+    /// Both ways it does not matter who is asked for first.
+    fn key(&self, from: NodeId, to: NodeId) -> (NodeId, NodeId) {
+        if self.ways == Ways::Both { (from.min(to), from.max(to)) } else { (from, to) }
+    }
+
+    fn path(&mut self, from: NodeId, to: NodeId) -> &[u32] {
+        let key = self.key(from, to);
+        if !self.paths.contains_key(&key) {
+            let path = if from == to { Vec::new() } else { self.numbered(from, to) };
+            self.paths.insert(key, path);
+        }
+        &self.paths[&key]
     }
 
     /// Links from one to the other.
@@ -59,7 +99,7 @@ impl<'a> Search<'a> {
 
     /// Of an order, which becomes the one that is worked on.
     pub fn cost(&mut self, nodes: &[NodeId]) -> Cost {
-        self.load.fill(0);
+        self.load.copy_from_slice(&self.held);
         self.cost = Cost::default();
         for (from, to) in stages(nodes) {
             self.add(from, to);
@@ -69,7 +109,7 @@ impl<'a> Search<'a> {
 
     fn add(&mut self, from: NodeId, to: NodeId) {
         self.path(from, to);
-        for link in &self.paths[&(from, to)] {
+        for link in &self.paths[&self.key(from, to)] {
             let (load, between) = (&mut self.load[*link as usize], self.between[*link as usize]);
             self.cost.excess += u32::from(*load > 0);
             self.cost.crossings += u32::from(between);
@@ -79,18 +119,13 @@ impl<'a> Search<'a> {
     }
 
     fn take(&mut self, from: NodeId, to: NodeId) {
-        for link in &self.paths[&(from, to)] {
+        for link in &self.paths[&self.key(from, to)] {
             let (load, between) = (&mut self.load[*link as usize], self.between[*link as usize]);
             *load -= 1;
             self.cost.excess -= u32::from(*load > 0);
             self.cost.crossings -= u32::from(between);
             self.cost.links -= 1;
         }
-    }
-
-    /// Stages on the link that most of the order that is worked on cross.
-    pub fn most(&self) -> u32 {
-        self.load.iter().copied().max().unwrap_or(0)
     }
 
     /// Moves single nodes to where that costs less, until no move does.
@@ -147,5 +182,65 @@ impl<'a> Search<'a> {
             nodes.insert(to, own);
             self.cost(nodes);
         }
+    }
+
+    /// Turns parts of the order round, which costs less in the end though not each time, until no link is shared or
+    /// [`MOVES`] were tried. For stages both ways: what is turned round then costs the same inside.
+    pub fn anneal(&mut self, nodes: &mut [NodeId]) -> Cost {
+        let (n, mut random) = (nodes.len(), Random(0x9e37_79b9_7f4a_7c15));
+        self.cost(nodes);
+        let moves = n * MOVES;
+        for step in 0..moves {
+            if self.cost.excess == 0 {
+                break;
+            }
+            let (i, j) = (random.below(n), random.below(n));
+            let (i, j) = (i.min(j), i.max(j));
+            if j - i < 2 || j - i > FAR || (i == 0 && j == n - 1) {
+                continue;
+            }
+            // Nodes i + 1 to j.
+            let (a, b, c, d) = (nodes[i], nodes[i + 1], nodes[j], nodes[(j + 1) % n]);
+            let before = energy(self.cost);
+            self.take(a, b);
+            self.take(c, d);
+            self.add(a, c);
+            self.add(b, d);
+            let worse = energy(self.cost) - before;
+            let heat = 3.0 * (1.0 - step as f64 / moves as f64) + 0.1;
+            if worse <= 0.0 || random.fraction() < (-worse / heat).exp() {
+                nodes[i + 1..=j].reverse();
+            } else {
+                self.take(a, c);
+                self.take(b, d);
+                self.add(a, b);
+                self.add(c, d);
+            }
+        }
+        self.cost(nodes)
+    }
+}
+
+fn energy(cost: Cost) -> f64 {
+    f64::from(cost.excess) + f64::from(cost.links) / 4.0
+}
+
+/// Xorshift (Marsaglia 2003): the same moves each time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

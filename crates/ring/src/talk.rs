@@ -7,8 +7,12 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::wrong;
+
+/// Of so many parts each is told of by itself.
+pub const PARTS: usize = 64;
 /// Octets of a line at most.
-const LINE: u64 = 64 * 1024;
+const LINE: u64 = 64 << 20;
 
 /// To a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,9 +20,16 @@ const LINE: u64 = 64 * 1024;
 pub enum Ask {
     /// First of all: what it is to do.
     Join(Join),
-    /// To whom it sends from now on; to nobody: it is the last one.
-    Next(Option<Next>),
-    /// All is done. The end of what is said means the same, and that what is not whole is removed.
+    /// To whom it sends what from now on.
+    Send(Send),
+    /// Those that have something to send are to begin.
+    Start,
+    /// So many octets of input follow the line; none: that was all.
+    Input {
+        /// At most 2^20.
+        octets: u32,
+    },
+    /// All is done. The end of what is said means the same.
     Quit,
 }
 
@@ -29,21 +40,49 @@ pub struct Join {
     pub token: String,
     /// Where it listens.
     pub address: IpAddr,
-    /// The file that it has, or is to have.
-    pub file: PathBuf,
-    /// Has it the file?
-    pub source: bool,
-    /// Are permissions and time of change kept?
+    /// What all members have, or are to have: in the same order for each.
+    pub parts: Vec<Part>,
+    /// Into how many streams each part is divided.
+    pub stripes: u32,
+    /// Are permissions and times of change kept?
     pub keep: bool,
 }
 
-/// The next member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Next {
+/// What a member has to do with a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// It has it.
+    Source {
+        /// A file or a directory.
+        path: PathBuf,
+        /// The one of so many equal pieces of the file that the part is.
+        piece: Option<(u32, u32)>,
+        /// Where it is to have it too.
+        copy: Option<PathBuf>,
+    },
+    /// It is to have it.
+    Target {
+        /// The name that it gets.
+        path: PathBuf,
+        /// It comes as input, and from nowhere else.
+        input: bool,
+    },
+    /// Nothing.
+    Away,
+}
+
+/// What one sends to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Send {
+    /// The other one. What was said of it before does not hold any more.
+    pub to: u32,
     /// Counts what a member is told, so that answers can be told apart.
     pub number: u32,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Stripes of parts (part x stripes + stripe), what is to be sent first in front. None: nothing any more.
+    pub streams: Vec<u32>,
 }
 
 /// From a member.
@@ -54,34 +93,40 @@ pub enum Tell {
     Listens {
         /// TCP.
         port: u16,
+        /// Octets of the parts that it has, where they are known.
+        octets: Option<u64>,
     },
-    /// How much it has.
+    /// It is connected to another one.
+    Linked {
+        /// As it was told.
+        number: u32,
+    },
+    /// How much it has of what it is to have.
     Has {
         /// Octets.
         octets: u64,
-        /// Of so many.
+        /// Of so many, as far as is known.
         of: u64,
+        /// Octets of each part, where there are at most [`PARTS`].
+        parts: Vec<u64>,
     },
-    /// Its next member cannot be reached any more.
+    /// Another member cannot be reached any more.
     Lost {
         /// As it was told.
         number: u32,
         /// Why.
         words: String,
     },
-    /// Its next member has all.
-    Sent {
-        /// As it was told.
-        number: u32,
-    },
-    /// It has all under its final name, and the checksum is that of the source.
+    /// It has all of a part under its final name, and the checksum is that of the source.
     Done {
+        /// Which.
+        part: u32,
         /// Octets.
         octets: u64,
         /// BLAKE3, hexadecimal.
         hash: String,
     },
-    /// It has nothing, and nothing of it is left.
+    /// It does nothing any more, and parts that are not done have no name.
     Failed {
         /// Why.
         words: String,
@@ -99,8 +144,8 @@ pub fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<
         return Ok(None);
     }
     serde_json::from_slice(&line).map(Some).map_err(|e| {
-        let shown: String = String::from_utf8_lossy(&line).trim().chars().take(80).collect();
-        io::Error::new(io::ErrorKind::InvalidData, format!("`{shown}`: {e}"))
+        let text = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
+        wrong(format!("`{}`: {e}", text.trim().chars().take(80).collect::<String>()))
     })
 }
 

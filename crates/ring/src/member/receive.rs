@@ -1,175 +1,210 @@
-//! The side of the one before.
+//! The side of those before.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::time::{Duration, UNIX_EPOCH};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Scope;
+use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use super::partial;
+use super::state::{Place, Shared};
+use crate::content::{Content, Manifest, Stripe};
+use crate::frame::{Record, TOKEN, What, array};
+use crate::wrong;
 
-use super::state::{Header, Shared};
-use super::{STALL, TOKEN};
-use crate::talk::Tell;
-
-/// How often one who waits for the one before looks whether another one has come.
-const LOOK: Duration = Duration::from_millis(500);
 /// Read at once.
 const PIECE: usize = 256 * 1024;
-
-/// What of the file is whole and right, from whom it may come.
-pub fn receive_all(shared: &Shared, listener: &TcpListener) -> io::Result<Option<Tell>> {
-    let mut file = OpenOptions::new().append(true).open(&shared.temporary)?;
-    let mut hasher = blake3::Hasher::new();
-    loop {
-        let (stream, _) = listener.accept()?;
-        if shared.state().ended {
-            return Ok(None);
-        }
-        match receive(shared, listener, stream, &mut file, &mut hasher) {
-            Ok(told) => return Ok(Some(told)),
-            Err(Problem::Own(error)) => return Err(error),
-            // Another one will come.
-            Err(Problem::Sender) => {}
-        }
-    }
-}
+/// So long one that connects may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Of those so many at once; more are let go.
+const STRANGERS: usize = 64;
 
 /// Whose it is.
-enum Problem {
-    /// The one before is gone, or is somebody else.
+pub enum Problem {
+    /// The one before is gone, or is somebody else, or says what cannot be. Another one will come.
     Sender,
-    /// The file's.
+    /// This node's.
     Own(io::Error),
 }
 
-fn receive(
-    shared: &Shared,
+/// Takes what others send, each by a connection of its own, until the end.
+pub fn accept_all<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    shared: &'scope Shared,
     listener: &TcpListener,
-    mut stream: TcpStream,
-    file: &mut File,
-    hasher: &mut blake3::Hasher,
-) -> Result<Tell, Problem> {
-    let sender = |_: io::Error| Problem::Sender;
-    stream.set_read_timeout(Some(STALL)).map_err(sender)?;
-    stream.set_nodelay(true).map_err(sender)?;
-    let mut token = [0; TOKEN];
-    stream.read_exact(&mut token).map_err(sender)?;
-    if token != shared.token {
-        return Err(Problem::Sender);
+    strangers: &'scope AtomicUsize,
+    failed: impl Fn(io::Error) + Send + Copy + 'scope,
+) {
+    loop {
+        let accepted = listener.accept();
+        if shared.state().ended {
+            return;
+        }
+        let Ok((stream, _)) = accepted else {
+            // Out of descriptors, or the one that came is gone.
+            std::thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        if strangers.load(Ordering::Relaxed) >= STRANGERS {
+            continue;
+        }
+        strangers.fetch_add(1, Ordering::Relaxed);
+        scope.spawn(move || {
+            let known = introduce(shared, &stream);
+            strangers.fetch_sub(1, Ordering::Relaxed);
+            let known = known.is_ok_and(|known| known);
+            if let Some(Err(Problem::Own(error))) = known.then(|| receive(shared, stream)) {
+                failed(error);
+            }
+        });
     }
-    // The one before may itself wait for what comes.
-    stream.set_read_timeout(Some(LOOK)).map_err(sender)?;
-    let mut has = shared.state().has;
-    stream.write_all(&has.to_be_bytes()).map_err(sender)?;
-    let mut octets = [0; Header::OCTETS];
-    read_all(shared, listener, &mut stream, &mut octets)?;
-    let header = Header::from_octets(octets);
-    let known = shared.state().header;
-    if known.is_some_and(|known| known != header) {
-        return Err(Problem::Sender);
-    }
-    shared.change(|state| state.header = Some(header));
-    let mut piece = vec![0; PIECE];
-    while has < header.size {
-        let most = usize::try_from(header.size - has).unwrap_or(PIECE).min(PIECE);
-        let count = read_some(shared, listener, &mut stream, &mut piece[..most])?;
-        let named =
-            |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", shared.file.display()));
-        file.write_all(&piece[..count]).map_err(|e| Problem::Own(named(e)))?;
-        has += count as u64;
-        shared.change(|state| state.has = has);
-        // Whoever sends on does so meanwhile.
-        hasher.update(&piece[..count]);
-    }
-    let mut right = [0; 32];
-    read_all(shared, listener, &mut stream, &mut right)?;
-    let hash = *hasher.finalize().as_bytes();
-    if hash != right {
-        let words = format!("{}: the checksum is not that of the source", shared.file.display());
-        return Err(Problem::Own(io::Error::new(io::ErrorKind::InvalidData, words)));
-    }
-    finish(shared, file, header).map_err(Problem::Own)?;
-    shared.is_whole(hash);
-    // The one before need not know: the file is whole.
-    let _ = stream.write_all(&[0]);
-    Ok(Tell::Done { octets: has, hash: blake3::Hash::from(hash).to_hex().to_string() })
 }
 
-/// What comes next, at least an octet. Where nothing comes, and another one wants to send, the one before is gone.
-fn read_some(
-    shared: &Shared,
-    listener: &TcpListener,
-    stream: &mut TcpStream,
-    piece: &mut [u8],
-) -> Result<usize, Problem> {
+/// Is it one that knows the token?
+fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let token: [u8; TOKEN] = array(&mut stream)?;
+    if token != shared.token {
+        return Ok(false);
+    }
+    stream.write_all(&shared.hello().to_octets())?;
+    // The one before may itself wait for what comes.
+    stream.set_read_timeout(None)?;
+    Ok(shared.connected(stream.try_clone()?))
+}
+
+fn receive(shared: &Shared, mut stream: TcpStream) -> Result<(), Problem> {
+    records(shared, &mut stream)
+}
+
+/// All records of a connection.
+///
+/// # Errors
+/// [`Problem`]; the end of what comes is the sender's.
+pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
+    let sender = |_: io::Error| Problem::Sender;
+    let mut piece = vec![0; PIECE];
+    let mut file = Writer::default();
     loop {
-        match stream.read(piece) {
-            Ok(0) => return Err(Problem::Sender),
-            Ok(count) => return Ok(count),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-                let another = poll(&mut waits, PollTimeout::ZERO).is_ok_and(|count| count > 0);
-                if another || shared.state().ended {
-                    return Err(Problem::Sender);
+        let record = Record::parse(array(input).map_err(sender)?, shared.streams());
+        let record = record.map_err(sender)?;
+        let (part, stripe) = shared.stream(record.stream);
+        let Place::Target { partial, input: false } = &shared.places[part] else {
+            return Err(Problem::Sender);
+        };
+        match record.what {
+            What::Manifest => {
+                let mut octets = Vec::new();
+                let follow = u64::from(record.octets);
+                input.by_ref().take(follow).read_to_end(&mut octets).map_err(sender)?;
+                let manifest = Manifest::parse(&octets).map_err(sender)?;
+                shared.describe(part, manifest).map_err(|e| match e.kind() {
+                    io::ErrorKind::InvalidData => Problem::Sender,
+                    _ => Problem::Own(e),
+                })?;
+            }
+            What::End { total } => {
+                let hash = array(input).map_err(sender)?;
+                shared
+                    .change(|state| {
+                        let known = &mut state.parts[part];
+                        let fits = known.described.is_some()
+                            && known.total.is_none_or(|before| before == total)
+                            && known.hash.is_none_or(|before| before == hash);
+                        (known.total, known.hash) = match fits {
+                            true => (Some(total), Some(hash)),
+                            false => (known.total, known.hash),
+                        };
+                        fits
+                    })
+                    .then_some(())
+                    .ok_or(Problem::Sender)?;
+            }
+            What::Data { at } => {
+                let mut left = record.octets as usize;
+                let mut at = at;
+                fits(shared, part, stripe, at, record.octets).map_err(sender)?;
+                while left > 0 {
+                    let count = input.read(&mut piece[..left.min(PIECE)]).map_err(sender)?;
+                    if count == 0 {
+                        return Err(Problem::Sender);
+                    }
+                    store(shared, &mut file, part, stripe, at, &piece[..count])
+                        .map_err(|e| Problem::Own(partial.named(&e)))?;
+                    at += count as u64;
+                    left -= count;
                 }
             }
-            Err(_) => return Err(Problem::Sender),
         }
     }
 }
 
-fn read_all(
+/// Whether data can be: it goes on where there is something, and ends before the stream does.
+fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> io::Result<()> {
+    let state = shared.state();
+    let known = &state.parts[part];
+    let most = known.total.map_or(u64::MAX >> 1, |total| stripe.octets(total));
+    let right = known.described.is_some()
+        && at <= known.has[stripe.number as usize]
+        && at.saturating_add(octets.into()) <= most;
+    if right { Ok(()) } else { Err(wrong("data that leaves a gap, or goes beyond the end")) }
+}
+
+/// Writes what is new of it, and says so.
+pub fn store(
     shared: &Shared,
-    listener: &TcpListener,
-    stream: &mut TcpStream,
-    octets: &mut [u8],
-) -> Result<(), Problem> {
-    let mut at = 0;
-    while at < octets.len() {
-        at += read_some(shared, listener, stream, &mut octets[at..])?;
-    }
+    file: &mut Writer,
+    part: usize,
+    stripe: Stripe,
+    at: u64,
+    octets: &[u8],
+) -> io::Result<()> {
+    let number = stripe.number as usize;
+    let end = at + octets.len() as u64;
+    let (has, described) = {
+        let state = shared.state();
+        let known = &state.parts[part];
+        let over = known.done || state.ended || state.failed;
+        (if over { end } else { known.has[number] }, known.described.clone())
+    };
+    let (Some(described), true) = (described, has < end) else { return Ok(()) };
+    // Two that send the same write the same.
+    let new = has.max(at);
+    file.write(&described.content, stripe, new, &octets[(new - at) as usize..])?;
+    shared.change(|state| {
+        let has = &mut state.parts[part].has[number];
+        *has = (*has).max(end);
+    });
     Ok(())
 }
 
-/// Gives it its final name.
-fn finish(shared: &Shared, file: &File, header: Header) -> io::Result<()> {
-    let mode = if shared.keep { header.mode } else { header.mode & 0o777 & !0o022 };
-    file.set_permissions(Permissions::from_mode(mode))?;
-    if shared.keep {
-        let seconds = Duration::from_secs(header.changed.unsigned_abs());
-        let time = if header.changed < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds };
-        file.set_modified(time)?;
-    }
-    file.sync_all()?;
-    fs::rename(&shared.temporary, &shared.file)
-}
+/// Writes to the file that it wrote to before, or opens the next one.
+#[derive(Debug, Default)]
+pub struct Writer(Option<(PathBuf, File)>);
 
-/// The checksum of the source, while its content is sent.
-pub fn hash_source(shared: &Shared) -> io::Result<Option<Tell>> {
-    let Some((_, size)) = shared.has() else { return Ok(None) };
-    let mut hasher = blake3::Hasher::new();
-    let mut piece = vec![0; PIECE];
-    let mut file = File::open(&shared.file)?.take(size);
-    let mut all = 0;
-    loop {
-        let count = file.read(&mut piece)?;
-        if count == 0 {
-            break;
+impl Writer {
+    pub fn write(
+        &mut self,
+        content: &Content,
+        stripe: Stripe,
+        at: u64,
+        octets: &[u8],
+    ) -> io::Result<()> {
+        let mut rest = octets;
+        for span in content.spans(stripe, at, octets.len() as u64) {
+            let (now, behind) = rest.split_at(span.octets as usize);
+            let file = match &self.0 {
+                Some((path, file)) if path == span.path => file,
+                _ => &self.0.insert((span.path.to_owned(), partial::open(span.path)?)).1,
+            };
+            file.write_all_at(now, span.offset)?;
+            rest = behind;
         }
-        all += count as u64;
-        hasher.update(&piece[..count]);
-        if shared.state().ended {
-            return Ok(None);
-        }
+        if rest.is_empty() { Ok(()) } else { Err(wrong("octets of no file")) }
     }
-    if all != size {
-        let words = format!("{}: has become shorter meanwhile", shared.file.display());
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, words));
-    }
-    let hash = *hasher.finalize().as_bytes();
-    shared.is_whole(hash);
-    Ok(Some(Tell::Done { octets: size, hash: blake3::Hash::from(hash).to_hex().to_string() }))
 }

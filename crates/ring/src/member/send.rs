@@ -1,93 +1,195 @@
-//! The side of the next one.
+//! The side of a next one.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use nix::sys::sendfile::sendfile;
 
 use super::STALL;
-use super::state::{Shared, State};
-use crate::talk::{Next, Tell};
+use super::state::{Described, Shared, State};
+use crate::content::Stripe;
+use crate::frame::{HASH, Hash, Hello, Record, What};
+use crate::talk::{Send, Tell};
 
 /// Sent at once.
 const PIECE: u64 = 1 << 20;
 
-/// So long the next one may take to write what it has to its disk.
-const DISK: Duration = Duration::from_secs(600);
-
-/// What waiting ends with.
-enum Go {
-    /// That is there now.
-    On(u64),
-    /// Nobody is to be sent anything any more, or another one is.
+/// What there is to send.
+enum Work {
+    Manifest(u32, Arc<Described>),
+    /// From where, and how much.
+    Data(u32, u64, u64),
+    End(u32, u64, Hash),
+    /// All is sent, or somebody else is to be sent to.
     Off,
 }
 
-/// Sends to whom it is told, until the end.
-pub fn send_all(shared: &Shared, tell: &dyn Fn(Tell)) {
-    let mut tried = None;
-    loop {
-        let next = shared.wait(|state| {
-            if state.ended || state.failed {
-                return Some(None);
-            }
-            state.next.flatten().filter(|next| tried != Some(next.number)).map(Some)
-        });
-        let Some(next) = next else { return };
-        tried = Some(next.number);
-        let number = next.number;
-        match send(shared, next) {
-            Ok(true) => tell(Tell::Sent { number }),
-            Ok(false) => {}
-            Err(error) => tell(Tell::Lost { number, words: error.to_string() }),
-        }
+/// What was sent of a stream.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    described: bool,
+    at: u64,
+    ended: bool,
+}
+
+/// Sends what it is told, until it has sent all or is told something else.
+pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) {
+    let number = stage.number;
+    if let Err(error) = stage_of(shared, stage, tell) {
+        tell(Tell::Lost { number, words: error.to_string() });
     }
 }
 
-/// False where another one is to be sent to.
-fn send(shared: &Shared, next: Next) -> io::Result<bool> {
-    let mut stream = TcpStream::connect_timeout(&next.address, STALL)?;
+fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&stage.address, STALL)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(STALL))?;
     stream.set_write_timeout(Some(STALL))?;
     stream.write_all(&shared.token)?;
-    let mut has = [0; 8];
-    stream.read_exact(&mut has)?;
-    let mut sent = u64::from_be_bytes(has);
-    let off = |state: &State| {
-        state.ended
-            || state.failed
-            || state.next.flatten().map(|next| next.number) != Some(next.number)
-    };
-    let header = shared.wait(|state| if off(state) { Some(None) } else { state.header.map(Some) });
-    let Some(header) = header else { return Ok(false) };
-    stream.write_all(&header.to_octets())?;
-    let file = File::open(&shared.temporary).or_else(|_| File::open(&shared.file))?;
-    while sent < header.size {
-        let go = shared.wait(|state| match () {
-            () if off(state) => Some(Go::Off),
-            () if state.has > sent => Some(Go::On(state.has)),
-            () => None,
-        });
-        let Go::On(has) = go else { return Ok(false) };
-        let mut at = i64::try_from(sent).map_err(io::Error::other)?;
-        let count = sendfile(&stream, &file, Some(&mut at), (has - sent).min(PIECE) as usize);
-        let count = count.map_err(io::Error::from)?;
-        if count == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the file has become shorter",
-            ));
+    let hello = Hello::read(&mut stream, shared.places.len(), shared.stripes as usize)?;
+    tell(Tell::Linked { number: stage.number });
+    let mut sent: HashMap<u32, Progress> = HashMap::new();
+    let mut open = None;
+    loop {
+        match shared.wait(|state| next(shared, state, stage, &sent)) {
+            Work::Off => return Ok(()),
+            Work::Manifest(of, described) => {
+                let octets = described.octets.len() as u32;
+                let record = Record { stream: of, what: What::Manifest, octets };
+                stream.write_all(&record.to_octets())?;
+                stream.write_all(&described.octets)?;
+                // What it has of another one is of no use.
+                let same = hello.manifests[shared.stream(of).0] == described.hash;
+                let at = if same { hello.has[of as usize] } else { 0 };
+                sent.insert(of, Progress { described: true, at, ended: false });
+            }
+            Work::Data(of, at, octets) => {
+                let what = What::Data { at };
+                let record = Record { stream: of, what, octets: octets as u32 };
+                stream.write_all(&record.to_octets())?;
+                data(shared, &stream, of, at, octets, &mut open)?;
+                sent.entry(of).or_default().at = at + octets;
+            }
+            Work::End(of, total, hash) => {
+                let what = What::End { total };
+                let record = Record { stream: of, what, octets: HASH as u32 };
+                stream.write_all(&[&record.to_octets()[..], &hash].concat())?;
+                sent.entry(of).or_default().ended = true;
+            }
         }
-        sent += count as u64;
     }
-    let hash = shared.wait(|state| if off(state) { Some(None) } else { state.hash.map(Some) });
-    let Some(hash) = hash else { return Ok(false) };
-    stream.write_all(&hash)?;
-    // It writes what it has to its disk.
-    stream.set_read_timeout(Some(DISK))?;
-    stream.read_exact(&mut [0])?;
-    Ok(true)
+}
+
+/// Of the streams in their order the first that has something.
+fn next(
+    shared: &Shared,
+    state: &State,
+    stage: &Send,
+    sent: &HashMap<u32, Progress>,
+) -> Option<Work> {
+    if state.ended || state.failed || state.stages.get(&stage.to) != Some(&stage.number) {
+        return Some(Work::Off);
+    }
+    let mut all = true;
+    for of in &stage.streams {
+        let progress = sent.get(of).copied().unwrap_or_default();
+        all &= progress.ended;
+        let (part, stripe) = shared.stream(*of);
+        let known = &state.parts[part];
+        let Some(described) = &known.described else { continue };
+        if !progress.described {
+            return Some(Work::Manifest(*of, described.clone()));
+        }
+        let has = known.has[stripe.number as usize];
+        if has > progress.at {
+            return Some(Work::Data(*of, progress.at, (has - progress.at).min(PIECE)));
+        }
+        if let (Some(total), Some(hash), false) = (known.total, known.hash, progress.ended)
+            && progress.at >= stripe.octets(total)
+        {
+            return Some(Work::End(*of, total, hash));
+        }
+    }
+    all.then_some(Work::Off)
+}
+
+/// Octets of a stream, from the files to the connection.
+fn data(
+    shared: &Shared,
+    stream: &TcpStream,
+    of: u32,
+    at: u64,
+    octets: u64,
+    open: &mut Option<(PathBuf, File)>,
+) -> io::Result<()> {
+    let (part, stripe) = shared.stream(of);
+    let (mut at, end) = (at, at + octets);
+    while at < end {
+        let described = described(shared, part)?;
+        match spans(&described, stripe, at, end - at, stream, open) {
+            Ok(count) => at += count,
+            // It has its final name meanwhile.
+            Err((count, error))
+                if error.kind() == io::ErrorKind::NotFound
+                    && !Arc::ptr_eq(&described, &self::described(shared, part)?) =>
+            {
+                at += count;
+            }
+            Err((_, error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn described(shared: &Shared, part: usize) -> io::Result<Arc<Described>> {
+    let described = shared.state().parts[part].described.clone();
+    described.ok_or_else(|| io::Error::other("what is sent is not known"))
+}
+
+/// How much was sent, in both cases.
+fn spans(
+    described: &Described,
+    stripe: Stripe,
+    at: u64,
+    octets: u64,
+    stream: &TcpStream,
+    open: &mut Option<(PathBuf, File)>,
+) -> Result<u64, (u64, io::Error)> {
+    let mut sent = 0;
+    for span in described.content.spans(stripe, at, octets) {
+        let mut end = 0;
+        while end < span.octets {
+            let file = match open {
+                Some((path, file)) if path == span.path => &*file,
+                _ => {
+                    let file = File::open(span.path).map_err(|e| (sent, e))?;
+                    &open.insert((span.path.to_owned(), file)).1
+                }
+            };
+            let mut offset = (span.offset + end) as i64;
+            let count = (span.octets - end) as usize;
+            let count = sendfile(stream, file, Some(&mut offset), count)
+                .map_err(|errno| (sent, timed_out(errno)))?;
+            if count == 0 {
+                let words = format!("{}: has become shorter", span.path.display());
+                return Err((sent, io::Error::new(io::ErrorKind::UnexpectedEof, words)));
+            }
+            end += count as u64;
+            sent += count as u64;
+        }
+    }
+    Ok(sent)
+}
+
+/// A timeout of the connection comes as "try again".
+fn timed_out(errno: nix::errno::Errno) -> io::Error {
+    if errno == nix::errno::Errno::EAGAIN {
+        let words = format!("nothing could be sent for {} seconds", STALL.as_secs());
+        return io::Error::new(io::ErrorKind::TimedOut, words);
+    }
+    errno.into()
 }

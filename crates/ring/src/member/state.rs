@@ -1,114 +1,197 @@
-//! What the threads of a member know of the file.
+//! What the threads of a member know of the parts.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::net::{Shutdown, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::TOKEN;
-use crate::talk::{Join, Next};
+use super::partial::{Left, Partial};
+use crate::content::{Content, Kind, Manifest, Stripe, frontier};
+use crate::frame::{HASH, Hash, Hello, Token};
+use crate::talk::{Join, Part};
+use crate::wrong;
 
-/// What is told of a file before its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    /// Octets.
-    pub size: u64,
-    /// Permissions.
-    pub mode: u32,
-    /// Of its last change: seconds since 1970.
-    pub changed: i64,
+/// A manifest, and where what it speaks of is on this node.
+#[derive(Debug)]
+pub struct Described {
+    pub manifest: Manifest,
+    /// As it is sent, and the checksum of that.
+    pub octets: Vec<u8>,
+    pub hash: Hash,
+    pub content: Content,
 }
 
-impl Header {
-    pub const OCTETS: usize = 20;
-
-    pub fn to_octets(self) -> [u8; Self::OCTETS] {
-        let mut octets = [0; Self::OCTETS];
-        octets[..8].copy_from_slice(&self.size.to_be_bytes());
-        octets[8..12].copy_from_slice(&self.mode.to_be_bytes());
-        octets[12..].copy_from_slice(&self.changed.to_be_bytes());
-        octets
+impl Described {
+    pub fn new(manifest: Manifest, root: &Path, skip: u64) -> Self {
+        let octets = manifest.to_octets();
+        let hash = *blake3::hash(&octets).as_bytes();
+        let content = Content::new(root, &manifest, skip);
+        Self { manifest, octets, hash, content }
     }
+}
 
-    pub fn from_octets(octets: [u8; Self::OCTETS]) -> Self {
-        let (size, rest) = octets.split_at(8);
-        let (mode, changed) = rest.split_at(4);
-        Self {
-            size: u64::from_be_bytes(size.try_into().unwrap_or_default()),
-            mode: u32::from_be_bytes(mode.try_into().unwrap_or_default()) & 0o7777,
-            changed: i64::from_be_bytes(changed.try_into().unwrap_or_default()),
-        }
+/// What is known of a part.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub described: Option<Arc<Described>>,
+    /// Octets of it, once that is known.
+    pub total: Option<u64>,
+    /// Its checksum: as the source told, or as it is.
+    pub hash: Option<Hash>,
+    /// Octets of each stripe in its files.
+    pub has: Vec<u64>,
+    /// All of it has its final name.
+    pub done: bool,
+    /// The manifest of which there is something from before.
+    left: Hash,
+}
+
+impl Known {
+    /// Octets without a gap.
+    pub fn frontier(&self) -> u64 {
+        frontier(&self.has).min(self.total.unwrap_or(u64::MAX))
     }
+}
+
+/// Where a part is on this node.
+#[derive(Debug)]
+pub enum Place {
+    Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
+    Target { partial: Partial, input: bool },
+    Away,
 }
 
 /// What changes.
 #[derive(Debug, Default)]
 pub struct State {
-    pub header: Option<Header>,
-    /// Octets in the file.
-    pub has: u64,
-    /// Of the whole file, once it is known to be right.
-    pub hash: Option<[u8; 32]>,
-    /// Who is sent to: nothing was said yet, nobody, or that one.
-    pub next: Option<Option<Next>>,
+    pub parts: Vec<Known>,
+    /// By whom is sent to: the number under which that was told.
+    pub stages: BTreeMap<u32, u32>,
     pub failed: bool,
     pub ended: bool,
-    whole: bool,
+    connections: Vec<TcpStream>,
 }
 
 #[derive(Debug)]
 pub struct Shared {
-    pub token: [u8; TOKEN],
+    pub token: Token,
     pub keep: bool,
-    /// The final name, and that under which it is until it is whole; the same for the source.
-    pub file: PathBuf,
-    pub temporary: PathBuf,
+    pub stripes: u32,
+    pub places: Vec<Place>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Shared {
-    /// Opens the source, or makes the file under another name.
-    pub fn new(join: &Join, token: [u8; TOKEN]) -> io::Result<Self> {
-        let file = join.file.clone();
-        let named = |e: io::Error, path: &PathBuf| {
-            io::Error::new(e.kind(), format!("{}: {e}", path.display()))
-        };
-        let mut state = State::default();
-        let mut temporary = file.clone();
-        if join.source {
-            let of = fs::metadata(&file).map_err(|e| named(e, &file))?;
-            if !of.is_file() {
-                let words = format!("{}: no regular file", file.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
-            }
-            File::open(&file).map_err(|e| named(e, &file))?;
-            use std::os::unix::fs::MetadataExt as _;
-            let (mode, changed) = (of.mode() & 0o7777, of.mtime());
-            state.header = Some(Header { size: of.len(), mode, changed });
-            state.has = of.len();
-            state.whole = true;
-        } else {
-            let name = file.file_name().ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("{}: no name of a file", file.display()),
-                )
-            })?;
-            if file.is_dir() {
-                let words = format!("{}: is a directory", file.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
-            }
-            let mut hidden = std::ffi::OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}", &join.token[..8]));
-            temporary = file.with_file_name(hidden);
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).open(&temporary).map_err(|e| named(e, &file))?;
+    /// Finds out about the sources, and makes the targets under other names; octets of the sources too.
+    pub fn new(join: Join, token: Token) -> io::Result<(Self, Option<u64>)> {
+        if join.stripes == 0 || join.parts.is_empty() {
+            return Err(wrong("nothing is to be done"));
         }
-        let (state, changed) = (Mutex::new(state), Condvar::new());
-        Ok(Self { token, keep: join.keep, file, temporary, state, changed })
+        let (mut places, mut parts, mut octets) = (Vec::new(), Vec::new(), Some(0_u64));
+        for part in join.parts {
+            let mut known = Known { has: vec![0; join.stripes as usize], ..Known::default() };
+            places.push(match part {
+                Part::Source { path, piece, copy } => {
+                    let size = source(&path, piece)?.manifest.octets().unwrap_or(0);
+                    octets = octets.and_then(|octets| octets.checked_add(size));
+                    let copy = copy.map(|path| Partial::open(&path)).transpose()?;
+                    Place::Source { path, piece, copy: copy.map(|(partial, _)| partial) }
+                }
+                Part::Target { path, input } => {
+                    let (partial, left) = Partial::open(&path)?;
+                    if let Some(left) = left {
+                        (known.left, known.has) = (left.manifest, left.stripes(join.stripes));
+                    }
+                    octets = octets.filter(|_| !input);
+                    Place::Target { partial, input }
+                }
+                Part::Away => Place::Away,
+            });
+            parts.push(known);
+        }
+        let state = Mutex::new(State { parts, ..State::default() });
+        let (keep, stripes, changed) = (join.keep, join.stripes, Condvar::new());
+        Ok((Self { token, keep, stripes, places, state, changed }, octets))
+    }
+
+    /// What there is here may be sent from now on.
+    pub fn start(&self) -> io::Result<()> {
+        for (part, place) in self.places.iter().enumerate() {
+            match place {
+                Place::Source { path, piece, .. } => {
+                    let described = source(path, *piece)?;
+                    let total = described.manifest.octets().unwrap_or(0);
+                    self.change(|state| {
+                        let known = &mut state.parts[part];
+                        known.has = self.all(total);
+                        known.total = Some(total);
+                        known.described = Some(Arc::new(described));
+                    });
+                }
+                Place::Target { input: true, .. } => {
+                    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+                    let now = (now.as_secs() as i64, now.subsec_nanos());
+                    self.describe(part, Manifest::of_input(now))?;
+                }
+                Place::Target { .. } | Place::Away => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the manifest of a part that is to be had.
+    pub fn describe(&self, part: usize, manifest: Manifest) -> io::Result<()> {
+        let Place::Target { partial, .. } = &self.places[part] else {
+            return Err(wrong("a manifest of what is not to be had"));
+        };
+        let described = Described::new(manifest, &partial.content(), 0);
+        let mut state = self.state();
+        let known = &mut state.parts[part];
+        if let Some(before) = &known.described {
+            let same = before.hash == described.hash;
+            return if same { Ok(()) } else { Err(wrong("another manifest than before")) };
+        }
+        let total = described.manifest.octets();
+        let all = self.all(total.unwrap_or(u64::MAX >> 1));
+        let more = known.has.iter().zip(&all).any(|(has, all)| has > all);
+        if known.left != described.hash || more {
+            partial.clear()?;
+            known.has.fill(0);
+        }
+        partial.make_directories(&described.manifest)?;
+        known.total = total;
+        known.described = Some(Arc::new(described));
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Octets of each stripe of so many.
+    pub fn all(&self, total: u64) -> Vec<u64> {
+        let of = self.stripes;
+        (0..of).map(|number| Stripe { number, of }.octets(total)).collect()
+    }
+
+    /// A stream's part, and its stripe of it.
+    pub fn stream(&self, stream: u32) -> (usize, Stripe) {
+        let of = self.stripes;
+        ((stream / of) as usize, Stripe { number: stream % of, of })
+    }
+
+    pub fn streams(&self) -> usize {
+        self.places.len() * self.stripes as usize
+    }
+
+    pub fn hello(&self) -> Hello {
+        let state = self.state();
+        let of = |known: &Known| known.described.as_ref().map_or(known.left, |it| it.hash);
+        Hello {
+            manifests: state.parts.iter().map(of).collect(),
+            has: state.parts.iter().flat_map(|known| known.has.clone()).collect(),
+        }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -116,9 +199,10 @@ impl Shared {
     }
 
     /// Changes it, and wakes who waits.
-    pub fn change(&self, with: impl FnOnce(&mut State)) {
-        with(&mut self.state());
+    pub fn change<T>(&self, with: impl FnOnce(&mut State) -> T) -> T {
+        let given = with(&mut self.state());
         self.changed.notify_all();
+        given
     }
 
     /// Waits until something holds of it, and gives what `until` gives then.
@@ -138,36 +222,99 @@ impl Shared {
         waited.expect("nobody panics with it").0.ended
     }
 
-    pub fn has(&self) -> Option<(u64, u64)> {
+    /// Octets of each part, and of how many, for those that are to be had; none for the others.
+    pub fn has(&self) -> Vec<(u64, u64)> {
         let state = self.state();
-        state.header.map(|header| (state.has, header.size))
+        let of = |(place, known): (&Place, &Known)| match place {
+            Place::Target { .. } => {
+                let own: u64 = known.has.iter().sum();
+                (own, known.total.unwrap_or(own))
+            }
+            Place::Source { .. } | Place::Away => (0, 0),
+        };
+        self.places.iter().zip(&state.parts).map(of).collect()
     }
 
-    pub fn set_next(&self, next: Option<Next>) {
-        self.change(|state| state.next = Some(next));
+    /// Whoever sends by this connection is let go at the end; false where that is now.
+    pub fn connected(&self, connection: TcpStream) -> bool {
+        let mut state = self.state();
+        if !state.ended && !state.failed {
+            state.connections.push(connection);
+        }
+        !state.ended && !state.failed
     }
 
+    /// Nothing more is done, and what is not done is removed.
     pub fn fail(&self) {
-        self.change(|state| state.failed = true);
-        self.remove_what_is_not_whole();
-    }
-
-    pub fn end(&self) {
-        self.change(|state| state.ended = true);
-    }
-
-    /// The file has its final name.
-    pub fn is_whole(&self, hash: [u8; 32]) {
         self.change(|state| {
-            state.whole = true;
-            state.hash = Some(hash);
+            state.failed = true;
+            state.connections.drain(..).for_each(|it| drop(it.shutdown(Shutdown::Both)));
+        });
+        self.unfinished(Partial::remove);
+    }
+
+    /// Nothing more is done, and what is not done can be gone on with.
+    pub fn end(&self) {
+        self.change(|state| {
+            state.ended = true;
+            state.connections.drain(..).for_each(|it| drop(it.shutdown(Shutdown::Both)));
         });
     }
 
-    pub fn remove_what_is_not_whole(&self) {
-        if !self.state().whole {
-            // It is gone already where it was never made.
-            let _ = fs::remove_file(&self.temporary);
+    /// Notes how far the parts are, for another run.
+    pub fn save(&self) {
+        for (part, place) in self.places.iter().enumerate() {
+            let Place::Target { partial, input: false } = place else { continue };
+            let left = {
+                let state = self.state();
+                let known = &state.parts[part];
+                let described = known.described.as_ref().filter(|_| !known.done && !state.failed);
+                described.map(|it| Left { manifest: it.hash, has: known.has.clone() })
+            };
+            if let Some(left) = left {
+                // Without it the next run begins anew.
+                let _ = partial.save(&left);
+            }
+        }
+    }
+
+    /// Removes what nothing came of.
+    pub fn tidy(&self) {
+        self.save();
+        self.unfinished(Partial::remove_if_empty);
+    }
+
+    fn unfinished(&self, what: impl Fn(&Partial)) {
+        let state = self.state();
+        let places = self.places.iter().zip(&state.parts);
+        for (place, _) in places.filter(|(_, known)| !known.done) {
+            match place {
+                Place::Target { partial, input: false } => what(partial),
+                // Nobody can go on with these.
+                Place::Target { partial, .. } | Place::Source { copy: Some(partial), .. } => {
+                    partial.remove();
+                }
+                Place::Source { .. } | Place::Away => {}
+            }
         }
     }
 }
+
+/// What is sent of a path: all, or the one of so many equal pieces.
+pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
+    let mut manifest = Manifest::of(path)?;
+    let mut skip = 0;
+    if let Some((piece, of)) = piece {
+        let [first] = &mut manifest.entries[..] else {
+            return Err(wrong(format!("{}: only a file is cut into pieces", path.display())));
+        };
+        if let Kind::File { size: Some(size) } = &mut first.kind {
+            let cut = |at: u32| (u128::from(*size) * u128::from(at) / u128::from(of.max(1))) as u64;
+            skip = cut(piece);
+            *size = cut(piece + 1) - skip;
+        }
+    }
+    Ok(Described::new(manifest, path, skip))
+}
+
+const _: () = assert!(HASH == blake3::OUT_LEN);

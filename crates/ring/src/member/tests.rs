@@ -1,12 +1,13 @@
 use std::fs;
 use std::io::{BufReader, PipeWriter, pipe};
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use super::*;
-use crate::talk::Next;
+use crate::talk::{Part, Send as Stage};
 
 const TOKEN_TEXT: &str = "00112233445566778899aabbccddeeff";
 
@@ -14,11 +15,12 @@ struct Member {
     asks: PipeWriter,
     tells: Receiver<Tell>,
     port: u16,
+    told: u32,
     runs: JoinHandle<()>,
 }
 
 impl Member {
-    fn new(file: &Path, source: bool) -> Self {
+    fn new(parts: Vec<Part>, stripes: u32) -> Self {
         let (input, mut asks) = pipe().unwrap();
         let (told, output) = pipe().unwrap();
         let runs = std::thread::spawn(move || run(BufReader::new(input), output).unwrap());
@@ -32,10 +34,11 @@ impl Member {
             }
         });
         let address = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let (token, file) = (TOKEN_TEXT.into(), file.to_owned());
-        say(&mut asks, &Ask::Join(Join { token, address, file, source, keep: true })).unwrap();
-        let mut member = Self { asks, tells, port: 0, runs };
-        if let Tell::Listens { port } = member.tell() {
+        let token = TOKEN_TEXT.into();
+        // One that fails at once does not hear it.
+        drop(say(&mut asks, &Ask::Join(Join { token, address, parts, stripes, keep: true })));
+        let mut member = Self { asks, tells, port: 0, told: 0, runs };
+        if let Tell::Listens { port, .. } = member.tell() {
             member.port = port;
         }
         member
@@ -45,26 +48,42 @@ impl Member {
         self.tells.recv_timeout(Duration::from_secs(20)).unwrap()
     }
 
-    fn next(&mut self, number: u32, to: Option<&Self>) {
-        let next = to.map(|to| {
-            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, to.port));
-            Next { number, address }
-        });
-        say(&mut self.asks, &Ask::Next(next)).unwrap();
+    fn send(&mut self, to: &Self, streams: &[u32]) {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, to.port));
+        self.told += 1;
+        let (number, streams) = (self.told, streams.to_vec());
+        let stage = Stage { to: to.port.into(), number, address, streams };
+        say(&mut self.asks, &Ask::Send(stage)).unwrap();
+    }
+
+    fn start(&mut self) {
+        say(&mut self.asks, &Ask::Start).unwrap();
     }
 
     fn done(&self) -> (u64, String) {
         loop {
             match self.tell() {
-                Tell::Done { octets, hash } => return (octets, hash),
+                Tell::Done { octets, hash, .. } => return (octets, hash),
                 Tell::Failed { words } => panic!("{words}"),
                 _ => {}
             }
         }
     }
 
+    fn failed(&self) -> String {
+        loop {
+            match self.tell() {
+                Tell::Failed { words } => return words,
+                Tell::Done { .. } => panic!("done"),
+                _ => {}
+            }
+        }
+    }
+
     fn quit(mut self) {
-        say(&mut self.asks, &Ask::Quit).unwrap();
+        // One that has failed may be gone.
+        drop(say(&mut self.asks, &Ask::Quit));
+        drop(self.asks);
         self.runs.join().unwrap();
     }
 }
@@ -81,46 +100,195 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A source and so many others, in a directory.
-fn ring(directory: &Path, octets: usize, others: usize) -> Vec<Member> {
-    fs::write(directory.join("0"), content(octets)).unwrap();
-    (0..=others).map(|i| Member::new(&directory.join(i.to_string()), i == 0)).collect()
+fn source(path: &Path) -> Part {
+    Part::Source { path: path.into(), piece: None, copy: None }
+}
+
+fn target(path: &Path) -> Part {
+    Part::Target { path: path.into(), input: false }
+}
+
+/// One that has `0` of a directory, and so many others that are to have it under their number.
+fn ring(directory: &Path, others: usize, stripes: u32) -> Vec<Member> {
+    let part = |i: usize| match i {
+        0 => source(&directory.join("0")),
+        _ => target(&directory.join(i.to_string())),
+    };
+    (0..=others).map(|i| Member::new(vec![part(i)], stripes)).collect()
+}
+
+/// Each sends to the next one.
+fn link(members: &mut [Member], streams: &[u32]) {
+    for i in 1..members.len() {
+        let (left, right) = members.split_at_mut(i);
+        left[i - 1].send(&right[0], streams);
+    }
 }
 
 #[test]
 fn all_have_the_file_and_nothing_else() {
-    for octets in [0, 1, 5_000_000] {
-        let directory = tempfile::tempdir().unwrap();
-        let mut members = ring(directory.path(), octets, 4);
-        for i in 0..4 {
-            let (left, right) = members.split_at_mut(i + 1);
-            left[i].next(1, Some(&right[0]));
-        }
-        let right = blake3::hash(&content(octets)).to_hex().to_string();
-        for member in &members {
-            assert_eq!(member.done(), (octets as u64, right.clone()));
-        }
-        members.into_iter().for_each(Member::quit);
-        assert_eq!(names(directory.path()), ["0", "1", "2", "3", "4"]);
-        for i in 1..5 {
-            assert!(fs::read(directory.path().join(i.to_string())).unwrap() == content(octets));
+    for stripes in [1, 3] {
+        for octets in [0, 1, 5_000_000] {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join("0"), content(octets)).unwrap();
+            let mut members = ring(directory.path(), 4, stripes);
+            link(&mut members, &(0..stripes).collect::<Vec<_>>());
+            members[0].start();
+            let right = blake3::hash(&content(octets)).to_hex().to_string();
+            for member in &members {
+                assert_eq!(member.done(), (octets as u64, right.clone()));
+            }
+            members.into_iter().for_each(Member::quit);
+            assert_eq!(names(directory.path()), ["0", "1", "2", "3", "4"]);
+            for i in 1..5 {
+                let own = fs::read(directory.path().join(i.to_string())).unwrap();
+                assert!(own == content(octets));
+            }
         }
     }
 }
 
 #[test]
-fn a_member_that_is_gone_is_left_out_and_leaves_nothing() {
+fn stripes_come_by_different_members() {
     let directory = tempfile::tempdir().unwrap();
-    let mut members = ring(directory.path(), 8_000_000, 3);
+    fs::write(directory.path().join("0"), content(7_000_000)).unwrap();
+    let mut members = ring(directory.path(), 2, 2);
+    let [source, left, right] = &mut members[..] else { panic!() };
+    source.send(left, &[0]);
+    source.send(right, &[1]);
+    left.send(right, &[0]);
+    right.send(left, &[1]);
+    source.start();
+    assert_eq!((left.done().0, right.done().0), (7_000_000, 7_000_000));
+    members.into_iter().for_each(Member::quit);
+    assert!(fs::read(directory.path().join("2")).unwrap() == content(7_000_000));
+}
+
+#[test]
+fn a_directory_is_what_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("0");
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::create_dir(root.join("closed")).unwrap();
+    for (name, octets) in [("a/one", 2_000_000), ("a/b/two", 3), ("empty", 0), ("closed/x", 9)] {
+        fs::write(root.join(name), content(octets)).unwrap();
+    }
+    symlink("../nowhere", root.join("a/link")).unwrap();
+    fs::set_permissions(root.join("a/b/two"), fs::Permissions::from_mode(0o751)).unwrap();
+    fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(0o555)).unwrap();
+    fs::File::open(root.join("a/b")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let mut members = ring(directory.path(), 2, 2);
+    link(&mut members, &[0, 1]);
+    members[0].start();
+    for member in &members {
+        assert_eq!(member.done().0, 2_000_012);
+    }
+    members.into_iter().for_each(Member::quit);
+    assert_eq!(names(directory.path()), ["0", "1", "2"]);
+    let was = crate::content::Manifest::of(&root).unwrap();
+    for i in 1..3 {
+        let copy = directory.path().join(i.to_string());
+        assert_eq!(crate::content::Manifest::of(&copy).unwrap(), was);
+        assert!(fs::read(copy.join("a/one")).unwrap() == content(2_000_000));
+    }
+}
+
+#[test]
+fn all_have_what_each_had() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |node: usize, part: usize| directory.path().join(format!("{node}-{part}"));
+    let part = |node: usize, part: usize| match node == part {
+        true => {
+            fs::write(path(node, part), content(1_000_000 + part)).unwrap();
+            source(&path(node, part))
+        }
+        false => target(&path(node, part)),
+    };
+    let mut members: Vec<Member> =
+        (0..4).map(|node| Member::new((0..4).map(|p| part(node, p)).collect(), 1)).collect();
+    for from in 0..4 {
+        let to = (from + 1) % 4;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, members[to].port));
+        // All but what the next one has itself.
+        let streams = (0..4_u32).map(|back| (from as u32 + 4 - back) % 4);
+        let streams = streams.filter(|stream| *stream != to as u32).collect();
+        let stage = Stage { to: to as u32, number: 1, address, streams };
+        say(&mut members[from].asks, &Ask::Send(stage)).unwrap();
+    }
+    members.iter_mut().for_each(Member::start);
+    for member in &members {
+        let octets: u64 = (0..4).map(|_| member.done().0).sum();
+        assert_eq!(octets, 4_000_006);
+    }
+    members.into_iter().for_each(Member::quit);
+    for (node, part) in (0..4).flat_map(|node| (0..4).map(move |part| (node, part))) {
+        assert!(fs::read(path(node, part)).unwrap() == content(1_000_000 + part));
+    }
+    assert_eq!(names(directory.path()).len(), 16);
+}
+
+#[test]
+fn a_piece_is_a_piece_and_the_source_has_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("all"), content(1_000_001)).unwrap();
+    let piece = |piece: u32, copy: Option<&str>| Part::Source {
+        path: path("all"),
+        piece: Some((piece, 2)),
+        copy: copy.map(path),
+    };
+    let mut source = Member::new(vec![piece(0, Some("own")), piece(1, None)], 1);
+    let other = Member::new(vec![Part::Away, target(&path("other"))], 1);
+    source.send(&other, &[1]);
+    source.start();
+    assert_eq!((source.done().0, source.done().0, other.done().0), (500_000, 500_001, 500_001));
+    [source, other].into_iter().for_each(Member::quit);
+    assert!(fs::read(path("own")).unwrap() == content(1_000_001)[..500_000]);
+    assert!(fs::read(path("other")).unwrap() == content(1_000_001)[500_000..]);
+    assert_eq!(names(directory.path()), ["all", "other", "own"]);
+}
+
+#[test]
+fn input_comes_to_all() {
+    for octets in [0, 2_500_000] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |i: usize| directory.path().join(i.to_string());
+        let part = |i: usize| Part::Target { path: path(i), input: i == 0 };
+        let mut members: Vec<Member> = (0..3).map(|i| Member::new(vec![part(i)], 2)).collect();
+        link(&mut members, &[0, 1]);
+        members[0].start();
+        let all = content(octets);
+        for piece in all.chunks(INPUT as usize).chain([&[][..]]) {
+            let asks = &mut members[0].asks;
+            say(asks, &Ask::Input { octets: piece.len() as u32 }).unwrap();
+            asks.write_all(piece).unwrap();
+        }
+        for member in &members {
+            assert_eq!(member.done().0, octets as u64);
+        }
+        members.into_iter().for_each(Member::quit);
+        for i in 0..3 {
+            assert!(fs::read(path(i)).unwrap() == all);
+        }
+        assert_eq!(names(directory.path()), ["0", "1", "2"]);
+    }
+}
+
+#[test]
+fn a_member_that_is_gone_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("0"), content(8_000_000)).unwrap();
+    let mut members = ring(directory.path(), 3, 1);
     let last = members.pop().unwrap();
     let gone = members.pop().unwrap();
     let [source, first] = &mut members[..] else { panic!() };
     // The one between has what it was sent, and goes before it sends it on.
-    first.next(1, Some(&gone));
-    source.next(1, Some(first));
+    first.send(&gone, &[0]);
+    source.send(first, &[0]);
+    source.start();
     gone.done();
     gone.quit();
-    first.next(2, Some(&last));
+    first.send(&last, &[0]);
     assert_eq!(last.done().0, 8_000_000);
     for member in members.into_iter().chain([last]) {
         member.quit();
@@ -128,26 +296,153 @@ fn a_member_that_is_gone_is_left_out_and_leaves_nothing() {
     assert_eq!(names(directory.path()), ["0", "1", "2", "3"]);
 }
 
-#[test]
-fn what_is_not_whole_is_not_there() {
-    let directory = tempfile::tempdir().unwrap();
-    let alone = Member::new(&directory.path().join("new"), false);
-    assert_eq!(names(directory.path()).len(), 1);
-    // A stranger, and one who knows the token and goes.
-    for token in [[0; TOKEN], token(TOKEN_TEXT).unwrap()] {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, alone.port)).unwrap();
-        stream.write_all(&token).unwrap();
+/// A source that says so many octets of a file itself, by the frames.
+fn send_some(member: &Member, octets: &[u8], of: u64) -> TcpStream {
+    use crate::content::{Entry, Kind, Manifest};
+    use crate::frame::{Hello, Record, What};
+    let kind = Kind::File { size: Some(of) };
+    let entry = Entry { path: "".into(), mode: 0o640, changed: (7, 0), kind };
+    let manifest = Manifest { entries: vec![entry] }.to_octets();
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, member.port)).unwrap();
+    stream.write_all(&token(TOKEN_TEXT).unwrap()).unwrap();
+    let hello = Hello::read(&mut stream, 1, 1).unwrap();
+    let at = hello.has[0];
+    let record =
+        |what, octets: usize| Record { stream: 0, what, octets: octets as u32 }.to_octets();
+    stream.write_all(&record(What::Manifest, manifest.len())).unwrap();
+    stream.write_all(&manifest).unwrap();
+    let rest = &octets[at as usize..];
+    stream.write_all(&record(What::Data { at }, rest.len())).unwrap();
+    stream.write_all(rest).unwrap();
+    if octets.len() as u64 == of {
+        stream.write_all(&record(What::End { total: of }, 32)).unwrap();
+        stream.write_all(blake3::hash(octets).as_bytes()).unwrap();
     }
-    alone.quit();
+    stream
+}
+
+fn wait_until_it_has(member: &Member, wanted: u64) {
+    while !matches!(member.tell(), Tell::Has { octets, .. } if octets == wanted) {}
+}
+
+#[test]
+fn what_was_missed_is_gone_on_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new");
+    let member = Member::new(vec![target(&path)], 1);
+    let all = content(1_000_000);
+    drop(send_some(&member, &all[..700_000], 1_000_000));
+    wait_until_it_has(&member, 700_000);
+    member.quit();
+    assert_eq!(names(directory.path()), [".new.tresse"]);
+    // Two runs at once: the second one is refused.
+    let member = Member::new(vec![target(&path)], 1);
+    let other = Member::new(vec![target(&path)], 1);
+    assert_eq!(other.port, 0);
+    other.quit();
+    // The octets that it has are not sent again: these would be wrong.
+    let mut rest = vec![0; 1_000_000];
+    rest[700_000..].copy_from_slice(&all[700_000..]);
+    let right = blake3::hash(&all);
+    let mut stream = send_some(&member, &rest[..999_999], 1_000_000);
+    use crate::frame::{Record, What};
+    let data = Record { stream: 0, what: What::Data { at: 999_999 }, octets: 1 };
+    stream.write_all(&[&data.to_octets()[..], &all[999_999..]].concat()).unwrap();
+    let end = Record { stream: 0, what: What::End { total: 1_000_000 }, octets: 32 };
+    stream.write_all(&[&end.to_octets()[..], right.as_bytes()].concat()).unwrap();
+    assert_eq!(member.done(), (1_000_000, right.to_hex().to_string()));
+    member.quit();
+    assert!(fs::read(&path).unwrap() == all);
+    assert_eq!(names(directory.path()), ["new"]);
+}
+
+#[test]
+fn another_file_is_begun_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("1");
+    let member = Member::new(vec![target(&path)], 1);
+    drop(send_some(&member, &[7; 700_000], 1_000_000));
+    wait_until_it_has(&member, 700_000);
+    member.quit();
+    fs::write(directory.path().join("0"), content(1_000_000)).unwrap();
+    let mut members = ring(directory.path(), 1, 1);
+    link(&mut members, &[0]);
+    members[0].start();
+    assert_eq!(members[1].done().0, 1_000_000);
+    members.into_iter().for_each(Member::quit);
+    assert!(fs::read(path).unwrap() == content(1_000_000));
+    assert_eq!(names(directory.path()), ["0", "1"]);
+}
+
+#[test]
+fn a_wrong_checksum_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let member = Member::new(vec![target(&directory.path().join("new"))], 1);
+    let mut stream = send_some(&member, &content(99), 100);
+    use crate::frame::{Record, What};
+    let data = Record { stream: 0, what: What::Data { at: 99 }, octets: 1 };
+    stream.write_all(&[&data.to_octets()[..], &[1]].concat()).unwrap();
+    let end = Record { stream: 0, what: What::End { total: 100 }, octets: 32 };
+    stream.write_all(&[&end.to_octets()[..], &[1; 32]].concat()).unwrap();
+    assert!(member.failed().contains("the checksum is not that of the source"));
+    member.quit();
     assert_eq!(names(directory.path()), [""; 0]);
+}
+
+#[test]
+fn strangers_hold_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("0"), content(1_000_000)).unwrap();
+    let mut members = ring(directory.path(), 1, 1);
+    let at = (Ipv4Addr::LOCALHOST, members[1].port);
+    // Some say nothing, some what is wrong, and some know the token and then say what cannot be.
+    let mut strangers: Vec<TcpStream> = (0..30).map(|_| TcpStream::connect(at).unwrap()).collect();
+    for (i, stranger) in strangers.iter_mut().enumerate().skip(10) {
+        let first = if i < 20 { [0; 16] } else { token(TOKEN_TEXT).unwrap() };
+        stranger.write_all(&[&first[..], &[3; 100]].concat()).unwrap();
+    }
+    link(&mut members, &[0]);
+    members[0].start();
+    assert_eq!(members[1].done().0, 1_000_000);
+    members.into_iter().for_each(Member::quit);
+}
+
+#[test]
+fn a_source_that_changes_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("0");
+    // It takes a while to read.
+    fs::File::create(&path).unwrap().set_len(8 << 30).unwrap();
+    let mut member = Member::new(vec![source(&path)], 1);
+    member.start();
+    // It has started when it has done what it was asked after that.
+    let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let stage = Stage { to: 7, number: 7, address: nobody, streams: vec![0] };
+    say(&mut member.asks, &Ask::Send(stage)).unwrap();
+    while !matches!(member.tell(), Tell::Lost { number: 7, .. }) {}
+    fs::write(&path, content(1000)).unwrap();
+    let words = member.failed();
+    assert!(words.contains("changed") || words.contains("shorter"), "{words}");
+    member.quit();
 }
 
 #[test]
 fn a_wrong_file_is_told() {
     let directory = tempfile::tempdir().unwrap();
-    for (file, source) in [("none", true), ("", false), ("none/new", false)] {
-        let member = Member::new(&directory.path().join(file), source);
-        assert_eq!(member.port, 0, "{file}");
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("full")).unwrap();
+    fs::write(at("full/x"), "").unwrap();
+    for part in [
+        source(&at("none")),
+        target(&at("full")),
+        target(Path::new("/")),
+        target(&at("none/new")),
+        Part::Source { path: at("full"), piece: Some((0, 2)), copy: None },
+        source(Path::new("/dev/null")),
+    ] {
+        let member = Member::new(vec![part.clone()], 1);
+        assert_eq!(member.port, 0, "{part:?}");
+        member.quit();
     }
-    assert_eq!(names(directory.path()), [""; 0]);
+    assert_eq!(names(directory.path()), ["full"]);
 }

@@ -1,0 +1,274 @@
+//! The members of a run: what each has done, and what it is to do next.
+
+mod events;
+
+use std::collections::VecDeque;
+use std::io::Read as _;
+use std::net::IpAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use tresse_ring::pace::Pace;
+use tresse_ring::routes::{Routes, Stage};
+use tresse_ring::talk::{Ask, Join, Part, Tell};
+
+use super::launch::{self, Event, Link};
+use super::predict;
+use super::report::Progress;
+use super::{CollectiveArgs, Job, Party};
+use crate::fail::{Code, Failure};
+
+/// So long one may take to be there, and one that somebody else starts.
+const LAUNCH: Duration = Duration::from_secs(60);
+const MANUAL: Duration = Duration::from_secs(600);
+/// How often all of that is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// So long the start waits for connections that do not come about.
+const LINKING: Duration = Duration::from_secs(2);
+
+/// What became of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What it has, or had itself: part, octets, BLAKE3.
+    pub has: Vec<(u32, u64, String)>,
+    /// Why it has not got all.
+    pub error: Option<String>,
+    /// Octets that it keeps, of how many, to go on with.
+    pub left: Option<(u64, u64)>,
+}
+
+struct Member {
+    link: Link,
+    address: IpAddr,
+    port: Option<u16>,
+    octets: Option<u64>,
+    /// By number, to whom it was told to send.
+    told: Vec<usize>,
+    done: Vec<(u32, u64, String)>,
+    /// Parts that nobody can give it any more.
+    lacks: Vec<usize>,
+    has: (u64, u64),
+    /// Members that live and that it could not send to; how often others could not send to it.
+    lost: usize,
+    missed: usize,
+    /// When it told something last.
+    heard: Instant,
+    outcome: Option<Outcome>,
+}
+
+/// All of them.
+pub struct Members<'a> {
+    job: &'a Job,
+    party: &'a Party,
+    args: &'a CollectiveArgs,
+    all: Vec<Member>,
+    send: Sender<(usize, Event)>,
+    events: Receiver<(usize, Event)>,
+    routes: Routes,
+    pace: Pace,
+    /// Stages that wait, and those that are told and not done.
+    waiting: VecDeque<Stage>,
+    active: Vec<Stage>,
+    unlinked: usize,
+    progress: Progress,
+    launched: Instant,
+    started: Instant,
+    /// When the last one that was not bypassed had all.
+    rest_done: Option<Duration>,
+    ended: Duration,
+}
+
+impl<'a> Members<'a> {
+    /// Starts them and waits until they are ready; those that cannot are left out, but for the only source.
+    pub fn start(
+        args: &'a CollectiveArgs,
+        party: &'a Party,
+        job: &'a Job,
+        json: bool,
+    ) -> Result<Self, Failure> {
+        let launched = Instant::now();
+        let token = token()?;
+        let names: Vec<String> = (0..job.nodes.len()).map(|at| party.name(at).into()).collect();
+        let (send, events) = channel();
+        if args.fleet.is_manual() {
+            launch::wait_for(args.listen, &names, &token, send.clone())?;
+        }
+        let mut all = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let address = party.plan.addresses().node[job.nodes[at].index()].first().copied();
+            let address = address.ok_or_else(|| {
+                Failure::new(Code::Fault, format!("{name} has no address of its own"))
+            })?;
+            let link = match args.fleet.is_manual() {
+                true => Link::awaited(),
+                false => Link::start(&args.fleet, name, at, send.clone())?,
+            };
+            all.push(Member::new(link, address));
+        }
+        let (routes, pace) = (Routes::new(Vec::new(), 1), Pace::new(all.len()));
+        let mut members = Self {
+            job,
+            party,
+            args,
+            all,
+            send,
+            events,
+            routes,
+            pace,
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            unlinked: 0,
+            progress: Progress::new(&names, json),
+            launched,
+            started: launched,
+            rest_done: None,
+            ended: Duration::ZERO,
+        };
+        if !args.fleet.is_manual() {
+            (0..members.all.len()).for_each(|at| members.join(at, &token));
+        }
+        members.wait_until_ready(&token)?;
+        Ok(members)
+    }
+
+    fn join(&self, at: usize, token: &str) {
+        let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
+        self.all[at].link.ask(&Ask::Join(Join {
+            token: token.to_owned(),
+            address: self.all[at].address,
+            parts,
+            stripes: self.stripes() as u32,
+            keep: self.args.keep,
+        }));
+    }
+
+    /// Rings that share no link carry a stripe each.
+    fn stripes(&self) -> usize {
+        if self.job.hub.is_some() { 1 } else { self.party.rings.len() }
+    }
+
+    fn wait_until_ready(&mut self, token: &str) -> Result<(), Failure> {
+        let most = if self.args.fleet.is_manual() { MANUAL } else { LAUNCH };
+        while self.all.iter().any(|member| member.outcome.is_none() && member.port.is_none()) {
+            match self.events.recv_timeout(LOOK) {
+                // The first one that says so is it.
+                Ok((at, Event::Connected(stream))) if self.all[at].port.is_none() => {
+                    self.all[at].link.connect(stream, at, self.send.clone());
+                    self.join(at, token);
+                }
+                Ok((at, Event::Told(Tell::Listens { port, octets }))) => {
+                    self.all[at].port = Some(port);
+                    self.all[at].octets = octets;
+                }
+                Ok((at, Event::Told(Tell::Failed { words }))) => self.out(at, words),
+                Ok((at, Event::Gone(words))) => {
+                    let found_nothing = self.all[at].link.found_nothing();
+                    let words = if found_nothing { no_tresse(&words) } else { words };
+                    self.out(at, words);
+                }
+                _ => {}
+            }
+            if self.launched.elapsed() > most {
+                let late = |m: &Member| m.outcome.is_none() && m.port.is_none();
+                for at in 0..self.all.len() {
+                    if late(&self.all[at]) {
+                        let words = "it does not answer";
+                        self.out(at, words.into());
+                    }
+                }
+            }
+        }
+        let sources: Vec<usize> = self.job.parts.iter().map(|part| part.from).collect();
+        let gone = |at: &&usize| self.all[**at].outcome.is_some();
+        match sources.iter().find(gone) {
+            // With others there is something left to do.
+            Some(at) if sources.iter().all(|source| gone(&source)) => {
+                let error = self.all[*at].outcome.as_ref().and_then(|it| it.error.clone());
+                let words = format!("{}: {}", self.party.name(*at), error.unwrap_or_default());
+                Err(Failure::new(Code::Fault, words))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets them copy, until each has all or has failed.
+    pub fn finish(&mut self) -> Vec<Outcome> {
+        let alive: Vec<bool> = self.all.iter().map(|member| member.outcome.is_none()).collect();
+        let lives = |at: usize| alive[at];
+        let octets = self.job.parts.iter().map(|part| self.all[part.from].octets);
+        let octets: Vec<Option<u64>> = octets.collect();
+        let shape = predict::shape(self.args, self.party, self.job, &octets, lives);
+        let flows = self.job.flows(&self.party.orders(), shape, lives);
+        self.routes = Routes::new(flows, self.stripes());
+        for at in 0..self.all.len() {
+            if !lives(at) {
+                self.leave(at);
+            }
+        }
+        self.tell_changes();
+        let linking = Instant::now();
+        while self.unlinked > 0 && linking.elapsed() < LINKING {
+            self.attend(LINKING.saturating_sub(linking.elapsed()));
+        }
+        self.started = Instant::now();
+        for (at, member) in self.all.iter().enumerate() {
+            let starts = |part: &super::Moved| {
+                matches!(part.places[at], Part::Source { .. } | Part::Target { input: true, .. })
+            };
+            if self.job.parts.iter().any(starts) {
+                member.link.ask(&Ask::Start);
+            }
+        }
+        if self.job.input {
+            self.all[0].link.pump(0, self.send.clone());
+        }
+        while self.all.iter().any(|member| member.outcome.is_none()) {
+            self.attend(LOOK);
+            self.look_after();
+        }
+        self.ended = self.started.elapsed();
+        self.progress.end();
+        for member in &self.all {
+            member.link.ask(&Ask::Quit);
+            member.link.close();
+        }
+        for member in &mut self.all {
+            member.link.wait();
+        }
+        self.all.iter().filter_map(|member| member.outcome.clone()).collect()
+    }
+
+    /// From the launch, and from the start of what is sent, to the end.
+    pub fn took(&self) -> (Duration, Duration) {
+        (self.launched.elapsed(), self.ended)
+    }
+}
+
+impl Member {
+    fn new(link: Link, address: IpAddr) -> Self {
+        Self {
+            link,
+            address,
+            port: None,
+            octets: None,
+            told: Vec::new(),
+            done: Vec::new(),
+            lacks: Vec::new(),
+            has: (0, 0),
+            lost: 0,
+            missed: 0,
+            heard: Instant::now(),
+            outcome: None,
+        }
+    }
+}
+
+fn no_tresse(words: &str) -> String {
+    format!("there is no `tresse` on it, install the package there ({words})")
+}
+
+fn token() -> Result<String, Failure> {
+    let mut octets = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
+}

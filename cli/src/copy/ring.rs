@@ -1,0 +1,76 @@
+//! `tresse copy --ring`: the rings, and what a copy over them would take.
+
+use std::io::Write;
+
+use serde::Serialize;
+use tresse_control::FORMAT;
+
+use crate::collective::{CollectiveArgs, Party, Prediction};
+use crate::fail::{Code, Failure};
+use crate::output;
+
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    format: u32,
+    /// The first ring, and all that share no directed link with it or each other.
+    nodes: Vec<&'a str>,
+    rings: Vec<Vec<&'a str>>,
+    /// Links between switches that the stages of all rings cross.
+    crossings: u32,
+    /// Stages on directed links that others use too.
+    shared: u32,
+    #[serde(flatten)]
+    prediction: Prediction,
+}
+
+pub fn show(
+    args: &CollectiveArgs,
+    party: &Party,
+    octets: u64,
+    json: bool,
+) -> Result<Code, Failure> {
+    let name = |node| party.plan.cluster().node(node).name.as_str();
+    let names = |ring: &tresse_ring::order::Ring| ring.nodes().iter().map(|it| name(*it)).collect();
+    let rings: Vec<Vec<&str>> = party.rings.iter().map(names).collect();
+    let shown = Shown {
+        format: FORMAT,
+        nodes: rings[0].clone(),
+        rings,
+        crossings: party.rings.iter().map(|ring| ring.cost().crossings).sum(),
+        shared: party.rings.iter().map(|ring| ring.cost().excess).sum(),
+        prediction: args.predict(party, octets),
+    };
+    let mut out = output::stdout();
+    if json {
+        output::json_line(&mut out, &shown)?;
+        out.flush()?;
+        return Ok(Code::Fine);
+    }
+    for ring in &shown.rings {
+        writeln!(out, "{}", ring.join(" "))?;
+    }
+    writeln!(
+        out,
+        "# {}, {} links between switches crossed, {} stages share a link",
+        output::count(shown.rings.len(), "ring"),
+        shown.crossings,
+        shown.shared
+    )?;
+    let prediction = &shown.prediction;
+    writeln!(out, "# {octets} octets by")?;
+    for time in &prediction.times {
+        let chosen = if time.shape == prediction.shape { ", taken" } else { "" };
+        writeln!(
+            out,
+            "#   {:<5} {:.3} s: {:.3} s on the link that carries most, {} stages of {:.0} us one behind the other{chosen}",
+            time.shape,
+            time.seconds,
+            time.link_seconds,
+            time.depth,
+            prediction.latency * 1e6
+        )?;
+    }
+    writeln!(out, "# the ring is fastest from {} octets on", prediction.crossover_octets)?;
+    out.flush()?;
+    Ok(Code::Fine)
+}

@@ -1,0 +1,50 @@
+//! `tresse gather`: a file or directory of every node to one node.
+
+use clap::Args;
+use tresse_ring::talk::Part;
+
+use crate::collective::names::{self, on_node};
+use crate::collective::{CollectiveArgs, Job, Moved};
+use crate::fail::{Code, Failure};
+
+/// Arguments of `tresse gather`.
+#[derive(Debug, Args)]
+pub struct Gather {
+    #[command(flatten)]
+    args: CollectiveArgs,
+    /// What each node has; {node} in it is its name.
+    #[arg(value_name = "PATH")]
+    path: String,
+    /// The node that gets everything, and where: {from} in it is the node that has it. With / at its end: that
+    /// directory, with the node's name behind that of the file.
+    #[arg(value_name = "NODE:TARGET")]
+    target: String,
+}
+
+impl Gather {
+    /// Gathers; exits with 1 where something is missing.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let (node, target) = on_node(&self.target).ok_or_else(|| {
+            let words = format!("`{}`: expected a node and an absolute path", self.target);
+            Failure::new(Code::Usage, words)
+        })?;
+        let path = names::absolute(&self.path, false)?;
+        let target = names::apart(target, &path)?;
+        let party = self.args.party(&[node.to_owned()])?;
+        let nodes = party.rings[0].nodes().to_vec();
+        let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
+        let part = |member: usize| {
+            let own = names::of_node(&path, party.name(member));
+            let to = names::target(&target, &own, node, party.name(member));
+            let mut places = vec![Part::Away; members];
+            let copy = (member == hub && to != own).then(|| to.clone());
+            places[member] = Part::Source { path: own, piece: None, copy };
+            if member != hub {
+                places[hub] = Part::Target { path: to, input: false };
+            }
+            Moved { from: member, places }
+        };
+        let parts = (0..members).map(part).collect();
+        self.args.run(&party, &Job { nodes, parts, hub: Some(hub), input: false }, json)
+    }
+}

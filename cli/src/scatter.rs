@@ -1,0 +1,56 @@
+//! `tresse scatter`: to each node its own file of one node, or its piece of one file.
+
+use clap::Args;
+use tresse_ring::talk::Part;
+
+use crate::collective::names::{self, on_node};
+use crate::collective::{CollectiveArgs, Job, Moved};
+use crate::fail::{Code, Failure};
+
+/// Arguments of `tresse scatter`.
+#[derive(Debug, Args)]
+pub struct Scatter {
+    #[command(flatten)]
+    args: CollectiveArgs,
+    /// The node that has everything, and where: n00:/data/{node}.bin is a file or directory for each node; without
+    /// {node} one file is cut into as many equal pieces as there are nodes, in their order in the cluster file.
+    #[arg(value_name = "NODE:PATH")]
+    source: String,
+    /// What it is called on each node, the one that has everything too; {node} in it is the node's name.
+    #[arg(value_name = "TARGET")]
+    target: String,
+}
+
+impl Scatter {
+    /// Scatters; exits with 1 where a node has not got its own.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let (node, path) = on_node(&self.source).ok_or_else(|| {
+            let words = format!("`{}`: expected a node and an absolute path", self.source);
+            Failure::new(Code::Usage, words)
+        })?;
+        let path = names::absolute(path, false)?;
+        names::absolute(&self.target, true)?;
+        let party = self.args.party(&[node.to_owned()])?;
+        let nodes = party.rings[0].nodes().to_vec();
+        let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
+        let each = path.to_string_lossy().contains("{node}");
+        // Pieces follow the cluster file, whatever the order of the ring.
+        let mut in_order: Vec<usize> = (0..members).collect();
+        in_order.sort_by_key(|member| nodes[*member]);
+        let part = |(at, member): (usize, &usize)| {
+            let name = party.name(*member);
+            let own = names::of_node(&path, name);
+            let target = names::target(&self.target, &own, name, node);
+            let mut places = vec![Part::Away; members];
+            let piece = (!each).then_some((at as u32, members as u32));
+            if *member != hub {
+                places[*member] = Part::Target { path: target.clone(), input: false };
+            }
+            let copy = (*member == hub && target != own).then_some(target);
+            places[hub] = Part::Source { path: own, piece, copy };
+            Moved { from: hub, places }
+        };
+        let parts = in_order.iter().enumerate().map(part).collect();
+        self.args.run(&party, &Job { nodes, parts, hub: Some(hub), input: false }, json)
+    }
+}

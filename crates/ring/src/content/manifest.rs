@@ -1,0 +1,225 @@
+//! The names, sizes, permissions and times of what is copied.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::wrong;
+
+/// All entries, sorted, a directory before what is in it. The first one is the file or the directory itself, and has
+/// no name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// At least one.
+    pub entries: Vec<Entry>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Below the first one.
+    pub path: Name,
+    /// Permissions.
+    pub mode: u32,
+    /// Of its last change: seconds since 1970, and nanoseconds.
+    pub changed: (i64, u32),
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A regular file.
+    File {
+        /// Octets; not known of what is read from standard input, which is alone.
+        size: Option<u64>,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link {
+        /// As it is written there.
+        to: Name,
+    },
+}
+
+impl Manifest {
+    /// Of a file or a directory and all below it.
+    ///
+    /// # Errors
+    /// What cannot be read, or is neither file, directory nor symbolic link, by its path.
+    pub fn of(root: &Path) -> io::Result<Self> {
+        let mut entries = Vec::new();
+        let metadata = fs::metadata(root).map_err(|e| named(root, &e))?;
+        walk(root, PathBuf::new(), &metadata, &mut entries)?;
+        Ok(Self { entries })
+    }
+
+    /// Of standard input: a file whose end is not known.
+    #[must_use]
+    pub fn of_input(now: (i64, u32)) -> Self {
+        let kind = Kind::File { size: None };
+        let entry = Entry { path: Name(OsString::new()), mode: 0o644, changed: now, kind };
+        Self { entries: vec![entry] }
+    }
+
+    /// Octets of all files; `None` where that is not known.
+    #[must_use]
+    pub fn octets(&self) -> Option<u64> {
+        let mut sizes = self.entries.iter().map(|entry| match entry.kind {
+            Kind::File { size } => size,
+            _ => Some(0),
+        });
+        sizes.try_fold(0_u64, |sum, size| sum.checked_add(size?))
+    }
+
+    /// Is it a directory?
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.entries.first().is_some_and(|first| first.kind == Kind::Directory)
+    }
+
+    /// As it is sent, from which [`parse`](Self::parse) makes it again.
+    #[must_use]
+    pub fn to_octets(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("names and numbers")
+    }
+
+    /// From what somebody sent.
+    ///
+    /// # Errors
+    /// What would lead out of the directory, stands twice, or lies below something that is no directory.
+    pub fn parse(octets: &[u8]) -> io::Result<Self> {
+        let manifest: Self = serde_json::from_slice(octets)?;
+        let (first, below) =
+            manifest.entries.split_first().ok_or_else(|| wrong("a manifest of nothing"))?;
+        let alone = matches!(first.kind, Kind::File { .. }) && below.is_empty();
+        if !first.path.0.is_empty() || !(alone || first.kind == Kind::Directory) {
+            return Err(wrong("a manifest of neither a file nor a directory"));
+        }
+        let (mut all, mut directories) = (BTreeSet::new(), BTreeSet::from([Path::new("")]));
+        for entry in below {
+            let path = Path::new(&entry.path.0);
+            let plain = path.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+            let said_once = all.insert(path);
+            let parent = path.parent().is_some_and(|parent| directories.contains(parent));
+            if !plain || !said_once || !parent || path.as_os_str().as_bytes().contains(&0) {
+                return Err(wrong(format!("`{}` in a manifest", path.display())));
+            }
+            match &entry.kind {
+                Kind::Directory => drop(directories.insert(path)),
+                Kind::File { size: None } => return Err(wrong("a file of unknown size")),
+                Kind::Link { to } if to.0.is_empty() || to.0.as_bytes().contains(&0) => {
+                    return Err(wrong(format!("`{}` leads nowhere", path.display())));
+                }
+                Kind::File { .. } | Kind::Link { .. } => {}
+            }
+        }
+        if !alone && manifest.octets().is_none() {
+            return Err(wrong("more octets than can be counted"));
+        }
+        Ok(manifest)
+    }
+}
+
+fn walk(
+    root: &Path,
+    path: PathBuf,
+    metadata: &fs::Metadata,
+    entries: &mut Vec<Entry>,
+) -> io::Result<()> {
+    let at = if path.as_os_str().is_empty() { root.to_owned() } else { root.join(&path) };
+    let kind = if metadata.is_dir() {
+        Kind::Directory
+    } else if metadata.is_symlink() {
+        let to = fs::read_link(&at).map_err(|e| named(&at, &e))?;
+        Kind::Link { to: Name(to.into_os_string()) }
+    } else if metadata.is_file() {
+        // Whether it may be read is known before anything is sent.
+        File::open(&at).map_err(|e| named(&at, &e))?;
+        Kind::File { size: Some(metadata.len()) }
+    } else {
+        let words = format!("{}: neither file, directory nor symbolic link", at.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+    };
+    let below = kind == Kind::Directory;
+    let mode = metadata.mode() & 0o7777;
+    // That of a link is nobody's concern.
+    let changed = match kind {
+        Kind::Link { .. } => (0, 0),
+        _ => (metadata.mtime(), metadata.mtime_nsec().unsigned_abs() as u32),
+    };
+    entries.push(Entry { path: Name(path.clone().into_os_string()), mode, changed, kind });
+    if !below {
+        return Ok(());
+    }
+    let inside = fs::read_dir(&at).map_err(|e| named(&at, &e))?;
+    let mut names: Vec<OsString> =
+        inside.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort();
+    for name in names {
+        let inner = at.join(&name);
+        let metadata = fs::symlink_metadata(&inner).map_err(|e| named(&inner, &e))?;
+        walk(root, path.join(name), &metadata, entries)?;
+    }
+    Ok(())
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// A name as the kernel has it, any octets. In JSON: octets that are not UTF-8, and `%`, as `%` and two hexadecimal
+/// digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(pub OsString);
+
+impl Name {
+    /// Below a directory; nothing: that itself.
+    #[must_use]
+    pub fn below(&self, root: &Path) -> PathBuf {
+        if self.0.is_empty() { root.to_owned() } else { root.join(&self.0) }
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::new();
+        for chunk in self.0.as_bytes().utf8_chunks() {
+            text += &chunk.valid().replace('%', "%25");
+            chunk.invalid().iter().for_each(|octet| text += &format!("%{octet:02x}"));
+        }
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut octets = Vec::with_capacity(text.len());
+        let mut parts = text.as_bytes().split(|octet| *octet == b'%');
+        octets.extend_from_slice(parts.next().unwrap_or_default());
+        for part in parts {
+            let digits = part.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+            let octet = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            let wrong = || serde::de::Error::custom(format!("`{text}`: % without two digits"));
+            octets.push(octet.ok_or_else(wrong)?);
+            octets.extend_from_slice(&part[2..]);
+        }
+        Ok(Self(OsString::from_vec(octets)))
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Self(OsStr::new(text).to_owned())
+    }
+}

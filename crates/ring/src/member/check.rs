@@ -1,0 +1,165 @@
+//! Reads what there is without a gap, and gives a part its final name when its checksum is that of the source.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::receive::Writer;
+use super::state::{self, Described, Place, Shared, State};
+use crate::content::{Content, Stripe};
+use crate::frame::Hash;
+use crate::talk::Tell;
+
+/// Read at once.
+const PIECE: u64 = 1 << 20;
+
+enum Work {
+    Read(usize, Arc<Described>, u64),
+    Judge(usize, Arc<Described>, Option<Hash>),
+    /// All is done, or given up.
+    Off,
+}
+
+/// One part, as far as it is read.
+struct Reader {
+    hasher: blake3::Hasher,
+    at: u64,
+    done: bool,
+    open: Option<(PathBuf, File)>,
+    copy: Writer,
+}
+
+/// Until all parts are done.
+pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
+    let reader = |place: &Place| Reader {
+        hasher: blake3::Hasher::new(),
+        at: 0,
+        done: matches!(place, Place::Away),
+        open: None,
+        copy: Writer::default(),
+    };
+    let mut readers: Vec<Reader> = shared.places.iter().map(reader).collect();
+    loop {
+        match shared.wait(|state| next(shared, state, &readers)) {
+            Work::Off => return Ok(()),
+            Work::Read(part, described, to) => {
+                readers[part].read(&shared.places[part], &described, to)?;
+            }
+            Work::Judge(part, described, right) => {
+                let reader = &mut readers[part];
+                let hash = *reader.hasher.finalize().as_bytes();
+                judge(shared, part, &described, hash, right)?;
+                reader.done = true;
+                let hash = blake3::Hash::from(hash).to_hex().to_string();
+                tell(Tell::Done { part: part as u32, octets: reader.at, hash });
+            }
+        }
+    }
+}
+
+fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
+    if state.ended || state.failed || readers.iter().all(|reader| reader.done) {
+        return Some(Work::Off);
+    }
+    let mut read = None;
+    for (part, known) in state.parts.iter().enumerate() {
+        let (reader, place) = (&readers[part], &shared.places[part]);
+        let Some(described) = known.described.as_ref().filter(|_| !reader.done) else { continue };
+        // What this node has itself is right as it is; all else has to be what the source said.
+        let own = matches!(place, Place::Source { .. } | Place::Target { input: true, .. });
+        if known.total == Some(reader.at) && (own || known.hash.is_some()) {
+            let right = known.hash.filter(|_| !own);
+            return Some(Work::Judge(part, described.clone(), right));
+        }
+        if read.is_none() && known.frontier() > reader.at {
+            read = Some(Work::Read(part, described.clone(), known.frontier()));
+        }
+    }
+    read
+}
+
+impl Reader {
+    /// Goes on, at most as far as that.
+    fn read(&mut self, place: &Place, described: &Described, to: u64) -> io::Result<()> {
+        let octets = (to - self.at).min(PIECE);
+        let mut piece = vec![0; octets as usize];
+        let mut rest = &mut piece[..];
+        for span in described.content.spans(Stripe::WHOLE, self.at, octets) {
+            let file = match &self.open {
+                Some((path, file)) if path == span.path => file,
+                _ => &self.open.insert((span.path.to_owned(), File::open(span.path)?)).1,
+            };
+            let (now, behind) = rest.split_at_mut(span.octets as usize);
+            file.read_exact_at(now, span.offset).map_err(|e| {
+                let words = format!("{}: it has become shorter ({e})", span.path.display());
+                io::Error::new(e.kind(), words)
+            })?;
+            rest = behind;
+        }
+        self.hasher.update(&piece);
+        if let Place::Source { copy: Some(partial), .. } = place {
+            if self.at == 0 {
+                partial.clear()?;
+                partial.make_directories(&described.manifest)?;
+            }
+            let content = Content::new(&partial.content(), &described.manifest, 0);
+            let written = self.copy.write(&content, Stripe::WHOLE, self.at, &piece);
+            written.map_err(|e| partial.named(&e))?;
+        }
+        self.at += octets;
+        Ok(())
+    }
+}
+
+/// Gives a part its final name, or says what is wrong with it.
+fn judge(
+    shared: &Shared,
+    part: usize,
+    described: &Arc<Described>,
+    hash: Hash,
+    right: Option<Hash>,
+) -> io::Result<()> {
+    let place = &shared.places[part];
+    if let Place::Source { path, piece, .. } = place
+        && state::source(path, *piece)?.hash != described.hash
+    {
+        let words = format!("{}: changed while it was copied", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+    }
+    let partial = match place {
+        Place::Target { partial, .. } | Place::Source { copy: Some(partial), .. } => Some(partial),
+        Place::Source { .. } | Place::Away => None,
+    };
+    if let (Some(partial), Some(right)) = (partial, right)
+        && right != hash
+    {
+        let words = "the checksum is not that of the source";
+        return Err(partial.named(&io::Error::new(io::ErrorKind::InvalidData, words)));
+    }
+    // Others can be told before the disk has it.
+    shared.change(|state| state.parts[part].hash = Some(hash));
+    if let Some(partial) = partial {
+        if matches!(place, Place::Source { .. }) && described.manifest.octets() == Some(0) {
+            partial.make_directories(&described.manifest)?;
+        }
+        partial.complete(&described.manifest, shared.keep).map_err(|e| partial.named(&e))?;
+    }
+    shared.change(|state| {
+        let known = &mut state.parts[part];
+        if let Some(partial) = partial {
+            let root = partial.rename(&described.manifest, shared.keep)?;
+            if matches!(place, Place::Target { .. }) {
+                let moved = Described::new(described.manifest.clone(), &root, 0);
+                known.described = Some(Arc::new(moved));
+            }
+        }
+        known.done = true;
+        io::Result::Ok(())
+    })?;
+    if let Some(partial) = partial {
+        partial.settle();
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! What is on its way: a directory beside the final name, `.NAME.tresse`, with what there is of it and a note of how
+//! much that is. Another run goes on with it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Entry, Kind, Manifest, Stripe, frontier};
+use crate::frame::Hash;
+use crate::wrong;
+
+/// Files up to so many are written to the disk one by one, more with all else of their file system.
+const SINGLE: usize = 16;
+
+/// How much there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Checksum of the manifest.
+    pub manifest: Hash,
+    /// Octets of each stripe.
+    pub has: Vec<u64>,
+}
+
+impl Left {
+    /// Octets of each of so many stripes, which may be others than they were.
+    pub fn stripes(self, of: u32) -> Vec<u64> {
+        if self.has.len() == of as usize {
+            return self.has;
+        }
+        let whole = frontier(&self.has);
+        (0..of).map(|number| Stripe { number, of }.octets(whole)).collect()
+    }
+}
+
+/// One target that is not whole yet. No other run can have it at the same time.
+#[derive(Debug)]
+pub struct Partial {
+    target: PathBuf,
+    directory: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Partial {
+    /// Makes it or finds it.
+    pub fn open(target: &Path) -> io::Result<(Self, Option<Left>)> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", target.display()));
+        let refused = |words: &str| wrong(format!("{}: {words}", target.display()));
+        let name = target.file_name().ok_or_else(|| refused("not the name of a file"))?;
+        if fs::read_dir(target).is_ok_and(|mut inside| inside.next().is_some()) {
+            return Err(refused("is a directory that is not empty"));
+        }
+        let hidden = [b".", name.as_bytes(), b".tresse"].concat();
+        let directory = target.with_file_name(std::ffi::OsStr::from_bytes(&hidden));
+        match DirBuilder::new().mode(0o700).create(&directory) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(named(e)),
+            _ => {}
+        }
+        let own = fs::symlink_metadata(&directory).map_err(named)?;
+        if !own.is_dir() || own.uid() != nix::unistd::geteuid().as_raw() {
+            let words = format!("{} is not ours: remove it", directory.display());
+            return Err(refused(&words));
+        }
+        let lock = Flock::lock(File::open(&directory)?, FlockArg::LockExclusiveNonblock)
+            .map_err(|_| refused("is being copied to by another run"))?;
+        let note = fs::read(directory.join("state")).ok();
+        let left = note.and_then(|note| serde_json::from_slice(&note).ok());
+        Ok((Self { target: target.to_owned(), directory, _lock: lock }, left))
+    }
+
+    /// Where it is until it is whole.
+    pub fn content(&self) -> PathBuf {
+        self.directory.join("content")
+    }
+
+    /// An error with the final name.
+    pub fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.target.display()))
+    }
+
+    /// Begins anew.
+    pub fn clear(&self) -> io::Result<()> {
+        let content = self.content();
+        let _ = fs::remove_file(self.directory.join("state"));
+        let removed = match fs::symlink_metadata(&content) {
+            Ok(of) if of.is_dir() => fs::remove_dir_all(&content),
+            Ok(_) => fs::remove_file(&content),
+            Err(_) => Ok(()),
+        };
+        removed.map_err(|e| self.named(&e))
+    }
+
+    /// So that files can be written.
+    pub fn make_directories(&self, manifest: &Manifest) -> io::Result<()> {
+        let directories = manifest.entries.iter().filter(|entry| entry.kind == Kind::Directory);
+        for entry in directories {
+            let path = entry.path.below(&self.content());
+            match DirBuilder::new().mode(0o700).create(path) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(self.named(&e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes how much there is.
+    pub fn save(&self, left: &Left) -> io::Result<()> {
+        let new = self.directory.join("state.new");
+        fs::write(&new, serde_json::to_vec(left)?)?;
+        fs::rename(new, self.directory.join("state"))
+    }
+
+    /// All that is not in the content of files: empty ones, links, permissions, times. Then it is on the disk.
+    pub fn complete(&self, manifest: &Manifest, keep: bool) -> io::Result<()> {
+        let root = self.content();
+        let mut files = 0;
+        // What is in a directory comes before it.
+        for (at, entry) in manifest.entries.iter().enumerate().rev() {
+            let path = entry.path.below(&root);
+            match &entry.kind {
+                Kind::File { .. } => {
+                    let file = open(&path)?;
+                    dress(&file, entry, keep)?;
+                    files += 1;
+                    if manifest.entries.len() <= SINGLE {
+                        file.sync_all()?;
+                    }
+                }
+                Kind::Directory if at > 0 => dress(&File::open(&path)?, entry, keep)?,
+                // The root's are set when it has its name: a directory that may not be written cannot be moved.
+                Kind::Directory => {}
+                Kind::Link { to } => match symlink(&to.0, &path) {
+                    Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+                    _ => {}
+                },
+            }
+        }
+        if files > 0 && manifest.entries.len() > SINGLE {
+            nix::unistd::syncfs(File::open(&self.directory)?)?;
+        }
+        Ok(())
+    }
+
+    /// Gives it its final name.
+    pub fn rename(&self, manifest: &Manifest, keep: bool) -> io::Result<PathBuf> {
+        fs::rename(self.content(), &self.target).map_err(|e| self.named(&e))?;
+        if let Some(root) = manifest.entries.first().filter(|it| it.kind == Kind::Directory) {
+            dress(&File::open(&self.target)?, root, keep)?;
+        }
+        let _ = fs::remove_file(self.directory.join("state"));
+        let _ = fs::remove_dir(&self.directory);
+        Ok(self.target.clone())
+    }
+
+    /// Has its name on the disk.
+    pub fn settle(&self) {
+        // A name that is gone after a loss of power is not worth an error.
+        let _ = self.target.parent().map(|parent| File::open(parent)?.sync_all()).transpose();
+    }
+
+    /// Leaves nothing.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+
+    /// Leaves nothing, where there is nothing to go on with.
+    pub fn remove_if_empty(&self) {
+        let note = fs::read(self.directory.join("state")).ok();
+        let left = note.and_then(|note| serde_json::from_slice::<Left>(&note).ok());
+        if left.is_none_or(|left| left.has.iter().all(|has| *has == 0)) {
+            self.remove();
+        }
+    }
+}
+
+/// Opens a file to write, which need not be there.
+pub fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Permissions and time of change.
+fn dress(file: &File, entry: &Entry, keep: bool) -> io::Result<()> {
+    let mode = if keep { entry.mode } else { entry.mode & 0o777 & !0o022 };
+    file.set_permissions(Permissions::from_mode(mode))?;
+    if keep {
+        let (seconds, nanoseconds) = entry.changed;
+        let whole = Duration::from_secs(seconds.unsigned_abs());
+        let time =
+            if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
+        let time = time.and_then(|it| it.checked_add(Duration::from_nanos(nanoseconds.into())));
+        file.set_modified(time.ok_or_else(|| wrong("a time of change that cannot be"))?)?;
+    }
+    Ok(())
+}

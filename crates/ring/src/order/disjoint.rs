@@ -1,0 +1,69 @@
+//! Several rings that share no directed link.
+//!
+//! Two of them are mostly one and the same way round in both directions: a direct torus has such pairs at once
+//! (candidates along its lines), on a P-Mesh it has to take another line at every node, which is searched for.
+
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+
+use super::Ring;
+use super::candidates::candidates;
+use crate::search::{Search, Ways};
+
+/// Pairs that are tried as the first one.
+const FIRST: usize = 8;
+
+/// The best ring, and more that share no directed link, at most one for each NIC of the node that has fewest.
+pub fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
+    let nics = members.iter().map(|node| plan.cluster().node(*node).nics.len()).min().unwrap_or(1);
+    let one = Ring::of(plan, members);
+    if nics < 2 || members.len() < 3 || one.cost.excess > 0 {
+        return vec![one];
+    }
+    // Which pair is taken first decides which others there are.
+    let mut best = vec![one];
+    for first in 0..FIRST {
+        let Some(pair) = pair(plan, members, &[], first) else { break };
+        let mut rings = Vec::from(pair);
+        while rings.len() + 2 <= nics {
+            let Some(pair) = self::pair(plan, members, &rings, 0) else { break };
+            rings.extend(pair);
+        }
+        if rings.len() > best.len() {
+            best = rings;
+        }
+        if best.len() + 2 > nics {
+            break;
+        }
+    }
+    while best.len() < nics {
+        let more = Ring::beside(plan, members, &best);
+        if more.cost.excess > 0 {
+            break;
+        }
+        best.push(more);
+    }
+    best
+}
+
+/// A ring and the same the other way round, which share no directed link with others or each other; but for so many
+/// of them that were found before.
+fn pair(plan: &Plan, members: &[NodeId], others: &[Ring], skip: usize) -> Option<[Ring; 2]> {
+    let mut search = Search::new(plan, Ways::Both);
+    others.iter().for_each(|other| search.hold(&other.nodes));
+    let mut orders = candidates(plan, members, &mut search);
+    orders.sort_by_key(|order| search.cost(order));
+    let mut found = orders.into_iter().filter_map(|mut order| {
+        let cost = search.cost(&order);
+        let cost = if cost.excess == 0 { cost } else { search.anneal(&mut order) };
+        (cost.excess == 0).then_some(order)
+    });
+    let nodes = found.nth(skip)?;
+    let mut one_way = Search::new(plan, Ways::There);
+    let mut ring = |nodes: Vec<NodeId>| {
+        let cost = one_way.cost(&nodes);
+        Ring { nodes, cost }.from(members[0])
+    };
+    let back = nodes.iter().rev().copied().collect();
+    Some([ring(nodes), ring(back)])
+}

@@ -1,0 +1,206 @@
+//! Who sends to whom: along a ring, over a ring of rings, or down a tree, and how long that takes.
+//!
+//! A ring takes X / L + N d (big-fat-switches, section 3): best for much. Down a tree, in which each node sends to
+//! two, all takes twice as long as over one link, but comes by few nodes: best for little. A ring of rings is between
+//! them, and crosses fewer links between switches than a tree.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_fabric::watch::Crossing;
+
+use crate::order::{links, rate};
+
+/// How what one node sends comes to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Each sends to the next one.
+    Ring,
+    /// The same, and one of so many sends to the one so many further on too.
+    Rings(usize),
+    /// Each sends to the next one, and to the one in the middle of all that are behind it.
+    Tree,
+}
+
+impl Shape {
+    /// From which place of the order each one gets what the first one has; the first one from none.
+    #[must_use]
+    pub fn parents(self, n: usize) -> Vec<Option<usize>> {
+        let mut parents: Vec<Option<usize>> = (0..n).map(|at| at.checked_sub(1)).collect();
+        match self {
+            Self::Ring => {}
+            Self::Rings(group) => {
+                for head in (1..n).filter(|at| at % group.max(1) == 0) {
+                    parents[head] = head.checked_sub(group);
+                }
+            }
+            Self::Tree => {
+                let mut open = vec![(0, n)];
+                while let Some((at, end)) = open.pop() {
+                    let middle = at + 1 + (end - at) / 2;
+                    if middle < end {
+                        parents[middle] = Some(at);
+                        open.push((middle, end));
+                    }
+                    if at + 1 < middle.min(end) {
+                        open.push((at + 1, middle.min(end)));
+                    }
+                }
+            }
+        }
+        parents
+    }
+}
+
+/// How one stream comes from the member that has it to the others: members by number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// By member, from which it gets the stream; from none: it has it, or is not to have it.
+    pub parents: Vec<Option<usize>>,
+}
+
+impl Flow {
+    /// From a member to all others of an order.
+    #[must_use]
+    pub fn along(order: &[usize], root: usize, shape: Shape) -> Self {
+        let start = order.iter().position(|member| *member == root).unwrap_or(0);
+        let at = |place: usize| order[(start + place) % order.len()];
+        let mut parents = vec![None; order.iter().max().map_or(0, |most| most + 1)];
+        for (place, parent) in shape.parents(order.len()).into_iter().enumerate() {
+            parents[at(place)] = parent.map(at);
+        }
+        Self { parents }
+    }
+
+    /// From one of so many members straight to another.
+    #[must_use]
+    pub fn straight(members: usize, from: usize, to: usize) -> Self {
+        let mut parents = vec![None; members];
+        if from != to {
+            parents[to] = Some(from);
+        }
+        Self { parents }
+    }
+
+    /// Stages from the root to a member.
+    #[must_use]
+    pub fn depth(&self, member: usize) -> usize {
+        std::iter::successors(self.parents[member], |at| self.parents[*at]).count()
+    }
+}
+
+/// Which streams one member sends to another: those first that have come the shortest way to it, so that what each
+/// has itself fills its link while the rest is on its way.
+#[must_use]
+pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
+    let mut stages: BTreeMap<(usize, usize), Vec<(usize, u32)>> = BTreeMap::new();
+    for (stream, flow) in (0..).zip(flows) {
+        let depths = depths(flow);
+        for (to, from) in flow.parents.iter().enumerate() {
+            if let Some(from) = *from {
+                stages.entry((from, to)).or_default().push((depths[from], stream));
+            }
+        }
+    }
+    let sorted = |mut streams: Vec<(usize, u32)>| {
+        streams.sort_unstable();
+        streams.into_iter().map(|(_, stream)| stream).collect()
+    };
+    stages.into_iter().map(|(stage, streams)| (stage, sorted(streams))).collect()
+}
+
+/// Of all members, each looked at once.
+fn depths(flow: &Flow) -> Vec<usize> {
+    let mut depths = vec![None; flow.parents.len()];
+    for member in 0..depths.len() {
+        let mut way = Vec::new();
+        let mut at = member;
+        while let (None, Some(parent)) = (depths[at], flow.parents[at]) {
+            way.push(at);
+            at = parent;
+        }
+        let mut depth = *depths[at].get_or_insert(0);
+        for at in way.into_iter().rev() {
+            depth += 1;
+            depths[at] = Some(depth);
+        }
+    }
+    depths.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// What flows take at once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Time {
+    /// Until the link that carries most, for its rate, has carried all.
+    pub link: Duration,
+    /// Stages one behind the other.
+    pub depth: usize,
+}
+
+impl Time {
+    /// Of flows among nodes, with the octets of each.
+    #[must_use]
+    pub fn of(plan: &Plan, nodes: &[NodeId], flows: &[Flow], octets: impl Fn(u32) -> u64) -> Self {
+        let mut loads: BTreeMap<Crossing, f64> = BTreeMap::new();
+        for ((from, to), streams) in stages(flows) {
+            let octets: u64 = streams.iter().map(|stream| octets(*stream)).sum();
+            for crossing in links(plan, nodes[from], nodes[to]) {
+                let seconds = octets as f64 * 8.0 / rate(plan, crossing).0 as f64;
+                *loads.entry(crossing).or_default() += seconds;
+            }
+        }
+        let link = Duration::from_secs_f64(loads.into_values().fold(0.0, f64::max));
+        let depth = flows.iter().flat_map(depths).max().unwrap_or(0);
+        Self { link, depth }
+    }
+
+    /// With what each stage adds.
+    #[must_use]
+    pub fn total(self, latency: Duration) -> Duration {
+        self.link + latency * self.depth as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn depth(shape: Shape, n: usize) -> usize {
+        let order: Vec<usize> = (0..n).collect();
+        let flow = Flow::along(&order, 0, shape);
+        assert!(
+            (0..n).all(|member| member == 0 || flow.parents[member].is_some()),
+            "{shape:?} {n}"
+        );
+        let deepest = (0..n).map(|member| flow.depth(member)).max().unwrap();
+        assert_eq!(depths(&flow), (0..n).map(|m| flow.depth(m)).collect::<Vec<_>>());
+        deepest
+    }
+
+    #[test]
+    fn all_shapes_reach_all() {
+        for n in 1..70 {
+            assert_eq!(depth(Shape::Ring, n), n - 1);
+            assert!(depth(Shape::Tree, n) <= n.ilog2() as usize, "{n}");
+            let group = (n as f64).sqrt().ceil() as usize;
+            assert!(depth(Shape::Rings(group), n) < 2 * group, "{n}");
+            for shape in [Shape::Ring, Shape::Rings(group), Shape::Tree] {
+                let parents = shape.parents(n);
+                let children = |of| parents.iter().filter(|parent| **parent == Some(of)).count();
+                assert!((0..n).all(|at| children(at) <= 2), "{shape:?} {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_member_sends_what_it_has_before_what_comes_to_it() {
+        let order = [0, 1, 2, 3];
+        let flows: Vec<Flow> = (0..4).map(|root| Flow::along(&order, root, Shape::Ring)).collect();
+        let stages = stages(&flows);
+        assert_eq!(stages.len(), 4);
+        assert_eq!(stages[&(2, 3)], [2, 1, 0]);
+        assert_eq!(stages[&(3, 0)], [3, 2, 1]);
+    }
+}
