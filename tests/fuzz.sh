@@ -6,7 +6,7 @@
 # safe Rust, so coverage is instrumented and addresses are not.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- announcement bfd cluster config control forward lfts lldp lock netlink state
+[ $# -gt 0 ] || set -- announcement bfd cluster config control forward lfts lldp lock netlink ring state
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 # `--target` keeps the flags away from build scripts and macros.

@@ -141,7 +141,7 @@ impl CollectiveArgs {
             }
         }
         if let Some(text) = &self.to {
-            let to = cluster::expand(text).map_err(|e| usage(format!("--to: {e}")))?;
+            let to = cluster::expand_all(text).map_err(|e| usage(format!("--to: {e}")))?;
             if let Some(unknown) = to.iter().find(|name| !names.contains(name)) {
                 return Err(usage(format!(
                     "--to: there is no node `{unknown}`, or it is left out"

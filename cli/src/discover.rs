@@ -92,7 +92,7 @@ impl Discover {
 }
 
 fn expand(text: &str) -> Result<Vec<String>, Failure> {
-    cluster::expand(text).map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
+    cluster::expand_all(text).map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
 }
 
 fn set(text: &str) -> Result<BTreeSet<String>, Failure> {

@@ -90,7 +90,7 @@ impl FleetArgs {
     pub fn without(&self, names: Vec<String>) -> Result<Vec<String>, Failure> {
         let wrong = |message: String| Failure::new(Code::Usage, message);
         let except = match &self.except {
-            Some(text) => cluster::expand(text).map_err(|e| wrong(format!("--except: {e}")))?,
+            Some(text) => cluster::expand_all(text).map_err(|e| wrong(format!("--except: {e}")))?,
             None => Vec::new(),
         };
         if let Some(unknown) = except.iter().find(|name| !names.contains(name)) {

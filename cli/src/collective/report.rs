@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tresse_control::FORMAT;
+use tresse_fabric::cluster;
 
 use super::members::Outcome;
 use super::{Job, Party};
@@ -76,7 +77,8 @@ pub struct Progress {
 impl Progress {
     pub fn new(names: &[String], json: bool) -> Self {
         let all = MultiProgress::new();
-        if json || !std::io::stderr().is_terminal() {
+        let drawn = !json && std::io::stderr().is_terminal();
+        if !drawn {
             all.set_draw_target(ProgressDrawTarget::hidden());
         }
         let style = "{prefix:>10} {bar:30} {percent:>3} % {binary_bytes_per_sec:>14} {eta:>4}";
@@ -85,13 +87,15 @@ impl Progress {
             let bar = ProgressBar::new(0).with_style(style.clone()).with_prefix(name.clone());
             all.add(bar)
         };
-        let bars = names.iter().map(bar).collect();
+        let bars = names.iter().filter(|_| drawn).map(bar).collect();
         Self { names: names.to_vec(), bars, json, said: vec![None; names.len()], all }
     }
 
     pub fn has(&mut self, member: usize, octets: u64, of: u64, rate: Option<f64>) {
-        self.bars[member].set_length(of);
-        self.bars[member].set_position(octets);
+        if let Some(bar) = self.bars.get(member) {
+            bar.set_length(of);
+            bar.set_position(octets);
+        }
         let early = self.said[member].is_some_and(|said| said.elapsed() < OFTEN);
         if !self.json || early {
             return;
@@ -106,7 +110,7 @@ impl Progress {
     }
 
     pub fn done(&self, member: usize) {
-        self.bars[member].finish_and_clear();
+        self.bars.get(member).inspect(|bar| bar.finish_and_clear());
     }
 
     pub fn say(&self, words: &str) {
@@ -181,7 +185,7 @@ pub fn report(
             octets as f64 * 8e-6 / transfer_seconds.max(1e-6)
         )?;
         if !missed.is_empty() {
-            let names = missed.join(",");
+            let names = cluster::collapse(&missed).join(",");
             writeln!(out, "missed by {names}: the same with `--to {names}` gives it to them")?;
             if kept > 0 {
                 writeln!(out, "they keep {kept} octets of it and go on from there")?;

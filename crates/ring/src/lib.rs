@@ -7,6 +7,8 @@
 
 pub mod content;
 pub mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod member;
 pub mod order;
 pub mod pace;

@@ -10,6 +10,7 @@ pub struct Routes {
     flows: Vec<Flow>,
     stripes: usize,
     lives: Vec<bool>,
+    slow: Vec<bool>,
     /// By part and member: is it to have it, and has it all?
     wants: Vec<Vec<bool>>,
     whole: Vec<Vec<bool>>,
@@ -37,7 +38,8 @@ impl Routes {
         let wants: Vec<Vec<bool>> =
             first.map(|flow| flow.parents.iter().map(Option::is_some).collect()).collect();
         let whole = vec![vec![false; members]; wants.len()];
-        Self { flows, stripes, lives: vec![true; members], wants, whole, told: BTreeMap::new() }
+        let (lives, slow) = (vec![true; members], vec![false; members]);
+        Self { flows, stripes, lives, slow, wants, whole, told: BTreeMap::new() }
     }
 
     /// Is it still there?
@@ -133,8 +135,10 @@ impl Routes {
         orphans.into_iter().collect()
     }
 
-    /// One that is slow: those behind it get all from the one in front of it, and it itself from the last one.
+    /// One that is slow: those behind it get all from the one in front of it, and it itself from the last one that is
+    /// not slow.
     pub fn bypass(&mut self, member: usize) {
+        self.slow[member] = true;
         for stream in 0..self.flows.len() {
             let Some(before) = self.flows[stream].parents[member] else { continue };
             let children = self.children(stream, member);
@@ -146,13 +150,8 @@ impl Routes {
             }
             let flow = &self.flows[stream];
             let part = stream / self.stripes;
-            let leaf = |m: &usize| {
-                self.lives[*m]
-                    && *m != member
-                    && self.wants[part][*m]
-                    && !flow.parents.contains(&Some(*m))
-            };
-            let last = (0..self.lives.len()).filter(leaf).max_by_key(|m| flow.depth(*m));
+            let can = |m: &usize| self.lives[*m] && !self.slow[*m] && self.wants[part][*m];
+            let last = (0..self.lives.len()).filter(can).max_by_key(|m| flow.depth(*m));
             self.flows[stream].parents[member] = Some(last.unwrap_or(before));
         }
     }

@@ -1,122 +1,207 @@
-//! `tresse copy` over nodes that route.
+//! `tresse copy` over nodes that route: what arrives, who is left out, what is left.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
-use tempfile::TempDir;
 use tresse_lab::netns;
-use tresse_tests::program;
+use tresse_lab::run;
 
 use crate::Tests;
-use crate::lab::{Lab, NAME};
+use crate::collective::{Files, P_MESH, ended, summary};
+use crate::lab::Lab;
 
 pub const TESTS: Tests = &[
     ("routed_copy_gives_every_node_the_file", every_node),
+    ("routed_copy_gives_every_node_a_directory_and_standard_input", directory_and_input),
+    ("routed_copy_to_64_nodes", many),
     ("routed_copy_leaves_out_who_dies_on_the_way", dies),
-    ("routed_copy_of_a_killed_operator_leaves_nothing", operator),
+    ("routed_copy_bypasses_who_is_slow_and_goes_on_with_it_later", slow),
+    ("routed_copy_bypasses_who_sends_slowly", sends_slowly),
+    ("routed_copy_leaves_nothing_on_a_full_or_closed_disk", disks),
+    ("routed_copy_of_a_killed_operator_leaves_no_half_file", operator),
+    ("routed_copy_by_members_that_somebody_else_starts", manual),
 ];
-
-const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
-
-/// A directory for each node: the lab's share one file system.
-struct Files {
-    directory: TempDir,
-    octets: Vec<u8>,
-}
-
-impl Files {
-    fn new(lab: &Lab, octets: usize) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        for node in lab.now.nodes() {
-            fs::create_dir(directory.path().join(lab.now.node(node))).unwrap();
-        }
-        let octets: Vec<u8> = (0..octets).map(|i| (i * 7 + i / 999) as u8).collect();
-        fs::write(directory.path().join("source"), &octets).unwrap();
-        Self { directory, octets }
-    }
-
-    fn of(&self, node: &str) -> PathBuf {
-        self.directory.path().join(node)
-    }
-
-    fn copy(&self, lab: &Lab) -> Child {
-        let at = self.directory.path().display();
-        let mut command = Command::new(program::tresse());
-        let file = lab.cluster_file(&lab.now);
-        command.args(["copy", &file, &format!("n0:{at}/source"), &format!("{at}/{{node}}/")]);
-        command.args(["--launcher", "netns", "--lab", NAME, "--keep", "--json"]);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap()
-    }
-
-    /// Waits until a node has a third.
-    fn wait_for_a_third(&self, node: &str) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let has = |path: &Path| path.metadata().map_or(0, |of| of.len());
-        loop {
-            let all = fs::read_dir(self.of(node)).unwrap().map(|entry| has(&entry.unwrap().path()));
-            if all.sum::<u64>() * 3 > self.octets.len() as u64 {
-                return;
-            }
-            assert!(Instant::now() < deadline, "nothing comes");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-fn lines(copy: Child, code: i32) -> Vec<Value> {
-    let output = copy.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 fn every_node() {
     let lab = Lab::up(P_MESH, &[]);
     let files = Files::new(&lab, 3_000_000);
-    let lines = lines(files.copy(&lab), 0);
-    assert_eq!(lines.len(), 9);
-    let whole = |line: &Value| line["hash"] == lines[0]["hash"] && line["octets"] == 3_000_000;
-    assert!(lines.iter().all(whole), "{lines:?}");
-    let changed = |path: &Path| path.metadata().unwrap().modified().unwrap();
-    for node in 1..9 {
-        let own = files.of(&format!("n{node}"));
-        assert_eq!(fs::read_dir(&own).unwrap().count(), 1);
-        assert!(fs::read(own.join("source")).unwrap() == files.octets);
-        let seconds = changed(&own.join("source")).duration_since(std::time::UNIX_EPOCH).unwrap();
-        let source = changed(&files.of("source")).duration_since(std::time::UNIX_EPOCH).unwrap();
-        assert_eq!(seconds.as_secs(), source.as_secs());
+    for stripes in ["1", "2"] {
+        let lines = files.copy(&lab, &["--keep", "--stripes", stripes]).exits(0);
+        assert_eq!(ended(&lines).count(), 9);
+        let hash = &ended(&lines).next().unwrap()["hash"];
+        assert_eq!(*hash, *blake3::hash(&files.octets).to_hex().as_str());
+        for line in ended(&lines) {
+            assert_eq!((&line["hash"], &line["octets"]), (hash, &3_000_000.into()), "{line}");
+        }
+        assert_eq!(summary(&lines)["missed"].as_array().map(Vec::len), Some(0));
+        let changed = |path: &Path| path.metadata().unwrap().modified().unwrap();
+        for node in 1..9 {
+            let own = files.of(&format!("n{node}"));
+            files.whole(&format!("n{node}"));
+            assert_eq!(changed(&own.join("source")), changed(&files.source()));
+            fs::remove_file(own.join("source")).unwrap();
+        }
     }
+}
+
+fn directory_and_input() {
+    let lab = Lab::up(P_MESH, &[]);
+    let files = Files::new(&lab, 10);
+    let tree = files.directory.path().join("tree");
+    fs::create_dir_all(tree.join("a/b")).unwrap();
+    for i in 0..200 {
+        fs::write(tree.join(format!("a/{i}")), vec![i as u8; i * 101]).unwrap();
+    }
+    fs::write(tree.join("a/b/large"), vec![3; 5_000_000]).unwrap();
+    let at = files.directory.path().display();
+    let source = format!("n4:{at}/tree");
+    files.verb(&lab, &["copy", &source, &format!("{at}/{{node}}/")]).exits(0);
+    for node in ["n0", "n3", "n8"] {
+        let copy = files.of(node).join("tree");
+        let same = Command::new("diff").arg("-r").arg(&tree).arg(copy).status().unwrap();
+        assert!(same.success(), "{node}");
+    }
+    // A second time there is something: nothing is touched.
+    let failed = files.verb(&lab, &["copy", &source, &format!("{at}/{{node}}/")]).exits(1);
+    assert!(ended(&failed).any(|line| {
+        line["error"].as_str().is_some_and(|words| words.contains("a directory that is not empty"))
+    }));
+    let target = format!("{at}/{{node}}/input");
+    let octets = vec![9; 3_000_001];
+    let mut copy = files.start(&lab, &["copy", "-", &target], Stdio::piped());
+    copy.child.stdin.take().unwrap().write_all(&octets).unwrap();
+    copy.exits(0);
+    for node in lab.now.nodes() {
+        assert!(fs::read(files.of(lab.now.node(node)).join("input")).unwrap() == octets);
+    }
+}
+
+fn many() {
+    let file = "[fabric]\ntopology = { kind = \"pmesh\", dims = [8, 8] }\n";
+    let lab = Lab::up(file, &["--rate", "100M"]);
+    let files = Files::new(&lab, 8_000_000);
+    let copy = files.start(&lab, &files.usual(&[]), Stdio::null());
+    files.wait_for_a_part("n30", 30);
+    kill_member(&lab, "n30");
+    let lines = copy.exits(1);
+    for line in ended(&lines) {
+        let node = line["node"].as_str().unwrap();
+        assert_eq!(line["error"].is_null(), node != "n30", "{line}");
+        if !["n00", "n30"].contains(&node) {
+            files.whole(node);
+        }
+    }
+}
+
+fn kill_member(lab: &Lab, node: &str) {
+    let members = netns::processes(&lab.directory.netns(node)).into_iter().filter(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.contains("ring-member"))
+    });
+    members.for_each(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap());
 }
 
 fn dies() {
     let lab = Lab::up(P_MESH, &["--rate", "20M"]);
     let files = Files::new(&lab, 4_000_000);
-    let copy = files.copy(&lab);
-    files.wait_for_a_third("n4");
-    let members = netns::processes(&lab.directory.netns("n4")).into_iter().filter(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.contains("ring-member"))
-    });
-    members.for_each(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap());
-    let lines = lines(copy, 1);
-    for line in &lines {
+    let copy = files.start(&lab, &files.usual(&[]), Stdio::null());
+    files.wait_for_a_part("n4", 30);
+    kill_member(&lab, "n4");
+    let lines = copy.exits(1);
+    assert_eq!(summary(&lines)["missed"], serde_json::json!(["n4"]));
+    for line in ended(&lines) {
         let node = line["node"].as_str().unwrap();
         assert_eq!(line["error"].is_null(), node != "n4", "{line}");
-        let file = files.of(node).join("source");
         match node {
             "n0" => {}
-            "n4" => assert!(!file.exists()),
-            _ => assert!(fs::read(file).unwrap() == files.octets),
+            "n4" => assert!(!files.of(node).join("source").exists()),
+            _ => files.whole(node),
+        }
+    }
+    // It goes on from what it had.
+    files.copy(&lab, &["--to", "n4"]).exits(0);
+    files.whole("n4");
+}
+
+/// The rate of all cables of a node, in the direction to it or from it.
+fn rate(lab: &Lab, node: &str, to: bool, rate: &str) {
+    let record = lab.directory.load().unwrap();
+    for cable in record.blueprint.cables.iter().filter(|cable| cable.a.place == node) {
+        let end = if to { &cable.b } else { &cable.a };
+        let line = format!(
+            "qdisc change dev {} root tbf rate {rate} burst 16k limit 64k\n",
+            end.interface
+        );
+        run::batch(Some(&lab.directory.netns(&end.place)), "tc", &line).unwrap();
+    }
+}
+
+fn slow() {
+    let lab = Lab::up(P_MESH, &["--rate", "40M"]);
+    let files = Files::new(&lab, 40_000_000);
+    rate(&lab, "n4", true, "3mbit");
+    let start = Instant::now();
+    let lines = files.copy(&lab, &["--stripes", "1", "--patience", "1"]).exits(1);
+    // Behind it all would take 107 s.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert_eq!(summary(&lines)["missed"], serde_json::json!(["n4"]), "{lines:?}");
+    let line = ended(&lines).find(|line| line["node"] == "n4").unwrap();
+    let kept = line["kept"].as_u64().unwrap();
+    assert!(line["error"] == "it is too slow" && kept > 0, "{line}");
+    assert!(!files.of("n4").join("source").exists());
+    for node in [1, 2, 3, 5, 6, 7, 8] {
+        files.whole(&format!("n{node}"));
+    }
+    rate(&lab, "n4", true, "40mbit");
+    let lines = files.copy(&lab, &["--to", "n4"]).exits(0);
+    files.whole("n4");
+    let first = lines.iter().find(|line| line["state"] == "running" && line["node"] == "n4");
+    let first = first.map_or(kept, |line| line["octets"].as_u64().unwrap());
+    assert!(first >= kept, "it began anew: {first} of {kept}");
+}
+
+fn sends_slowly() {
+    let lab = Lab::up(P_MESH, &["--rate", "40M"]);
+    let files = Files::new(&lab, 40_000_000);
+    rate(&lab, "n4", false, "3mbit");
+    let start = Instant::now();
+    let lines = files.copy(&lab, &["--stripes", "1"]).exits(0);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert_eq!(ended(&lines).count(), 9);
+    (1..9).for_each(|node| files.whole(&format!("n{node}")));
+}
+
+fn disks() {
+    let lab = Lab::up(P_MESH, &["--rate", "100M"]);
+    let files = Files::new(&lab, 3_000_000);
+    let small = |node: &str, flags, options| {
+        let (tmpfs, at) = (Some("tmpfs"), files.of(node));
+        mount(tmpfs, &at, tmpfs, flags, Some(options)).unwrap();
+    };
+    small("n2", MsFlags::empty(), "size=1m");
+    small("n5", MsFlags::MS_RDONLY, "size=1m");
+    let lines = files.copy(&lab, &[]).exits(1);
+    let names = |node: &str| fs::read_dir(files.of(node)).unwrap().count();
+    let left = (names("n2"), names("n5"));
+    for node in ["n2", "n5"] {
+        umount2(&files.of(node), MntFlags::MNT_DETACH).unwrap();
+    }
+    assert_eq!(left, (0, 0));
+    assert_eq!(summary(&lines)["missed"].as_array().map(Vec::len), Some(2), "{lines:?}");
+    for line in ended(&lines) {
+        let node = line["node"].as_str().unwrap();
+        let words = line["error"].as_str().unwrap_or_default();
+        match node {
+            "n0" => {}
+            "n2" => assert!(words.contains("n2/source: No space left on device"), "{line}"),
+            "n5" => assert!(words.contains("n5/source: Read-only file system"), "{line}"),
+            _ => files.whole(node),
         }
     }
 }
@@ -124,15 +209,57 @@ fn dies() {
 fn operator() {
     let lab = Lab::up(P_MESH, &["--rate", "20M"]);
     let files = Files::new(&lab, 4_000_000);
-    let mut copy = files.copy(&lab);
-    files.wait_for_a_third("n8");
-    copy.kill().unwrap();
-    copy.wait().unwrap();
-    let left =
-        || (1..9).any(|node| fs::read_dir(files.of(&format!("n{node}"))).unwrap().count() > 0);
+    let mut copy = files.start(&lab, &files.usual(&[]), Stdio::null());
+    files.wait_for_a_part("n8", 30);
+    copy.child.kill().unwrap();
+    copy.child.wait().unwrap();
+    let member = |node| {
+        let pids = netns::processes(&lab.directory.netns(lab.now.node(node)));
+        pids.into_iter().any(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.contains("ring-member"))
+        })
+    };
     let deadline = Instant::now() + Duration::from_secs(20);
-    while left() {
-        assert!(Instant::now() < deadline, "something is left");
+    while lab.now.nodes().any(member) {
+        assert!(Instant::now() < deadline, "a member is left");
         std::thread::sleep(Duration::from_millis(50));
     }
+    for node in 1..9 {
+        assert!(!files.of(&format!("n{node}")).join("source").exists());
+    }
+    // Whoever does the same again goes on, and nothing else is left then.
+    files.copy(&lab, &[]).exits(0);
+    for node in 1..9 {
+        files.whole(&format!("n{node}"));
+        assert_eq!(fs::read_dir(files.of(&format!("n{node}"))).unwrap().count(), 1);
+    }
+}
+
+fn manual() {
+    let lab = Lab::up(P_MESH, &[]);
+    let files = Files::new(&lab, 1_000_000);
+    let source = lab.now.node(0.into());
+    // The operator is on a node, as this host is in no fabric.
+    let listen = format!("{}:7899", lab.address(0.into()));
+    let usual = files.usual(&["--to", "n1,n4", "--listen", &listen]);
+    let words = lab.command(source, &files.arguments(&lab, &usual, "manual"));
+    let mut copy = { words }.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = copy.stderr.take().unwrap();
+    let mut members = Vec::new();
+    use std::io::BufRead as _;
+    for line in std::io::BufReader::new(said).lines().take(3) {
+        let line = line.unwrap();
+        let (node, line) = line.strip_prefix("on ").unwrap().split_once(": ").unwrap();
+        let line: Vec<&str> = line.split(' ').collect();
+        let (token, program) = line[0].split_once('=').unwrap();
+        assert_eq!((token, line[1]), ("TRESSE_TOKEN", "tresse"));
+        let arguments: Vec<String> = line[2..].iter().map(|word| (*word).into()).collect();
+        let mut member = lab.command(node, &arguments);
+        members.push(member.env(token, program).spawn().unwrap());
+    }
+    assert!(copy.wait().unwrap().success());
+    assert!(members.into_iter().all(|mut member| member.wait().unwrap().success()));
+    files.whole("n1");
+    files.whole("n4");
 }

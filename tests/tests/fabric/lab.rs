@@ -126,6 +126,14 @@ impl Lab {
         String::from_utf8(output).unwrap()
     }
 
+    /// `tresse` on a node, not started yet.
+    pub fn command(&self, node: &str, arguments: &[String]) -> Command {
+        let mut command = Command::new(program::tresse());
+        command.args(["lab", "--name", NAME, "exec", node, "--"]);
+        command.arg(program::tresse()).args(arguments);
+        command
+    }
+
     /// A program's JSON there: a list of objects.
     pub fn json(&self, place: &str, words: &str) -> Vec<serde_json::Value> {
         serde_json::from_str(&self.run(place, words)).unwrap()

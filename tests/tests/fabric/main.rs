@@ -11,6 +11,7 @@ mod base;
 mod cables;
 mod canary;
 mod change;
+mod collective;
 mod copy;
 mod counters;
 mod datagrams;
@@ -65,6 +66,7 @@ const ROUTED: &[Tests] = &[
     metrics::TESTS,
     discover::TESTS,
     copy::TESTS,
+    collective::TESTS,
     doctor::TESTS,
     robust::TESTS,
     steer::ROUTED,

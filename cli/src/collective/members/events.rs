@@ -43,7 +43,10 @@ impl Members<'_> {
                     self.routes.done(part as usize, at);
                 }
                 self.judge(at);
-                self.tell_changes();
+                if self.job.hub.is_some() {
+                    // Others wait for their turn.
+                    self.tell_changes();
+                }
             }
             Event::Told(Tell::Lost { number, words }) => self.lost(at, number, &words),
             Event::Told(Tell::Failed { words }) | Event::Gone(words) | Event::Input(Err(words)) => {

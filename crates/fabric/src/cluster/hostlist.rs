@@ -49,6 +49,26 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     Ok(names)
 }
 
+/// The same of several hostlists, with commas between them: `n03,n[05-07]`.
+///
+/// # Errors
+/// As [`expand`], and a list of nothing.
+pub fn expand_all(text: &str) -> Result<Vec<String>, HostlistError> {
+    let mut names = Vec::new();
+    let mut inside = false;
+    let between = |c: char| {
+        inside = c == '[' || (inside && c != ']');
+        c == ',' && !inside
+    };
+    for list in text.split(between) {
+        if list.is_empty() {
+            return refuse(format!("a name is missing at a comma of `{text}`"), None);
+        }
+        names.extend(expand(list)?);
+    }
+    Ok(names)
+}
+
 /// Hostlists of these names, few: names that differ in their last number alone share one. The names come
 /// back in order where they are sorted so.
 #[must_use]
@@ -134,6 +154,16 @@ mod tests {
         assert_eq!(expand("r[0-1]n[1-2]").unwrap(), ["r0n1", "r0n2", "r1n1", "r1n2"]);
         assert_eq!(expand("[1-4]").unwrap().len(), 4);
         assert_eq!(expand("s[00-15]").unwrap().len(), 16);
+    }
+
+    #[test]
+    fn several_hostlists_are_one() {
+        let all = ["n03", "n5", "n07", "n08", "x"];
+        assert_eq!(expand_all("n03,n5,n[07,08],x").unwrap(), all);
+        assert_eq!(expand_all("n03").unwrap(), all[..1]);
+        for wrong in ["", "n1,", ",n1", "n1,,n2", "n[1,2"] {
+            assert!(expand_all(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod wiring;
 use toml::de::{DeTable, DeValue};
 
 pub use format::format;
-pub use hostlist::{HostlistError, collapse, expand};
+pub use hostlist::{HostlistError, collapse, expand, expand_all};
 pub use model::{
     Addressing, Choice, Cluster, Kind, Learning, Link, Nic, NicEnd, Node, Port, Routing, Stp,
     Strategy, Switch, Traffic, Vlans,

@@ -138,28 +138,30 @@ fn judge(
         let words = "the checksum is not that of the source";
         return Err(partial.named(&io::Error::new(io::ErrorKind::InvalidData, words)));
     }
-    // Others can be told before the disk has it.
-    shared.change(|state| state.parts[part].hash = Some(hash));
+    if right.is_none() {
+        // Others can be told before the disk has it.
+        shared.change(|state| state.parts[part].hash = Some(hash));
+    }
     if let Some(partial) = partial {
         if matches!(place, Place::Source { .. }) && described.manifest.octets() == Some(0) {
             partial.make_directories(&described.manifest)?;
         }
         partial.complete(&described.manifest, shared.keep).map_err(|e| partial.named(&e))?;
     }
-    shared.change(|state| {
-        let known = &mut state.parts[part];
-        if let Some(partial) = partial {
-            let root = partial.rename(&described.manifest, shared.keep)?;
-            if matches!(place, Place::Target { .. }) {
-                let moved = Described::new(described.manifest.clone(), &root, 0);
-                known.described = Some(Arc::new(moved));
-            }
-        }
-        known.done = true;
-        io::Result::Ok(())
-    })?;
-    if let Some(partial) = partial {
-        partial.settle();
+    let Some(partial) = partial else {
+        shared.state().parts[part].done = true;
+        return Ok(());
+    };
+    // Nobody waits for that.
+    let mut state = shared.state();
+    let root = partial.rename(&described.manifest, shared.keep)?;
+    let known = &mut state.parts[part];
+    if matches!(place, Place::Target { .. }) {
+        let moved = Described::new(described.manifest.clone(), &root, 0);
+        known.described = Some(Arc::new(moved));
     }
+    known.done = true;
+    drop(state);
+    partial.settle();
     Ok(())
 }

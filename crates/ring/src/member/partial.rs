@@ -44,6 +44,8 @@ impl Left {
 pub struct Partial {
     target: PathBuf,
     directory: PathBuf,
+    /// It was not there before.
+    new: bool,
     _lock: Flock<File>,
 }
 
@@ -58,10 +60,10 @@ impl Partial {
         }
         let hidden = [b".", name.as_bytes(), b".tresse"].concat();
         let directory = target.with_file_name(std::ffi::OsStr::from_bytes(&hidden));
-        match DirBuilder::new().mode(0o700).create(&directory) {
+        let new = match DirBuilder::new().mode(0o700).create(&directory) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(named(e)),
-            _ => {}
-        }
+            made => made.is_ok(),
+        };
         let own = fs::symlink_metadata(&directory).map_err(named)?;
         if !own.is_dir() || own.uid() != nix::unistd::geteuid().as_raw() {
             let words = format!("{} is not ours: remove it", directory.display());
@@ -71,7 +73,7 @@ impl Partial {
             .map_err(|_| refused("is being copied to by another run"))?;
         let note = fs::read(directory.join("state")).ok();
         let left = note.and_then(|note| serde_json::from_slice(&note).ok());
-        Ok((Self { target: target.to_owned(), directory, _lock: lock }, left))
+        Ok((Self { target: target.to_owned(), directory, new, _lock: lock }, left))
     }
 
     /// Where it is until it is whole.
@@ -86,6 +88,9 @@ impl Partial {
 
     /// Begins anew.
     pub fn clear(&self) -> io::Result<()> {
+        if self.new {
+            return Ok(());
+        }
         let content = self.content();
         let _ = fs::remove_file(self.directory.join("state"));
         let removed = match fs::symlink_metadata(&content) {

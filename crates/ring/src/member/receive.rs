@@ -1,7 +1,7 @@
 //! The side of those before.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
@@ -55,10 +55,14 @@ pub fn accept_all<'scope>(
         scope.spawn(move || {
             let known = introduce(shared, &stream);
             strangers.fetch_sub(1, Ordering::Relaxed);
-            let known = known.is_ok_and(|known| known);
-            if let Some(Err(Problem::Own(error))) = known.then(|| receive(shared, stream)) {
+            if !known.is_ok_and(|known| known) {
+                return;
+            }
+            if let Err(Problem::Own(error)) = receive(shared, stream) {
                 failed(error);
             }
+            // The end of a thread takes longer than what is empty takes to come.
+            shared.wait_to_end(Duration::MAX);
         });
     }
 }
@@ -78,8 +82,9 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     Ok(shared.connected(stream.try_clone()?))
 }
 
-fn receive(shared: &Shared, mut stream: TcpStream) -> Result<(), Problem> {
-    records(shared, &mut stream)
+fn receive(shared: &Shared, stream: TcpStream) -> Result<(), Problem> {
+    // Data, which is more, does not go by its buffer.
+    records(shared, &mut BufReader::with_capacity(16 * 1024, stream))
 }
 
 /// All records of a connection.

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::sendfile::sendfile;
 
@@ -42,6 +43,8 @@ pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) {
     if let Err(error) = stage_of(shared, stage, tell) {
         tell(Tell::Lost { number, words: error.to_string() });
     }
+    // The end of a thread takes longer than what is empty takes to be sent.
+    shared.wait_to_end(Duration::MAX);
 }
 
 fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()> {
@@ -54,14 +57,25 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
     tell(Tell::Linked { number: stage.number });
     let mut sent: HashMap<u32, Progress> = HashMap::new();
     let mut open = None;
+    // What is little goes with what comes right behind it.
+    let mut little = Vec::new();
     loop {
-        match shared.wait(|state| next(shared, state, stage, &sent)) {
+        let at_once = next(shared, &shared.state(), stage, &sent);
+        let work = match at_once {
+            Some(work @ (Work::Manifest(..) | Work::End(..))) => work,
+            _ => {
+                stream.write_all(&little)?;
+                little.clear();
+                shared.wait(|state| next(shared, state, stage, &sent))
+            }
+        };
+        match work {
             Work::Off => return Ok(()),
             Work::Manifest(of, described) => {
                 let octets = described.octets.len() as u32;
                 let record = Record { stream: of, what: What::Manifest, octets };
-                stream.write_all(&record.to_octets())?;
-                stream.write_all(&described.octets)?;
+                little.extend(record.to_octets());
+                little.extend(&described.octets);
                 // What it has of another one is of no use.
                 let same = hello.manifests[shared.stream(of).0] == described.hash;
                 let at = if same { hello.has[of as usize] } else { 0 };
@@ -70,14 +84,17 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
             Work::Data(of, at, octets) => {
                 let what = What::Data { at };
                 let record = Record { stream: of, what, octets: octets as u32 };
-                stream.write_all(&record.to_octets())?;
+                little.extend(record.to_octets());
+                stream.write_all(&little)?;
+                little.clear();
                 data(shared, &stream, of, at, octets, &mut open)?;
                 sent.entry(of).or_default().at = at + octets;
             }
             Work::End(of, total, hash) => {
                 let what = What::End { total };
                 let record = Record { stream: of, what, octets: HASH as u32 };
-                stream.write_all(&[&record.to_octets()[..], &hash].concat())?;
+                little.extend(record.to_octets());
+                little.extend(hash);
                 sent.entry(of).or_default().ended = true;
             }
         }
@@ -101,14 +118,17 @@ fn next(
         let (part, stripe) = shared.stream(*of);
         let known = &state.parts[part];
         let Some(described) = &known.described else { continue };
-        if !progress.described {
+        // What is empty comes with its end, as nothing is gained by being told of it before.
+        let open = known.total == Some(0) && known.hash.is_none();
+        if !progress.described && !open {
             return Some(Work::Manifest(*of, described.clone()));
         }
         let has = known.has[stripe.number as usize];
-        if has > progress.at {
+        if progress.described && has > progress.at {
             return Some(Work::Data(*of, progress.at, (has - progress.at).min(PIECE)));
         }
         if let (Some(total), Some(hash), false) = (known.total, known.hash, progress.ended)
+            && progress.described
             && progress.at >= stripe.octets(total)
         {
             return Some(Work::End(*of, total, hash));

@@ -82,6 +82,8 @@ pub struct Shared {
     pub places: Vec<Place>,
     state: Mutex<State>,
     changed: Condvar,
+    /// For whoever waits for nothing but the end.
+    over: Condvar,
 }
 
 impl Shared {
@@ -113,8 +115,9 @@ impl Shared {
             parts.push(known);
         }
         let state = Mutex::new(State { parts, ..State::default() });
-        let (keep, stripes, changed) = (join.keep, join.stripes, Condvar::new());
-        Ok((Self { token, keep, stripes, places, state, changed }, octets))
+        let (keep, stripes) = (join.keep, join.stripes);
+        let (changed, over) = (Condvar::new(), Condvar::new());
+        Ok((Self { token, keep, stripes, places, state, changed, over }, octets))
     }
 
     /// What there is here may be sent from now on.
@@ -218,7 +221,7 @@ impl Shared {
 
     /// Is it to end? Waits for that at most so long.
     pub fn wait_to_end(&self, most: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.state(), most, |state| !state.ended);
+        let waited = self.over.wait_timeout_while(self.state(), most, |state| !state.ended);
         waited.expect("nobody panics with it").0.ended
     }
 
@@ -259,6 +262,7 @@ impl Shared {
             state.ended = true;
             state.connections.drain(..).for_each(|it| drop(it.shutdown(Shutdown::Both)));
         });
+        self.over.notify_all();
     }
 
     /// Notes how far the parts are, for another run.

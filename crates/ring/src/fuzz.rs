@@ -1,0 +1,32 @@
+//! What members read from others, for fuzz targets.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::frame::Hello;
+use crate::member;
+use crate::talk::{Ask, Join, Part, hear};
+
+/// Records of somebody who knows the token: whatever they say, nothing panics, and nothing is written but below the
+/// directory of what is on its way.
+pub fn ring(octets: &[u8], directory: &std::path::Path) {
+    let Some((first, rest)) = octets.split_first() else { return };
+    match first % 4 {
+        0 => drop(Hello::read(&mut &rest[..], 2, 2)),
+        1 => drop(hear::<Ask>(&mut &rest[..])),
+        _ => {
+            let part = |name: &str| Part::Target { path: directory.join(name), input: false };
+            let join = Join {
+                token: "0".repeat(32),
+                address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                parts: vec![part("a"), part("b")],
+                stripes: u32::from(first % 4 - 1),
+                keep: true,
+            };
+            member::records_of(join, rest);
+        }
+    }
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for name in names.map(|entry| entry.file_name()) {
+        assert!([".a.tresse", ".b.tresse"].iter().any(|it| *it == name), "{name:?} was written");
+    }
+}

@@ -1,0 +1,203 @@
+//! What the tests of `copy`, `scatter`, `gather` and `allgather` share, and those of the last three.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tresse_tests::program;
+
+use crate::Tests;
+use crate::lab::{Lab, NAME};
+
+pub const TESTS: Tests = &[
+    ("routed_gather_and_scatter_are_each_others_inverse", gather_scatter),
+    ("routed_allgather_gives_all_to_all", allgather),
+    ("routed_copy_of_several_sources_at_once", several),
+];
+
+pub const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
+
+/// A directory for each node: the lab's share one file system.
+pub struct Files {
+    pub directory: TempDir,
+    pub octets: Vec<u8>,
+}
+
+/// A verb that runs.
+pub struct Running {
+    pub child: Child,
+    line: String,
+}
+
+impl Running {
+    /// Its lines, when it has ended with this code.
+    pub fn exits(self, code: i32) -> Vec<Value> {
+        let output = self.child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}\n{text}", self.line);
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// What became of the nodes.
+pub fn ended(lines: &[Value]) -> impl Iterator<Item = &Value> {
+    lines.iter().filter(|line| line["state"] == "done" || line["state"] == "failed")
+}
+
+/// The last line.
+pub fn summary(lines: &[Value]) -> &Value {
+    lines.last().filter(|line| line.get("transfer_seconds").is_some()).unwrap()
+}
+
+impl Files {
+    pub fn new(lab: &Lab, octets: usize) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for node in lab.now.nodes() {
+            fs::create_dir(directory.path().join(lab.now.node(node))).unwrap();
+        }
+        let octets: Vec<u8> = (0..octets).map(|i| (i * 7 + i / 999) as u8).collect();
+        fs::write(directory.path().join("source"), &octets).unwrap();
+        Self { directory, octets }
+    }
+
+    pub fn source(&self) -> PathBuf {
+        self.directory.path().join("source")
+    }
+
+    pub fn of(&self, node: &str) -> PathBuf {
+        self.directory.path().join(node)
+    }
+
+    /// Has a node the file, and nothing else?
+    pub fn whole(&self, node: &str) {
+        assert!(fs::read(self.of(node).join("source")).unwrap() == self.octets, "{node}");
+        assert_eq!(fs::read_dir(self.of(node)).unwrap().count(), 1, "{node}");
+    }
+
+    /// The arguments that copy the file from the first node, and more.
+    pub fn usual(&self, more: &[&str]) -> Vec<String> {
+        let at = self.directory.path().display();
+        let first = if self.of("n0").exists() { "n0" } else { "n00" };
+        let words = ["copy".into(), format!("{first}:{at}/source"), format!("{at}/{{node}}/")];
+        words.into_iter().chain(more.iter().map(|word| (*word).to_owned())).collect()
+    }
+
+    /// All arguments of a verb: with the cluster file behind its name.
+    pub fn arguments(&self, lab: &Lab, words: &[String], launcher: &str) -> Vec<String> {
+        let mut all = vec![words[0].clone(), lab.cluster_file(&lab.now)];
+        all.extend(words[1..].iter().cloned());
+        all.extend(["--json".into(), "--launcher".into(), launcher.into()]);
+        if launcher == "netns" {
+            all.extend(["--lab".into(), NAME.into()]);
+        }
+        all
+    }
+
+    pub fn start(&self, lab: &Lab, words: &[impl AsRef<str>], input: Stdio) -> Running {
+        let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
+        let mut command = Command::new(program::tresse());
+        command.args(self.arguments(lab, &words, "netns"));
+        let line = format!("{command:?}");
+        let child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        Running { child: child.spawn().unwrap(), line }
+    }
+
+    pub fn verb(&self, lab: &Lab, words: &[&str]) -> Running {
+        self.start(lab, words, Stdio::null())
+    }
+
+    pub fn copy(&self, lab: &Lab, more: &[&str]) -> Running {
+        self.start(lab, &self.usual(more), Stdio::null())
+    }
+
+    /// Waits until a node has so much of the file, in per cent.
+    pub fn wait_for_a_part(&self, node: &str, percent: u64) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let partial = self.of(node).join(".source.tresse/content");
+        while partial.metadata().map_or(0, |of| of.len()) * 100 < self.octets.len() as u64 * percent
+        {
+            assert!(Instant::now() < deadline, "nothing comes");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Its own file for each node, of another size and content.
+fn own(lab: &Lab, files: &Files) -> Vec<(String, Vec<u8>)> {
+    let content = |i: usize| vec![i as u8; 400_000 + i];
+    let names = lab.now.nodes().map(|node| lab.now.node(node).to_owned()).enumerate();
+    let all: Vec<(String, Vec<u8>)> = names.map(|(i, name)| (name, content(i))).collect();
+    for (node, content) in &all {
+        fs::write(files.of(node).join("own"), content).unwrap();
+    }
+    all
+}
+
+fn gather_scatter() {
+    let lab = Lab::up(P_MESH, &["--rate", "100M"]);
+    let files = Files::new(&lab, 1_000_003);
+    let at = files.directory.path().display();
+    let all = own(&lab, &files);
+    let lines = files
+        .verb(&lab, &["gather", &format!("{at}/{{node}}/own"), &format!("n4:{at}/got.{{from}}")]);
+    let lines = lines.exits(0);
+    let hub = ended(&lines).find(|line| line["node"] == "n4").unwrap();
+    assert_eq!(hub["parts"].as_array().map(Vec::len), Some(9), "{hub}");
+    for (node, content) in &all {
+        assert!(fs::read(files.directory.path().join(format!("got.{node}"))).unwrap() == *content);
+    }
+    let scatter = ["scatter", &format!("n4:{at}/got.{{node}}"), &format!("{at}/{{node}}/back")];
+    files.verb(&lab, &scatter).exits(0);
+    for (node, content) in &all {
+        assert!(fs::read(files.of(node).join("back")).unwrap() == *content);
+    }
+    // One file in equal pieces, in the order of the nodes.
+    let scatter = ["scatter", &format!("n4:{at}/source"), &format!("{at}/{{node}}/piece")];
+    files.verb(&lab, &scatter).exits(0);
+    let pieces: Vec<Vec<u8>> =
+        all.iter().map(|(node, _)| fs::read(files.of(node).join("piece")).unwrap()).collect();
+    assert!(pieces.iter().all(|piece| piece.len().abs_diff(1_000_003 / 9) <= 1));
+    assert!(pieces.concat() == files.octets);
+    for (node, _) in &all {
+        assert_eq!(fs::read_dir(files.of(node)).unwrap().count(), 3, "{node}");
+    }
+}
+
+fn allgather() {
+    let lab = Lab::up(P_MESH, &["--rate", "100M"]);
+    let files = Files::new(&lab, 10);
+    let at = files.directory.path().display();
+    let all = own(&lab, &files);
+    let words =
+        ["allgather", &format!("{at}/{{node}}/own"), &format!("{at}/{{node}}/all.{{from}}")];
+    let lines = files.verb(&lab, &words).exits(0);
+    assert_eq!(ended(&lines).count(), 9);
+    for (node, (from, content)) in all.iter().flat_map(|to| all.iter().map(move |of| (&to.0, of))) {
+        let got = fs::read(files.of(node).join(format!("all.{from}"))).unwrap();
+        assert!(got == *content, "{from} at {node}");
+    }
+    for (node, _) in &all {
+        assert_eq!(fs::read_dir(files.of(node)).unwrap().count(), 10, "{node}");
+    }
+}
+
+fn several() {
+    let lab = Lab::up(P_MESH, &["--rate", "100M"]);
+    let files = Files::new(&lab, 10);
+    let at = files.directory.path().display();
+    let all = own(&lab, &files);
+    let mut words = vec!["copy".to_owned()];
+    words.extend([0, 4, 5].map(|i| format!("n{i}:{at}/n{i}/own")));
+    words.push(format!("{at}/{{node}}/of.{{from}}"));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    files.verb(&lab, &words).exits(0);
+    for (to, _) in &all {
+        for from in [0, 4, 5].map(|i| format!("n{i}")).iter().filter(|from| *from != to) {
+            let content = &all.iter().find(|(node, _)| node == from).unwrap().1;
+            assert!(fs::read(files.of(to).join(format!("of.{from}"))).unwrap() == *content);
+        }
+    }
+}
