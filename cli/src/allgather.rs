@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_ring::talk::Part;
 
 use crate::collective::names;
-use crate::collective::{CollectiveArgs, Job, Moved};
+use crate::collective::{CollectiveArgs, Job, Moved, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse allgather`.
@@ -12,6 +12,8 @@ use crate::fail::{Code, Failure};
 pub struct Allgather {
     #[command(flatten)]
     args: CollectiveArgs,
+    #[command(flatten)]
+    around: RingArgs,
     /// What each node has; {node} in it is its name.
     #[arg(value_name = "PATH")]
     path: String,
@@ -26,23 +28,22 @@ impl Allgather {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let path = names::absolute(&self.path, false)?;
         let target = names::apart(&self.target, &path)?;
-        let party = self.args.party(&[])?;
+        let party = self.args.party(&self.around, &[], true)?;
         let nodes = party.rings[0].nodes().to_vec();
         let part = |from: usize| {
             let own = names::of_node(&path, party.name(from));
             let place = |member: usize| {
                 let to = names::target(&target, &own, party.name(member), party.name(from));
-                match member == from {
-                    true => {
-                        let copy = (to != own).then_some(to);
-                        Part::Source { path: own.clone(), piece: None, copy }
-                    }
-                    false => Part::Target { path: to, input: false },
+                let asked = party.asked(member);
+                if member == from {
+                    let copy = (asked && to != own).then_some(to);
+                    return Part::Source { path: own.clone(), piece: None, copy };
                 }
+                if asked { Part::Target { path: to, input: false } } else { Part::Away }
             };
             Moved { from, places: (0..nodes.len()).map(place).collect() }
         };
         let parts = (0..nodes.len()).map(part).collect();
-        self.args.run(&party, &Job { nodes, parts, hub: None, input: false }, json)
+        self.args.run(&self.around, &party, &Job { nodes, parts, hub: None, input: false }, json)
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use tresse_ring::talk::Part;
 
 use crate::collective::names::{self, on_node};
-use crate::collective::{CollectiveArgs, Job, Moved, Party};
+use crate::collective::{CollectiveArgs, Job, Moved, Party, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// Standard input.
@@ -19,6 +19,8 @@ const INPUT: &str = "-";
 pub struct Copy {
     #[command(flatten)]
     args: CollectiveArgs,
+    #[command(flatten)]
+    around: RingArgs,
     /// The node that has a file or directory, and where (n00:/data/model.bin), one or several, or - for standard
     /// input; then where it is put on all others: a path, by default the same, or a directory with / at its end.
     /// {node} in it is the node's name, {from} that of the source.
@@ -45,12 +47,12 @@ impl Copy {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let what = self.what()?;
         let nodes: Vec<String> = what.sources.iter().map(|(node, _)| node.clone()).collect();
-        let party = self.args.party(&nodes)?;
+        let party = self.args.party(&self.around, &nodes, false)?;
         if self.ring {
-            return ring::show(&self.args, &party, self.size, json);
+            return ring::show(&self.around, &party, self.size, json);
         }
-        let job = job(&party, &what)?;
-        self.args.run(&party, &job, json)
+        let job = job(&party, &what);
+        self.args.run(&self.around, &party, &job, json)
     }
 
     fn what(&self) -> Result<What, Failure> {
@@ -82,7 +84,7 @@ impl Copy {
     }
 }
 
-fn job(party: &Party, what: &What) -> Result<Job, Failure> {
+fn job(party: &Party, what: &What) -> Job {
     let nodes = party.rings[0].nodes().to_vec();
     let members = 0..nodes.len();
     let mut parts = Vec::new();
@@ -106,25 +108,5 @@ fn job(party: &Party, what: &What) -> Result<Job, Failure> {
         };
         parts.push(Moved { from, places: members.clone().map(place).collect() });
     }
-    for member in members {
-        let mut seen = std::collections::BTreeSet::new();
-        for path in parts.iter().filter_map(|part| path(&part.places[member])) {
-            if !seen.insert(path) {
-                let words = format!(
-                    "{}: two of what is copied would have the name {}: put {{from}} in the target",
-                    party.name(member),
-                    path.display()
-                );
-                return Err(Failure::new(Code::Usage, words));
-            }
-        }
-    }
-    Ok(Job { nodes, parts, hub: None, input: what.input })
-}
-
-fn path(part: &Part) -> Option<&PathBuf> {
-    match part {
-        Part::Source { path, .. } | Part::Target { path, .. } => Some(path),
-        Part::Away => None,
-    }
+    Job { nodes, parts, hub: None, input: what.input }
 }

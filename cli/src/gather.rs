@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_ring::talk::Part;
 
 use crate::collective::names::{self, on_node};
-use crate::collective::{CollectiveArgs, Job, Moved};
+use crate::collective::{CollectiveArgs, Job, Moved, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse gather`.
@@ -30,7 +30,7 @@ impl Gather {
         })?;
         let path = names::absolute(&self.path, false)?;
         let target = names::apart(target, &path)?;
-        let party = self.args.party(&[node.to_owned()])?;
+        let party = self.args.party(&RingArgs::NONE, &[node.to_owned()], false)?;
         let nodes = party.rings[0].nodes().to_vec();
         let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
         let part = |member: usize| {
@@ -44,7 +44,12 @@ impl Gather {
             }
             Moved { from: member, places }
         };
-        let parts = (0..members).map(part).collect();
-        self.args.run(&party, &Job { nodes, parts, hub: Some(hub), input: false }, json)
+        let parts = (0..members).filter(|member| party.asked(*member)).map(part).collect();
+        self.args.run(
+            &RingArgs::NONE,
+            &party,
+            &Job { nodes, parts, hub: Some(hub), input: false },
+            json,
+        )
     }
 }

@@ -1,10 +1,11 @@
 //! `tresse scatter`: to each node its own file of one node, or its piece of one file.
 
 use clap::Args;
+use tresse_fabric::id::NodeId;
 use tresse_ring::talk::Part;
 
 use crate::collective::names::{self, on_node};
-use crate::collective::{CollectiveArgs, Job, Moved};
+use crate::collective::{CollectiveArgs, Job, Moved, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse scatter`.
@@ -30,27 +31,31 @@ impl Scatter {
         })?;
         let path = names::absolute(path, false)?;
         names::absolute(&self.target, true)?;
-        let party = self.args.party(&[node.to_owned()])?;
+        let party = self.args.party(&RingArgs::NONE, &[node.to_owned()], false)?;
         let nodes = party.rings[0].nodes().to_vec();
         let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
         let each = path.to_string_lossy().contains("{node}");
-        // Pieces follow the cluster file, whatever the order of the ring.
-        let mut in_order: Vec<usize> = (0..members).collect();
-        in_order.sort_by_key(|member| nodes[*member]);
-        let part = |(at, member): (usize, &usize)| {
-            let name = party.name(*member);
+        // Pieces follow the cluster file, whatever the order of the ring, and are the same with --to.
+        let part = |(at, own_node): (usize, &NodeId)| {
+            let member = nodes.iter().position(|it| it == own_node)?;
+            let name = party.name(member);
             let own = names::of_node(&path, name);
             let target = names::target(&self.target, &own, name, node);
             let mut places = vec![Part::Away; members];
-            let piece = (!each).then_some((at as u32, members as u32));
-            if *member != hub {
-                places[*member] = Part::Target { path: target.clone(), input: false };
+            let piece = (!each).then_some((at as u32, party.all.len() as u32));
+            if member != hub {
+                places[member] = Part::Target { path: target.clone(), input: false };
             }
-            let copy = (*member == hub && target != own).then_some(target);
+            let copy = (member == hub && target != own).then_some(target);
             places[hub] = Part::Source { path: own, piece, copy };
-            Moved { from: hub, places }
+            party.asked(member).then_some(Moved { from: hub, places })
         };
-        let parts = in_order.iter().enumerate().map(part).collect();
-        self.args.run(&party, &Job { nodes, parts, hub: Some(hub), input: false }, json)
+        let parts = party.all.iter().enumerate().filter_map(part).collect();
+        self.args.run(
+            &RingArgs::NONE,
+            &party,
+            &Job { nodes, parts, hub: Some(hub), input: false },
+            json,
+        )
     }
 }

@@ -3,10 +3,12 @@
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant};
 
+use tresse_ring::proof::{self, Token};
 use tresse_ring::talk::{Ask, Tell, hear, say};
 
 use crate::fail::{Code, Failure};
@@ -14,8 +16,10 @@ use crate::fleet::FleetArgs;
 
 /// A shell that finds no `tresse`.
 const NOT_FOUND: i32 = 127;
-/// So long one that connects may take to say who it is.
+/// So long one that connects may take to say who it is, and a process to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Of those that have not said so many at once; more are let go.
+const STRANGERS: usize = 64;
 
 /// What comes of a member.
 pub enum Event {
@@ -29,10 +33,17 @@ pub enum Event {
     Input(Result<(), String>),
 }
 
-/// A way to a member.
+/// What is on its way to a member.
+enum Said {
+    Ask(Ask),
+    /// Input, and where it is told that it was sent.
+    Input(Vec<u8>, SyncSender<()>),
+}
+
+/// A way to a member. What is said to it waits for nobody: one that does not listen holds nothing up.
 pub struct Link {
     child: Option<Child>,
-    asks: Arc<Mutex<Option<Box<dyn Write + Send>>>>,
+    said: Option<Sender<Said>>,
 }
 
 impl Link {
@@ -62,20 +73,19 @@ impl Link {
             // Nobody may be there to hear it.
             let _ = send.send((at, Event::Gone(words)));
         });
-        let asks: Option<Box<dyn Write + Send>> =
-            child.stdin.take().map(|asks| Box::new(asks) as Box<_>);
-        Ok(Self { child: Some(child), asks: Arc::new(Mutex::new(asks)) })
+        let said = child.stdin.take().map(speak);
+        Ok(Self { child: Some(child), said })
     }
 
     /// One that is not there yet.
-    pub fn awaited() -> Self {
-        Self { child: None, asks: Arc::new(Mutex::new(None)) }
+    pub const fn awaited() -> Self {
+        Self { child: None, said: None }
     }
 
     /// It is there.
     pub fn connect(&mut self, stream: TcpStream, at: usize, send: Sender<(usize, Event)>) {
         let Ok(told) = stream.try_clone() else { return };
-        *self.asks.lock().expect("nobody panics with it") = Some(Box::new(stream));
+        self.said = Some(speak(stream));
         std::thread::spawn(move || {
             let words =
                 listen(told, at, &send).unwrap_or_else(|| "its connection has ended".into());
@@ -84,46 +94,54 @@ impl Link {
     }
 
     /// Asks; one that is gone is told of by its end.
-    pub fn ask(&self, ask: &Ask) {
-        if let Some(asks) = &mut *self.asks.lock().expect("nobody panics with it") {
-            let _ = say(asks, ask);
+    pub fn ask(&self, ask: Ask) {
+        if let Some(said) = &self.said {
+            let _ = said.send(Said::Ask(ask));
         }
     }
 
     /// Nothing more is asked: a member that is not done then keeps what it has for another run.
-    pub fn close(&self) {
-        *self.asks.lock().expect("nobody panics with it") = None;
+    pub fn close(&mut self) {
+        self.said = None;
     }
 
-    /// Waits until its process has ended; what it ended with.
-    pub fn wait(&mut self) -> Option<i32> {
-        self.child.as_mut()?.wait().ok()?.code()
+    /// Waits at most so long until its process has ended, and ends it then; what it ended with by itself.
+    pub fn wait(&mut self, until: Instant) -> Option<i32> {
+        let child = self.child.as_mut()?;
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return status.code(),
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+                _ => {
+                    // It may have ended right now.
+                    let _ = child.kill();
+                    return child.wait().ok().and_then(|status| status.code());
+                }
+            }
+        }
     }
 
     /// Has a shell found no `tresse` to run?
     pub fn found_nothing(&mut self) -> bool {
         // The end of what it tells comes before its own.
-        self.wait() == Some(NOT_FOUND)
+        self.wait(Instant::now() + PATIENCE) == Some(NOT_FOUND)
     }
 
     /// Sends standard input there.
     pub fn pump(&self, at: usize, send: Sender<(usize, Event)>) {
-        let asks = self.asks.clone();
+        let Some(said) = self.said.clone() else { return };
         std::thread::spawn(move || {
-            let mut piece = vec![0; 1 << 20];
+            let (sent, waits) = sync_channel(1);
             let mut input = std::io::stdin().lock();
             let ended = loop {
+                let mut piece = vec![0; 1 << 20];
                 match input.read(&mut piece) {
                     Ok(count) => {
-                        let mut asks = asks.lock().expect("nobody panics with it");
-                        let Some(asks) = &mut *asks else { break Ok(()) };
-                        let said = say(asks, &Ask::Input { octets: count as u32 });
-                        if said.and_then(|()| asks.write_all(&piece[..count])).is_err() {
-                            // Its end is told of.
+                        piece.truncate(count);
+                        let said = said.send(Said::Input(piece, sent.clone()));
+                        // The end of the member is told of.
+                        if said.is_err() || waits.recv().is_err() || count == 0 {
                             break Ok(());
-                        }
-                        if count == 0 {
-                            break asks.flush().map_err(|e| e.to_string());
                         }
                     }
                     Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
@@ -133,6 +151,30 @@ impl Link {
             let _ = send.send((at, Event::Input(ended)));
         });
     }
+}
+
+/// Says to a member what comes by the channel, until that ends.
+fn speak(mut asks: impl Write + Send + 'static) -> Sender<Said> {
+    let (send, said) = channel();
+    std::thread::spawn(move || {
+        for said in said {
+            let written = match said {
+                Said::Ask(ask) => say(&mut asks, &ask),
+                Said::Input(piece, sent) => {
+                    let ask = Ask::Input { octets: piece.len() as u32 };
+                    let written = say(&mut asks, &ask).and_then(|()| asks.write_all(&piece));
+                    let written = written.and_then(|()| asks.flush());
+                    // Nobody may wait for it any more.
+                    let _ = sent.send(());
+                    written
+                }
+            };
+            if written.is_err() {
+                return;
+            }
+        }
+    });
+    send
 }
 
 /// Passes on what a member tells; the last words where it says what cannot be.
@@ -151,7 +193,7 @@ fn listen(told: impl Read, at: usize, send: &Sender<(usize, Event)>) -> Option<S
 pub fn wait_for(
     address: Option<SocketAddr>,
     names: &[String],
-    token: &str,
+    token: Token,
     send: Sender<(usize, Event)>,
 ) -> Result<(), Failure> {
     let words = "--launcher manual: say by --listen at which address of this host nodes reach it";
@@ -160,16 +202,30 @@ pub fn wait_for(
         .map_err(|e| Failure::new(Code::Usage, format!("--listen {address}: {e}")))?;
     let address = listener.local_addr()?;
     for name in names {
+        let token = proof::text(&token);
         eprintln!(
             "on {name}: TRESSE_TOKEN={token} tresse ring-member --connect {address} --node {name}"
         );
     }
-    let (names, token) = (names.to_vec(), token.to_owned());
+    let names = names.to_vec();
     std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let (names, token, send) = (names.clone(), token.clone(), send.clone());
+        let strangers = Arc::new(AtomicUsize::new(0));
+        loop {
+            let accepted = listener.accept();
+            let Ok((stream, _)) = accepted else {
+                // Out of descriptors, or the one that came is gone.
+                std::thread::sleep(Duration::from_millis(50));
+                continue;
+            };
+            if strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS {
+                strangers.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (names, send, strangers) = (names.clone(), send.clone(), strangers.clone());
             std::thread::spawn(move || {
-                if let Some(at) = introduced(&stream, &names, &token) {
+                let introduced = introduced(&stream, &names, &token);
+                strangers.fetch_sub(1, Ordering::Relaxed);
+                if let Some(at) = introduced {
                     let _ = send.send((at, Event::Connected(stream)));
                 }
             });
@@ -179,12 +235,12 @@ pub fn wait_for(
 }
 
 /// Which member is it that connects?
-fn introduced(stream: &TcpStream, names: &[String], token: &str) -> Option<usize> {
+fn introduced(mut stream: &TcpStream, names: &[String], token: &Token) -> Option<usize> {
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    proof::welcome(&mut stream, token).ok()?;
     let mut line = String::new();
     // It says nothing more before it is asked.
     BufReader::new(stream.take(1024)).read_line(&mut line).ok()?;
-    let (said, name) = line.trim_end().split_once(' ')?;
     stream.set_read_timeout(None).ok()?;
-    names.iter().position(|it| it == name).filter(|_| said == token)
+    names.iter().position(|it| it == line.trim_end())
 }

@@ -3,24 +3,28 @@
 mod events;
 
 use std::collections::VecDeque;
-use std::io::Read as _;
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use tresse_ring::pace::Pace;
+use tresse_ring::proof::{self, Token};
 use tresse_ring::routes::{Routes, Stage};
 use tresse_ring::talk::{Ask, Join, Part, Tell};
 
 use super::launch::{self, Event, Link};
 use super::predict;
 use super::report::Progress;
-use super::{CollectiveArgs, Job, Party};
+use super::{CollectiveArgs, Job, Party, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// So long one may take to be there, and one that somebody else starts.
 const LAUNCH: Duration = Duration::from_secs(60);
 const MANUAL: Duration = Duration::from_secs(600);
+/// A source finds out first what it has, which may be many files.
+const SOURCE: Duration = Duration::from_secs(600);
+/// So long a process may take to end by itself.
+const ENDING: Duration = Duration::from_secs(5);
 /// How often all of that is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 /// So long the start waits for connections that do not come about.
@@ -61,6 +65,7 @@ pub struct Members<'a> {
     job: &'a Job,
     party: &'a Party,
     args: &'a CollectiveArgs,
+    ring: &'a RingArgs,
     all: Vec<Member>,
     send: Sender<(usize, Event)>,
     events: Receiver<(usize, Event)>,
@@ -73,8 +78,8 @@ pub struct Members<'a> {
     progress: Progress,
     launched: Instant,
     started: Instant,
-    /// When the last one that was not bypassed had all.
-    rest_done: Option<Duration>,
+    /// When the last one had all.
+    last_done: Duration,
     ended: Duration,
 }
 
@@ -82,16 +87,17 @@ impl<'a> Members<'a> {
     /// Starts them and waits until they are ready; those that cannot are left out, but for the only source.
     pub fn start(
         args: &'a CollectiveArgs,
+        ring: &'a RingArgs,
         party: &'a Party,
         job: &'a Job,
         json: bool,
     ) -> Result<Self, Failure> {
         let launched = Instant::now();
-        let token = token()?;
+        let token = proof::number()?;
         let names: Vec<String> = (0..job.nodes.len()).map(|at| party.name(at).into()).collect();
         let (send, events) = channel();
         if args.fleet.is_manual() {
-            launch::wait_for(args.listen, &names, &token, send.clone())?;
+            launch::wait_for(args.listen, &names, token, send.clone())?;
         }
         let mut all = Vec::new();
         for (at, name) in names.iter().enumerate() {
@@ -105,11 +111,13 @@ impl<'a> Members<'a> {
             };
             all.push(Member::new(link, address));
         }
-        let (routes, pace) = (Routes::new(Vec::new(), 1), Pace::new(all.len()));
+        let stripes = if job.hub.is_some() { 1 } else { party.rings.len() };
+        let (routes, pace) = (Routes::new(Vec::new(), 1), Pace::new(all.len(), stripes));
         let mut members = Self {
             job,
             party,
             args,
+            ring,
             all,
             send,
             events,
@@ -121,7 +129,7 @@ impl<'a> Members<'a> {
             progress: Progress::new(&names, json),
             launched,
             started: launched,
-            rest_done: None,
+            last_done: Duration::ZERO,
             ended: Duration::ZERO,
         };
         if !args.fleet.is_manual() {
@@ -131,10 +139,10 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    fn join(&self, at: usize, token: &str) {
+    fn join(&self, at: usize, token: &Token) {
         let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
-        self.all[at].link.ask(&Ask::Join(Join {
-            token: token.to_owned(),
+        self.all[at].link.ask(Ask::Join(Join {
+            token: proof::text(token),
             address: self.all[at].address,
             parts,
             stripes: self.stripes() as u32,
@@ -147,7 +155,7 @@ impl<'a> Members<'a> {
         if self.job.hub.is_some() { 1 } else { self.party.rings.len() }
     }
 
-    fn wait_until_ready(&mut self, token: &str) -> Result<(), Failure> {
+    fn wait_until_ready(&mut self, token: &Token) -> Result<(), Failure> {
         let most = if self.args.fleet.is_manual() { MANUAL } else { LAUNCH };
         while self.all.iter().any(|member| member.outcome.is_none() && member.port.is_none()) {
             match self.events.recv_timeout(LOOK) {
@@ -168,13 +176,14 @@ impl<'a> Members<'a> {
                 }
                 _ => {}
             }
-            if self.launched.elapsed() > most {
-                let late = |m: &Member| m.outcome.is_none() && m.port.is_none();
-                for at in 0..self.all.len() {
-                    if late(&self.all[at]) {
-                        let words = "it does not answer";
-                        self.out(at, words.into());
-                    }
+            for at in 0..self.all.len() {
+                let source = self.job.parts.iter().any(|part| part.from == at);
+                let most = if source { most.max(SOURCE) } else { most };
+                let member = &self.all[at];
+                let open = member.outcome.is_none() && member.port.is_none();
+                if open && self.launched.elapsed() > most {
+                    self.out(at, "it does not answer".into());
+                    self.all[at].link.close();
                 }
             }
         }
@@ -197,14 +206,22 @@ impl<'a> Members<'a> {
         let lives = |at: usize| alive[at];
         let octets = self.job.parts.iter().map(|part| self.all[part.from].octets);
         let octets: Vec<Option<u64>> = octets.collect();
-        let shape = predict::shape(self.args, self.party, self.job, &octets, lives);
+        let shape = predict::shape(self.ring, self.party, self.job, &octets, lives);
         let flows = self.job.flows(&self.party.orders(), shape, lives);
         self.routes = Routes::new(flows, self.stripes());
-        for at in 0..self.all.len() {
-            if !lives(at) {
-                self.leave(at);
+        let now = Instant::now();
+        self.all.iter_mut().for_each(|member| member.heard = now);
+        for at in (0..self.all.len()).filter(|at| !alive[*at]) {
+            self.leave(at);
+        }
+        for part in 0..self.job.parts.len() {
+            if !lives(self.job.parts[part].from) {
+                for at in self.job.wants(part).filter(|at| lives(*at)) {
+                    self.all[at].lacks.push(part);
+                }
             }
         }
+        (0..self.all.len()).for_each(|at| self.judge(at));
         self.tell_changes();
         let linking = Instant::now();
         while self.unlinked > 0 && linking.elapsed() < LINKING {
@@ -216,7 +233,7 @@ impl<'a> Members<'a> {
                 matches!(part.places[at], Part::Source { .. } | Part::Target { input: true, .. })
             };
             if self.job.parts.iter().any(starts) {
-                member.link.ask(&Ask::Start);
+                member.link.ask(Ask::Start);
             }
         }
         if self.job.input {
@@ -228,12 +245,13 @@ impl<'a> Members<'a> {
         }
         self.ended = self.started.elapsed();
         self.progress.end();
-        for member in &self.all {
-            member.link.ask(&Ask::Quit);
+        for member in &mut self.all {
+            member.link.ask(Ask::Quit);
             member.link.close();
         }
+        let until = Instant::now() + ENDING;
         for member in &mut self.all {
-            member.link.wait();
+            member.link.wait(until);
         }
         self.all.iter().filter_map(|member| member.outcome.clone()).collect()
     }
@@ -265,10 +283,4 @@ impl Member {
 
 fn no_tresse(words: &str) -> String {
     format!("there is no `tresse` on it, install the package there ({words})")
-}
-
-fn token() -> Result<String, Failure> {
-    let mut octets = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
 }

@@ -40,8 +40,8 @@ pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
 /// the name where it stands nowhere and the target is a directory.
 pub fn apart(text: &str, source: &Path) -> Result<String, Failure> {
     let _ = absolute(text, true)?;
-    if text.contains("{from}") || source.to_string_lossy().contains("{node}") && text.ends_with('/')
-    {
+    let named = source.file_name().is_some_and(|name| name.to_string_lossy().contains("{node}"));
+    if text.contains("{from}") || (named && text.ends_with('/')) {
         return Ok(text.to_owned());
     }
     match (text.ends_with('/'), source.file_name()) {

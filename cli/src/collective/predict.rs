@@ -3,18 +3,20 @@
 use serde::Serialize;
 use tresse_ring::shape::{Shape, Time};
 
-use super::{CollectiveArgs, Job, LATENCY, Moved, Party, ShapeArg};
+use tresse_ring::talk::Part;
+
+use super::{Job, LATENCY, Moved, Party, RingArgs, ShapeArg};
 
 /// The shape that is asked for, or the fastest for so many octets of each part; the ring where these are not known.
 pub fn shape(
-    args: &CollectiveArgs,
+    ring: &RingArgs,
     party: &Party,
     job: &Job,
     octets: &[Option<u64>],
     lives: impl Fn(usize) -> bool,
 ) -> Shape {
     let all = shapes(job.nodes.len());
-    match args.shape {
+    match ring.shape {
         ShapeArg::Ring => return Shape::Ring,
         ShapeArg::Rings => return all[1],
         ShapeArg::Tree => return Shape::Tree,
@@ -56,8 +58,8 @@ pub struct Prediction {
     pub times: Vec<Predicted>,
     /// What a stage adds, in seconds.
     pub latency: f64,
-    /// From so many octets on the ring is fastest.
-    pub crossover_octets: u64,
+    /// From so many octets on the ring is fastest; null: never.
+    pub crossover_octets: Option<u64>,
 }
 
 /// X / L, and N d.
@@ -69,11 +71,15 @@ pub struct Predicted {
     pub depth: usize,
 }
 
-impl CollectiveArgs {
+impl RingArgs {
     /// Of one part of the first member.
     pub fn predict(&self, party: &Party, octets: u64) -> Prediction {
         let nodes = party.rings[0].nodes().to_vec();
-        let parts = vec![Moved { from: 0, places: Vec::new() }];
+        let place = |member| match member {
+            0 => Part::Source { path: "/".into(), piece: None, copy: None },
+            _ => Part::Target { path: "/".into(), input: false },
+        };
+        let parts = vec![Moved { from: 0, places: (0..nodes.len()).map(place).collect() }];
         let job = Job { nodes, parts, hub: None, input: false };
         let predicted = |shape: Shape| {
             let time = time(party, &job, shape, &[octets], |_| true);
@@ -101,16 +107,17 @@ const fn name(shape: Shape) -> &'static str {
     }
 }
 
-/// Up to how many octets of one part another shape is faster than the ring; never: 0.
-pub fn crossover(party: &Party, job: &Job) -> u64 {
+/// From how many octets of one part on the ring is faster than all other shapes, if ever.
+fn crossover(party: &Party, job: &Job) -> Option<u64> {
     const GIGABYTE: u64 = 1_000_000_000;
     let octets = vec![GIGABYTE; job.parts.len()];
     let all = shapes(job.nodes.len());
     let [ring, others @ ..] = all.map(|shape| time(party, job, shape, &octets, |_| true));
-    let gains = |other: &Time| {
-        let depth = ring.depth.saturating_sub(other.depth) as f64 * LATENCY.as_secs_f64();
+    let mut most = 0.0;
+    for other in others.iter().filter(|other| other.depth < ring.depth) {
+        let gained = (ring.depth - other.depth) as f64 * LATENCY.as_secs_f64();
         let slower = (other.link.as_secs_f64() - ring.link.as_secs_f64()) / GIGABYTE as f64;
-        if slower > 0.0 { depth / slower } else { 0.0 }
-    };
-    others.iter().map(gains).fold(0.0, f64::max) as u64
+        most = f64::max(most, if slower > 0.0 { gained / slower } else { f64::INFINITY });
+    }
+    most.is_finite().then_some(most as u64)
 }

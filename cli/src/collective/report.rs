@@ -177,18 +177,20 @@ pub fn report(
         output::json_line(&mut out, &summary)?;
     } else {
         let all = if job.parts.len() > 1 { "all" } else { "it" };
-        writeln!(
-            out,
-            "{} of {} nodes have {all}: {octets} octets in {seconds:.2} s, {:.1} Mbit/s from the first to the last",
-            outcomes.len() - missed.len(),
-            outcomes.len(),
-            octets as f64 * 8e-6 / transfer_seconds.max(1e-6)
-        )?;
+        let (nodes, have) = (outcomes.len(), outcomes.len() - missed.len());
+        write!(out, "{have} of {nodes} nodes have {all}: {octets} octets in {seconds:.2} s")?;
+        match have {
+            0 => writeln!(out)?,
+            _ => {
+                let rate = octets as f64 * 8e-6 / transfer_seconds.max(1e-6);
+                writeln!(out, ", {rate:.1} Mbit/s from the first to the last")?;
+            }
+        }
         if !missed.is_empty() {
             let names = cluster::collapse(&missed).join(",");
             writeln!(out, "missed by {names}: the same with `--to {names}` gives it to them")?;
             if kept > 0 {
-                writeln!(out, "they keep {kept} octets of it and go on from there")?;
+                writeln!(out, "they keep about {kept} octets of it and go on from there")?;
             }
         }
     }

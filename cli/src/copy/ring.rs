@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_control::FORMAT;
 
-use crate::collective::{CollectiveArgs, Party, Prediction};
+use crate::collective::{Party, Prediction, RingArgs};
 use crate::fail::{Code, Failure};
 use crate::output;
 
@@ -23,12 +23,7 @@ struct Shown<'a> {
     prediction: Prediction,
 }
 
-pub fn show(
-    args: &CollectiveArgs,
-    party: &Party,
-    octets: u64,
-    json: bool,
-) -> Result<Code, Failure> {
+pub fn show(ring: &RingArgs, party: &Party, octets: u64, json: bool) -> Result<Code, Failure> {
     let name = |node| party.plan.cluster().node(node).name.as_str();
     let names = |ring: &tresse_ring::order::Ring| ring.nodes().iter().map(|it| name(*it)).collect();
     let rings: Vec<Vec<&str>> = party.rings.iter().map(names).collect();
@@ -38,7 +33,7 @@ pub fn show(
         rings,
         crossings: party.rings.iter().map(|ring| ring.cost().crossings).sum(),
         shared: party.rings.iter().map(|ring| ring.cost().excess).sum(),
-        prediction: args.predict(party, octets),
+        prediction: ring.predict(party, octets),
     };
     let mut out = output::stdout();
     if json {
@@ -70,7 +65,10 @@ pub fn show(
             prediction.latency * 1e6
         )?;
     }
-    writeln!(out, "# the ring is fastest from {} octets on", prediction.crossover_octets)?;
+    match prediction.crossover_octets {
+        Some(octets) => writeln!(out, "# the ring is fastest from {octets} octets on")?,
+        None => writeln!(out, "# another shape is as fast for any size, and has less latency")?,
+    }
     out.flush()?;
     Ok(Code::Fine)
 }

@@ -1,6 +1,7 @@
 //! What members say to each other on a connection: numbers are big-endian.
 //!
-//! The one that connects says the token of the run, the other one answers what it has:
+//! When both have proved that they know the token of the run ([`crate::proof`]), the one that is connected to says
+//! what it has:
 //!
 //! | offset | octets | field |
 //! |---|---|---|
@@ -9,7 +10,7 @@
 //! | 8 | 32 each | what is known of each part: the checksum of its manifest, or zeros |
 //! | | 8 each | octets of each stripe of each part |
 //!
-//! Then the first one alone speaks, in records:
+//! Then the other one alone speaks, in records:
 //!
 //! | offset | octets | field |
 //! |---|---|---|
@@ -22,15 +23,11 @@ use std::io::{self, Read};
 
 use crate::wrong;
 
-/// Octets of a token.
-pub const TOKEN: usize = 16;
 /// Octets of a checksum, BLAKE3.
 pub const HASH: usize = 32;
 /// Octets of a manifest at most.
 pub const MANIFEST: u32 = 256 << 20;
 
-/// Why a member is connected to.
-pub type Token = [u8; TOKEN];
 /// BLAKE3.
 pub type Hash = [u8; HASH];
 

@@ -12,6 +12,7 @@ pub mod fuzz;
 pub mod member;
 pub mod order;
 pub mod pace;
+pub mod proof;
 pub mod routes;
 mod search;
 pub mod shape;

@@ -10,15 +10,14 @@ mod send;
 mod state;
 
 use std::io::{self, BufRead, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
 use std::thread::Scope;
 use std::time::Duration;
 
 use crate::content::Stripe;
-use crate::frame::Token;
-use crate::talk::{Ask, Join, PARTS, Tell, hear, say};
+use crate::proof;
+use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
 use crate::wrong;
 use state::{Place, Shared};
 
@@ -26,8 +25,10 @@ use state::{Place, Shared};
 const STALL: Duration = Duration::from_secs(10);
 /// How often a member tells how much it has.
 const TICK: Duration = Duration::from_millis(250);
-/// After so many of these it tells it again, and so that it lives; and notes it for another run.
+/// After so many of these it tells it again, and so that it lives.
 const ALIVE: u32 = 4;
+/// How often one who waits for connections looks whether that is the end, where it is not told.
+const LOOK: Duration = Duration::from_secs(1);
 /// Octets of input at once.
 const INPUT: u32 = 1 << 20;
 
@@ -46,7 +47,7 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()>
         Some(_) => return Err(wrong("expected to join")),
         None => return Ok(()),
     };
-    let begun = token(&join.token).and_then(|token| {
+    let begun = proof::parse(&join.token).and_then(|token| {
         let listener = TcpListener::bind(SocketAddr::from((join.address, 0)))?;
         let address = listener.local_addr()?;
         Ok((Shared::new(join, token)?, listener, address))
@@ -56,7 +57,7 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()>
         Err(error) => return tell(Tell::Failed { words: error.to_string() }),
     };
     tell(Tell::Listens { port: address.port(), octets })?;
-    let strangers = AtomicUsize::new(0);
+    let strangers = receive::Strangers::default();
     let tell = &|what| drop(tell(what));
     let failed = &|error: io::Error| {
         shared.fail();
@@ -81,8 +82,11 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send) -> io::Result<()>
             }
         };
         shared.end();
+        let strangers = strangers.lock().expect("nobody panics with it");
+        strangers.iter().for_each(|(_, stranger)| drop(stranger.shutdown(Shutdown::Both)));
+        drop(strangers);
         // Whoever waits for a connection sees that.
-        drop(TcpStream::connect(address));
+        drop(TcpStream::connect_timeout(&address, LOOK));
         heard
     });
     shared.tidy();
@@ -149,20 +153,16 @@ fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
 
 /// How much there is, where that has changed and now and then.
 fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
-    let (mut told, mut ticks) = (Vec::new(), 0);
+    let (mut told, mut ticks) = ((Vec::new(), 0), 0);
     while !shared.wait_to_end(TICK) {
         let has = shared.has();
         ticks += 1;
-        if ticks == ALIVE {
-            shared.save();
-        }
         if told != has || ticks == ALIVE {
-            let octets = has.iter().map(|(octets, _)| octets).sum();
-            let of = has.iter().map(|(_, of)| of).sum();
-            let parts = has.iter().map(|(octets, _)| *octets);
-            let parts = parts.take(if has.len() > PARTS { 0 } else { PARTS }).collect();
-            (told, ticks) = (has, 0);
-            tell(Tell::Has { octets, of, parts });
+            (told, ticks) = (has.clone(), 0);
+            let (streams, of) = has;
+            let octets = streams.iter().sum();
+            let few = streams.len() <= STREAMS;
+            tell(Tell::Has { octets, of, streams: if few { streams } else { Vec::new() } });
         }
     }
 }
@@ -170,22 +170,10 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
 /// Takes records as if another member sent them; what came of it goes.
 #[doc(hidden)]
 pub fn records_of(join: Join, mut records: &[u8]) {
-    if let Ok((shared, _)) = Shared::new(join, Token::default()) {
+    if let Ok((shared, _)) = Shared::new(join, proof::Token::default()) {
         drop(receive::records(&shared, &mut records));
         shared.fail();
     }
-}
-
-fn token(text: &str) -> io::Result<Token> {
-    let wrong = || wrong("the token is not 32 hexadecimal digits");
-    let mut token = Token::default();
-    if text.len() != 2 * token.len() || !text.is_ascii() {
-        return Err(wrong());
-    }
-    for (i, octet) in token.iter_mut().enumerate() {
-        *octet = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).map_err(|_| wrong())?;
-    }
-    Ok(token)
 }
 
 #[cfg(test)]

@@ -19,40 +19,45 @@ const LONG: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone)]
 pub struct Pace {
     seen: Vec<Seen>,
-    /// Octets per second of the fastest.
-    best: f64,
+    stripes: usize,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Seen {
-    /// When it had how much.
-    has: VecDeque<(Duration, u64)>,
-    /// Of each part now.
-    parts: Vec<u64>,
+    /// When it had how much of each stripe of all parts.
+    has: VecDeque<(Duration, Vec<u64>)>,
+    /// Of each stream now.
+    streams: Vec<u64>,
     lacks: u64,
+    /// Octets per second of each stripe, of late or at last.
+    rates: Vec<f64>,
     /// The one behind it was bypassed, or it was itself.
     blamed: bool,
     bypassed: bool,
 }
 
 impl Pace {
-    /// Of so many members.
+    /// Of so many members, to whom parts come in so many stripes.
     #[must_use]
-    pub fn new(members: usize) -> Self {
-        Self { seen: vec![Seen::default(); members], best: 0.0 }
+    pub fn new(members: usize, stripes: usize) -> Self {
+        Self { seen: vec![Seen::default(); members], stripes }
     }
 
-    /// A member has so much of each part, and lacks so many octets.
-    pub fn tell(&mut self, member: usize, at: Duration, parts: &[u64], lacks: u64) {
+    /// A member has so much of each stream, and lacks so many octets.
+    pub fn tell(&mut self, member: usize, at: Duration, streams: &[u64], lacks: u64) {
+        let of_stripe = |stripe| streams.iter().skip(stripe).step_by(self.stripes).sum();
+        let has = (0..self.stripes).map(of_stripe).collect();
         let seen = &mut self.seen[member];
         // The last one that is older than the window stays.
         while seen.has.get(1).is_some_and(|(then, _)| *then + WINDOW <= at) {
             seen.has.pop_front();
         }
-        seen.has.push_back((at, parts.iter().sum()));
-        seen.parts = parts.to_vec();
+        seen.has.push_back((at, has));
+        seen.streams = streams.to_vec();
         seen.lacks = lacks;
-        self.best = self.rate(member, at).map_or(self.best, |rate| rate.max(self.best));
+        if let Some(rates) = self.rates(member, at).filter(|_| lacks > 0) {
+            self.seen[member].rates = rates;
+        }
     }
 
     /// Was it bypassed?
@@ -64,44 +69,63 @@ impl Pace {
     /// Octets per second that a member got of late.
     #[must_use]
     pub fn rate(&self, member: usize, now: Duration) -> Option<f64> {
-        let (then, before) = *self.seen[member].has.front()?;
-        let (_, has) = *self.seen[member].has.back()?;
-        let seconds = now.checked_sub(then).filter(|since| *since >= WINDOW / 2)?.as_secs_f64();
-        Some(has.saturating_sub(before) as f64 / seconds)
+        Some(self.rates(member, now)?.into_iter().sum())
+    }
+
+    fn rates(&self, member: usize, now: Duration) -> Option<Vec<f64>> {
+        let (then, before) = self.seen[member].has.front()?;
+        let (_, has) = self.seen[member].has.back()?;
+        let seconds = now.checked_sub(*then).filter(|since| *since >= WINDOW / 2)?.as_secs_f64();
+        let rate = |(has, before): (&u64, &u64)| has.saturating_sub(*before) as f64 / seconds;
+        Some(has.iter().zip(before).map(rate).collect())
     }
 
     /// One to bypass, which is noted.
     pub fn slow(&mut self, now: Duration, routes: &Routes) -> Option<usize> {
-        let (member, parent) = (0..self.seen.len()).find_map(|member| {
-            let parent = self.waits_for(member, now, routes)?;
-            Some((member, parent))
+        let all =
+            (0..self.seen.len()).flat_map(|m| (0..self.stripes).map(move |stripe| (m, stripe)));
+        let (culprit, parent) = all.into_iter().find_map(|(member, stripe)| {
+            let parent = self.waits_for(member, stripe, now, routes)?;
+            // What was bypassed behind it was not the reason.
+            let culprit = if self.seen[parent].blamed { parent } else { member };
+            let can_go = !routes.parents(culprit).is_empty() && !self.seen[culprit].bypassed;
+            can_go.then_some((culprit, parent))
         })?;
-        // What was bypassed behind it was not the reason.
-        let culprit = if self.seen[parent].blamed { parent } else { member };
         self.seen[parent].blamed = true;
-        let can_go = !routes.parents(culprit).is_empty() && !self.seen[culprit].bypassed;
-        self.seen[culprit].bypassed |= can_go;
+        self.seen[culprit].bypassed = true;
         // What was seen until now does not count any more.
         self.seen.iter_mut().for_each(|seen| seen.has.clear());
-        can_go.then_some(culprit)
+        Some(culprit)
     }
 
     /// For whom a slow one waits that holds up others.
-    fn waits_for(&self, member: usize, now: Duration, routes: &Routes) -> Option<usize> {
+    fn waits_for(
+        &self,
+        member: usize,
+        stripe: usize,
+        now: Duration,
+        routes: &Routes,
+    ) -> Option<usize> {
         let seen = &self.seen[member];
         if seen.bypassed || !routes.lives(member) || !routes.has_behind(member) {
             return None;
         }
-        let (first, _) = *seen.has.front()?;
-        let rate = self.rate(member, now).filter(|_| now >= first + WINDOW)?;
-        let slow = rate < self.best / 2.0 && seen.lacks as f64 > rate * LONG.as_secs_f64();
-        let behind = |(part, has): (usize, &u64)| {
-            let parent = routes.parent(part, member)?;
+        let (first, _) = seen.has.front()?;
+        let rate = *self.rates(member, now).filter(|_| now >= *first + WINDOW)?.get(stripe)?;
+        let best = self.seen.iter().filter_map(|seen| seen.rates.get(stripe));
+        let best = best.fold(0.0, |best: f64, rate| best.max(*rate));
+        if rate >= best / 2.0 || seen.lacks as f64 <= rate * LONG.as_secs_f64() {
+            return None;
+        }
+        let behind = |(stream, has): (usize, &u64)| {
+            let parent = routes.parent(stream, member)?;
+            let part = stream / self.stripes;
             let all = !routes.wants(part, parent);
-            let there = if all { u64::MAX } else { *self.seen[parent].parts.get(part)? };
+            let there = if all { u64::MAX } else { *self.seen[parent].streams.get(stream)? };
             (!routes.has(part, member) && there.saturating_sub(*has) >= BEHIND).then_some(parent)
         };
-        seen.parts.iter().enumerate().find_map(behind).filter(|_| slow)
+        let streams = seen.streams.iter().enumerate().skip(stripe).step_by(self.stripes);
+        streams.into_iter().find_map(behind)
     }
 }
 
@@ -116,7 +140,7 @@ mod tests {
     fn run(rates: &[f64], out: &[f64]) -> Vec<usize> {
         let order: Vec<usize> = (0..rates.len()).collect();
         let mut routes = Routes::new(vec![Flow::along(&order, 0, Shape::Ring)], 1);
-        let mut pace = Pace::new(rates.len());
+        let mut pace = Pace::new(rates.len(), 1);
         let mut has = vec![0.0; rates.len()];
         has[0] = ALL as f64;
         let mut bypassed = Vec::new();
@@ -166,5 +190,24 @@ mod tests {
         out = [50e6; 8];
         out[0] = 5e6;
         assert_eq!(run(&[50e6; 8], &out).len(), 0);
+    }
+
+    #[test]
+    fn one_slow_ring_of_two_is_found() {
+        let orders = [[0, 1, 2, 3], [0, 3, 2, 1]];
+        let flows = orders.map(|order| Flow::along(&order, 0, Shape::Ring)).to_vec();
+        let routes = Routes::new(flows, 2);
+        let mut pace = Pace::new(4, 2);
+        let mut slow = None;
+        for tick in 0..40_u64 {
+            let now = Duration::from_millis(250 * tick);
+            let fast = tick * 10_000_000;
+            // From the third to the second one in the second ring, and so to the first one.
+            pace.tell(1, now, &[fast, fast / 20], ALL - fast);
+            pace.tell(2, now, &[fast, fast / 20], ALL - fast);
+            pace.tell(3, now, &[fast, fast], ALL - fast);
+            slow = slow.or(pace.slow(now, &routes));
+        }
+        assert_eq!(slow, Some(2));
     }
 }

@@ -61,10 +61,10 @@ impl Routes {
         self.whole[part][member]
     }
 
-    /// From whom it gets a part, or the first stripe of it.
+    /// From whom it gets a stream.
     #[must_use]
-    pub fn parent(&self, part: usize, member: usize) -> Option<usize> {
-        self.flows[part * self.stripes].parents[member]
+    pub fn parent(&self, stream: usize, member: usize) -> Option<usize> {
+        self.flows[stream].parents[member]
     }
 
     /// Is it to have a part?

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wrong;
 
-/// Of so many parts each is told of by itself.
-pub const PARTS: usize = 64;
+/// Of so many streams each is told of by itself.
+pub const STREAMS: usize = 64;
 /// Octets of a line at most.
 const LINE: u64 = 64 << 20;
 
@@ -107,8 +107,8 @@ pub enum Tell {
         octets: u64,
         /// Of so many, as far as is known.
         of: u64,
-        /// Octets of each part, where there are at most [`PARTS`].
-        parts: Vec<u64>,
+        /// Octets of each stream, where there are at most [`STREAMS`].
+        streams: Vec<u64>,
     },
     /// Another member cannot be reached any more.
     Lost {

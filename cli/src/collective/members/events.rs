@@ -1,7 +1,7 @@
 //! What members tell, what nobody tells, and what is told them because of it.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tresse_ring::routes::Stage;
 use tresse_ring::talk::{Ask, Part, Send, Tell};
@@ -22,15 +22,24 @@ const AT_ONCE: usize = 8;
 impl Members<'_> {
     /// Takes what they tell, for so long where they tell nothing.
     pub(super) fn attend(&mut self, most: Duration) {
-        let Ok((at, event)) = self.events.recv_timeout(most) else { return };
-        self.all[at].heard = std::time::Instant::now();
+        let Ok(first) = self.events.recv_timeout(most) else { return };
+        let mut next = Some(first);
+        // All that is there, before somebody is said to be silent.
+        while let Some((at, event)) = next {
+            self.all[at].heard = Instant::now();
+            self.happens(at, event);
+            next = self.events.try_recv().ok();
+        }
+    }
+
+    fn happens(&mut self, at: usize, event: Event) {
         match event {
             Event::Connected(_) | Event::Told(Tell::Listens { .. }) | Event::Input(Ok(())) => {}
             Event::Told(Tell::Linked { .. }) => self.unlinked = self.unlinked.saturating_sub(1),
-            Event::Told(Tell::Has { octets, of, parts }) => {
+            Event::Told(Tell::Has { octets, of, streams }) => {
                 self.all[at].has = (octets, of);
                 if of > 0 {
-                    self.pace.tell(at, self.started.elapsed(), &parts, of - octets.min(of));
+                    self.pace.tell(at, self.started.elapsed(), &streams, of - octets.min(of));
                 }
                 if self.all[at].outcome.is_none() {
                     let rate = self.pace.rate(at, self.started.elapsed());
@@ -38,8 +47,10 @@ impl Members<'_> {
                 }
             }
             Event::Told(Tell::Done { part, octets, hash }) => {
+                let Some(moved) = self.job.parts.get(part as usize) else { return };
                 self.all[at].done.push((part, octets, hash));
-                if matches!(self.job.parts[part as usize].places[at], Part::Target { .. }) {
+                self.last_done = self.started.elapsed();
+                if matches!(moved.places[at], Part::Target { .. }) {
                     self.routes.done(part as usize, at);
                 }
                 self.judge(at);
@@ -56,7 +67,7 @@ impl Members<'_> {
     }
 
     /// Has it all that it is to have?
-    fn judge(&mut self, at: usize) {
+    pub(super) fn judge(&mut self, at: usize) {
         let own = |part: &&Moved| {
             let input = matches!(part.places[at], Part::Target { input: true, .. });
             input || matches!(part.places[at], Part::Source { .. })
@@ -117,6 +128,8 @@ impl Members<'_> {
         if self.all[at].outcome.is_none() {
             self.out(at, words);
         }
+        // What it is not done with it keeps for another run.
+        self.all[at].link.close();
         if self.routes.lives(at) {
             self.leave(at);
             self.tell_changes();
@@ -126,7 +139,6 @@ impl Members<'_> {
     /// It has not got all.
     pub(super) fn out(&mut self, at: usize, words: String) {
         let member = &mut self.all[at];
-        member.link.close();
         let left = Some(member.has).filter(|(octets, of)| *octets > 0 && octets < of);
         let has = member.done.clone();
         member.outcome.get_or_insert(Outcome { has, error: Some(words), left });
@@ -163,7 +175,7 @@ impl Members<'_> {
             from.told.push(stage.to);
             let streams = stage.streams.clone();
             self.unlinked += usize::from(!streams.is_empty());
-            from.link.ask(&Ask::Send(Send { to: stage.to as u32, number, address, streams }));
+            from.link.ask(Ask::Send(Send { to: stage.to as u32, number, address, streams }));
             if !stage.streams.is_empty() {
                 self.active.push(stage);
             }
@@ -185,14 +197,14 @@ impl Members<'_> {
             self.routes.bypass(slow);
             self.tell_changes();
         }
-        let all = 0..self.all.len();
-        let waits = |at: &usize| open(&self.all[*at]);
-        if all.clone().filter(waits).all(|at| self.pace.was_bypassed(at)) {
-            let rest = *self.rest_done.get_or_insert(now);
-            if now > rest + rest.max(Duration::from_secs(self.args.patience)) {
-                for at in all.filter(waits).collect::<Vec<_>>() {
-                    self.fail(at, "it is too slow".into());
-                }
+        // Those that nobody waits for: bypassed ones, and the last ones.
+        let waiting: Vec<usize> = (0..self.all.len()).filter(|at| open(&self.all[*at])).collect();
+        let last = |at: &usize| self.pace.was_bypassed(*at) || !self.routes.has_behind(*at);
+        let patience = self.last_done.max(Duration::from_secs(self.ring.patience));
+        let over = self.job.hub.is_none() && waiting.len() < self.all.len() - waiting.len();
+        if over && waiting.iter().all(last) && now > self.last_done.saturating_add(patience) {
+            for at in waiting {
+                self.fail(at, "it is too slow".into());
             }
         }
     }

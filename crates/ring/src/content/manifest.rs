@@ -18,6 +18,9 @@ use crate::wrong;
 pub struct Manifest {
     /// At least one.
     pub entries: Vec<Entry>,
+    /// Where in its file a piece begins.
+    #[serde(default)]
+    pub start: u64,
 }
 
 /// One of them.
@@ -60,7 +63,7 @@ impl Manifest {
         let mut entries = Vec::new();
         let metadata = fs::metadata(root).map_err(|e| named(root, &e))?;
         walk(root, PathBuf::new(), &metadata, &mut entries)?;
-        Ok(Self { entries })
+        Ok(Self { entries, start: 0 })
     }
 
     /// Of standard input: a file whose end is not known.
@@ -68,7 +71,7 @@ impl Manifest {
     pub fn of_input(now: (i64, u32)) -> Self {
         let kind = Kind::File { size: None };
         let entry = Entry { path: Name(OsString::new()), mode: 0o644, changed: now, kind };
-        Self { entries: vec![entry] }
+        Self { entries: vec![entry], start: 0 }
     }
 
     /// Octets of all files; `None` where that is not known.

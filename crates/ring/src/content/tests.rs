@@ -44,7 +44,7 @@ fn spans_are_the_files_in_order() {
         other("c", Kind::Directory),
         file("c/d", 2 * BLOCK),
     ];
-    let manifest = Manifest { entries };
+    let manifest = Manifest { entries, start: 0 };
     let content = Content::new(Path::new("/root"), &manifest, 0);
     for of in 1..4 {
         let mut seen: HashMap<PathBuf, Vec<(u64, u64)>> = HashMap::new();
@@ -73,7 +73,7 @@ fn a_manifest_is_what_it_was() {
     let name = Name(std::ffi::OsString::from_vec(vec![b'%', 0xff, b'x', 0xc3, 0xa4]));
     let link = Kind::Link { to: "../%41".into() };
     let entries = vec![other("", Kind::Directory), Entry { path: name, ..other("", link) }];
-    let manifest = Manifest { entries };
+    let manifest = Manifest { entries, start: 0 };
     assert_eq!(Manifest::parse(&manifest.to_octets()).unwrap(), manifest);
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("d")).unwrap();
@@ -101,12 +101,12 @@ fn a_manifest_does_not_lead_out_of_its_directory() {
         vec![other("l", Kind::Link { to: "".into() })],
     ] {
         let entries = [vec![other("", Kind::Directory)], below].concat();
-        let manifest = Manifest { entries };
+        let manifest = Manifest { entries, start: 0 };
         assert!(Manifest::parse(&manifest.to_octets()).is_err(), "{manifest:?}");
     }
     for entries in
         [vec![], vec![other("", link())], vec![file("x", 1)], vec![file("", 1), file("x", 1)]]
     {
-        assert!(Manifest::parse(&Manifest { entries }.to_octets()).is_err());
+        assert!(Manifest::parse(&Manifest { entries, start: 0 }.to_octets()).is_err());
     }
 }

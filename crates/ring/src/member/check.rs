@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use super::partial::Left;
 use super::receive::Writer;
 use super::state::{self, Described, Place, Shared, State};
 use crate::content::{Content, Stripe};
@@ -14,9 +16,13 @@ use crate::talk::Tell;
 
 /// Read at once.
 const PIECE: u64 = 1 << 20;
+/// How often it is noted how far that is.
+const NOTE: Duration = Duration::from_millis(250);
 
 enum Work {
     Read(usize, Arc<Described>, u64),
+    /// What there was before is read: is it as it was?
+    Verify(usize, Hash),
     Judge(usize, Arc<Described>, Option<Hash>),
     /// All is done, or given up.
     Off,
@@ -29,6 +35,8 @@ struct Reader {
     done: bool,
     open: Option<(PathBuf, File)>,
     copy: Writer,
+    /// When it was noted how far it is.
+    noted: Instant,
 }
 
 /// Until all parts are done.
@@ -39,14 +47,24 @@ pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
         done: matches!(place, Place::Away),
         open: None,
         copy: Writer::default(),
+        noted: Instant::now(),
     };
     let mut readers: Vec<Reader> = shared.places.iter().map(reader).collect();
     loop {
         match shared.wait(|state| next(shared, state, &readers)) {
-            Work::Off => return Ok(()),
+            Work::Off => {
+                for (part, reader) in readers.iter_mut().enumerate().filter(|(_, it)| !it.done) {
+                    reader.note(shared, part);
+                }
+                return Ok(());
+            }
             Work::Read(part, described, to) => {
                 readers[part].read(&shared.places[part], &described, to)?;
+                if readers[part].noted.elapsed() > NOTE {
+                    readers[part].note(shared, part);
+                }
             }
+            Work::Verify(part, was) => verify(shared, part, &readers[part], was)?,
             Work::Judge(part, described, right) => {
                 let reader = &mut readers[part];
                 let hash = *reader.hasher.finalize().as_bytes();
@@ -69,12 +87,16 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
         let Some(described) = known.described.as_ref().filter(|_| !reader.done) else { continue };
         // What this node has itself is right as it is; all else has to be what the source said.
         let own = matches!(place, Place::Source { .. } | Place::Target { input: true, .. });
+        if let Some(left) = known.left.as_ref().filter(|left| left.octets == reader.at) {
+            return Some(Work::Verify(part, left.hash));
+        }
         if known.total == Some(reader.at) && (own || known.hash.is_some()) {
             let right = known.hash.filter(|_| !own);
             return Some(Work::Judge(part, described.clone(), right));
         }
         if read.is_none() && known.frontier() > reader.at {
-            read = Some(Work::Read(part, described.clone(), known.frontier()));
+            let to = known.left.as_ref().map_or(u64::MAX, |left| left.octets);
+            read = Some(Work::Read(part, described.clone(), known.frontier().min(to)));
         }
     }
     read
@@ -101,7 +123,6 @@ impl Reader {
         self.hasher.update(&piece);
         if let Place::Source { copy: Some(partial), .. } = place {
             if self.at == 0 {
-                partial.clear()?;
                 partial.make_directories(&described.manifest)?;
             }
             let content = Content::new(&partial.content(), &described.manifest, 0);
@@ -111,6 +132,34 @@ impl Reader {
         self.at += octets;
         Ok(())
     }
+
+    /// Notes how far it is, for another run. Without that the next one begins anew.
+    fn note(&mut self, shared: &Shared, part: usize) {
+        self.noted = Instant::now();
+        let Place::Target { partial, input: false } = &shared.places[part] else { return };
+        let described = {
+            let state = shared.state();
+            let known = &state.parts[part];
+            let open = known.left.is_none() && !state.failed && known.total.is_some();
+            known.described.clone().filter(|_| open)
+        };
+        if let Some(described) = described.filter(|_| self.at > 0) {
+            let hash = *self.hasher.finalize().as_bytes();
+            drop(partial.note(&Left { manifest: described.hash, octets: self.at, hash }));
+        }
+    }
+}
+
+/// What there was before may be sent, or is not what it was.
+fn verify(shared: &Shared, part: usize, reader: &Reader, was: Hash) -> io::Result<()> {
+    let Place::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
+    if *reader.hasher.finalize().as_bytes() != was {
+        let words =
+            "what was left of it by another run is not as it was, and is removed: copy it again";
+        return Err(partial.named(&io::Error::new(io::ErrorKind::InvalidData, words)));
+    }
+    shared.change(|state| state.parts[part].left = None);
+    Ok(())
 }
 
 /// Gives a part its final name, or says what is wrong with it.

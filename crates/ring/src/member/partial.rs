@@ -12,31 +12,25 @@ use std::time::{Duration, UNIX_EPOCH};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-use crate::content::{Entry, Kind, Manifest, Stripe, frontier};
+use crate::content::{Entry, Kind, Manifest};
 use crate::frame::Hash;
 use crate::wrong;
 
 /// Files up to so many are written to the disk one by one, more with all else of their file system.
 const SINGLE: usize = 16;
 
+/// Octets of a name that leave room for more, in the 255 of a file system.
+const LONG: usize = 240;
+
 /// How much there is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// Checksum of the manifest.
     pub manifest: Hash,
-    /// Octets of each stripe.
-    pub has: Vec<u64>,
-}
-
-impl Left {
-    /// Octets of each of so many stripes, which may be others than they were.
-    pub fn stripes(self, of: u32) -> Vec<u64> {
-        if self.has.len() == of as usize {
-            return self.has;
-        }
-        let whole = frontier(&self.has);
-        (0..of).map(|number| Stripe { number, of }.octets(whole)).collect()
-    }
+    /// Octets from the beginning on.
+    pub octets: u64,
+    /// Their checksum.
+    pub hash: Hash,
 }
 
 /// One target that is not whole yet. No other run can have it at the same time.
@@ -58,7 +52,12 @@ impl Partial {
         if fs::read_dir(target).is_ok_and(|mut inside| inside.next().is_some()) {
             return Err(refused("is a directory that is not empty"));
         }
-        let hidden = [b".", name.as_bytes(), b".tresse"].concat();
+        let mut name = name.as_bytes().to_vec();
+        if name.len() > LONG {
+            let hash = blake3::hash(&name).to_hex();
+            name.splice(LONG - 16.., hash.bytes().take(16));
+        }
+        let hidden = [b".", &name[..], b".tresse"].concat();
         let directory = target.with_file_name(std::ffi::OsStr::from_bytes(&hidden));
         let new = match DirBuilder::new().mode(0o700).create(&directory) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(named(e)),
@@ -115,30 +114,32 @@ impl Partial {
     }
 
     /// Notes how much there is.
-    pub fn save(&self, left: &Left) -> io::Result<()> {
+    pub fn note(&self, left: &Left) -> io::Result<()> {
         let new = self.directory.join("state.new");
         fs::write(&new, serde_json::to_vec(left)?)?;
         fs::rename(new, self.directory.join("state"))
     }
 
-    /// All that is not in the content of files: empty ones, links, permissions, times. Then it is on the disk.
+    /// All that is not in the content of files: empty ones, links, their permissions and times. Then it is on the disk.
     pub fn complete(&self, manifest: &Manifest, keep: bool) -> io::Result<()> {
         let root = self.content();
         let mut files = 0;
-        // What is in a directory comes before it.
-        for (at, entry) in manifest.entries.iter().enumerate().rev() {
+        for entry in &manifest.entries {
             let path = entry.path.below(&root);
             match &entry.kind {
-                Kind::File { .. } => {
+                Kind::File { size } => {
                     let file = open(&path)?;
+                    if size.is_some_and(|size| file.metadata().is_ok_and(|of| of.len() != size)) {
+                        return Err(wrong(
+                            "is longer than it was sent: somebody else writes to it",
+                        ));
+                    }
                     dress(&file, entry, keep)?;
                     files += 1;
                     if manifest.entries.len() <= SINGLE {
                         file.sync_all()?;
                     }
                 }
-                Kind::Directory if at > 0 => dress(&File::open(&path)?, entry, keep)?,
-                // The root's are set when it has its name: a directory that may not be written cannot be moved.
                 Kind::Directory => {}
                 Kind::Link { to } => match symlink(&to.0, &path) {
                     Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
@@ -155,8 +156,9 @@ impl Partial {
     /// Gives it its final name.
     pub fn rename(&self, manifest: &Manifest, keep: bool) -> io::Result<PathBuf> {
         fs::rename(self.content(), &self.target).map_err(|e| self.named(&e))?;
-        if let Some(root) = manifest.entries.first().filter(|it| it.kind == Kind::Directory) {
-            dress(&File::open(&self.target)?, root, keep)?;
+        // One that may not be written could not be moved, nor removed; what is in a directory changes its time.
+        for entry in manifest.entries.iter().rev().filter(|it| it.kind == Kind::Directory) {
+            dress(&File::open(entry.path.below(&self.target))?, entry, keep)?;
         }
         let _ = fs::remove_file(self.directory.join("state"));
         let _ = fs::remove_dir(&self.directory);
@@ -178,7 +180,7 @@ impl Partial {
     pub fn remove_if_empty(&self) {
         let note = fs::read(self.directory.join("state")).ok();
         let left = note.and_then(|note| serde_json::from_slice::<Left>(&note).ok());
-        if left.is_none_or(|left| left.has.iter().all(|has| *has == 0)) {
+        if left.is_none_or(|left| left.octets == 0) {
             self.remove();
         }
     }
@@ -186,12 +188,22 @@ impl Partial {
 
 /// Opens a file to write, which need not be there.
 pub fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).or_else(|error| match error.kind() {
+        // It has its last permissions from a run that was killed right then.
+        io::ErrorKind::PermissionDenied => {
+            fs::set_permissions(path, Permissions::from_mode(0o600))?;
+            options.open(path)
+        }
+        _ => Err(error),
+    })
 }
 
 /// Permissions and time of change.
 fn dress(file: &File, entry: &Entry, keep: bool) -> io::Result<()> {
-    let mode = if keep { entry.mode } else { entry.mode & 0o777 & !0o022 };
+    // What would run as the owner, who may be another one here, does not any more.
+    let mode = if keep { entry.mode & 0o1777 } else { entry.mode & 0o777 & !0o022 };
     file.set_permissions(Permissions::from_mode(mode))?;
     if keep {
         let (seconds, nanoseconds) = entry.changed;

@@ -1,25 +1,30 @@
 //! The side of those before.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::partial;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use super::state::{Place, Shared};
+use super::{LOOK, partial};
 use crate::content::{Content, Manifest, Stripe};
-use crate::frame::{Record, TOKEN, What, array};
+use crate::frame::{Record, What, array};
+use crate::proof;
 use crate::wrong;
 
 /// Read at once.
 const PIECE: usize = 256 * 1024;
 /// So long one that connects may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Of those so many at once; more are let go.
+/// Of those so many at once.
 const STRANGERS: usize = 64;
 
 /// Whose it is.
@@ -30,31 +35,43 @@ pub enum Problem {
     Own(io::Error),
 }
 
+/// Those that have not said yet who they are.
+pub type Strangers = Mutex<VecDeque<(u64, TcpStream)>>;
+
 /// Takes what others send, each by a connection of its own, until the end.
 pub fn accept_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope Shared,
     listener: &TcpListener,
-    strangers: &'scope AtomicUsize,
+    strangers: &'scope Strangers,
     failed: impl Fn(io::Error) + Send + Copy + 'scope,
 ) {
-    loop {
-        let accepted = listener.accept();
+    for number in 0.. {
+        let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        let some = poll(&mut waits, PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::NONE));
         if shared.state().ended {
             return;
         }
-        let Ok((stream, _)) = accepted else {
+        if some != Ok(1) {
+            continue;
+        }
+        let accepted = listener.accept().and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
+        let Ok((stream, again)) = accepted else {
             // Out of descriptors, or the one that came is gone.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
-        if strangers.load(Ordering::Relaxed) >= STRANGERS {
-            continue;
-        }
-        strangers.fetch_add(1, Ordering::Relaxed);
+        let mut all = strangers.lock().expect("nobody panics with it");
+        all.push_back((number, again));
+        // The one that has said nothing for longest goes.
+        let oldest = if all.len() > STRANGERS { all.pop_front() } else { None };
+        drop(oldest.map(|(_, oldest)| oldest.shutdown(Shutdown::Both)));
+        drop(all);
         scope.spawn(move || {
             let known = introduce(shared, &stream);
-            strangers.fetch_sub(1, Ordering::Relaxed);
+            let mut all = strangers.lock().expect("nobody panics with it");
+            all.retain(|(it, _)| *it != number);
+            drop(all);
             if !known.is_ok_and(|known| known) {
                 return;
             }
@@ -67,15 +84,12 @@ pub fn accept_all<'scope>(
     }
 }
 
-/// Is it one that knows the token?
+/// One that knows the token is told what there is; false where that is the end.
 fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let token: [u8; TOKEN] = array(&mut stream)?;
-    if token != shared.token {
-        return Ok(false);
-    }
+    proof::welcome(&mut stream, &shared.token)?;
     stream.write_all(&shared.hello().to_octets())?;
     // The one before may itself wait for what comes.
     stream.set_read_timeout(None)?;

@@ -14,6 +14,7 @@ use super::STALL;
 use super::state::{Described, Shared, State};
 use crate::content::Stripe;
 use crate::frame::{HASH, Hash, Hello, Record, What};
+use crate::proof;
 use crate::talk::{Send, Tell};
 
 /// Sent at once.
@@ -52,7 +53,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(STALL))?;
     stream.set_write_timeout(Some(STALL))?;
-    stream.write_all(&shared.token)?;
+    proof::greet(&mut stream, &shared.token)?;
     let hello = Hello::read(&mut stream, shared.places.len(), shared.stripes as usize)?;
     tell(Tell::Linked { number: stage.number });
     let mut sent: HashMap<u32, Progress> = HashMap::new();
@@ -123,7 +124,7 @@ fn next(
         if !progress.described && !open {
             return Some(Work::Manifest(*of, described.clone()));
         }
-        let has = known.has[stripe.number as usize];
+        let has = known.sendable(stripe);
         if progress.described && has > progress.at {
             return Some(Work::Data(*of, progress.at, (has - progress.at).min(PIECE)));
         }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::partial::{Left, Partial};
 use crate::content::{Content, Kind, Manifest, Stripe, frontier};
-use crate::frame::{HASH, Hash, Hello, Token};
+use crate::frame::{HASH, Hash, Hello, MANIFEST};
+use crate::proof::Token;
 use crate::talk::{Join, Part};
 use crate::wrong;
 
@@ -44,14 +45,19 @@ pub struct Known {
     pub has: Vec<u64>,
     /// All of it has its final name.
     pub done: bool,
-    /// The manifest of which there is something from before.
-    left: Hash,
+    /// What there is from before, until it is known to be as it was: nobody is sent it before that.
+    pub left: Option<Left>,
 }
 
 impl Known {
     /// Octets without a gap.
     pub fn frontier(&self) -> u64 {
         frontier(&self.has).min(self.total.unwrap_or(u64::MAX))
+    }
+
+    /// Octets of a stripe that may be sent.
+    pub fn sendable(&self, stripe: Stripe) -> u64 {
+        if self.left.is_some() { 0 } else { self.has[stripe.number as usize] }
     }
 }
 
@@ -81,6 +87,8 @@ pub struct Shared {
     pub stripes: u32,
     pub places: Vec<Place>,
     state: Mutex<State>,
+    /// Held by whoever takes a manifest, which may mean to remove much.
+    describing: Mutex<()>,
     changed: Condvar,
     /// For whoever waits for nothing but the end.
     over: Condvar,
@@ -95,29 +103,26 @@ impl Shared {
         let (mut places, mut parts, mut octets) = (Vec::new(), Vec::new(), Some(0_u64));
         for part in join.parts {
             let mut known = Known { has: vec![0; join.stripes as usize], ..Known::default() };
-            places.push(match part {
-                Part::Source { path, piece, copy } => {
-                    let size = source(&path, piece)?.manifest.octets().unwrap_or(0);
-                    octets = octets.and_then(|octets| octets.checked_add(size));
-                    let copy = copy.map(|path| Partial::open(&path)).transpose()?;
-                    Place::Source { path, piece, copy: copy.map(|(partial, _)| partial) }
-                }
-                Part::Target { path, input } => {
-                    let (partial, left) = Partial::open(&path)?;
-                    if let Some(left) = left {
-                        (known.left, known.has) = (left.manifest, left.stripes(join.stripes));
-                    }
-                    octets = octets.filter(|_| !input);
-                    Place::Target { partial, input }
-                }
-                Part::Away => Place::Away,
-            });
+            let placed = place(part, &mut known, &mut octets);
+            places.push(placed.inspect_err(|_| places.iter().for_each(Place::undo))?);
             parts.push(known);
         }
-        let state = Mutex::new(State { parts, ..State::default() });
-        let (keep, stripes) = (join.keep, join.stripes);
-        let (changed, over) = (Condvar::new(), Condvar::new());
-        Ok((Self { token, keep, stripes, places, state, changed, over }, octets))
+        let shared = Self {
+            token,
+            keep: join.keep,
+            stripes: join.stripes,
+            places,
+            state: Mutex::new(State { parts, ..State::default() }),
+            describing: Mutex::new(()),
+            changed: Condvar::new(),
+            over: Condvar::new(),
+        };
+        for known in &mut shared.state().parts {
+            if let Some(left) = &known.left {
+                known.has = shared.all(left.octets);
+            }
+        }
+        Ok((shared, octets))
     }
 
     /// What there is here may be sent from now on.
@@ -151,24 +156,33 @@ impl Shared {
             return Err(wrong("a manifest of what is not to be had"));
         };
         let described = Described::new(manifest, &partial.content(), 0);
-        let mut state = self.state();
-        let known = &mut state.parts[part];
-        if let Some(before) = &known.described {
-            let same = before.hash == described.hash;
+        let _alone = self.describing.lock().expect("nobody panics with it");
+        let (before, left) = {
+            let known = &self.state().parts[part];
+            (known.described.as_ref().map(|it| it.hash), known.left.clone())
+        };
+        if let Some(before) = before {
+            let same = before == described.hash;
             return if same { Ok(()) } else { Err(wrong("another manifest than before")) };
         }
         let total = described.manifest.octets();
-        let all = self.all(total.unwrap_or(u64::MAX >> 1));
-        let more = known.has.iter().zip(&all).any(|(has, all)| has > all);
-        if known.left != described.hash || more {
+        let fits = |left: &Left| {
+            left.manifest == described.hash && total.is_some_and(|total| left.octets <= total)
+        };
+        let left = left.filter(fits);
+        if left.is_none() {
             partial.clear()?;
-            known.has.fill(0);
         }
         partial.make_directories(&described.manifest)?;
-        known.total = total;
-        known.described = Some(Arc::new(described));
-        drop(state);
-        self.changed.notify_all();
+        self.change(|state| {
+            let known = &mut state.parts[part];
+            if left.is_none() {
+                known.has.fill(0);
+            }
+            known.left = left;
+            known.total = total;
+            known.described = Some(Arc::new(described));
+        });
         Ok(())
     }
 
@@ -190,7 +204,11 @@ impl Shared {
 
     pub fn hello(&self) -> Hello {
         let state = self.state();
-        let of = |known: &Known| known.described.as_ref().map_or(known.left, |it| it.hash);
+        let of = |known: &Known| match (&known.described, &known.left) {
+            (Some(described), _) => described.hash,
+            (None, Some(left)) => left.manifest,
+            (None, None) => Hash::default(),
+        };
         Hello {
             manifests: state.parts.iter().map(of).collect(),
             has: state.parts.iter().flat_map(|known| known.has.clone()).collect(),
@@ -225,17 +243,19 @@ impl Shared {
         waited.expect("nobody panics with it").0.ended
     }
 
-    /// Octets of each part, and of how many, for those that are to be had; none for the others.
-    pub fn has(&self) -> Vec<(u64, u64)> {
+    /// Octets of each stream that is to be had, none of the others; and of how many in all.
+    pub fn has(&self) -> (Vec<u64>, u64) {
         let state = self.state();
-        let of = |(place, known): (&Place, &Known)| match place {
-            Place::Target { .. } => {
-                let own: u64 = known.has.iter().sum();
-                (own, known.total.unwrap_or(own))
+        let (mut streams, mut of) = (Vec::new(), 0);
+        for (place, known) in self.places.iter().zip(&state.parts) {
+            if let Place::Target { .. } = place {
+                streams.extend(&known.has);
+                of += known.total.unwrap_or_else(|| known.has.iter().sum());
+            } else {
+                streams.extend(known.has.iter().map(|_| 0));
             }
-            Place::Source { .. } | Place::Away => (0, 0),
-        };
-        self.places.iter().zip(&state.parts).map(of).collect()
+        }
+        (streams, of)
     }
 
     /// Whoever sends by this connection is let go at the end; false where that is now.
@@ -265,26 +285,8 @@ impl Shared {
         self.over.notify_all();
     }
 
-    /// Notes how far the parts are, for another run.
-    pub fn save(&self) {
-        for (part, place) in self.places.iter().enumerate() {
-            let Place::Target { partial, input: false } = place else { continue };
-            let left = {
-                let state = self.state();
-                let known = &state.parts[part];
-                let described = known.described.as_ref().filter(|_| !known.done && !state.failed);
-                described.map(|it| Left { manifest: it.hash, has: known.has.clone() })
-            };
-            if let Some(left) = left {
-                // Without it the next run begins anew.
-                let _ = partial.save(&left);
-            }
-        }
-    }
-
     /// Removes what nothing came of.
     pub fn tidy(&self) {
-        self.save();
         self.unfinished(Partial::remove_if_empty);
     }
 
@@ -304,6 +306,49 @@ impl Shared {
     }
 }
 
+impl Place {
+    /// Leaves things as they were found, before anything was done.
+    fn undo(&self) {
+        match self {
+            Self::Target { partial, .. } | Self::Source { copy: Some(partial), .. } => {
+                partial.remove_if_empty();
+            }
+            Self::Source { .. } | Self::Away => {}
+        }
+    }
+}
+
+/// Finds out about a source, or makes a target; adds its octets.
+fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
+    Ok(match part {
+        Part::Source { path, piece, copy } => {
+            let described = source(&path, piece)?;
+            if described.octets.len() > MANIFEST as usize {
+                let words = format!(
+                    "{}: the names of all files take {} octets, at most {MANIFEST} can be sent: copy it in parts",
+                    path.display(),
+                    described.octets.len()
+                );
+                return Err(wrong(words));
+            }
+            let size = described.manifest.octets().unwrap_or(0);
+            *octets = octets.and_then(|octets| octets.checked_add(size));
+            let copy = copy.map(|path| Partial::open(&path)).transpose()?.map(|(copy, _)| copy);
+            if let Some(copy) = &copy {
+                copy.clear()?;
+            }
+            Place::Source { path, piece, copy }
+        }
+        Part::Target { path, input } => {
+            let (partial, left) = Partial::open(&path)?;
+            known.left = left.filter(|left| left.octets > 0 && !input);
+            *octets = octets.filter(|_| !input);
+            Place::Target { partial, input }
+        }
+        Part::Away => Place::Away,
+    })
+}
+
 /// What is sent of a path: all, or the one of so many equal pieces.
 pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
@@ -317,6 +362,7 @@ pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
             skip = cut(piece);
             *size = cut(piece + 1) - skip;
         }
+        manifest.start = skip;
     }
     Ok(Described::new(manifest, path, skip))
 }

@@ -299,12 +299,17 @@ fn a_member_that_is_gone_is_left_out() {
 /// A source that says so many octets of a file itself, by the frames.
 fn send_some(member: &Member, octets: &[u8], of: u64) -> TcpStream {
     use crate::content::{Entry, Kind, Manifest};
-    use crate::frame::{Hello, Record, What};
     let kind = Kind::File { size: Some(of) };
     let entry = Entry { path: "".into(), mode: 0o640, changed: (7, 0), kind };
-    let manifest = Manifest { entries: vec![entry] }.to_octets();
+    send_as(member, &Manifest { entries: vec![entry], start: 0 }, octets)
+}
+
+/// The same of a manifest.
+fn send_as(member: &Member, manifest: &crate::content::Manifest, octets: &[u8]) -> TcpStream {
+    use crate::frame::{Hello, Record, What};
+    let (of, manifest) = (manifest.octets().unwrap(), manifest.to_octets());
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, member.port)).unwrap();
-    stream.write_all(&token(TOKEN_TEXT).unwrap()).unwrap();
+    proof::greet(&mut stream, &proof::parse(TOKEN_TEXT).unwrap()).unwrap();
     let hello = Hello::read(&mut stream, 1, 1).unwrap();
     let at = hello.has[0];
     let record =
@@ -357,6 +362,33 @@ fn what_was_missed_is_gone_on_with() {
 }
 
 #[test]
+fn what_is_left_and_not_as_it_was_comes_to_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("0"), content(1_000_000)).unwrap();
+    let mut members = ring(directory.path(), 1, 1);
+    // The source does not know the end: the member keeps what it has.
+    let part = members.pop().unwrap();
+    let manifest = crate::content::Manifest::of(&directory.path().join("0")).unwrap();
+    drop(send_as(&part, &manifest, &content(700_000)));
+    wait_until_it_has(&part, 700_000);
+    part.quit();
+    let kept = directory.path().join(".1.tresse/content");
+    let mut octets = fs::read(&kept).unwrap();
+    octets[350_000] ^= 1;
+    fs::write(&kept, octets).unwrap();
+    let target = |i: usize| target(&directory.path().join(i.to_string()));
+    members.extend((1..3).map(|i| Member::new(vec![target(i)], 1)));
+    link(&mut members, &[0]);
+    members[0].start();
+    assert!(members[1].failed().contains("is not as it was"));
+    let (left, right) = members.split_at_mut(2);
+    left[0].send(&right[0], &[0]);
+    assert_eq!(right[0].done().0, 1_000_000);
+    members.into_iter().for_each(Member::quit);
+    assert_eq!(names(directory.path()), ["0", "2"]);
+}
+
+#[test]
 fn another_file_is_begun_anew() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("1");
@@ -396,10 +428,14 @@ fn strangers_hold_nobody() {
     let mut members = ring(directory.path(), 1, 1);
     let at = (Ipv4Addr::LOCALHOST, members[1].port);
     // Some say nothing, some what is wrong, and some know the token and then say what cannot be.
-    let mut strangers: Vec<TcpStream> = (0..30).map(|_| TcpStream::connect(at).unwrap()).collect();
-    for (i, stranger) in strangers.iter_mut().enumerate().skip(10) {
-        let first = if i < 20 { [0; 16] } else { token(TOKEN_TEXT).unwrap() };
-        stranger.write_all(&[&first[..], &[3; 100]].concat()).unwrap();
+    let mut strangers: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(at).unwrap()).collect();
+    for (i, stranger) in strangers.iter_mut().enumerate().skip(80) {
+        if i < 90 {
+            stranger.write_all(&[3; 100]).unwrap();
+        } else {
+            proof::greet(stranger, &proof::parse(TOKEN_TEXT).unwrap()).unwrap();
+            stranger.write_all(&[3; 100]).unwrap();
+        }
     }
     link(&mut members, &[0]);
     members[0].start();
