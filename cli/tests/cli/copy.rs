@@ -34,6 +34,28 @@ fn nodes_with_several_nics_have_several_rings() {
 }
 
 #[test]
+fn a_thousand_nodes_fill_each_link_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let (cluster, pairs) = (file("cluster.toml"), file("pairs"));
+    let text = "[fabric]\ntopology = { kind = \"torus\", dims = [10, 10, 10] }\n\
+                [routing]\nstrategy = \"dor\"\npaths = 1\n";
+    std::fs::write(&cluster, text).unwrap();
+    let ring = tresse(["copy", &cluster, "--ring", "--json"]).exits(0).object();
+    assert_eq!((&ring["crossings"], &ring["shared"]), (&1000.into(), &0.into()));
+    let nodes: Vec<&str> =
+        ring["nodes"].as_array().unwrap().iter().map(|node| node.as_str().unwrap()).collect();
+    let next = nodes.iter().cycle().skip(1);
+    let stages: Vec<String> = nodes.iter().zip(next).map(|(a, b)| format!("{a} {b}\n")).collect();
+    std::fs::write(&pairs, stages.concat()).unwrap();
+    // All stages at the full rate of their links, at once.
+    let traffic = format!("permutation:{pairs}");
+    let simulated = ["simulate", &cluster, "--traffic", &traffic, "--cycles", "20000", "--json"];
+    let lines = tresse(simulated).exits(0).lines();
+    assert_eq!(lines.last().unwrap()["saturation"], 1.0, "{lines:?}");
+}
+
+#[test]
 fn little_goes_down_a_tree_and_much_around() {
     let shape = |size: &str| {
         let ring = tresse(["copy", TORUS, "--ring", "--json", "--size", size]).exits(0).object();

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
+use tresse_lab::netns;
 use tresse_tests::program;
 
 use crate::Tests;
@@ -16,6 +19,9 @@ pub const TESTS: Tests = &[
     ("routed_gather_and_scatter_are_each_others_inverse", gather_scatter),
     ("routed_allgather_gives_all_to_all", allgather),
     ("routed_copy_of_several_sources_at_once", several),
+    ("routed_copy_of_several_sources_loses_those_alone_that_are_gone", some_gone),
+    ("routed_copy_ends_without_a_member_that_stands_still", stands_still),
+    ("routed_scatter_and_allgather_to_some_nodes_give_them_the_same", to_some),
 ];
 
 pub const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
@@ -199,5 +205,86 @@ fn several() {
             let content = &all.iter().find(|(node, _)| node == from).unwrap().1;
             assert!(fs::read(files.of(to).join(format!("of.{from}"))).unwrap() == *content);
         }
+    }
+}
+
+fn some_gone() {
+    let lab = Lab::up(P_MESH, &["--rate", "20M"]);
+    let files = Files::new(&lab, 10);
+    let at = files.directory.path().display();
+    let all = own(&lab, &files);
+    // One has nothing from the first.
+    fs::remove_file(files.of("n3").join("own")).unwrap();
+    let words =
+        ["allgather", &format!("{at}/{{node}}/own"), &format!("{at}/{{node}}/all.{{from}}")];
+    let lines = files.verb(&lab, &words).exits(1);
+    assert!(ended(&lines).all(|line| line["error"].is_string()), "{lines:?}");
+    for (from, content) in all.iter().filter(|(from, _)| from != "n3") {
+        assert!(fs::read(files.of("n8").join(format!("all.{from}"))).unwrap() == *content);
+    }
+    // One goes on the way.
+    for node in ["n0", "n5"] {
+        fs::write(files.of(node).join("large"), vec![7; 4_000_000]).unwrap();
+    }
+    let (n0, n5) = (format!("n0:{at}/n0/large"), format!("n5:{at}/n5/large"));
+    let running = files.verb(&lab, &["copy", &n0, &n5, &format!("{at}/{{node}}/of.{{from}}")]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let came = files.of("n1").join(".of.n0.tresse/content");
+    while came.metadata().map_or(0, |of| of.len()) < 400_000 {
+        assert!(Instant::now() < deadline, "nothing comes");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal_member(&lab, "n5", Signal::SIGKILL);
+    running.exits(1);
+    for (node, _) in all.iter().filter(|(node, _)| !["n0", "n5"].contains(&node.as_str())) {
+        assert_eq!(fs::read(files.of(node).join("of.n0")).unwrap().len(), 4_000_000, "{node}");
+        assert!(!files.of(node).join("of.n5").exists());
+    }
+}
+
+/// To the member of a node.
+pub fn signal_member(lab: &Lab, node: &str, signal: Signal) {
+    let members = netns::processes(&lab.directory.netns(node)).into_iter().filter(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.contains("ring-member"))
+    });
+    members.for_each(|pid| kill(Pid::from_raw(pid), signal).unwrap());
+}
+
+fn stands_still() {
+    let lab = Lab::up(P_MESH, &["--rate", "20M"]);
+    let files = Files::new(&lab, 4_000_000);
+    let copy = files.copy(&lab, &[]);
+    files.wait_for_a_part("n4", 30);
+    signal_member(&lab, "n4", Signal::SIGSTOP);
+    let start = Instant::now();
+    let lines = copy.exits(1);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert_eq!(summary(&lines)["missed"], serde_json::json!(["n4"]));
+    assert!(!files.of("n4").join("source").exists());
+    for node in [1, 2, 3, 5, 6, 7, 8] {
+        files.whole(&format!("n{node}"));
+    }
+}
+
+fn to_some() {
+    let lab = Lab::up(P_MESH, &[]);
+    let files = Files::new(&lab, 900_001);
+    let at = files.directory.path().display();
+    let all = own(&lab, &files);
+    let scatter = ["scatter", &format!("n0:{at}/source"), &format!("{at}/{{node}}/piece")];
+    files.verb(&lab, &scatter).exits(0);
+    let piece = |node: &str| fs::read(files.of(node).join("piece")).unwrap();
+    let was: Vec<Vec<u8>> = all.iter().map(|(node, _)| piece(node)).collect();
+    fs::remove_file(files.of("n4").join("piece")).unwrap();
+    files.verb(&lab, &[&scatter[..], &["--to", "n4,n5"]].concat()).exits(0);
+    let is: Vec<Vec<u8>> = all.iter().map(|(node, _)| piece(node)).collect();
+    assert!(was == is);
+    let words =
+        ["allgather", &format!("{at}/{{node}}/own"), &format!("{at}/{{node}}/all.{{from}}")];
+    files.verb(&lab, &[&words[..], &["--to", "n4"]].concat()).exits(0);
+    for (from, content) in &all {
+        assert!(fs::read(files.of("n4").join(format!("all.{from}"))).unwrap() == *content);
+        assert!(!files.of("n2").join(format!("all.{from}")).exists());
     }
 }

@@ -7,13 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use tresse_lab::netns;
 use tresse_lab::run;
 
 use crate::Tests;
-use crate::collective::{Files, P_MESH, ended, summary};
+use crate::collective::{Files, P_MESH, ended, signal_member, summary};
 use crate::lab::Lab;
 
 pub const TESTS: Tests = &[
@@ -88,7 +87,7 @@ fn many() {
     let files = Files::new(&lab, 8_000_000);
     let copy = files.start(&lab, &files.usual(&[]), Stdio::null());
     files.wait_for_a_part("n30", 30);
-    kill_member(&lab, "n30");
+    signal_member(&lab, "n30", Signal::SIGKILL);
     let lines = copy.exits(1);
     for line in ended(&lines) {
         let node = line["node"].as_str().unwrap();
@@ -99,20 +98,12 @@ fn many() {
     }
 }
 
-fn kill_member(lab: &Lab, node: &str) {
-    let members = netns::processes(&lab.directory.netns(node)).into_iter().filter(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.contains("ring-member"))
-    });
-    members.for_each(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap());
-}
-
 fn dies() {
     let lab = Lab::up(P_MESH, &["--rate", "20M"]);
     let files = Files::new(&lab, 4_000_000);
     let copy = files.start(&lab, &files.usual(&[]), Stdio::null());
     files.wait_for_a_part("n4", 30);
-    kill_member(&lab, "n4");
+    signal_member(&lab, "n4", Signal::SIGKILL);
     let lines = copy.exits(1);
     assert_eq!(summary(&lines)["missed"], serde_json::json!(["n4"]));
     for line in ended(&lines) {

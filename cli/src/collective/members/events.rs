@@ -83,7 +83,7 @@ impl Members<'_> {
         match member.lacks.first() {
             Some(part) => {
                 let from = self.party.name(self.job.parts[*part].from);
-                self.out(at, format!("{from} is gone before it had all"));
+                self.out(at, format!("it lacks what {from} has: that is gone"));
             }
             None => {
                 self.progress.done(at);
