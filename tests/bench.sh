@@ -51,3 +51,7 @@ echo "== NetPIPE, hpcc and the NAS benchmarks over labs of fabrics without VLANs
 tests/netpipe.sh
 tests/mpi.sh
 tests/nas.sh
+
+echo "== copies to all nodes beside scp, clush, udpcast and MPI_Bcast, and what a node on the way adds"
+tests/copy.sh
+tests/latency.sh

@@ -106,9 +106,9 @@ impl RingMember {
                 proof::greet(&mut stream, &token).map_err(failed)?;
                 writeln!(stream, "{node}").map_err(failed)?;
                 let input = BufReader::new(stream.try_clone().map_err(failed)?);
-                tresse_ring::member::run(input, stream).map_err(failed)?;
+                tresse_ring::member::run(input, stream, Some(token)).map_err(failed)?;
             }
-            _ => tresse_ring::member::run(io::stdin().lock(), io::stdout())?,
+            _ => tresse_ring::member::run(io::stdin().lock(), io::stdout(), None)?,
         }
         Ok(Code::Fine)
     }

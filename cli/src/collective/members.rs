@@ -142,7 +142,8 @@ impl<'a> Members<'a> {
     fn join(&self, at: usize, token: &Token) {
         let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
         self.all[at].link.ask(Ask::Join(Join {
-            token: proof::text(token),
+            // One that somebody else started was told it by them.
+            token: if self.args.fleet.is_manual() { String::new() } else { proof::text(token) },
             address: self.all[at].address,
             parts,
             stripes: self.stripes() as u32,

@@ -187,6 +187,11 @@ pub fn report(
             }
         }
         if !missed.is_empty() {
+            // To the one where everything goes what others lack would be sent again.
+            let hub = job.hub.map(|hub| party.name(hub));
+            if missed.len() > 1 {
+                missed.retain(|name| Some(*name) != hub);
+            }
             let names = cluster::collapse(&missed).join(",");
             writeln!(out, "missed by {names}: the same with `--to {names}` gives it to them")?;
             if kept > 0 {

@@ -36,7 +36,7 @@ pub enum Ask {
 /// What a member is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// Who says it may send to the member: 32 hexadecimal digits, others for each run.
+    /// Who knows it may send to the member: 32 hexadecimal digits, others for each run. Empty: the member knows it.
     pub token: String,
     /// Where it listens.
     pub address: IpAddr,

@@ -100,6 +100,16 @@ impl Partial {
         removed.map_err(|e| self.named(&e))
     }
 
+    /// A directory does not take the place of a file, nor a file that of a directory.
+    pub fn can_become(&self, manifest: &Manifest) -> io::Result<()> {
+        let refused = match (fs::metadata(&self.target), manifest.is_directory()) {
+            (Ok(of), false) if of.is_dir() => "is a directory, and a file is copied",
+            (Ok(of), true) if !of.is_dir() => "is a file, and a directory is copied",
+            _ => return Ok(()),
+        };
+        Err(self.named(&io::Error::new(io::ErrorKind::AlreadyExists, refused)))
+    }
+
     /// So that files can be written.
     pub fn make_directories(&self, manifest: &Manifest) -> io::Result<()> {
         let directories = manifest.entries.iter().filter(|entry| entry.kind == Kind::Directory);

@@ -165,6 +165,7 @@ impl Shared {
             let same = before == described.hash;
             return if same { Ok(()) } else { Err(wrong("another manifest than before")) };
         }
+        partial.can_become(&described.manifest)?;
         let total = described.manifest.octets();
         let fits = |left: &Left| {
             left.manifest == described.hash && total.is_some_and(|total| left.octets <= total)
@@ -335,6 +336,7 @@ fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<
             *octets = octets.and_then(|octets| octets.checked_add(size));
             let copy = copy.map(|path| Partial::open(&path)).transpose()?.map(|(copy, _)| copy);
             if let Some(copy) = &copy {
+                copy.can_become(&described.manifest)?;
                 copy.clear()?;
             }
             Place::Source { path, piece, copy }

@@ -23,7 +23,7 @@ impl Member {
     fn new(parts: Vec<Part>, stripes: u32) -> Self {
         let (input, mut asks) = pipe().unwrap();
         let (told, output) = pipe().unwrap();
-        let runs = std::thread::spawn(move || run(BufReader::new(input), output).unwrap());
+        let runs = std::thread::spawn(move || run(BufReader::new(input), output, None).unwrap());
         let (send, tells) = channel();
         std::thread::spawn(move || {
             let mut told = BufReader::new(told);
@@ -460,6 +460,23 @@ fn a_source_that_changes_is_told() {
     let words = member.failed();
     assert!(words.contains("changed") || words.contains("shorter"), "{words}");
     member.quit();
+}
+
+#[test]
+fn a_directory_and_a_file_do_not_replace_each_other() {
+    for directory_is_sent in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("0"), directory.path().join("1"));
+        let (a_directory, a_file) = if directory_is_sent { (&from, &to) } else { (&to, &from) };
+        fs::create_dir(a_directory).unwrap();
+        fs::write(a_file, "x").unwrap();
+        let mut members = ring(directory.path(), 1, 1);
+        link(&mut members, &[0]);
+        members[0].start();
+        assert!(members[1].failed().contains(" is copied"));
+        members.into_iter().for_each(Member::quit);
+        assert_eq!(names(directory.path()), ["0", "1"]);
+    }
 }
 
 #[test]
