@@ -54,4 +54,5 @@ tests/nas.sh
 
 echo "== copies to all nodes beside scp, clush, udpcast and MPI_Bcast, and what a node on the way adds"
 tests/copy.sh
+tests/collective.sh
 tests/latency.sh
