@@ -5,6 +5,7 @@
 
 mod check;
 mod partial;
+mod place;
 mod receive;
 mod send;
 mod state;
@@ -19,7 +20,8 @@ use crate::content::Stripe;
 use crate::proof;
 use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
 use crate::wrong;
-use state::{Place, Shared};
+use place::Place;
+use state::Shared;
 
 /// A connection on which nothing moves for so long is lost.
 const STALL: Duration = Duration::from_secs(10);

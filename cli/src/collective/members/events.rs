@@ -60,9 +60,12 @@ impl Members<'_> {
                 }
             }
             Event::Told(Tell::Lost { number, words }) => self.lost(at, number, &words),
-            Event::Told(Tell::Failed { words }) | Event::Gone(words) | Event::Input(Err(words)) => {
-                self.fail(at, words)
+            Event::Told(Tell::Failed { words }) => {
+                // It has removed what it had.
+                self.all[at].has = (0, 0);
+                self.fail(at, words);
             }
+            Event::Gone(words) | Event::Input(Err(words)) => self.fail(at, words),
         }
     }
 
@@ -201,7 +204,7 @@ impl Members<'_> {
         let waiting: Vec<usize> = (0..self.all.len()).filter(|at| open(&self.all[*at])).collect();
         let last = |at: &usize| self.pace.was_bypassed(*at) || !self.routes.has_behind(*at);
         let patience = self.last_done.max(Duration::from_secs(self.ring.patience));
-        let over = self.job.hub.is_none() && waiting.len() < self.all.len() - waiting.len();
+        let over = self.job.hub.is_none() && waiting.len() <= self.all.len() - waiting.len();
         if over && waiting.iter().all(last) && now > self.last_done.saturating_add(patience) {
             for at in waiting {
                 self.fail(at, "it is too slow".into());

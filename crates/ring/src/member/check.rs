@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::partial::Left;
+use super::place::{Described, Place, source};
 use super::receive::Writer;
-use super::state::{self, Described, Place, Shared, State};
+use super::state::{Shared, State};
 use crate::content::{Content, Stripe};
 use crate::frame::Hash;
 use crate::talk::Tell;
@@ -172,7 +173,7 @@ fn judge(
 ) -> io::Result<()> {
     let place = &shared.places[part];
     if let Place::Source { path, piece, .. } = place
-        && state::source(path, *piece)?.hash != described.hash
+        && source(path, *piece)?.hash != described.hash
     {
         let words = format!("{}: changed while it was copied", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, words));

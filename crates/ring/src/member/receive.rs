@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::state::{Place, Shared};
+use super::place::Place;
+use super::state::Shared;
 use super::{LOOK, partial};
 use crate::content::{Content, Manifest, Stripe};
 use crate::frame::{Record, What, array};

@@ -11,7 +11,8 @@ use std::time::Duration;
 use nix::sys::sendfile::sendfile;
 
 use super::STALL;
-use super::state::{Described, Shared, State};
+use super::place::Described;
+use super::state::{Shared, State};
 use crate::content::Stripe;
 use crate::frame::{HASH, Hash, Hello, Record, What};
 use crate::proof;

@@ -3,35 +3,16 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::partial::{Left, Partial};
-use crate::content::{Content, Kind, Manifest, Stripe, frontier};
-use crate::frame::{HASH, Hash, Hello, MANIFEST};
+use super::place::{Described, Place, place, source};
+use crate::content::{Manifest, Stripe, frontier};
+use crate::frame::{HASH, Hash, Hello};
 use crate::proof::Token;
-use crate::talk::{Join, Part};
+use crate::talk::Join;
 use crate::wrong;
-
-/// A manifest, and where what it speaks of is on this node.
-#[derive(Debug)]
-pub struct Described {
-    pub manifest: Manifest,
-    /// As it is sent, and the checksum of that.
-    pub octets: Vec<u8>,
-    pub hash: Hash,
-    pub content: Content,
-}
-
-impl Described {
-    pub fn new(manifest: Manifest, root: &Path, skip: u64) -> Self {
-        let octets = manifest.to_octets();
-        let hash = *blake3::hash(&octets).as_bytes();
-        let content = Content::new(root, &manifest, skip);
-        Self { manifest, octets, hash, content }
-    }
-}
 
 /// What is known of a part.
 #[derive(Debug, Default)]
@@ -59,14 +40,6 @@ impl Known {
     pub fn sendable(&self, stripe: Stripe) -> u64 {
         if self.left.is_some() { 0 } else { self.has[stripe.number as usize] }
     }
-}
-
-/// Where a part is on this node.
-#[derive(Debug)]
-pub enum Place {
-    Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
-    Target { partial: Partial, input: bool },
-    Away,
 }
 
 /// What changes.
@@ -305,68 +278,6 @@ impl Shared {
             }
         }
     }
-}
-
-impl Place {
-    /// Leaves things as they were found, before anything was done.
-    fn undo(&self) {
-        match self {
-            Self::Target { partial, .. } | Self::Source { copy: Some(partial), .. } => {
-                partial.remove_if_empty();
-            }
-            Self::Source { .. } | Self::Away => {}
-        }
-    }
-}
-
-/// Finds out about a source, or makes a target; adds its octets.
-fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
-    Ok(match part {
-        Part::Source { path, piece, copy } => {
-            let described = source(&path, piece)?;
-            if described.octets.len() > MANIFEST as usize {
-                let words = format!(
-                    "{}: the names of all files take {} octets, at most {MANIFEST} can be sent: copy it in parts",
-                    path.display(),
-                    described.octets.len()
-                );
-                return Err(wrong(words));
-            }
-            let size = described.manifest.octets().unwrap_or(0);
-            *octets = octets.and_then(|octets| octets.checked_add(size));
-            let copy = copy.map(|path| Partial::open(&path)).transpose()?.map(|(copy, _)| copy);
-            if let Some(copy) = &copy {
-                copy.can_become(&described.manifest)?;
-                copy.clear()?;
-            }
-            Place::Source { path, piece, copy }
-        }
-        Part::Target { path, input } => {
-            let (partial, left) = Partial::open(&path)?;
-            known.left = left.filter(|left| left.octets > 0 && !input);
-            *octets = octets.filter(|_| !input);
-            Place::Target { partial, input }
-        }
-        Part::Away => Place::Away,
-    })
-}
-
-/// What is sent of a path: all, or the one of so many equal pieces.
-pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
-    let mut manifest = Manifest::of(path)?;
-    let mut skip = 0;
-    if let Some((piece, of)) = piece {
-        let [first] = &mut manifest.entries[..] else {
-            return Err(wrong(format!("{}: only a file is cut into pieces", path.display())));
-        };
-        if let Kind::File { size: Some(size) } = &mut first.kind {
-            let cut = |at: u32| (u128::from(*size) * u128::from(at) / u128::from(of.max(1))) as u64;
-            skip = cut(piece);
-            *size = cut(piece + 1) - skip;
-        }
-        manifest.start = skip;
-    }
-    Ok(Described::new(manifest, path, skip))
 }
 
 const _: () = assert!(HASH == blake3::OUT_LEN);

@@ -1,0 +1,100 @@
+//! Where parts are on this node.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::partial::Partial;
+use super::state::Known;
+use crate::content::{Content, Kind, Manifest};
+use crate::frame::{Hash, MANIFEST};
+use crate::talk::Part;
+use crate::wrong;
+
+/// A manifest, and where what it speaks of is on this node.
+#[derive(Debug)]
+pub struct Described {
+    pub manifest: Manifest,
+    /// As it is sent, and the checksum of that.
+    pub octets: Vec<u8>,
+    pub hash: Hash,
+    pub content: Content,
+}
+
+impl Described {
+    pub fn new(manifest: Manifest, root: &Path, skip: u64) -> Self {
+        let octets = manifest.to_octets();
+        let hash = *blake3::hash(&octets).as_bytes();
+        let content = Content::new(root, &manifest, skip);
+        Self { manifest, octets, hash, content }
+    }
+}
+
+/// Where a part is on this node.
+#[derive(Debug)]
+pub enum Place {
+    Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
+    Target { partial: Partial, input: bool },
+    Away,
+}
+
+impl Place {
+    /// Leaves things as they were found, before anything was done.
+    pub fn undo(&self) {
+        match self {
+            Self::Target { partial, .. } | Self::Source { copy: Some(partial), .. } => {
+                partial.remove_if_empty();
+            }
+            Self::Source { .. } | Self::Away => {}
+        }
+    }
+}
+
+/// Finds out about a source, or makes a target; adds its octets.
+pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
+    Ok(match part {
+        Part::Source { path, piece, copy } => {
+            let described = source(&path, piece)?;
+            if described.octets.len() > MANIFEST as usize {
+                let words = format!(
+                    "{}: the names of all files take {} octets, at most {MANIFEST} can be sent: copy it in parts",
+                    path.display(),
+                    described.octets.len()
+                );
+                return Err(wrong(words));
+            }
+            let size = described.manifest.octets().unwrap_or(0);
+            *octets = octets.and_then(|octets| octets.checked_add(size));
+            let copy = copy.map(|path| Partial::open(&path)).transpose()?.map(|(copy, _)| copy);
+            if let Some(copy) = &copy {
+                copy.can_become(&described.manifest)?;
+                copy.clear()?;
+            }
+            Place::Source { path, piece, copy }
+        }
+        Part::Target { path, input } => {
+            let (partial, left) = Partial::open(&path)?;
+            known.left = left.filter(|left| left.octets > 0 && !input);
+            *octets = octets.filter(|_| !input);
+            Place::Target { partial, input }
+        }
+        Part::Away => Place::Away,
+    })
+}
+
+/// What is sent of a path: all, or the one of so many equal pieces.
+pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
+    let mut manifest = Manifest::of(path)?;
+    let mut skip = 0;
+    if let Some((piece, of)) = piece {
+        let [first] = &mut manifest.entries[..] else {
+            return Err(wrong(format!("{}: only a file is cut into pieces", path.display())));
+        };
+        if let Kind::File { size: Some(size) } = &mut first.kind {
+            let cut = |at: u32| (u128::from(*size) * u128::from(at) / u128::from(of.max(1))) as u64;
+            skip = cut(piece);
+            *size = cut(piece + 1) - skip;
+        }
+        manifest.start = skip;
+    }
+    Ok(Described::new(manifest, path, skip))
+}
