@@ -103,6 +103,9 @@ fn job(party: &Party, what: &What) -> Job {
             if member == from {
                 return Part::Source { path: path.clone(), piece: None, copy: None };
             }
+            if !party.asked(member) {
+                return Part::Away;
+            }
             let path = names::target(target, path, party.name(member), node);
             Part::Target { path, input: false }
         };

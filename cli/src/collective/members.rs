@@ -55,6 +55,8 @@ struct Member {
     /// Members that live and that it could not send to; how often others could not send to it.
     lost: usize,
     missed: usize,
+    /// Octets that it had at the last of these.
+    missed_at: u64,
     /// When it told something last.
     heard: Instant,
     outcome: Option<Outcome>,
@@ -276,6 +278,7 @@ impl Member {
             has: (0, 0),
             lost: 0,
             missed: 0,
+            missed_at: 0,
             heard: Instant::now(),
             outcome: None,
         }

@@ -68,8 +68,9 @@ pub fn run(
     let strangers = receive::Strangers::default();
     let tell = &|what| drop(tell(what));
     let failed = &|error: io::Error| {
-        shared.fail();
+        // To remove much takes long.
         tell(Tell::Failed { words: error.to_string() });
+        shared.fail();
     };
     let heard = std::thread::scope(|scope| {
         scope.spawn(|| receive::accept_all(scope, &shared, &listener, &strangers, failed));
@@ -169,8 +170,9 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
             (told, ticks) = (has.clone(), 0);
             let (streams, of) = has;
             let octets = streams.iter().sum();
-            let few = streams.len() <= STREAMS;
-            tell(Tell::Has { octets, of, streams: if few { streams } else { Vec::new() } });
+            // Nobody is slow who cannot send yet.
+            let told = streams.len() <= STREAMS && !shared.verifies();
+            tell(Tell::Has { octets, of, streams: if told { streams } else { Vec::new() } });
         }
     }
 }

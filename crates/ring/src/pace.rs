@@ -45,6 +45,13 @@ impl Pace {
 
     /// A member has so much of each stream, and lacks so many octets.
     pub fn tell(&mut self, member: usize, at: Duration, streams: &[u64], lacks: u64) {
+        if streams.is_empty() {
+            // It does not say, or does not send what it has yet.
+            let seen = &mut self.seen[member];
+            seen.has.clear();
+            seen.streams.clear();
+            return seen.rates.clear();
+        }
         let of_stripe = |stripe| streams.iter().skip(stripe).step_by(self.stripes).sum();
         let has = (0..self.stripes).map(of_stripe).collect();
         let seen = &mut self.seen[member];

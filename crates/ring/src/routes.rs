@@ -64,7 +64,7 @@ impl Routes {
     /// From whom it gets a stream.
     #[must_use]
     pub fn parent(&self, stream: usize, member: usize) -> Option<usize> {
-        self.flows[stream].parents[member]
+        self.flows.get(stream)?.parents[member]
     }
 
     /// Is it to have a part?
@@ -175,7 +175,10 @@ impl Routes {
         for ((from, to), streams) in &wanted {
             let before: BTreeSet<u32> =
                 self.told.get(&(*from, *to)).into_iter().flatten().copied().collect();
-            if streams.iter().any(|stream| !before.contains(stream)) {
+            let now: BTreeSet<u32> = streams.iter().copied().collect();
+            let open = |stream: &&u32| !self.whole[**stream as usize / self.stripes][*to];
+            let before: BTreeSet<u32> = before.iter().filter(open).copied().collect();
+            if now != before {
                 changes.push(Stage { from: *from, to: *to, streams: streams.clone() });
             }
         }

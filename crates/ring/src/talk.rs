@@ -107,7 +107,7 @@ pub enum Tell {
         octets: u64,
         /// Of so many, as far as is known.
         of: u64,
-        /// Octets of each stream, where there are at most [`STREAMS`].
+        /// Octets of each stream, where there are at most [`STREAMS`], and what it has may be sent.
         streams: Vec<u64>,
     },
     /// Another member cannot be reached any more.

@@ -16,6 +16,8 @@ const SILENT: Duration = Duration::from_secs(20);
 const FRESH: Duration = Duration::from_secs(3);
 /// Connections that may be lost at one member that lives.
 const TRIES: usize = 2;
+/// Octets that came since the last one of these, for it not to count any more.
+const ENOUGH: u64 = 64 << 20;
 /// Stages at once from or to a node where everything comes from or goes to.
 const AT_ONCE: usize = 8;
 
@@ -49,8 +51,8 @@ impl Members<'_> {
             Event::Told(Tell::Done { part, octets, hash }) => {
                 let Some(moved) = self.job.parts.get(part as usize) else { return };
                 self.all[at].done.push((part, octets, hash));
-                self.last_done = self.started.elapsed();
                 if matches!(moved.places[at], Part::Target { .. }) {
+                    self.last_done = self.started.elapsed();
                     self.routes.done(part as usize, at);
                 }
                 self.judge(at);
@@ -106,8 +108,14 @@ impl Members<'_> {
         }
         let words = format!("what {} sends it is lost: {words}", self.party.name(from));
         self.routes.lost(from, to);
+        self.active.retain(|stage| (stage.from, stage.to) != (from, to));
         let lives = self.all[to].heard.elapsed() < FRESH;
-        self.all[to].missed += 1;
+        let member = &mut self.all[to];
+        if member.has.0 >= member.missed_at + ENOUGH {
+            // What was long ago does not count.
+            member.missed = 0;
+        }
+        (member.missed, member.missed_at) = (member.missed + 1, member.has.0);
         self.all[from].lost += 1;
         // One end of all stages is the hub, which is not to blame. Nor is one that many do not reach, if many are
         // not reached by the same one.
@@ -142,7 +150,11 @@ impl Members<'_> {
     /// It has not got all.
     pub(super) fn out(&mut self, at: usize, words: String) {
         let member = &mut self.all[at];
-        let left = Some(member.has).filter(|(octets, of)| *octets > 0 && octets < of);
+        let places = |part: u32| &self.job.parts[part as usize].places[at];
+        let whole = member.done.iter().filter(|it| matches!(places(it.0), Part::Target { .. }));
+        let whole: u64 = whole.map(|(_, octets, _)| octets).sum();
+        let left = (member.has.0.saturating_sub(whole), member.has.1.saturating_sub(whole));
+        let left = Some(left).filter(|(octets, of)| *octets > 0 && octets < of);
         let has = member.done.clone();
         member.outcome.get_or_insert(Outcome { has, error: Some(words), left });
         self.progress.done(at);
@@ -170,6 +182,10 @@ impl Members<'_> {
         self.active.retain(open);
         while job.hub.is_none() || self.active.len() < AT_ONCE {
             let Some(stage) = self.waiting.pop_front() else { break };
+            let told = stage.streams.is_empty() || self.routes.lives(stage.to);
+            if !told || !self.routes.lives(stage.from) {
+                continue;
+            }
             let to = &self.all[stage.to];
             let Some(port) = to.port else { continue };
             let address = SocketAddr::from((to.address, port));
@@ -204,7 +220,12 @@ impl Members<'_> {
         let waiting: Vec<usize> = (0..self.all.len()).filter(|at| open(&self.all[*at])).collect();
         let last = |at: &usize| self.pace.was_bypassed(*at) || !self.routes.has_behind(*at);
         let patience = self.last_done.max(Duration::from_secs(self.ring.patience));
-        let over = self.job.hub.is_none() && waiting.len() <= self.all.len() - waiting.len();
+        // Those that had something to get, and got it, say how long that takes.
+        let got = |member: &&Member| {
+            member.outcome.as_ref().is_some_and(|it| it.error.is_none()) && member.has.1 > 0
+        };
+        let got = self.all.iter().filter(got).count();
+        let over = self.job.hub.is_none() && got > 0 && waiting.len() <= got;
         if over && waiting.iter().all(last) && now > self.last_done.saturating_add(patience) {
             for at in waiting {
                 self.fail(at, "it is too slow".into());

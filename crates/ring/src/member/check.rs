@@ -112,7 +112,12 @@ impl Reader {
         for span in described.content.spans(Stripe::WHOLE, self.at, octets) {
             let file = match &self.open {
                 Some((path, file)) if path == span.path => file,
-                _ => &self.open.insert((span.path.to_owned(), File::open(span.path)?)).1,
+                _ => {
+                    let file = File::open(span.path).map_err(|e| {
+                        io::Error::new(e.kind(), format!("{}: {e}", span.path.display()))
+                    })?;
+                    &self.open.insert((span.path.to_owned(), file)).1
+                }
             };
             let (now, behind) = rest.split_at_mut(span.octets as usize);
             file.read_exact_at(now, span.offset).map_err(|e| {

@@ -165,12 +165,13 @@ impl Partial {
 
     /// Gives it its final name.
     pub fn rename(&self, manifest: &Manifest, keep: bool) -> io::Result<PathBuf> {
+        // Without it another run begins anew, as there would be nothing to go on with.
+        let _ = fs::remove_file(self.directory.join("state"));
         fs::rename(self.content(), &self.target).map_err(|e| self.named(&e))?;
         // One that may not be written could not be moved, nor removed; what is in a directory changes its time.
         for entry in manifest.entries.iter().rev().filter(|it| it.kind == Kind::Directory) {
             dress(&File::open(entry.path.below(&self.target))?, entry, keep)?;
         }
-        let _ = fs::remove_file(self.directory.join("state"));
         let _ = fs::remove_dir(&self.directory);
         Ok(self.target.clone())
     }

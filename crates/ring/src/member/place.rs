@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::partial::Partial;
 use super::state::Known;
-use crate::content::{Content, Kind, Manifest};
+use crate::content::{Content, Entry, Kind, Manifest};
 use crate::frame::{Hash, MANIFEST};
 use crate::talk::Part;
 use crate::wrong;
@@ -66,8 +66,8 @@ pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Res
             *octets = octets.and_then(|octets| octets.checked_add(size));
             let copy = copy.map(|path| Partial::open(&path)).transpose()?.map(|(copy, _)| copy);
             if let Some(copy) = &copy {
-                copy.can_become(&described.manifest)?;
-                copy.clear()?;
+                let can = copy.can_become(&described.manifest).and_then(|()| copy.clear());
+                can.inspect_err(|_| copy.remove_if_empty())?;
             }
             Place::Source { path, piece, copy }
         }
@@ -86,14 +86,13 @@ pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
     let mut skip = 0;
     if let Some((piece, of)) = piece {
-        let [first] = &mut manifest.entries[..] else {
+        let [Entry { kind: Kind::File { size: Some(size) }, .. }] = &mut manifest.entries[..]
+        else {
             return Err(wrong(format!("{}: only a file is cut into pieces", path.display())));
         };
-        if let Kind::File { size: Some(size) } = &mut first.kind {
-            let cut = |at: u32| (u128::from(*size) * u128::from(at) / u128::from(of.max(1))) as u64;
-            skip = cut(piece);
-            *size = cut(piece + 1) - skip;
-        }
+        let cut = |at: u32| (u128::from(*size) * u128::from(at) / u128::from(of.max(1))) as u64;
+        skip = cut(piece);
+        *size = cut(piece + 1) - skip;
         manifest.start = skip;
     }
     Ok(Described::new(manifest, path, skip))

@@ -76,9 +76,13 @@ pub fn accept_all<'scope>(
             if !known.is_ok_and(|known| known) {
                 return;
             }
-            if let Err(Problem::Own(error)) = receive(shared, stream) {
+            // Data, which is more, does not go by its buffer.
+            let mut input = BufReader::with_capacity(16 * 1024, &stream);
+            if let Err(Problem::Own(error)) = records(shared, &mut input) {
                 failed(error);
             }
+            // So that the other end sees that all was taken, or that nothing is any more.
+            drop(stream.shutdown(Shutdown::Both));
             // The end of a thread takes longer than what is empty takes to come.
             shared.wait_to_end(Duration::MAX);
         });
@@ -95,11 +99,6 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     // The one before may itself wait for what comes.
     stream.set_read_timeout(None)?;
     Ok(shared.connected(stream.try_clone()?))
-}
-
-fn receive(shared: &Shared, stream: TcpStream) -> Result<(), Problem> {
-    // Data, which is more, does not go by its buffer.
-    records(shared, &mut BufReader::with_capacity(16 * 1024, stream))
 }
 
 /// All records of a connection.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write};
-use std::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,15 @@ use crate::content::Stripe;
 use crate::frame::{HASH, Hash, Hello, Record, What};
 use crate::proof;
 use crate::talk::{Send, Tell};
+use crate::wrong;
 
 /// Sent at once.
 const PIECE: u64 = 1 << 20;
+
+/// So long the other end may take to write the last of it.
+const TAKING: Duration = Duration::from_secs(60);
+/// So long nothing is said of a connection that does not come about: it may the next time.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What there is to send.
 enum Work {
@@ -27,7 +33,9 @@ enum Work {
     /// From where, and how much.
     Data(u32, u64, u64),
     End(u32, u64, Hash),
-    /// All is sent, or somebody else is to be sent to.
+    /// All is sent.
+    All,
+    /// That is the end, or something else is to be sent.
     Off,
 }
 
@@ -50,7 +58,10 @@ pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) {
 }
 
 fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()> {
-    let mut stream = TcpStream::connect_timeout(&stage.address, STALL)?;
+    let connected = TcpStream::connect_timeout(&stage.address, STALL);
+    let mut stream = connected.inspect_err(|_| {
+        shared.wait_to_end(AGAIN);
+    })?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(STALL))?;
     stream.set_write_timeout(Some(STALL))?;
@@ -73,6 +84,16 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
         };
         match work {
             Work::Off => return Ok(()),
+            Work::All => {
+                stream.shutdown(Shutdown::Write)?;
+                stream.set_read_timeout(Some(TAKING))?;
+                // It says nothing: this is its end, when it has taken all.
+                return match stream.read(&mut [0]) {
+                    Ok(0) => Ok(()),
+                    Ok(_) => Err(wrong("it says more than it should")),
+                    Err(error) => Err(error),
+                };
+            }
             Work::Manifest(of, described) => {
                 let octets = described.octets.len() as u32;
                 let record = Record { stream: of, what: What::Manifest, octets };
@@ -136,7 +157,7 @@ fn next(
             return Some(Work::End(*of, total, hash));
         }
     }
-    all.then_some(Work::Off)
+    all.then_some(Work::All)
 }
 
 /// Octets of a stream, from the files to the connection.

@@ -217,6 +217,12 @@ impl Shared {
         waited.expect("nobody panics with it").0.ended
     }
 
+    /// Is there something from before of which it is not known yet whether it is as it was?
+    pub fn verifies(&self) -> bool {
+        let open = |known: &Known| known.described.is_some() && known.left.is_some();
+        self.state().parts.iter().any(open)
+    }
+
     /// Octets of each stream that is to be had, none of the others; and of how many in all.
     pub fn has(&self) -> (Vec<u64>, u64) {
         let state = self.state();
@@ -224,7 +230,7 @@ impl Shared {
         for (place, known) in self.places.iter().zip(&state.parts) {
             if let Place::Target { .. } = place {
                 streams.extend(&known.has);
-                of += known.total.unwrap_or_else(|| known.has.iter().sum());
+                of = known.total.unwrap_or_else(|| known.has.iter().sum()).saturating_add(of);
             } else {
                 streams.extend(known.has.iter().map(|_| 0));
             }

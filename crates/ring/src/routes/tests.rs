@@ -79,6 +79,16 @@ fn one_that_is_slow_comes_last() {
 }
 
 #[test]
+fn one_that_is_slow_sends_what_is_its_own_alone() {
+    let mut routes = ring(4, &[0, 1, 2, 3], 1);
+    told(&mut routes);
+    routes.bypass(2);
+    let told = told(&mut routes);
+    assert!(told.contains(&(2, 3, vec![2])), "{told:?}");
+    assert!(told.iter().any(|(from, to, of)| (*from, *to) == (1, 3) && of.len() == 2), "{told:?}");
+}
+
+#[test]
 fn whatever_happens_all_that_live_get_it() {
     let mut random = 7_u64;
     let mut below = |n: usize| {
