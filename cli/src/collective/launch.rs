@@ -4,11 +4,11 @@ use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use tresse_ring::proof::{self, Token};
+use tresse_ring::strangers::Strangers;
 use tresse_ring::talk::{Ask, Tell, hear, say};
 
 use crate::fail::{Code, Failure};
@@ -18,8 +18,6 @@ use crate::fleet::FleetArgs;
 const NOT_FOUND: i32 = 127;
 /// So long one that connects may take to say who it is, and a process to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Of those that have not said so many at once; more are let go.
-const STRANGERS: usize = 64;
 
 /// What comes of a member.
 pub enum Event {
@@ -209,22 +207,19 @@ pub fn wait_for(
     }
     let names = names.to_vec();
     std::thread::spawn(move || {
-        let strangers = Arc::new(AtomicUsize::new(0));
+        let strangers = Arc::new(Strangers::default());
         loop {
             let accepted = listener.accept();
-            let Ok((stream, _)) = accepted else {
+            let accepted = accepted.and_then(|(stream, _)| Ok((strangers.enter(&stream)?, stream)));
+            let Ok((number, stream)) = accepted else {
                 // Out of descriptors, or the one that came is gone.
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
             };
-            if strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS {
-                strangers.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
             let (names, send, strangers) = (names.clone(), send.clone(), strangers.clone());
             std::thread::spawn(move || {
                 let introduced = introduced(&stream, &names, &token);
-                strangers.fetch_sub(1, Ordering::Relaxed);
+                strangers.leave(number);
                 if let Some(at) = introduced {
                     let _ = send.send((at, Event::Connected(stream)));
                 }

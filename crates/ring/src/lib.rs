@@ -1,8 +1,8 @@
 //! Pipelined ring collectives (big-fat-switches, section 3): every node sends to the next one what it gets from the
 //! one before, while it still arrives, so that a copy to all nodes takes the time of one.
 //!
-//! [`order`], [`shape`], [`routes`] and [`pace`] own no file, socket or clock; [`member`] is what runs on each node, told what to do by
-//! [`talk`]. Members say to each other what [`frame`] has.
+//! [`order`], [`shape`], [`routes`] and [`pace`] own no file, socket or clock; [`member`] is what runs on each node,
+//! told what to do by [`talk`]. Members say to each other what [`frame`] has.
 #![forbid(unsafe_code)]
 
 pub mod content;
@@ -16,6 +16,7 @@ pub mod proof;
 pub mod routes;
 mod search;
 pub mod shape;
+pub mod strangers;
 pub mod talk;
 
 /// What somebody sent, or asked for, and cannot be.

@@ -11,13 +11,14 @@ mod send;
 mod state;
 
 use std::io::{self, BufRead, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::thread::Scope;
 use std::time::Duration;
 
 use crate::content::Stripe;
 use crate::proof;
+use crate::strangers::Strangers;
 use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
 use crate::wrong;
 use place::Place;
@@ -65,7 +66,7 @@ pub fn run(
         Err(error) => return tell(Tell::Failed { words: error.to_string() }),
     };
     tell(Tell::Listens { port: address.port(), octets })?;
-    let strangers = receive::Strangers::default();
+    let strangers = Strangers::default();
     let tell = &|what| drop(tell(what));
     let failed = &|error: io::Error| {
         // To remove much takes long.
@@ -91,9 +92,7 @@ pub fn run(
             }
         };
         shared.end();
-        let strangers = strangers.lock().expect("nobody panics with it");
-        strangers.iter().for_each(|(_, stranger)| drop(stranger.shutdown(Shutdown::Both)));
-        drop(strangers);
+        strangers.end();
         // Whoever waits for a connection sees that.
         drop(TcpStream::connect_timeout(&address, LOOK));
         heard
@@ -109,7 +108,7 @@ fn asked<'scope>(
     ask: Ask,
     input: &mut impl BufRead,
     tell: &'scope (dyn Fn(Tell) + Sync),
-    failed: impl Fn(io::Error),
+    failed: impl Fn(io::Error) + Send + Copy + 'scope,
 ) -> io::Result<()> {
     match ask {
         Ask::Send(stage) => {
@@ -119,7 +118,7 @@ fn asked<'scope>(
             }
             shared.change(|state| state.stages.insert(stage.to, stage.number));
             if !stage.streams.is_empty() {
-                scope.spawn(move || send::send(shared, &stage, tell));
+                scope.spawn(move || send::send(shared, &stage, tell, failed));
             }
         }
         Ask::Start => shared.start().unwrap_or_else(failed),

@@ -1,13 +1,11 @@
 //! The side of those before.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -19,14 +17,13 @@ use super::{LOOK, partial};
 use crate::content::{Content, Manifest, Stripe};
 use crate::frame::{Record, What, array};
 use crate::proof;
+use crate::strangers::Strangers;
 use crate::wrong;
 
 /// Read at once.
 const PIECE: usize = 256 * 1024;
 /// So long one that connects may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Of those so many at once.
-const STRANGERS: usize = 64;
 
 /// Whose it is.
 pub enum Problem {
@@ -36,9 +33,6 @@ pub enum Problem {
     Own(io::Error),
 }
 
-/// Those that have not said yet who they are.
-pub type Strangers = Mutex<VecDeque<(u64, TcpStream)>>;
-
 /// Takes what others send, each by a connection of its own, until the end.
 pub fn accept_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -47,7 +41,7 @@ pub fn accept_all<'scope>(
     strangers: &'scope Strangers,
     failed: impl Fn(io::Error) + Send + Copy + 'scope,
 ) {
-    for number in 0.. {
+    loop {
         let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
         let some = poll(&mut waits, PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::NONE));
         if shared.state().ended {
@@ -56,23 +50,16 @@ pub fn accept_all<'scope>(
         if some != Ok(1) {
             continue;
         }
-        let accepted = listener.accept().and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
-        let Ok((stream, again)) = accepted else {
+        let accepted = listener.accept();
+        let accepted = accepted.and_then(|(stream, _)| Ok((strangers.enter(&stream)?, stream)));
+        let Ok((number, stream)) = accepted else {
             // Out of descriptors, or the one that came is gone.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
-        let mut all = strangers.lock().expect("nobody panics with it");
-        all.push_back((number, again));
-        // The one that has said nothing for longest goes.
-        let oldest = if all.len() > STRANGERS { all.pop_front() } else { None };
-        drop(oldest.map(|(_, oldest)| oldest.shutdown(Shutdown::Both)));
-        drop(all);
         scope.spawn(move || {
             let known = introduce(shared, &stream);
-            let mut all = strangers.lock().expect("nobody panics with it");
-            all.retain(|(it, _)| *it != number);
-            drop(all);
+            strangers.leave(number);
             if !known.is_ok_and(|known| known) {
                 return;
             }

@@ -1,31 +1,45 @@
 //! The side of a next one.
 
+mod data;
+
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-use nix::sys::sendfile::sendfile;
 
 use super::STALL;
 use super::place::Described;
 use super::state::{Shared, State};
-use crate::content::Stripe;
 use crate::frame::{HASH, Hash, Hello, Record, What};
 use crate::proof;
 use crate::talk::{Send, Tell};
 use crate::wrong;
+use data::Reader;
 
 /// Sent at once.
 const PIECE: u64 = 1 << 20;
 
 /// So long the other end may take to write the last of it.
 const TAKING: Duration = Duration::from_secs(60);
+/// Where all is over so soon, nobody asks whether the other end took it: who has not does not have it.
+const SOON: Duration = Duration::from_millis(200);
 /// So long nothing is said of a connection that does not come about: it may the next time.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// Whose it is.
+enum Problem {
+    /// The other end is gone, or is somebody else.
+    Connection(io::Error),
+    /// This node's: what is to be sent cannot be read.
+    Own(io::Error),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Connection(error)
+    }
+}
 
 /// What there is to send.
 enum Work {
@@ -48,16 +62,20 @@ struct Progress {
 }
 
 /// Sends what it is told, until it has sent all or is told something else.
-pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) {
+pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell), failed: impl Fn(io::Error)) {
     let number = stage.number;
-    if let Err(error) = stage_of(shared, stage, tell) {
-        tell(Tell::Lost { number, words: error.to_string() });
+    match stage_of(shared, stage, tell) {
+        Ok(()) => {}
+        Err(Problem::Connection(error)) => tell(Tell::Lost { number, words: error.to_string() }),
+        // What it has removed cannot be read, of course.
+        Err(Problem::Own(_)) if shared.state().failed => {}
+        Err(Problem::Own(error)) => failed(error),
     }
     // The end of a thread takes longer than what is empty takes to be sent.
     shared.wait_to_end(Duration::MAX);
 }
 
-fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()> {
+fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> Result<(), Problem> {
     let connected = TcpStream::connect_timeout(&stage.address, STALL);
     let mut stream = connected.inspect_err(|_| {
         shared.wait_to_end(AGAIN);
@@ -69,7 +87,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
     let hello = Hello::read(&mut stream, shared.places.len(), shared.stripes as usize)?;
     tell(Tell::Linked { number: stage.number });
     let mut sent: HashMap<u32, Progress> = HashMap::new();
-    let mut open = None;
+    let mut reader = Reader::default();
     // What is little goes with what comes right behind it.
     let mut little = Vec::new();
     loop {
@@ -85,13 +103,17 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
         match work {
             Work::Off => return Ok(()),
             Work::All => {
+                // What is little has come everywhere before; nobody is to wake for its end on the way.
+                if shared.wait_to_end(SOON) {
+                    return Ok(());
+                }
                 stream.shutdown(Shutdown::Write)?;
                 stream.set_read_timeout(Some(TAKING))?;
                 // It says nothing: this is its end, when it has taken all.
                 return match stream.read(&mut [0]) {
                     Ok(0) => Ok(()),
-                    Ok(_) => Err(wrong("it says more than it should")),
-                    Err(error) => Err(error),
+                    Ok(_) => Err(wrong("it says more than it should").into()),
+                    Err(error) => Err(error.into()),
                 };
             }
             Work::Manifest(of, described) => {
@@ -110,7 +132,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> io::Result<()
                 little.extend(record.to_octets());
                 stream.write_all(&little)?;
                 little.clear();
-                data(shared, &stream, of, at, octets, &mut open)?;
+                reader.send(shared, &stream, of, at..at + octets)?;
                 sent.entry(of).or_default().at = at + octets;
             }
             Work::End(of, total, hash) => {
@@ -158,81 +180,4 @@ fn next(
         }
     }
     all.then_some(Work::All)
-}
-
-/// Octets of a stream, from the files to the connection.
-fn data(
-    shared: &Shared,
-    stream: &TcpStream,
-    of: u32,
-    at: u64,
-    octets: u64,
-    open: &mut Option<(PathBuf, File)>,
-) -> io::Result<()> {
-    let (part, stripe) = shared.stream(of);
-    let (mut at, end) = (at, at + octets);
-    while at < end {
-        let described = described(shared, part)?;
-        match spans(&described, stripe, at, end - at, stream, open) {
-            Ok(count) => at += count,
-            // It has its final name meanwhile.
-            Err((count, error))
-                if error.kind() == io::ErrorKind::NotFound
-                    && !Arc::ptr_eq(&described, &self::described(shared, part)?) =>
-            {
-                at += count;
-            }
-            Err((_, error)) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn described(shared: &Shared, part: usize) -> io::Result<Arc<Described>> {
-    let described = shared.state().parts[part].described.clone();
-    described.ok_or_else(|| io::Error::other("what is sent is not known"))
-}
-
-/// How much was sent, in both cases.
-fn spans(
-    described: &Described,
-    stripe: Stripe,
-    at: u64,
-    octets: u64,
-    stream: &TcpStream,
-    open: &mut Option<(PathBuf, File)>,
-) -> Result<u64, (u64, io::Error)> {
-    let mut sent = 0;
-    for span in described.content.spans(stripe, at, octets) {
-        let mut end = 0;
-        while end < span.octets {
-            let file = match open {
-                Some((path, file)) if path == span.path => &*file,
-                _ => {
-                    let file = File::open(span.path).map_err(|e| (sent, e))?;
-                    &open.insert((span.path.to_owned(), file)).1
-                }
-            };
-            let mut offset = (span.offset + end) as i64;
-            let count = (span.octets - end) as usize;
-            let count = sendfile(stream, file, Some(&mut offset), count)
-                .map_err(|errno| (sent, timed_out(errno)))?;
-            if count == 0 {
-                let words = format!("{}: has become shorter", span.path.display());
-                return Err((sent, io::Error::new(io::ErrorKind::UnexpectedEof, words)));
-            }
-            end += count as u64;
-            sent += count as u64;
-        }
-    }
-    Ok(sent)
-}
-
-/// A timeout of the connection comes as "try again".
-fn timed_out(errno: nix::errno::Errno) -> io::Error {
-    if errno == nix::errno::Errno::EAGAIN {
-        let words = format!("nothing could be sent for {} seconds", STALL.as_secs());
-        return io::Error::new(io::ErrorKind::TimedOut, words);
-    }
-    errno.into()
 }

@@ -1,0 +1,81 @@
+//! Those that connect and have not said yet who they are.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Mutex, MutexGuard};
+
+/// So many at once.
+const MOST: usize = 64;
+
+/// Connections of strangers, the oldest first.
+#[derive(Debug, Default)]
+pub struct Strangers(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    all: VecDeque<(u64, TcpStream)>,
+}
+
+impl Strangers {
+    /// One more, and its number. Where there are too many, the one that has said nothing for longest goes.
+    ///
+    /// # Errors
+    /// Too many descriptors.
+    pub fn enter(&self, stream: &TcpStream) -> io::Result<u64> {
+        let stream = stream.try_clone()?;
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.all.push_back((number, stream));
+        if state.all.len() > MOST
+            && let Some((_, oldest)) = state.all.pop_front()
+        {
+            // It may be gone.
+            drop(oldest.shutdown(Shutdown::Both));
+        }
+        Ok(number)
+    }
+
+    /// One has said who it is, or will not.
+    pub fn leave(&self, number: u64) {
+        self.state().all.retain(|(it, _)| *it != number);
+    }
+
+    /// Shows all of them out.
+    pub fn end(&self) {
+        self.state().all.iter().for_each(|(_, stream)| drop(stream.shutdown(Shutdown::Both)));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_makes_room_for_the_newest() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let strangers = Strangers::default();
+        let mut ends = Vec::new();
+        for _ in 0..=MOST {
+            let end = TcpStream::connect(address).unwrap();
+            strangers.enter(&listener.accept().unwrap().0).unwrap();
+            end.set_nonblocking(true).unwrap();
+            ends.push(end);
+        }
+        ends[0].set_nonblocking(false).unwrap();
+        assert_eq!(ends[0].read(&mut [0]).unwrap(), 0);
+        for end in &mut ends[1..] {
+            assert_eq!(end.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+    }
+}
