@@ -161,17 +161,18 @@ fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
 
 /// How much there is, where that has changed and now and then.
 fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
-    let (mut told, mut ticks) = ((Vec::new(), 0), 0);
+    let (mut told, mut ticks) = (((Vec::new(), 0), Vec::new()), 0);
     while !shared.wait_to_end(TICK) {
-        let has = shared.has();
+        let has = (shared.has(), shared.complete());
         ticks += 1;
         if told != has || ticks == ALIVE {
             (told, ticks) = (has.clone(), 0);
-            let (streams, of) = has;
+            let ((streams, of), complete) = has;
             let octets = streams.iter().sum();
             // Nobody is slow who cannot send yet.
             let told = streams.len() <= STREAMS && !shared.verifies();
-            tell(Tell::Has { octets, of, streams: if told { streams } else { Vec::new() } });
+            let streams = if told { streams } else { Vec::new() };
+            tell(Tell::Has { octets, of, streams, complete });
         }
     }
 }

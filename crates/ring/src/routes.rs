@@ -11,8 +11,9 @@ pub struct Routes {
     stripes: usize,
     lives: Vec<bool>,
     slow: Vec<bool>,
-    /// By part and member: is it to have it, and has it all?
+    /// By part and member: is it to have it, has it all octets, and are these checked and where they belong?
     wants: Vec<Vec<bool>>,
+    complete: Vec<Vec<bool>>,
     whole: Vec<Vec<bool>>,
     told: BTreeMap<(usize, usize), Vec<u32>>,
 }
@@ -39,7 +40,8 @@ impl Routes {
             first.map(|flow| flow.parents.iter().map(Option::is_some).collect()).collect();
         let whole = vec![vec![false; members]; wants.len()];
         let (lives, slow) = (vec![true; members], vec![false; members]);
-        Self { flows, stripes, lives, slow, wants, whole, told: BTreeMap::new() }
+        let complete = whole.clone();
+        Self { flows, stripes, lives, slow, wants, complete, whole, told: BTreeMap::new() }
     }
 
     /// Is it still there?
@@ -55,10 +57,10 @@ impl Routes {
         parts.into_iter().all(|(wants, whole)| !wants[member] || whole[member])
     }
 
-    /// Has it all of a part that it is to have?
+    /// Has it all octets of a part that it is to have?
     #[must_use]
     pub fn has(&self, part: usize, member: usize) -> bool {
-        self.whole[part][member]
+        self.complete[part][member]
     }
 
     /// From whom it gets a stream.
@@ -73,6 +75,14 @@ impl Routes {
         self.wants[part][member]
     }
 
+    /// Does it get something from that one that it has not all octets of?
+    #[must_use]
+    pub fn needs(&self, member: usize, from: usize) -> bool {
+        self.flows.iter().enumerate().any(|(stream, flow)| {
+            flow.parents[member] == Some(from) && !self.complete[stream / self.stripes][member]
+        })
+    }
+
     /// From whom it gets something.
     #[must_use]
     pub fn parents(&self, member: usize) -> BTreeSet<usize> {
@@ -83,13 +93,21 @@ impl Routes {
     #[must_use]
     pub fn has_behind(&self, member: usize) -> bool {
         self.flows.iter().enumerate().any(|(stream, flow)| {
-            let whole = &self.whole[stream / self.stripes];
-            flow.parents.iter().zip(whole).any(|(from, whole)| *from == Some(member) && !whole)
+            let complete = &self.complete[stream / self.stripes];
+            let mut all = flow.parents.iter().zip(complete);
+            all.any(|(from, complete)| *from == Some(member) && !complete)
         })
+    }
+
+    /// A member has all octets of a part, and needs nobody any more: they are being checked. Is that new?
+    pub fn complete(&mut self, part: usize, member: usize) -> bool {
+        let complete = self.complete.get_mut(part);
+        complete.is_some_and(|complete| !std::mem::replace(&mut complete[member], true))
     }
 
     /// A member has all of a part.
     pub fn done(&mut self, part: usize, member: usize) {
+        self.complete[part][member] = true;
         self.whole[part][member] = true;
     }
 
@@ -116,7 +134,8 @@ impl Routes {
                 // Who has all gets it from nobody.
                 (None, Some(heir)) => parents[heir] = None,
                 (None, None) => {
-                    let lack = |m: &usize| self.wants[part][*m] && self.lives[*m];
+                    let open = |m: usize| self.wants[part][m] && !self.complete[part][m];
+                    let lack = |m: &usize| open(*m) && self.lives[*m];
                     orphans.extend((0..self.lives.len()).filter(lack).map(|m| (part, m)));
                     parents.fill(None);
                 }
@@ -160,13 +179,13 @@ impl Routes {
     pub fn changes(&mut self) -> Vec<Stage> {
         let mut wanted = stages(&self.flows);
         wanted.retain(|(_, to), streams| {
-            streams.retain(|stream| !self.whole[*stream as usize / self.stripes][*to]);
+            streams.retain(|stream| !self.complete[*stream as usize / self.stripes][*to]);
             !streams.is_empty()
         });
         let mut changes = Vec::new();
         for ((from, to), before) in &self.told {
-            // What is whole meanwhile is no reason to say anything.
-            let open = |stream: &&u32| !self.whole[**stream as usize / self.stripes][*to];
+            // What is complete meanwhile is no reason to say anything.
+            let open = |stream: &&u32| !self.complete[**stream as usize / self.stripes][*to];
             let goes = !wanted.contains_key(&(*from, *to)) && before.iter().any(|it| open(&it));
             if goes && self.lives[*from] {
                 changes.push(Stage { from: *from, to: *to, streams: Vec::new() });
@@ -176,7 +195,7 @@ impl Routes {
             let before: BTreeSet<u32> =
                 self.told.get(&(*from, *to)).into_iter().flatten().copied().collect();
             let now: BTreeSet<u32> = streams.iter().copied().collect();
-            let open = |stream: &&u32| !self.whole[**stream as usize / self.stripes][*to];
+            let open = |stream: &&u32| !self.complete[**stream as usize / self.stripes][*to];
             let before: BTreeSet<u32> = before.iter().filter(open).copied().collect();
             if now != before {
                 changes.push(Stage { from: *from, to: *to, streams: streams.clone() });
@@ -196,7 +215,7 @@ impl Routes {
     /// One that lives and has all of a part.
     fn heir(&self, part: usize) -> Option<usize> {
         (0..self.lives.len())
-            .find(|m| self.lives[*m] && self.wants[part][*m] && self.whole[part][*m])
+            .find(|m| self.lives[*m] && self.wants[part][*m] && self.complete[part][*m])
     }
 }
 

@@ -109,6 +109,8 @@ pub enum Tell {
         of: u64,
         /// Octets of each stream, where there are at most [`STREAMS`], and what it has may be sent.
         streams: Vec<u64>,
+        /// Parts of which it has all octets; they are checked, and on their way to the disk.
+        complete: Vec<u32>,
     },
     /// Another member cannot be reached any more.
     Lost {

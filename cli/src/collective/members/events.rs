@@ -38,8 +38,15 @@ impl Members<'_> {
         match event {
             Event::Connected(_) | Event::Told(Tell::Listens { .. }) | Event::Input(Ok(())) => {}
             Event::Told(Tell::Linked { .. }) => self.unlinked = self.unlinked.saturating_sub(1),
-            Event::Told(Tell::Has { octets, of, streams }) => {
+            Event::Told(Tell::Has { octets, of, streams, complete }) => {
                 self.all[at].has = (octets, of);
+                let mut new = false;
+                for part in complete {
+                    new |= self.routes.complete(part as usize, at);
+                }
+                if new {
+                    self.turn();
+                }
                 if of > 0 {
                     self.pace.tell(at, self.started.elapsed(), &streams, of - octets.min(of));
                 }
@@ -56,10 +63,7 @@ impl Members<'_> {
                     self.routes.done(part as usize, at);
                 }
                 self.judge(at);
-                if self.job.hub.is_some() {
-                    // Others wait for their turn.
-                    self.tell_changes();
-                }
+                self.turn();
             }
             Event::Told(Tell::Lost { number, words }) => self.lost(at, number, &words),
             Event::Told(Tell::Failed { words }) => {
@@ -68,6 +72,13 @@ impl Members<'_> {
                 self.fail(at, words);
             }
             Event::Gone(words) | Event::Input(Err(words)) => self.fail(at, words),
+        }
+    }
+
+    /// To or from one node only some send at once: others wait for their turn.
+    fn turn(&mut self) {
+        if self.job.hub.is_some() {
+            self.tell_changes();
         }
     }
 
@@ -103,7 +114,7 @@ impl Members<'_> {
         let Some(to) = self.all[from].told.get(number as usize).copied() else { return };
         let latest = self.all[from].told.iter().rposition(|it| *it == to);
         let open = self.all[to].outcome.is_none() && self.routes.lives(to);
-        if latest != Some(number as usize) || !open || !self.routes.parents(to).contains(&from) {
+        if latest != Some(number as usize) || !open || !self.routes.needs(to, from) {
             return;
         }
         let words = format!("what {} sends it is lost: {words}", self.party.name(from));

@@ -223,6 +223,18 @@ impl Shared {
         self.state().parts.iter().any(open)
     }
 
+    /// Parts that are to be had and need nothing more from anybody.
+    pub fn complete(&self) -> Vec<u32> {
+        let state = self.state();
+        let complete = |(place, known): &(&Place, &Known)| {
+            let told = known.hash.is_some() && known.left.is_none();
+            let all = Some(known.has.iter().sum()) == known.total;
+            matches!(place, Place::Target { .. }) && told && all
+        };
+        let parts = self.places.iter().zip(&state.parts).enumerate();
+        parts.filter(|(_, of)| complete(of)).map(|(part, _)| part as u32).collect()
+    }
+
     /// Octets of each stream that is to be had, none of the others; and of how many in all.
     pub fn has(&self) -> (Vec<u64>, u64) {
         let state = self.state();

@@ -49,6 +49,21 @@ fn a_source_that_is_gone_is_followed_by_one_that_has_all() {
 }
 
 #[test]
+fn who_has_all_octets_needs_no_source_any_more() {
+    let mut routes = ring(4, &[0], 1);
+    told(&mut routes);
+    assert!(routes.complete(0, 1) && !routes.complete(0, 1) && !routes.complete(7, 1));
+    assert!(!routes.needs(1, 0) && routes.needs(2, 1) && !routes.is_whole(1));
+    // It is the one that has all, though that is not checked yet.
+    assert!(routes.leave(0).is_empty() && told(&mut routes).is_empty());
+    assert_eq!(routes.leave(1), [(0, 2), (0, 3)]);
+    let mut routes = ring(3, &[0], 1);
+    assert!(routes.complete(0, 1) && routes.complete(0, 2) && routes.leave(0).is_empty());
+    routes.done(0, 2);
+    assert!(routes.is_whole(2) && !routes.is_whole(1));
+}
+
+#[test]
 fn of_several_sources_one_that_is_gone_takes_its_own_part_alone() {
     let mut routes = ring(3, &[0, 1, 2], 1);
     told(&mut routes);
