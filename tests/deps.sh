@@ -47,6 +47,10 @@ time|time|bench|CPU time and memory of a run
 curl|curl|test|reading metrics
 promtool|prometheus|test|judging metrics and alerts
 bfdd|frr|test|BFD at the other end of our sessions
+srun|slurm-client|test bench|members of a copy that Slurm starts
+slurmctld|slurmctld|test bench|its controller
+slurmd|slurmd|test bench|its daemon of each node
+munged|munge|test bench|by which these know each other
 bird|bird2|bench|the routing daemon that route installation is measured beside
 mpirun|openmpi-bin|bench|an MPI that runs over labs
 hpcc|hpcc|bench|an MPI program with checks of its own
@@ -115,7 +119,7 @@ install() {
     # Packages that start a service: the tests want the program, not a daemon on this host.
     [ -d /run/systemd/system ] || return 0
     for service in bird2:bird frr:frr prometheus:prometheus openvswitch-switch:openvswitch-switch \
-        openssh-server:ssh openssh-server:ssh.socket; do
+        openssh-server:ssh openssh-server:ssh.socket slurmctld:slurmctld slurmd:slurmd munge:munge; do
         case " $packages " in
         *" ${service%%:*} "*) $as_root systemctl disable --now "${service#*:}" || true ;;
         esac

@@ -4,6 +4,7 @@
 pub mod failover;
 pub mod frr;
 pub mod program;
+pub mod slurm;
 pub mod soak;
 pub mod switches;
 pub mod traffic;

@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_fabric::cluster;
+use tresse_ring::talk::Part;
 
 use super::members::Outcome;
 use super::{Job, Party};
@@ -140,7 +141,7 @@ pub fn report(
         let left = outcome.left.map_or(0, |(octets, _)| octets);
         kept += left;
         if let Some(words) = &outcome.error {
-            missed.push(node);
+            missed.push(member);
             if !json {
                 eprintln!("tresse: {node}: {}", plain(words));
             }
@@ -169,6 +170,9 @@ pub fn report(
             output::json_line(&mut out, &line)?;
         }
     }
+    // As in the cluster file, not as on the ring.
+    missed.sort_by_key(|member| job.nodes[*member]);
+    let mut missed: Vec<&str> = missed.iter().map(|member| party.name(*member)).collect();
     let (seconds, transfer_seconds) = (took.as_secs_f64(), transfer.as_secs_f64());
     if json {
         let (format, nodes) = (FORMAT, outcomes.len());
@@ -179,12 +183,15 @@ pub fn report(
         let all = if job.parts.len() > 1 { "all" } else { "it" };
         let (nodes, have) = (outcomes.len(), outcomes.len() - missed.len());
         write!(out, "{have} of {nodes} nodes have {all}: {octets} octets in {seconds:.2} s")?;
-        match have {
-            0 => writeln!(out)?,
-            _ => {
-                let rate = octets as f64 * 8e-6 / transfer_seconds.max(1e-6);
-                writeln!(out, ", {rate:.1} Mbit/s from the first to the last")?;
-            }
+        let got = |member: usize, (part, _, _): &(u32, u64, String)| {
+            matches!(job.parts[*part as usize].places[member], Part::Target { .. })
+        };
+        let mut all = outcomes.iter().enumerate();
+        if all.any(|(member, outcome)| outcome.has.iter().any(|has| got(member, has))) {
+            let rate = octets as f64 * 8e-6 / transfer_seconds.max(1e-6);
+            writeln!(out, ", {rate:.1} Mbit/s from the first to the last")?;
+        } else {
+            writeln!(out)?;
         }
         if !missed.is_empty() {
             // To the one where everything goes what others lack would be sent again.

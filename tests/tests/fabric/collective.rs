@@ -39,6 +39,13 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts it.
+    pub fn start(mut command: Command, input: Stdio) -> Self {
+        let line = format!("{command:?}");
+        let child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        Self { child: child.spawn().unwrap(), line }
+    }
+
     /// Its lines, when it has ended with this code.
     pub fn exits(self, code: i32) -> Vec<Value> {
         let output = self.child.wait_with_output().unwrap();
@@ -106,9 +113,7 @@ impl Files {
         let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
         let mut command = Command::new(program::tresse());
         command.args(self.arguments(lab, &words, "netns"));
-        let line = format!("{command:?}");
-        let child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        Running { child: child.spawn().unwrap(), line }
+        Running::start(command, input)
     }
 
     pub fn verb(&self, lab: &Lab, words: &[&str]) -> Running {

@@ -31,6 +31,7 @@ mod reflect;
 mod robust;
 mod routed;
 mod silent;
+mod slurm;
 mod steer;
 mod switches;
 mod transit;
@@ -67,6 +68,7 @@ const ROUTED: &[Tests] = &[
     discover::TESTS,
     copy::TESTS,
     collective::TESTS,
+    slurm::TESTS,
     doctor::TESTS,
     robust::TESTS,
     steer::ROUTED,
