@@ -256,6 +256,22 @@ pub fn signal_member(lab: &Lab, node: &str, signal: Signal) {
     members.for_each(|pid| kill(Pid::from_raw(pid), signal).unwrap());
 }
 
+/// All members end by themselves when there is nobody to tell them anything.
+pub fn wait_for_no_members(lab: &Lab) {
+    let member = |node| {
+        let pids = netns::processes(&lab.directory.netns(lab.now.node(node)));
+        pids.into_iter().any(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.contains("ring-member"))
+        })
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while lab.now.nodes().any(member) {
+        assert!(Instant::now() < deadline, "a member is left");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn stands_still() {
     let lab = Lab::up(P_MESH, &["--rate", "20M"]);
     let files = Files::new(&lab, 4_000_000);

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::signal::Signal;
-use tresse_lab::netns;
 use tresse_lab::run;
 
 use crate::Tests;
-use crate::collective::{Files, P_MESH, ended, signal_member, summary};
+use crate::collective::{Files, P_MESH, ended, signal_member, summary, wait_for_no_members};
 use crate::lab::Lab;
 
 pub const TESTS: Tests = &[
@@ -205,18 +204,7 @@ fn operator() {
     files.wait_for_a_part("n8", 30);
     copy.child.kill().unwrap();
     copy.child.wait().unwrap();
-    let member = |node| {
-        let pids = netns::processes(&lab.directory.netns(lab.now.node(node)));
-        pids.into_iter().any(|pid| {
-            fs::read_to_string(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.contains("ring-member"))
-        })
-    };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while lab.now.nodes().any(member) {
-        assert!(Instant::now() < deadline, "a member is left");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for_no_members(&lab);
     for node in 1..9 {
         assert!(!files.of(&format!("n{node}")).join("source").exists());
     }

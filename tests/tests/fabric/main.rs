@@ -12,6 +12,7 @@ mod cables;
 mod canary;
 mod change;
 mod collective;
+mod copies;
 mod copy;
 mod counters;
 mod datagrams;
@@ -69,6 +70,7 @@ const ROUTED: &[Tests] = &[
     copy::TESTS,
     collective::TESTS,
     slurm::TESTS,
+    copies::TESTS,
     doctor::TESTS,
     robust::TESTS,
     steer::ROUTED,

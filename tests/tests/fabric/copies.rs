@@ -1,0 +1,176 @@
+//! Copies of all kinds under random faults: they end, nobody has anything wrong under a final name, and the same once
+//! more, without faults, gives everybody all.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tresse_fabric::random::Random;
+
+use crate::Tests;
+use crate::collective::{Files, P_MESH, Running, ended, signal_member, wait_for_no_members};
+use crate::lab::Lab;
+
+pub const TESTS: Tests = &[("routed_copies_with_random_faults_end_and_go_on", rounds)];
+
+/// A run may take so long, with faults that are noticed after 20 s.
+const MOST: Duration = Duration::from_secs(150);
+
+/// What is copied to where: the words of the verb, and by node what it is to have in the end.
+struct Case {
+    words: Vec<String>,
+    input: Option<Vec<u8>>,
+    wanted: BTreeMap<String, Vec<(PathBuf, Vec<u8>)>>,
+}
+
+/// `COPY_ROUNDS` of them, from `COPY_SEED`.
+fn rounds() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (rounds, seed) = (number("COPY_ROUNDS").unwrap_or(6), number("COPY_SEED").unwrap_or(1));
+    let lab = Lab::up(P_MESH, &["--rate", "40M"]);
+    for round in 0..rounds {
+        let mut random = Random::new(seed + round);
+        eprintln!("COPY_SEED={} COPY_ROUNDS=1", seed + round);
+        let files = Files::new(&lab, 500_000 + random.below(5_000_000));
+        let case = Case::new(&lab, &files, &mut random);
+        let mut run = case.start(&lab, &files, &[]);
+        let deadline = Instant::now() + MOST;
+        let operator = random.below(5) == 0;
+        let mut stopped = Vec::new();
+        for _ in 0..=random.below(2) {
+            std::thread::sleep(Duration::from_millis(random.below(1200) as u64));
+            let node = format!("n{}", random.below(9));
+            // That nothing is told any more is noticed late: not in all rounds.
+            let stop = random.below(8) == 0;
+            signal_member(&lab, &node, if stop { Signal::SIGSTOP } else { Signal::SIGKILL });
+            eprintln!("{node} {}", if stop { "stands still" } else { "is killed" });
+            stopped.extend(stop.then_some(node));
+        }
+        if operator {
+            eprintln!("the operator is killed");
+            run.child.kill().unwrap();
+        }
+        let lines = finished(run, deadline, operator);
+        stopped.iter().for_each(|node| signal_member(&lab, node, Signal::SIGKILL));
+        wait_for_no_members(&lab);
+        case.judge(&lines);
+        let missed = lines.last().and_then(|line| line["missed"].as_array().cloned());
+        let missed: Vec<&str> = missed.iter().flatten().filter_map(Value::as_str).collect();
+        let to = if missed.is_empty() { Vec::new() } else { vec!["--to".into(), missed.join(",")] };
+        let run = case.start(&lab, &files, &to);
+        let lines = finished(run, Instant::now() + MOST, false);
+        case.judge(&lines);
+        case.all_is_there(&files, &lines);
+    }
+}
+
+/// Its lines, when it has ended by itself.
+fn finished(mut run: Running, deadline: Instant, killed: bool) -> Vec<Value> {
+    while run.child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            run.child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = run.child.wait_with_output().unwrap();
+    assert!(killed || matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
+    // The last one of a killed operator may be cut.
+    output.stdout.split(|octet| *octet == b'\n').flat_map(serde_json::from_slice).collect()
+}
+
+impl Case {
+    fn new(lab: &Lab, files: &Files, random: &mut Random) -> Self {
+        let at = files.directory.path().display();
+        let names: Vec<String> = lab.now.nodes().map(|node| lab.now.node(node).into()).collect();
+        let (first, all) = (0, 0..names.len());
+        let own = |i: usize| vec![i as u8; files.octets.len() / 3 + i];
+        for i in all.clone() {
+            fs::write(files.of(&names[i]).join("own"), own(i)).unwrap();
+        }
+        let mut wanted: BTreeMap<String, Vec<(PathBuf, Vec<u8>)>> = BTreeMap::new();
+        let mut want = |i: usize, name: &str, octets: &[u8]| {
+            let path = files.of(&names[i]).join(name);
+            wanted.entry(names[i].clone()).or_default().push((path, octets.to_vec()));
+        };
+        let mut input = None;
+        let mut words: Vec<String> = match random.below(5) {
+            0 | 1 => {
+                all.filter(|i| *i != first).for_each(|i| want(i, "copy", &files.octets));
+                vec!["copy".into(), format!("n0:{at}/source"), format!("{at}/{{node}}/copy")]
+            }
+            2 => {
+                all.for_each(|i| want(i, "input", &files.octets));
+                input = Some(files.octets.clone());
+                vec!["copy".into(), "-".into(), format!("{at}/{{node}}/input")]
+            }
+            3 => {
+                let sources = [0, 4, 5];
+                for i in all {
+                    let others = sources.into_iter().filter(|from| *from != i);
+                    others.for_each(|from| want(i, &format!("of.n{from}"), &own(from)));
+                }
+                let sources = sources.map(|i| format!("n{i}:{at}/n{i}/own"));
+                let target = format!("{at}/{{node}}/of.{{from}}");
+                ["copy".into()].into_iter().chain(sources).chain([target]).collect()
+            }
+            _ => {
+                for i in all.clone() {
+                    all.clone().for_each(|from| want(i, &format!("all.n{from}"), &own(from)));
+                }
+                let (from, to) =
+                    (format!("{at}/{{node}}/own"), format!("{at}/{{node}}/all.{{from}}"));
+                vec!["allgather".into(), from, to]
+            }
+        };
+        let shape = ["auto", "ring", "tree"][random.below(3)];
+        let stripes = (1 + random.below(2)).to_string();
+        words
+            .extend(["--shape", shape, "--stripes", &stripes, "--patience", "5"].map(String::from));
+        eprintln!("{} octets: {}", files.octets.len(), words.join(" "));
+        Self { words, input, wanted }
+    }
+
+    fn start(&self, lab: &Lab, files: &Files, more: &[String]) -> Running {
+        let words: Vec<&String> = self.words.iter().chain(more).collect();
+        let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        let mut run = files.start(lab, &words, input);
+        if let (Some(mut pipe), Some(octets)) = (run.child.stdin.take(), self.input.clone()) {
+            // An operator that is killed reads no more.
+            std::thread::spawn(move || drop(pipe.write_all(&octets)));
+        }
+        run
+    }
+
+    /// What has a final name is right, and who is said to have all has it.
+    fn judge(&self, lines: &[Value]) {
+        for (node, wanted) in &self.wanted {
+            let line = ended(lines).find(|line| line["node"] == **node);
+            let done = line.is_some_and(|line| line["state"] == "done");
+            for (path, octets) in wanted {
+                match fs::read(path) {
+                    Ok(has) => assert!(has == *octets, "{}: wrong", path.display()),
+                    Err(error) => assert!(!done, "{}: {error}", path.display()),
+                }
+            }
+        }
+    }
+
+    fn all_is_there(&self, files: &Files, lines: &[Value]) {
+        for (path, octets) in self.wanted.values().flatten() {
+            let has = fs::read(path).unwrap_or_default();
+            assert!(has == *octets, "{}: {lines:#?}", path.display());
+        }
+        for node in self.wanted.keys() {
+            for entry in fs::read_dir(files.of(node)).unwrap() {
+                let name = entry.unwrap().file_name();
+                assert!(!name.to_string_lossy().starts_with('.'), "{node}: {name:?} is left");
+            }
+        }
+    }
+}
