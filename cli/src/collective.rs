@@ -33,6 +33,8 @@ use members::Members;
 
 /// What a stage adds to the time: `tests/latency.sh` has 99 to 116 us (big-fat-switches, section 6, has 400 us).
 const LATENCY: Duration = Duration::from_micros(120);
+/// So long one that somebody else started waits for whoever is to tell it what to do.
+const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Arguments of all of them.
 #[derive(Debug, Args)]
@@ -102,9 +104,12 @@ impl RingMember {
                     proof::parse(&token).map_err(|e| wrong(format!("TRESSE_TOKEN: {e}")))?;
                 let failed =
                     |e: io::Error| Failure::new(Code::Unreachable, format!("{address}: {e}"));
-                let mut stream = TcpStream::connect(address).map_err(failed)?;
-                proof::greet(&mut stream, &token).map_err(failed)?;
-                writeln!(stream, "{node}").map_err(failed)?;
+                let stream = TcpStream::connect_timeout(address, CONNECTING).map_err(failed)?;
+                stream.set_read_timeout(Some(CONNECTING)).map_err(failed)?;
+                proof::greet(&mut &stream, &token).map_err(failed)?;
+                stream.set_read_timeout(None).map_err(failed)?;
+                launch::keep_alive(&stream).map_err(failed)?;
+                writeln!(&stream, "{node}").map_err(failed)?;
                 let input = BufReader::new(stream.try_clone().map_err(failed)?);
                 tresse_ring::member::run(input, stream, Some(token)).map_err(failed)?;
             }

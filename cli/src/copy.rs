@@ -5,6 +5,8 @@ mod ring;
 use std::path::PathBuf;
 
 use clap::Args;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::{fstat, makedev};
 use tresse_ring::talk::Part;
 
 use crate::collective::names::{self, on_node};
@@ -80,7 +82,23 @@ impl Copy {
                 "-: standard input alone is copied, and to a path that names a file".into(),
             ));
         }
+        if input {
+            can_be_read().map_err(|words| usage(format!("standard input: {words}")))?;
+        }
         Ok(What { sources, target, input })
+    }
+}
+
+/// The standard library takes what cannot be read for empty, and has opened `/dev/null` where nothing was open.
+fn can_be_read() -> Result<(), String> {
+    let input = std::io::stdin();
+    let flags = fcntl(&input, FcntlArg::F_GETFL).map_err(|e| e.to_string())?;
+    let access = OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE;
+    let device = fstat(&input).map_err(|e| e.to_string())?.st_rdev;
+    match access {
+        OFlag::O_WRONLY => Err("is open for writing alone".into()),
+        OFlag::O_RDWR if device == makedev(1, 3) => Err("is closed".into()),
+        _ => Ok(()),
     }
 }
 

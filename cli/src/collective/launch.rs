@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{setsockopt, sockopt};
 use tresse_ring::proof::{self, Token};
 use tresse_ring::strangers::Strangers;
 use tresse_ring::talk::{Ask, Tell, hear, say};
@@ -18,6 +19,9 @@ use crate::fleet::FleetArgs;
 const NOT_FOUND: i32 = 127;
 /// So long one that connects may take to say who it is, and a process to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// After so many seconds without an answer the other end's host is gone.
+const GONE: u32 = 60;
 
 /// What comes of a member.
 pub enum Event {
@@ -78,6 +82,11 @@ impl Link {
     /// One that is not there yet.
     pub const fn awaited() -> Self {
         Self { child: None, said: None }
+    }
+
+    /// Can it be asked?
+    pub const fn is_open(&self) -> bool {
+        self.said.is_some()
     }
 
     /// It is there.
@@ -229,6 +238,15 @@ pub fn wait_for(
     Ok(())
 }
 
+/// An end whose host is gone without a word is noticed.
+pub fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
+    setsockopt(stream, sockopt::KeepAlive, &true)?;
+    setsockopt(stream, sockopt::TcpKeepIdle, &(GONE / 3))?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &(GONE / 6))?;
+    setsockopt(stream, sockopt::TcpUserTimeout, &(GONE * 1000))?;
+    Ok(())
+}
+
 /// Which member is it that connects?
 fn introduced(mut stream: &TcpStream, names: &[String], token: &Token) -> Option<usize> {
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -237,5 +255,6 @@ fn introduced(mut stream: &TcpStream, names: &[String], token: &Token) -> Option
     // It says nothing more before it is asked.
     BufReader::new(stream.take(1024)).read_line(&mut line).ok()?;
     stream.set_read_timeout(None).ok()?;
+    keep_alive(stream).ok()?;
     names.iter().position(|it| it == line.trim_end())
 }

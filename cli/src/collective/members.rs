@@ -1,6 +1,7 @@
 //! The members of a run: what each has done, and what it is to do next.
 
 mod events;
+mod faults;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -52,6 +53,8 @@ struct Member {
     /// Parts that nobody can give it any more.
     lacks: Vec<usize>,
     has: (u64, u64),
+    /// Octets that it has read again.
+    read: u64,
     /// Members that live and that it could not send to; how often others could not send to it.
     lost: usize,
     missed: usize,
@@ -77,6 +80,12 @@ pub struct Members<'a> {
     waiting: VecDeque<Stage>,
     active: Vec<Stage>,
     unlinked: usize,
+    /// Who could not send to whom, and when.
+    losses: Vec<(usize, usize, Instant)>,
+    /// Standard input has not ended.
+    input: bool,
+    /// Octets of all members when that had changed last.
+    moved: (u64, Instant),
     progress: Progress,
     launched: Instant,
     started: Instant,
@@ -128,6 +137,9 @@ impl<'a> Members<'a> {
             waiting: VecDeque::new(),
             active: Vec::new(),
             unlinked: 0,
+            losses: Vec::new(),
+            input: job.input,
+            moved: (0, launched),
             progress: Progress::new(&names, json),
             launched,
             started: launched,
@@ -163,7 +175,7 @@ impl<'a> Members<'a> {
         while self.all.iter().any(|member| member.outcome.is_none() && member.port.is_none()) {
             match self.events.recv_timeout(LOOK) {
                 // The first one that says so is it.
-                Ok((at, Event::Connected(stream))) if self.all[at].port.is_none() => {
+                Ok((at, Event::Connected(stream))) if !self.all[at].link.is_open() => {
                     self.all[at].link.connect(stream, at, self.send.clone());
                     self.join(at, token);
                 }
@@ -231,6 +243,7 @@ impl<'a> Members<'a> {
             self.attend(LINKING.saturating_sub(linking.elapsed()));
         }
         self.started = Instant::now();
+        self.moved.1 = self.started;
         for (at, member) in self.all.iter().enumerate() {
             let starts = |part: &super::Moved| {
                 matches!(part.places[at], Part::Source { .. } | Part::Target { input: true, .. })
@@ -276,6 +289,7 @@ impl Member {
             done: Vec::new(),
             lacks: Vec::new(),
             has: (0, 0),
+            read: 0,
             lost: 0,
             missed: 0,
             missed_at: 0,

@@ -1,5 +1,6 @@
 //! What is said of a run: progress while it goes on, and what became of each node.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use tresse_fabric::cluster;
 use tresse_ring::talk::Part;
 
 use super::members::Outcome;
-use super::{Job, Party};
+use super::{Job, Moved, Party};
 use crate::fail::{Code, Failure};
 use crate::output::{self, plain};
 
@@ -132,7 +133,6 @@ pub fn report(
     json: bool,
 ) -> Result<Code, Failure> {
     let mut out = output::stdout();
-    let mut missed = Vec::new();
     let (mut octets, mut kept) = (0, 0);
     for (member, outcome) in outcomes.iter().enumerate() {
         let node = party.name(member);
@@ -140,11 +140,8 @@ pub fn report(
         octets = octets.max(own);
         let left = outcome.left.map_or(0, |(octets, _)| octets);
         kept += left;
-        if let Some(words) = &outcome.error {
-            missed.push(member);
-            if !json {
-                eprintln!("tresse: {node}: {}", plain(words));
-            }
+        if let (Some(words), false) = (&outcome.error, json) {
+            eprintln!("tresse: {node}: {}", plain(words));
         }
         if json {
             let part = |(part, octets, hash): &'_ (u32, u64, String)| {
@@ -170,9 +167,9 @@ pub fn report(
             output::json_line(&mut out, &line)?;
         }
     }
-    // As in the cluster file, not as on the ring.
-    missed.sort_by_key(|member| job.nodes[*member]);
-    let mut missed: Vec<&str> = missed.iter().map(|member| party.name(*member)).collect();
+    let missed = missed(job, outcomes);
+    let missed: Vec<&str> = missed.into_iter().map(|member| party.name(member)).collect();
+    let failed = outcomes.iter().any(|outcome| outcome.error.is_some());
     let (seconds, transfer_seconds) = (took.as_secs_f64(), transfer.as_secs_f64());
     if json {
         let (format, nodes) = (FORMAT, outcomes.len());
@@ -180,25 +177,23 @@ pub fn report(
             Summary { format, nodes, missed: missed.clone(), octets, seconds, transfer_seconds };
         output::json_line(&mut out, &summary)?;
     } else {
-        let all = if job.parts.len() > 1 { "all" } else { "it" };
         let (nodes, have) = (outcomes.len(), outcomes.len() - missed.len());
-        write!(out, "{have} of {nodes} nodes have {all}: {octets} octets in {seconds:.2} s")?;
-        let got = |member: usize, (part, _, _): &(u32, u64, String)| {
-            matches!(job.parts[*part as usize].places[member], Part::Target { .. })
-        };
+        let gets = |part: &Moved, member: usize| matches!(part.places[member], Part::Target { .. });
+        match job.hub.filter(|hub| job.parts.iter().any(|part| gets(part, *hub))) {
+            Some(hub) => write!(out, "{} has what {have} of {nodes} nodes have", party.name(hub))?,
+            None if job.parts.len() > 1 => write!(out, "{have} of {nodes} nodes have all")?,
+            None => write!(out, "{have} of {nodes} nodes have it")?,
+        }
+        write!(out, ": {octets} octets in {seconds:.2} s")?;
         let mut all = outcomes.iter().enumerate();
-        if all.any(|(member, outcome)| outcome.has.iter().any(|has| got(member, has))) {
+        let got = |part: u32, member| gets(&job.parts[part as usize], member);
+        if all.any(|(member, outcome)| outcome.has.iter().any(|(part, _, _)| got(*part, member))) {
             let rate = octets as f64 * 8e-6 / transfer_seconds.max(1e-6);
             writeln!(out, ", {rate:.1} Mbit/s from the first to the last")?;
         } else {
             writeln!(out)?;
         }
         if !missed.is_empty() {
-            // To the one where everything goes what others lack would be sent again.
-            let hub = job.hub.map(|hub| party.name(hub));
-            if missed.len() > 1 {
-                missed.retain(|name| Some(*name) != hub);
-            }
             let names = cluster::collapse(&missed).join(",");
             writeln!(out, "missed by {names}: the same with `--to {names}` gives it to them")?;
             if kept > 0 {
@@ -207,5 +202,27 @@ pub fn report(
         }
     }
     out.flush()?;
-    Ok(if missed.is_empty() { Code::Fine } else { Code::Fault })
+    Ok(if missed.is_empty() && !failed { Code::Fine } else { Code::Fault })
+}
+
+/// Those to whom the same is to be done again, in the order of the cluster file: they lack something, or, where all
+/// goes to one node, that one lacks theirs.
+fn missed(job: &Job, outcomes: &[Outcome]) -> Vec<usize> {
+    let mut missed = BTreeSet::new();
+    for (member, outcome) in outcomes.iter().enumerate() {
+        let lacks = |(part, moved): &(usize, &Moved)| {
+            let has = outcome.has.iter().any(|(it, _, _)| *it as usize == *part);
+            matches!(moved.places[member], Part::Target { .. }) && !has
+        };
+        let mut lacks = job.parts.iter().enumerate().filter(lacks).peekable();
+        let sends = job.parts.iter().any(|part| part.from == member);
+        if outcome.error.is_some() && lacks.peek().is_none() && !sends {
+            missed.insert((job.nodes[member], member));
+        }
+        for (_, moved) in lacks {
+            let who = if job.hub == Some(member) { moved.from } else { member };
+            missed.insert((job.nodes[who], who));
+        }
+    }
+    missed.into_iter().map(|(_, member)| member).collect()
 }

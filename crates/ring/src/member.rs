@@ -13,6 +13,7 @@ mod state;
 use std::io::{self, BufRead, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -161,18 +162,18 @@ fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
 
 /// How much there is, where that has changed and now and then.
 fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
-    let (mut told, mut ticks) = (((Vec::new(), 0), Vec::new()), 0);
+    let (mut told, mut ticks) = (((Vec::new(), 0), Vec::new(), 0), 0);
     while !shared.wait_to_end(TICK) {
-        let has = (shared.has(), shared.complete());
+        let has = (shared.has(), shared.complete(), shared.read.load(Ordering::Relaxed));
         ticks += 1;
         if told != has || ticks == ALIVE {
             (told, ticks) = (has.clone(), 0);
-            let ((streams, of), complete) = has;
+            let ((streams, of), complete, read) = has;
             let octets = streams.iter().sum();
             // Nobody is slow who cannot send yet.
             let told = streams.len() <= STREAMS && !shared.verifies();
             let streams = if told { streams } else { Vec::new() };
-            tell(Tell::Has { octets, of, streams, complete });
+            tell(Tell::Has { octets, of, streams, complete, read });
         }
     }
 }

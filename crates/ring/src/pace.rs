@@ -67,6 +67,11 @@ impl Pace {
         }
     }
 
+    /// What was seen until now does not count any more.
+    pub fn forget(&mut self) {
+        self.seen.iter_mut().for_each(|seen| seen.has.clear());
+    }
+
     /// Was it bypassed?
     #[must_use]
     pub fn was_bypassed(&self, member: usize) -> bool {
@@ -100,8 +105,7 @@ impl Pace {
         })?;
         self.seen[parent].blamed = true;
         self.seen[culprit].bypassed = true;
-        // What was seen until now does not count any more.
-        self.seen.iter_mut().for_each(|seen| seen.has.clear());
+        self.forget();
         Some(culprit)
     }
 

@@ -5,6 +5,8 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard};
 
+use crate::wrong;
+
 /// So many at once.
 const MOST: usize = 64;
 
@@ -15,6 +17,7 @@ pub struct Strangers(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     next: u64,
+    ended: bool,
     all: VecDeque<(u64, TcpStream)>,
 }
 
@@ -22,10 +25,13 @@ impl Strangers {
     /// One more, and its number. Where there are too many, the one that has said nothing for longest goes.
     ///
     /// # Errors
-    /// Too many descriptors.
+    /// Too many descriptors, or [`end`](Self::end) was called.
     pub fn enter(&self, stream: &TcpStream) -> io::Result<u64> {
         let stream = stream.try_clone()?;
         let mut state = self.state();
+        if state.ended {
+            return Err(wrong("nobody is let in any more"));
+        }
         let number = state.next;
         state.next += 1;
         state.all.push_back((number, stream));
@@ -43,9 +49,11 @@ impl Strangers {
         self.state().all.retain(|(it, _)| *it != number);
     }
 
-    /// Shows all of them out.
+    /// Shows all of them out, and lets nobody in any more.
     pub fn end(&self) {
-        self.state().all.iter().for_each(|(_, stream)| drop(stream.shutdown(Shutdown::Both)));
+        let mut state = self.state();
+        state.ended = true;
+        state.all.iter().for_each(|(_, stream)| drop(stream.shutdown(Shutdown::Both)));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

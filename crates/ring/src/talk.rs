@@ -111,6 +111,8 @@ pub enum Tell {
         streams: Vec<u64>,
         /// Parts of which it has all octets; they are checked, and on their way to the disk.
         complete: Vec<u32>,
+        /// Octets that it has read again, to know their checksum.
+        read: u64,
     },
     /// Another member cannot be reached any more.
     Lost {

@@ -21,6 +21,8 @@ pub const TESTS: Tests = &[
     ("routed_copy_of_several_sources_at_once", several),
     ("routed_copy_of_several_sources_loses_those_alone_that_are_gone", some_gone),
     ("routed_copy_ends_without_a_member_that_stands_still", stands_still),
+    ("routed_copy_ends_without_a_source_that_stands_still", source_stands_still),
+    ("routed_gather_names_whose_file_is_missing", gather_misses),
     ("routed_scatter_and_allgather_to_some_nodes_give_them_the_same", to_some),
 ];
 
@@ -285,6 +287,53 @@ fn stands_still() {
     assert!(!files.of("n4").join("source").exists());
     for node in [1, 2, 3, 5, 6, 7, 8] {
         files.whole(&format!("n{node}"));
+    }
+}
+
+fn source_stands_still() {
+    let lab = Lab::up(P_MESH, &["--rate", "20M"]);
+    let files = Files::new(&lab, 30_000_000);
+    let copy = files.copy(&lab, &["--patience", "1"]);
+    // It has long said that it has all itself.
+    files.wait_for_a_part("n8", 10);
+    signal_member(&lab, "n0", Signal::SIGSTOP);
+    let start = Instant::now();
+    let lines = copy.exits(1);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    let error = |node: &str| {
+        let line = ended(&lines).find(|line| line["node"] == node).unwrap();
+        line["error"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(error("n0"), "it tells nothing any more");
+    assert_eq!(summary(&lines)["missed"].as_array().map(Vec::len), Some(8));
+    (1..9).for_each(|n| assert_eq!(error(&format!("n{n}")), "it lacks what n0 has: that is gone"));
+    files.copy(&lab, &["--to", "n[1-8]"]).exits(0);
+    (1..9).for_each(|node| files.whole(&format!("n{node}")));
+}
+
+fn gather_misses() {
+    let lab = Lab::up(P_MESH, &["--rate", "20M"]);
+    let files = Files::new(&lab, 10);
+    let at = files.directory.path().display();
+    for node in lab.now.nodes() {
+        fs::write(files.of(lab.now.node(node)).join("own"), vec![7; 2_000_000]).unwrap();
+    }
+    let words = ["gather", &format!("{at}/{{node}}/own"), &format!("n0:{at}/got.{{from}}")];
+    let gather = files.verb(&lab, &words);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !files.directory.path().join(".got.n8.tresse").exists() {
+        assert!(Instant::now() < deadline, "nothing comes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ["n3", "n8"].iter().for_each(|node| signal_member(&lab, node, Signal::SIGKILL));
+    let lines = gather.exits(1);
+    assert_eq!(summary(&lines)["missed"], serde_json::json!(["n3", "n8"]), "{lines:#?}");
+    let hub = ended(&lines).find(|line| line["node"] == "n0").unwrap();
+    assert_eq!(hub["error"], "it lacks what n3, n8 have: they are gone");
+    files.verb(&lab, &[&words[..], &["--to", "n3,n8"]].concat()).exits(0);
+    for node in lab.now.nodes() {
+        let got = files.directory.path().join(format!("got.{}", lab.now.node(node)));
+        assert!(fs::read(got).unwrap() == vec![7; 2_000_000]);
     }
 }
 

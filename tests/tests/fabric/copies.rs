@@ -99,7 +99,7 @@ impl Case {
             wanted.entry(names[i].clone()).or_default().push((path, octets.to_vec()));
         };
         let mut input = None;
-        let mut words: Vec<String> = match random.below(5) {
+        let mut words: Vec<String> = match random.below(6) {
             0 | 1 => {
                 all.filter(|i| *i != first).for_each(|i| want(i, "copy", &files.octets));
                 vec!["copy".into(), format!("n0:{at}/source"), format!("{at}/{{node}}/copy")]
@@ -118,6 +118,11 @@ impl Case {
                 let sources = sources.map(|i| format!("n{i}:{at}/n{i}/own"));
                 let target = format!("{at}/{{node}}/of.{{from}}");
                 ["copy".into()].into_iter().chain(sources).chain([target]).collect()
+            }
+            4 => {
+                all.for_each(|from| want(first, &format!("got.n{from}"), &own(from)));
+                let (from, to) = (format!("{at}/{{node}}/own"), format!("n0:{at}/n0/got.{{from}}"));
+                vec!["gather".into(), from, to]
             }
             _ => {
                 for i in all.clone() {

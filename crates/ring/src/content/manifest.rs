@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::wrong;
@@ -147,7 +148,13 @@ fn walk(
         Kind::Link { to: Name(to.into_os_string()) }
     } else if metadata.is_file() {
         // Whether it may be read is known before anything is sent.
-        File::open(&at).map_err(|e| named(&at, &e))?;
+        let nonblocking = OFlag::O_NONBLOCK.bits();
+        let file = File::options().read(true).custom_flags(nonblocking).open(&at);
+        let mut file = file.map_err(|e| named(&at, &e))?;
+        if metadata.len() == 0 && matches!(file.read(&mut [0]), Ok(1)) {
+            let words = "said to be empty, and is not, as in /proc: copy it by standard input";
+            return Err(named(&at, &io::Error::new(io::ErrorKind::InvalidInput, words)));
+        }
         Kind::File { size: Some(metadata.len()) }
     } else {
         let words = format!("{}: neither file, directory nor symbolic link", at.display());

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::partial::Left;
@@ -60,7 +61,9 @@ pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
                 return Ok(());
             }
             Work::Read(part, described, to) => {
+                let before = readers[part].at;
                 readers[part].read(&shared.places[part], &described, to)?;
+                shared.read.fetch_add(readers[part].at - before, Ordering::Relaxed);
                 if readers[part].noted.elapsed() > NOTE {
                     readers[part].note(shared, part);
                 }
@@ -190,7 +193,7 @@ fn judge(
     if let (Some(partial), Some(right)) = (partial, right)
         && right != hash
     {
-        let words = "the checksum is not that of the source";
+        let words = "the checksum is not that of the source: it was changed while it was copied, or damaged on the way";
         return Err(partial.named(&io::Error::new(io::ErrorKind::InvalidData, words)));
     }
     if right.is_none() {

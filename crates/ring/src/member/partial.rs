@@ -59,19 +59,42 @@ impl Partial {
         }
         let hidden = [b".", &name[..], b".tresse"].concat();
         let directory = target.with_file_name(std::ffi::OsStr::from_bytes(&hidden));
-        let new = match DirBuilder::new().mode(0o700).create(&directory) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(named(e)),
-            made => made.is_ok(),
+        let (new, lock) = loop {
+            let new = match DirBuilder::new().mode(0o700).create(&directory) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(named(e)),
+                made => made.is_ok(),
+            };
+            let own = match fs::symlink_metadata(&directory) {
+                // Another run ended right then.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                own => own.map_err(named)?,
+            };
+            if !own.is_dir() || own.uid() != nix::unistd::geteuid().as_raw() {
+                let words = format!("{} is not ours: remove it", directory.display());
+                return Err(refused(&words));
+            }
+            let file = match File::open(&directory) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                file => file.map_err(named)?,
+            };
+            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+                .map_err(|_| refused("is being copied to by another run"))?;
+            // One that was removed meanwhile keeps nobody away.
+            let locked = lock.metadata().map_err(named)?;
+            let there = fs::symlink_metadata(&directory);
+            if there.is_ok_and(|it| (it.dev(), it.ino()) == (locked.dev(), locked.ino())) {
+                break (new, lock);
+            }
         };
-        let own = fs::symlink_metadata(&directory).map_err(named)?;
-        if !own.is_dir() || own.uid() != nix::unistd::geteuid().as_raw() {
-            let words = format!("{} is not ours: remove it", directory.display());
-            return Err(refused(&words));
-        }
-        let lock = Flock::lock(File::open(&directory)?, FlockArg::LockExclusiveNonblock)
-            .map_err(|_| refused("is being copied to by another run"))?;
         let note = fs::read(directory.join("state")).ok();
-        let left = note.and_then(|note| serde_json::from_slice(&note).ok());
+        let left: Option<Left> = note.and_then(|note| serde_json::from_slice(&note).ok());
+        // What is shorter than it was noted is begun anew.
+        let content = fs::symlink_metadata(directory.join("content"));
+        let all_there = |left: &Left| match &content {
+            Ok(content) => !content.is_file() || content.len() >= left.octets,
+            Err(_) => false,
+        };
+        let left = left.filter(all_there);
         Ok((Self { target: target.to_owned(), directory, new, _lock: lock }, left))
     }
 
@@ -102,7 +125,9 @@ impl Partial {
 
     /// A directory does not take the place of a file, nor a file that of a directory.
     pub fn can_become(&self, manifest: &Manifest) -> io::Result<()> {
+        let link = fs::symlink_metadata(&self.target).is_ok_and(|of| of.is_symlink());
         let refused = match (fs::metadata(&self.target), manifest.is_directory()) {
+            _ if link && manifest.is_directory() => "is a symbolic link, and a directory is copied",
             (Ok(of), false) if of.is_dir() => "is a directory, and a file is copied",
             (Ok(of), true) if !of.is_dir() => "is a file, and a directory is copied",
             _ => return Ok(()),

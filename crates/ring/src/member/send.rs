@@ -20,6 +20,8 @@ use data::Reader;
 /// Sent at once.
 const PIECE: u64 = 1 << 20;
 
+/// Octets that wait for what comes behind them.
+const LITTLE: usize = 1 << 20;
 /// So long the other end may take to write the last of it.
 const TAKING: Duration = Duration::from_secs(60);
 /// Where all is over so soon, nobody asks whether the other end took it: who has not does not have it.
@@ -93,7 +95,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> Result<(), Pr
     loop {
         let at_once = next(shared, &shared.state(), stage, &sent);
         let work = match at_once {
-            Some(work @ (Work::Manifest(..) | Work::End(..))) => work,
+            Some(work @ (Work::Manifest(..) | Work::End(..))) if little.len() < LITTLE => work,
             _ => {
                 stream.write_all(&little)?;
                 little.clear();

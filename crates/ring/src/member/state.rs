@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub struct Shared {
     pub keep: bool,
     pub stripes: u32,
     pub places: Vec<Place>,
+    /// Octets that were read for their checksum.
+    pub read: AtomicU64,
     state: Mutex<State>,
     /// Held by whoever takes a manifest, which may mean to remove much.
     describing: Mutex<()>,
@@ -85,6 +88,7 @@ impl Shared {
             keep: join.keep,
             stripes: join.stripes,
             places,
+            read: AtomicU64::new(0),
             state: Mutex::new(State { parts, ..State::default() }),
             describing: Mutex::new(()),
             changed: Condvar::new(),
@@ -279,7 +283,9 @@ impl Shared {
 
     /// Removes what nothing came of.
     pub fn tidy(&self) {
-        self.unfinished(Partial::remove_if_empty);
+        // Somebody may have written while it was removed.
+        let failed = self.state().failed;
+        self.unfinished(if failed { Partial::remove } else { Partial::remove_if_empty });
     }
 
     fn unfinished(&self, what: impl Fn(&Partial)) {
