@@ -65,6 +65,15 @@ struct Member {
     outcome: Option<Outcome>,
 }
 
+/// A member could not send to another one.
+struct Loss {
+    from: usize,
+    to: usize,
+    when: Instant,
+    /// Another one reached that one since.
+    reached: bool,
+}
+
 /// All of them.
 pub struct Members<'a> {
     job: &'a Job,
@@ -80,8 +89,7 @@ pub struct Members<'a> {
     waiting: VecDeque<Stage>,
     active: Vec<Stage>,
     unlinked: usize,
-    /// Who could not send to whom, and when.
-    losses: Vec<(usize, usize, Instant)>,
+    losses: Vec<Loss>,
     /// Standard input has not ended.
     input: bool,
     /// Octets of all members when that had changed last.

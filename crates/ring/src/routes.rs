@@ -167,12 +167,28 @@ impl Routes {
             for child in children {
                 self.flows[stream].parents[child] = Some(before);
             }
-            let flow = &self.flows[stream];
-            let part = stream / self.stripes;
-            let can = |m: &usize| self.lives[*m] && !self.slow[*m] && self.wants[part][*m];
-            let last = (0..self.lives.len()).filter(can).max_by_key(|m| flow.depth(*m));
-            self.flows[stream].parents[member] = Some(last.unwrap_or(before));
+            self.flows[stream].parents[member] = Some(self.last(stream).unwrap_or(before));
         }
+    }
+
+    /// A member gets what it gets from one from another one: from the one in front of that, or else the last one. Only
+    /// where it sends it to nobody, as after [`bypass`](Self::bypass).
+    pub fn avoid(&mut self, from: usize, member: usize) {
+        for stream in 0..self.flows.len() {
+            let parents = &self.flows[stream].parents;
+            if parents[member] == Some(from) && !parents.contains(&Some(member)) {
+                let others = self.last(stream).filter(|it| ![from, member].contains(it));
+                let other = parents[from].or(others).unwrap_or(from);
+                self.flows[stream].parents[member] = Some(other);
+            }
+        }
+    }
+
+    /// The last one that is not slow.
+    fn last(&self, stream: usize) -> Option<usize> {
+        let part = stream / self.stripes;
+        let can = |m: &usize| self.lives[*m] && !self.slow[*m] && self.wants[part][*m];
+        (0..self.lives.len()).filter(can).max_by_key(|m| self.flows[stream].depth(*m))
     }
 
     /// What is to be told now, and was not.

@@ -21,6 +21,7 @@ pub const TESTS: Tests = &[
     ("routed_copy_leaves_out_who_dies_on_the_way", dies),
     ("routed_copy_bypasses_who_is_slow_and_goes_on_with_it_later", slow),
     ("routed_copy_bypasses_who_sends_slowly", sends_slowly),
+    ("routed_copy_leaves_out_who_cannot_be_reached_and_nobody_else", unreachable),
     ("routed_copy_leaves_nothing_on_a_full_or_closed_disk", disks),
     ("routed_copy_of_a_killed_operator_leaves_no_half_file", operator),
     ("routed_copy_by_members_that_somebody_else_starts", manual),
@@ -129,6 +130,26 @@ fn rate(lab: &Lab, node: &str, to: bool, rate: &str) {
             end.interface
         );
         run::batch(Some(&lab.directory.netns(&end.place)), "tc", &line).unwrap();
+    }
+}
+
+fn unreachable() {
+    let lab = Lab::up(P_MESH, &[]);
+    let files = Files::new(&lab, 1_000_000);
+    let refuses = ["n3", "n4", "n7", "n8"];
+    for node in refuses {
+        lab.run(node, "iptables -A INPUT -p tcp --syn -j REJECT --reject-with tcp-reset");
+    }
+    for shape in ["ring", "rings", "tree"] {
+        let lines = files.copy(&lab, &["--shape", shape]).exits(1);
+        assert_eq!(summary(&lines)["missed"], serde_json::json!(refuses), "{shape} {lines:#?}");
+    }
+    refuses.iter().for_each(|node| drop(lab.run(node, "iptables -F")));
+    // Others send what this one cannot.
+    lab.run("n1", "iptables -A OUTPUT -p tcp --syn -j REJECT --reject-with tcp-reset");
+    for shape in ["ring", "rings", "tree"] {
+        files.copy(&lab, &["--shape", shape]).exits(0);
+        (1..9).for_each(|node| files.whole(&format!("n{node}")));
     }
 }
 

@@ -30,7 +30,7 @@ impl Members<'_> {
         match event {
             Event::Connected(_) | Event::Told(Tell::Listens { .. }) => {}
             Event::Input(Ok(())) => self.input = false,
-            Event::Told(Tell::Linked { .. }) => self.unlinked = self.unlinked.saturating_sub(1),
+            Event::Told(Tell::Linked { number }) => self.linked(at, number),
             Event::Told(Tell::Has { octets, of, streams, complete, read }) => {
                 self.all[at].has = (octets, of);
                 self.all[at].read = read;

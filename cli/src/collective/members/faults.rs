@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{Member, Members, Outcome};
+use super::{Loss, Member, Members, Outcome};
 use tresse_ring::talk::Part;
 
 /// A member that tells nothing for so long is gone: one that lives tells every second what it has.
@@ -39,8 +39,8 @@ impl Members<'_> {
         }
         (member.missed, member.missed_at) = (member.missed + 1, member.has.0);
         self.all[from].lost += 1;
-        self.losses.retain(|(_, _, when)| when.elapsed() < LATELY);
-        self.losses.push((from, to, Instant::now()));
+        self.losses.retain(|loss| loss.when.elapsed() < LATELY);
+        self.losses.push(Loss { from, to, when: Instant::now(), reached: false });
         // One end of all stages is the hub, which is not to blame.
         let (hub_gets, hub_sends) = (self.job.hub == Some(to), self.job.hub == Some(from));
         let source = self.routes.parents(from).is_empty();
@@ -54,15 +54,25 @@ impl Members<'_> {
             self.fail(to, words);
         } else {
             self.routes.bypass(to);
+            if self.losses.iter().filter(|loss| (loss.from, loss.to) == (from, to)).count() > 1 {
+                self.routes.avoid(from, to);
+            }
             self.tell_changes();
         }
     }
 
-    /// To how many it could not send of late to whom nobody else tried in vain.
+    /// To how many it could not send of late whom others reached since.
     fn alone(&self, from: usize) -> usize {
-        let others = |to| self.losses.iter().any(|(by, of, _)| *of == to && *by != from);
-        let own = self.losses.iter().filter(|(by, to, _)| *by == from && !others(*to));
-        own.map(|(_, to, _)| to).collect::<BTreeSet<_>>().len()
+        let own = self.losses.iter().filter(|loss| loss.from == from && loss.reached);
+        own.map(|loss| loss.to).collect::<BTreeSet<_>>().len()
+    }
+
+    /// A member is connected to another one.
+    pub(super) fn linked(&mut self, from: usize, number: u32) {
+        self.unlinked = self.unlinked.saturating_sub(1);
+        let to = self.all[from].told.get(number as usize).copied();
+        let others = |loss: &&mut Loss| Some(loss.to) == to && loss.from != from;
+        self.losses.iter_mut().filter(others).for_each(|loss| loss.reached = true);
     }
 
     /// Leaves a member out: the one before it sends to those behind it.

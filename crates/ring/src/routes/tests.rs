@@ -94,6 +94,24 @@ fn one_that_is_slow_comes_last() {
 }
 
 #[test]
+fn one_that_cannot_be_reached_is_tried_by_others() {
+    let order: Vec<usize> = (0..4).collect();
+    let mut routes = Routes::new(vec![Flow::along(&order, 0, Shape::Ring)], 1);
+    told(&mut routes);
+    // It would not get it from the one behind it.
+    routes.avoid(1, 2);
+    assert!(told(&mut routes).is_empty());
+    routes.avoid(2, 3);
+    assert_eq!(told(&mut routes), [(2, 3, vec![]), (1, 3, vec![0])]);
+    routes.avoid(1, 3);
+    routes.bypass(3);
+    assert_eq!(routes.parent(0, 3), Some(0));
+    // Nobody is in front of the source.
+    routes.avoid(0, 3);
+    assert_eq!(routes.parent(0, 3), Some(2));
+}
+
+#[test]
 fn one_that_is_slow_sends_what_is_its_own_alone() {
     let mut routes = ring(4, &[0, 1, 2, 3], 1);
     told(&mut routes);
