@@ -61,7 +61,7 @@ struct Member {
     /// Octets that it had at the last of these.
     missed_at: u64,
     /// When it told something last.
-    heard: Instant,
+    heard: Option<Instant>,
     outcome: Option<Outcome>,
 }
 
@@ -179,9 +179,13 @@ impl<'a> Members<'a> {
     }
 
     fn wait_until_ready(&mut self, token: &Token) -> Result<(), Failure> {
-        let most = if self.args.fleet.is_manual() { MANUAL } else { LAUNCH };
+        let launch = if self.args.fleet.is_manual() { MANUAL } else { LAUNCH };
         while self.all.iter().any(|member| member.outcome.is_none() && member.port.is_none()) {
-            match self.events.recv_timeout(LOOK) {
+            let event = self.events.recv_timeout(LOOK);
+            if let Ok((at, _)) = event {
+                self.all[at].heard = Some(Instant::now());
+            }
+            match event {
                 // The first one that says so is it.
                 Ok((at, Event::Connected(stream))) if !self.all[at].link.is_open() => {
                     self.all[at].link.connect(stream, at, self.send.clone());
@@ -200,11 +204,14 @@ impl<'a> Members<'a> {
                 _ => {}
             }
             for at in 0..self.all.len() {
-                let source = self.job.parts.iter().any(|part| part.from == at);
-                let most = if source { most.max(SOURCE) } else { most };
                 let member = &self.all[at];
                 let open = member.outcome.is_none() && member.port.is_none();
-                if open && self.launched.elapsed() > most {
+                let waited = self.launched.elapsed();
+                let late = match member.heard {
+                    None => waited > launch,
+                    Some(heard) => heard.elapsed() > faults::SILENT || waited > launch + SOURCE,
+                };
+                if open && late {
                     self.out(at, "it does not answer".into());
                     self.all[at].link.close();
                 }
@@ -233,7 +240,7 @@ impl<'a> Members<'a> {
         let flows = self.job.flows(&self.party.orders(), shape, lives);
         self.routes = Routes::new(flows, self.stripes());
         let now = Instant::now();
-        self.all.iter_mut().for_each(|member| member.heard = now);
+        self.all.iter_mut().for_each(|member| member.heard = Some(now));
         for at in (0..self.all.len()).filter(|at| !alive[*at]) {
             self.leave(at);
         }
@@ -287,6 +294,11 @@ impl<'a> Members<'a> {
 }
 
 impl Member {
+    /// For how long it has told nothing.
+    fn silence(&self) -> Duration {
+        self.heard.map_or(Duration::ZERO, |heard| heard.elapsed())
+    }
+
     fn new(link: Link, address: IpAddr) -> Self {
         Self {
             link,
@@ -301,7 +313,7 @@ impl Member {
             lost: 0,
             missed: 0,
             missed_at: 0,
-            heard: Instant::now(),
+            heard: None,
             outcome: None,
         }
     }

@@ -14,6 +14,7 @@ use std::io::{self, BufRead, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -57,7 +58,8 @@ pub fn run(
         None => return Ok(()),
     };
     let token = knows.map_or_else(|| proof::parse(&join.token), Ok);
-    let begun = token.and_then(|token| {
+    let begun = while_telling_that_it_lives(&tell, || {
+        let token = token?;
         let listener = TcpListener::bind(SocketAddr::from((join.address, 0)))?;
         let address = listener.local_addr()?;
         Ok((Shared::new(join, token)?, listener, address))
@@ -100,6 +102,29 @@ pub fn run(
     });
     shared.tidy();
     heard
+}
+
+/// To list what a source has may take long.
+fn while_telling_that_it_lives<T>(
+    tell: &(impl Fn(Tell) -> io::Result<()> + Sync),
+    begin: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let (ended, end) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            loop {
+                let (streams, complete) = (Vec::new(), Vec::new());
+                // Nobody may listen any more, which is seen elsewhere.
+                drop(tell(Tell::Has { octets: 0, of: 0, streams, complete, read: 0 }));
+                if end.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        });
+        let begun = begin();
+        drop(ended);
+        begun
+    })
 }
 
 /// Does one thing.

@@ -20,7 +20,7 @@ impl Members<'_> {
         let mut next = Some(first);
         // All that is there, before somebody is said to be silent.
         while let Some((at, event)) = next {
-            self.all[at].heard = Instant::now();
+            self.all[at].heard = Some(Instant::now());
             self.happens(at, event);
             next = self.events.try_recv().ok();
         }

@@ -7,7 +7,7 @@ use super::{Loss, Member, Members, Outcome};
 use tresse_ring::talk::Part;
 
 /// A member that tells nothing for so long is gone: one that lives tells every second what it has.
-const SILENT: Duration = Duration::from_secs(20);
+pub(super) const SILENT: Duration = Duration::from_secs(20);
 /// Who told something not longer ago than that lives.
 const FRESH: Duration = Duration::from_secs(3);
 /// Connections that may be lost at one member that lives.
@@ -31,7 +31,7 @@ impl Members<'_> {
         let words = format!("what {} sends it is lost: {words}", self.party.name(from));
         self.routes.lost(from, to);
         self.active.retain(|stage| (stage.from, stage.to) != (from, to));
-        let lives = self.all[to].heard.elapsed() < FRESH;
+        let lives = self.all[to].silence() < FRESH;
         let member = &mut self.all[to];
         if member.has.0 >= member.missed_at + ENOUGH {
             // What was long ago does not count.
@@ -124,12 +124,12 @@ impl Members<'_> {
         // Who has all may have to send it yet.
         let needed = |at: usize, m: &Member| open(m) || self.routes.has_behind(at);
         let late = |(at, m): (usize, &Member)| {
-            self.routes.lives(at) && needed(at, m) && m.heard.elapsed() > FRESH
+            self.routes.lives(at) && needed(at, m) && m.silence() > FRESH
         };
         let late: Vec<usize> =
             self.all.iter().enumerate().filter(|it| late(*it)).map(|(at, _)| at).collect();
         for at in &late {
-            if self.all[*at].heard.elapsed() > SILENT {
+            if self.all[*at].silence() > SILENT {
                 self.progress.say(&format!("{} tells nothing any more", self.party.name(*at)));
                 self.fail(*at, "it tells nothing any more".into());
                 // What the others did until now is not their fault.

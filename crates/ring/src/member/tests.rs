@@ -38,7 +38,9 @@ impl Member {
         // One that fails at once does not hear it.
         drop(say(&mut asks, &Ask::Join(Join { token, address, parts, stripes, keep: true })));
         let mut member = Self { asks, tells, port: 0, told: 0, runs };
-        if let Tell::Listens { port, .. } = member.tell() {
+        // It is alive before.
+        let mut told = std::iter::repeat_with(|| member.tell());
+        if let Some(Tell::Listens { port, .. }) = told.find(|it| !matches!(it, Tell::Has { .. })) {
             member.port = port;
         }
         member
