@@ -47,10 +47,10 @@ time|time|bench|CPU time and memory of a run
 curl|curl|test|reading metrics
 promtool|prometheus|test|judging metrics and alerts
 bfdd|frr|test|BFD at the other end of our sessions
-srun|slurm-client|test bench|members of a copy that Slurm starts
-slurmctld|slurmctld|test bench|its controller
-slurmd|slurmd|test bench|its daemon of each node
-munged|munge|test bench|by which these know each other
+srun|slurm-client|test|members of a copy that Slurm starts
+slurmctld|slurmctld|test|its controller
+slurmd|slurmd|test|its daemon of each node
+munged|munge|test|by which these know each other
 bird|bird2|bench|the routing daemon that route installation is measured beside
 mpirun|openmpi-bin|bench|an MPI that runs over labs
 hpcc|hpcc|bench|an MPI program with checks of its own

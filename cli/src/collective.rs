@@ -31,7 +31,7 @@ use crate::fleet::FleetArgs;
 use crate::input::{self, ClusterArgs};
 use members::Members;
 
-/// What a stage adds to the time: `tests/latency.sh` has 99 to 116 us (big-fat-switches, section 6, has 400 us).
+/// What a stage adds to the time: `tests/latency.sh` has 92 to 132 us (big-fat-switches, section 6, has 400 us).
 const LATENCY: Duration = Duration::from_micros(120);
 /// So long one that somebody else started waits for whoever is to tell it what to do.
 const CONNECTING: Duration = Duration::from_secs(10);

@@ -19,7 +19,6 @@ use crate::fleet::FleetArgs;
 const NOT_FOUND: i32 = 127;
 /// So long one that connects may take to say who it is, and a process to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-
 /// After so many seconds without an answer the other end's host is gone.
 const GONE: u32 = 60;
 

@@ -2,6 +2,8 @@
 //! needs a lab.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
 
 use crate::run::{has, tresse, tresse_with};
 
@@ -65,6 +67,20 @@ fn little_goes_down_a_tree_and_much_around() {
     assert_eq!(small, "tree");
     assert_ne!(shape(&(crossover - 1000).to_string()).0, "ring");
     assert_eq!(shape(&(crossover + 1000).to_string()).0, "ring");
+}
+
+#[test]
+fn input_that_cannot_be_read_is_not_empty() {
+    let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TORUS);
+    for (input, words) in [("<&-", "is closed"), ("0>/dev/null", "is open for writing alone")] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!(r#"exec "$0" copy "$1" - /x {input}"#)]);
+        shell.args([Path::new(env!("CARGO_BIN_EXE_tresse")), &cluster]);
+        let output = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{input}: {said}");
+        assert!(said.contains(&format!("standard input: {words}")), "{input}: {said}");
+    }
 }
 
 #[test]

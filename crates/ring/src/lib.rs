@@ -19,6 +19,11 @@ pub mod shape;
 pub mod strangers;
 pub mod talk;
 
+/// An error with the path that it is about.
+pub(crate) fn named(path: &std::path::Path, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 /// What somebody sent, or asked for, and cannot be.
 pub(crate) fn wrong(words: impl Into<String>) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, words.into())

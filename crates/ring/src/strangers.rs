@@ -85,5 +85,11 @@ mod tests {
         for end in &mut ends[1..] {
             assert_eq!(end.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         }
+        strangers.end();
+        for end in &mut ends {
+            end.set_nonblocking(false).unwrap();
+            assert_eq!(end.read(&mut [0]).unwrap(), 0);
+        }
+        assert!(strangers.enter(&ends[0]).is_err());
     }
 }

@@ -251,22 +251,20 @@ fn some_gone() {
 
 /// To the member of a node.
 pub fn signal_member(lab: &Lab, node: &str, signal: Signal) {
-    let members = netns::processes(&lab.directory.netns(node)).into_iter().filter(|pid| {
+    members(lab, node).for_each(|pid| kill(Pid::from_raw(pid), signal).unwrap());
+}
+
+/// The processes of a node's member.
+fn members(lab: &Lab, node: &str) -> impl Iterator<Item = i32> {
+    netns::processes(&lab.directory.netns(node)).into_iter().filter(|pid| {
         fs::read_to_string(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|line| line.contains("ring-member"))
-    });
-    members.for_each(|pid| kill(Pid::from_raw(pid), signal).unwrap());
+    })
 }
 
 /// All members end by themselves when there is nobody to tell them anything.
 pub fn wait_for_no_members(lab: &Lab) {
-    let member = |node| {
-        let pids = netns::processes(&lab.directory.netns(lab.now.node(node)));
-        pids.into_iter().any(|pid| {
-            fs::read_to_string(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.contains("ring-member"))
-        })
-    };
+    let member = |node| members(lab, lab.now.node(node)).next().is_some();
     let deadline = Instant::now() + Duration::from_secs(20);
     while lab.now.nodes().any(member) {
         assert!(Instant::now() < deadline, "a member is left");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::wrong;
+use crate::{named, wrong};
 
 /// All entries, sorted, a directory before what is in it. The first one is the file or the directory itself, and has
 /// no name.
@@ -181,10 +181,6 @@ fn walk(
         walk(root, path.join(name), &metadata, entries)?;
     }
     Ok(())
-}
-
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// A name as the kernel has it, any octets. In JSON: octets that are not UTF-8, and `%`, as `%` and two hexadecimal

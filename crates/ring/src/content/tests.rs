@@ -45,7 +45,7 @@ fn spans_are_the_files_in_order() {
         file("c/d", 2 * BLOCK),
     ];
     let manifest = Manifest { entries, start: 0 };
-    let content = Content::new(Path::new("/root"), &manifest, 0);
+    let content = Content::new(Path::new("/tree"), &manifest, 0);
     for of in 1..4 {
         let mut seen: HashMap<PathBuf, Vec<(u64, u64)>> = HashMap::new();
         for number in 0..of {
@@ -55,7 +55,7 @@ fn spans_are_the_files_in_order() {
                 seen.entry(span.path.into()).or_default().push((span.offset, span.octets));
             }
         }
-        for (path, size) in [("/root/a", 3), ("/root/c/d", 2 * BLOCK)] {
+        for (path, size) in [("/tree/a", 3), ("/tree/c/d", 2 * BLOCK)] {
             let mut spans = seen.remove(Path::new(path)).unwrap();
             spans.sort_unstable();
             let end = spans.iter().fold(0, |end, (offset, octets)| {

@@ -14,6 +14,7 @@ use super::receive::Writer;
 use super::state::{Shared, State};
 use crate::content::{Content, Stripe};
 use crate::frame::Hash;
+use crate::named;
 use crate::talk::Tell;
 
 /// Read at once.
@@ -116,9 +117,7 @@ impl Reader {
             let file = match &self.open {
                 Some((path, file)) if path == span.path => file,
                 _ => {
-                    let file = File::open(span.path).map_err(|e| {
-                        io::Error::new(e.kind(), format!("{}: {e}", span.path.display()))
-                    })?;
+                    let file = File::open(span.path).map_err(|e| named(span.path, &e))?;
                     &self.open.insert((span.path.to_owned(), file)).1
                 }
             };

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Entry, Kind, Manifest};
 use crate::frame::Hash;
-use crate::wrong;
+use crate::{named, wrong};
 
 /// Files up to so many are written to the disk one by one, more with all else of their file system.
 const SINGLE: usize = 16;
@@ -46,7 +46,7 @@ pub struct Partial {
 impl Partial {
     /// Makes it or finds it.
     pub fn open(target: &Path) -> io::Result<(Self, Option<Left>)> {
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", target.display()));
+        let named = |e: io::Error| named(target, &e);
         let refused = |words: &str| wrong(format!("{}: {words}", target.display()));
         let name = target.file_name().ok_or_else(|| refused("not the name of a file"))?;
         if fs::read_dir(target).is_ok_and(|mut inside| inside.next().is_some()) {
@@ -105,7 +105,7 @@ impl Partial {
 
     /// An error with the final name.
     pub fn named(&self, error: &io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("{}: {error}", self.target.display()))
+        named(&self.target, error)
     }
 
     /// Begins anew.

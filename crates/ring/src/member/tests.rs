@@ -482,6 +482,20 @@ fn a_directory_and_a_file_do_not_replace_each_other() {
 }
 
 #[test]
+fn a_directory_does_not_replace_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let (from, to) = (directory.path().join("0"), directory.path().join("1"));
+    fs::create_dir(&from).unwrap();
+    symlink(&from, &to).unwrap();
+    let mut members = ring(directory.path(), 1, 1);
+    link(&mut members, &[0]);
+    members[0].start();
+    assert!(members[1].failed().contains("is a symbolic link"));
+    members.into_iter().for_each(Member::quit);
+    assert_eq!(fs::read_link(to).unwrap(), from);
+}
+
+#[test]
 fn a_wrong_file_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
@@ -494,6 +508,8 @@ fn a_wrong_file_is_told() {
         target(&at("none/new")),
         Part::Source { path: at("full"), piece: Some((0, 2)), copy: None },
         source(Path::new("/dev/null")),
+        // Said to be empty.
+        source(Path::new("/proc/self/status")),
     ] {
         let member = Member::new(vec![part.clone()], 1);
         assert_eq!(member.port, 0, "{part:?}");

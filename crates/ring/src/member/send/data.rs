@@ -15,6 +15,7 @@ use crate::content::Stripe;
 use crate::member::STALL;
 use crate::member::place::Described;
 use crate::member::state::Shared;
+use crate::named;
 
 /// Keeps the file open that was sent last.
 #[derive(Default)]
@@ -96,7 +97,7 @@ fn described(shared: &Shared, part: usize) -> io::Result<Arc<Described>> {
 }
 
 fn own(path: &Path, error: io::Error) -> Problem {
-    Problem::Own(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    Problem::Own(named(path, &error))
 }
 
 /// Whose it is that sendfile does not do it.
