@@ -319,7 +319,8 @@ fn gather_misses() {
     let words = ["gather", &format!("{at}/{{node}}/own"), &format!("n0:{at}/got.{{from}}")];
     let gather = files.verb(&lab, &words);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !files.directory.path().join(".got.n8.tresse").exists() {
+    let comes = |node| files.directory.path().join(format!(".got.{node}.tresse/content")).exists();
+    while !["n3", "n8"].into_iter().all(comes) {
         assert!(Instant::now() < deadline, "nothing comes");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -90,8 +90,11 @@ impl Members<'_> {
         if member.outcome.is_some() || !self.routes.is_whole(at) || !own.clone().all(done) {
             return;
         }
-        let from = |part: &usize| self.party.name(self.job.parts[*part].from);
-        let from: Vec<&str> = member.lacks.iter().map(from).collect();
+        let mut from: Vec<usize> =
+            member.lacks.iter().map(|part| self.job.parts[*part].from).collect();
+        // As in the cluster file, not as they went.
+        from.sort_by_key(|from| self.job.nodes[*from]);
+        let from: Vec<&str> = from.into_iter().map(|from| self.party.name(from)).collect();
         match &from[..] {
             [from] => self.out(at, format!("it lacks what {from} has: that is gone")),
             [_, ..] => {
