@@ -1,17 +1,16 @@
 //! Addresses of nodes and NICs (DESIGN section 3): sequential in node order, kept by the lock.
 //! Owns no interface or route: where an address is installed is the slice's question.
 
-pub mod pmesh;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
+
+use tresse_topology::pmesh::{self, Encoding};
 
 use crate::cluster::{Cluster, Kind};
 use crate::id::NodeId;
 use crate::lock::Lock;
 use crate::topology::Layout;
 use crate::units::Prefix;
-use pmesh::Encoding;
 
 /// Addresses, one per prefix of `[addressing]` in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,7 +26,7 @@ pub struct Addresses {
 pub enum AddressError {
     /// More nodes or NICs than addresses, those in the lock included.
     #[error(
-        "{prefix} of `{key}` has {room} addresses and needs {needed}: use a {larger} or larger"
+        "{prefix} of `{key}` has {room} addresses and needs {needed}: use a /{larger} or larger"
     )]
     Full {
         /// `nodes` or `nics`.
@@ -39,23 +38,11 @@ pub enum AddressError {
         /// How many are needed, those that the lock still holds included.
         needed: u128,
         /// The longest prefix that holds them.
-        larger: String,
+        larger: u8,
     },
     /// The addresses of a P-Mesh need more bits than its base network has.
-    #[error(
-        "{prefix} of `nics` is no base network for the addresses of a P-Mesh of {sizes}, which have \
-         {bits} bits: use a /{longest} or larger"
-    )]
-    Base {
-        /// The prefix.
-        prefix: Prefix,
-        /// The sizes that the addresses have room for.
-        sizes: String,
-        /// Bits of an address below the base network.
-        bits: u32,
-        /// The longest prefix that holds them.
-        longest: u8,
-    },
+    #[error(transparent)]
+    Base(#[from] pmesh::BaseTooSmall),
     /// The lock gives one address twice.
     #[error("the lock gives {address} to both `{first}` and `{second}`: remove one of the lines")]
     LockedTwice {
@@ -66,22 +53,6 @@ pub enum AddressError {
         /// The other.
         second: String,
     },
-}
-
-/// Addresses for hosts: all but the network address, and in IPv4 the broadcast address.
-#[must_use]
-pub fn room(prefix: &Prefix) -> u128 {
-    let host_bits = u32::from(prefix.width().saturating_sub(prefix.len));
-    let all = if host_bits >= 128 { u128::MAX } else { (1 << host_bits) - 1 };
-    if prefix.address.is_ipv4() { all.saturating_sub(1) } else { all }
-}
-
-/// The longest prefix length of the family that has room for `count` hosts, as `/n`.
-#[must_use]
-pub fn prefix_for(prefix: &Prefix, count: u128) -> String {
-    let fits = |len: &u8| room(&Prefix::containing(prefix.address, *len)) >= count;
-    let len = (0..=prefix.width()).rev().find(fits).unwrap_or(0);
-    format!("/{len}")
 }
 
 /// Give every node and NIC its addresses: the lock's where it has one inside the prefix, else node k
@@ -120,7 +91,7 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
 fn encoded(cluster: &Cluster, grow_to: &[u32]) -> Result<Vec<Vec<Vec<IpAddr>>>, AddressError> {
     let encoding = Encoding::new(grow_to);
     for prefix in &cluster.addressing.nics {
-        fits_pmesh(prefix, grow_to)?;
+        pmesh::fits(prefix, grow_to)?;
     }
     let Some(layout) = Layout::of(&cluster.kind) else { return Ok(Vec::new()) };
     let address = |prefix: &Prefix, dim, x: &[u32]| prefix.nth(encoding.offset(dim, x));
@@ -128,24 +99,10 @@ fn encoded(cluster: &Cluster, grow_to: &[u32]) -> Result<Vec<Vec<Vec<IpAddr>>>, 
         let x = layout.coordinates(k.into());
         cluster.addressing.nics.iter().filter_map(|p| address(p, dim, x)).collect()
     };
-    let of_node = |(k, node): (usize, &crate::cluster::Node)| {
+    let of_node = |(k, node): (usize, &tresse_topology::cluster::Node)| {
         (0..node.nics.len()).map(|dim| of_nic(k, dim)).collect()
     };
     Ok(cluster.nodes.iter().enumerate().map(of_node).collect())
-}
-
-/// Has the base network room for the addresses of a P-Mesh of these sizes?
-///
-/// # Errors
-/// [`AddressError::Base`] with the prefix length that it takes.
-pub fn fits_pmesh(prefix: &Prefix, grow_to: &[u32]) -> Result<(), AddressError> {
-    let encoding = Encoding::new(grow_to);
-    let longest = encoding.longest_prefix(prefix.width());
-    if encoding.bits() <= u32::from(prefix.width()) && prefix.len <= longest {
-        return Ok(());
-    }
-    let sizes = grow_to.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
-    Err(AddressError::Base { prefix: *prefix, sizes, bits: encoding.bits(), longest })
 }
 
 /// What gets addresses: `key` names the n-th in the lock, and is asked only where the lock holds any;
@@ -181,28 +138,29 @@ fn column(
 ) -> Result<Vec<IpAddr>, AddressError> {
     let held = held(prefix, locked)?;
     let retired: BTreeSet<IpAddr> =
-        retired.iter().copied().filter(|a| is_host(prefix, *a)).collect();
+        retired.iter().copied().filter(|a| prefix.is_host(*a)).collect();
     let keys: Vec<Option<String>> =
         if held.is_empty() { vec![] } else { (0..owners.count).map(owners.key).collect() };
     let of: HashMap<&str, IpAddr> = held.iter().map(|(address, key)| (*key, *address)).collect();
     let kept = |k: usize| of.get(keys.get(k)?.as_deref()?).copied();
-    let own = |k: usize| host(prefix, k as u128).filter(|a| !retired.contains(a));
+    let own = |k: usize| prefix.nth_host(k as u128).filter(|a| !retired.contains(a));
     let mut taken: HashSet<IpAddr> = held.keys().copied().collect();
     let mut column: Vec<Option<IpAddr>> = (0..owners.count).map(kept).collect();
     for (k, slot) in column.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
         *slot = own(k).filter(|own| taken.insert(*own));
     }
     let missing = column.iter().filter(|slot| slot.is_none()).count();
-    let fresh = (0..room(prefix)).filter_map(|n| host(prefix, n)).filter(|a| !retired.contains(a));
+    let fresh =
+        (0..prefix.hosts()).filter_map(|n| prefix.nth_host(n)).filter(|a| !retired.contains(a));
     let free = fresh.chain(retired.iter().copied()).filter(|a| !taken.contains(a));
     let given: Vec<_> = free.take(missing).collect();
     if given.len() < missing {
         let known: HashSet<&str> = keys.iter().flatten().map(String::as_str).collect();
         let gone = held.values().filter(|key| !known.contains(*key)).count();
         let needed = (owners.count + gone) as u128;
-        let larger = prefix_for(prefix, needed);
+        let larger = prefix.len_for(needed);
         let (key, prefix) = (owners.what, *prefix);
-        return Err(AddressError::Full { key, prefix, room: room(&prefix), needed, larger });
+        return Err(AddressError::Full { key, prefix, room: prefix.hosts(), needed, larger });
     }
     let mut given = given.into_iter();
     Ok(column.into_iter().filter_map(|slot| slot.or_else(|| given.next())).collect())
@@ -215,7 +173,7 @@ fn held<'a>(
 ) -> Result<BTreeMap<IpAddr, &'a str>, AddressError> {
     let mut held: BTreeMap<IpAddr, &str> = BTreeMap::new();
     for (key, addresses) in locked {
-        let Some(address) = addresses.iter().copied().find(|a| is_host(prefix, *a)) else {
+        let Some(address) = addresses.iter().copied().find(|a| prefix.is_host(*a)) else {
             continue;
         };
         if let Some(first) = held.insert(address, key) {
@@ -224,17 +182,6 @@ fn held<'a>(
         }
     }
     Ok(held)
-}
-
-/// The n-th host address, n from 0.
-fn host(prefix: &Prefix, n: u128) -> Option<IpAddr> {
-    (n < room(prefix)).then(|| prefix.nth(n + 1)).flatten()
-}
-
-fn is_host(prefix: &Prefix, address: IpAddr) -> bool {
-    prefix.contains(address)
-        && address != prefix.address
-        && (address.is_ipv6() || Some(address) != prefix.nth(room(prefix) + 1))
 }
 
 impl Addresses {
@@ -344,13 +291,5 @@ mod tests {
             lock.nodes.insert("n0".into(), vec![outside.parse().unwrap()]);
             assert_eq!(assign(&cluster, &lock).unwrap().node[0][0].to_string(), "10.77.0.1");
         }
-    }
-
-    #[test]
-    fn room_excludes_network_and_broadcast() {
-        let of = |text: &str| room(&text.parse().unwrap());
-        assert_eq!((of("10.0.0.0/24"), of("10.0.0.0/30"), of("10.0.0.0/31")), (254, 2, 0));
-        assert_eq!((of("10.0.0.0/32"), of("fd00::/120"), of("fd00::/128")), (0, 255, 0));
-        assert_eq!(of("::/0"), u128::MAX);
     }
 }

@@ -4,26 +4,29 @@
 //! Owns no socket, file, clock, environment, log or thread of its own. Values in, values out.
 #![forbid(unsafe_code)]
 
+pub use tresse_base::{id, random, units};
+pub use tresse_design::cost;
+pub use tresse_frame::{self as wire, forward};
+pub use tresse_reconcile as reconcile;
+pub use tresse_topology::{self as topology, path, vlan};
+
+/// The search for wirings, with what it shares with the planner.
+pub mod design {
+    pub use tresse_base::wiring::{self, Wiring};
+    pub use tresse_design::*;
+
+    pub use crate::routing::basic;
+}
+
 pub mod address;
 pub mod cables;
 pub mod cluster;
-pub mod cost;
-pub mod design;
 pub mod discover;
 pub mod export;
-pub mod forward;
-pub mod id;
 pub mod label;
 pub mod lock;
-pub mod path;
 pub mod plan;
-pub mod random;
-pub mod reconcile;
 pub mod routing;
 pub mod slice;
-pub mod topology;
-pub mod units;
 pub mod verify;
-pub mod vlan;
 pub mod watch;
-pub mod wire;

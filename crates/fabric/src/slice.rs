@@ -255,7 +255,7 @@ impl Builder<'_> {
         for (index, (nic, addresses)) in
             nics.iter().zip(&plan.addresses().nic[self.node.index()]).enumerate()
         {
-            self.wanted.add_nic(nic, addresses, plan.nic_mtu(nic), ipv6);
+            host::add_nic(&mut self.wanted, nic, addresses, plan.nic_mtu(nic), ipv6);
             interfaces.insert(nic.name.clone(), SliceInterface::untagged(index, nic));
         }
         interfaces
@@ -291,7 +291,7 @@ impl Builder<'_> {
             for address in &plan.addresses().nic[self.node.index()][index] {
                 self.wanted.addresses.insert((name.clone(), *address));
             }
-            self.wanted.vlan_sysctls(&name, ipv6);
+            host::vlan_sysctls(&mut self.wanted, &name, ipv6);
             self.wanted.nics.insert(nic.name.clone(), (nic.mac, mtu));
             let rank = earlier.iter().filter(|trees| trees.contains(&tree)).count() as u32;
             interfaces.insert(
@@ -308,7 +308,7 @@ impl Builder<'_> {
             );
         }
         let mtu = self.wanted.nics.values().map(|(_, mtu)| *mtu).min().unwrap_or(1500);
-        self.wanted.add_node(plan, self.node, mtu);
+        host::add_node(&mut self.wanted, plan, self.node, mtu);
         Slice {
             id: self.node,
             node: node.name.clone(),

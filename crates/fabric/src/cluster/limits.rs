@@ -43,7 +43,7 @@ pub(super) const MAX_AGE: u32 = 1_000_000;
 pub(super) const NIC_NAME: usize = 15;
 /// Names that mean something else to the kernel, and that of our own interface.
 pub(super) const NOT_NIC_NAMES: [&str; 6] =
-    [".", "..", "all", "default", "lo", crate::reconcile::NODE_INTERFACE];
+    [".", "..", "all", "default", "lo", tresse_base::names::NODE_INTERFACE];
 /// Bytes of a switch or node name (RFC 1123 label).
 pub(crate) const NAME: usize = 63;
 /// NICs of one fabric.

@@ -4,13 +4,10 @@
 
 mod file;
 mod format;
-mod generated;
 mod guess;
-mod hostlist;
 pub(crate) mod limits;
-mod model;
+pub(crate) use tresse_topology::cluster as model;
 mod pattern;
-mod problem;
 mod read;
 mod resolve;
 mod schema;
@@ -20,6 +17,7 @@ mod tests;
 mod wiring;
 
 use toml::de::{DeTable, DeValue};
+use tresse_base::{hostlist, problem};
 
 pub use format::format;
 pub use hostlist::{HostlistError, collapse, expand, expand_all};

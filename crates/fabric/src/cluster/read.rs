@@ -210,7 +210,7 @@ macro_rules! section {
         impl $crate::cluster::read::Read for $name {
             fn read(
                 value: &toml::Spanned<toml::de::DeValue<'_>>,
-                found: &mut $crate::cluster::problem::Found,
+                found: &mut tresse_base::problem::Found,
             ) -> Option<Self> {
                 use $crate::cluster::read;
                 let Some(table) = value.get_ref().as_table() else {
@@ -251,17 +251,17 @@ macro_rules! choice {
         impl $crate::cluster::read::Read for $name {
             fn read(
                 value: &toml::Spanned<toml::de::DeValue<'_>>,
-                found: &mut $crate::cluster::problem::Found,
+                found: &mut tresse_base::problem::Found,
             ) -> Option<Self> {
                 let text = <String as $crate::cluster::read::Read>::read(value, found)?;
                 match text.as_str() {
                     $( $word => Some(Self::$variant), )*
                     _ => {
-                        let help = $crate::cluster::problem::suggestion(
+                        let help = tresse_base::problem::suggestion(
                             &text, Self::WORDS.iter().copied(),
                         );
                         let message = format!(concat!("`{}` is not ", $what), text);
-                        let kind = $crate::cluster::problem::ProblemKind::UnknownChoice;
+                        let kind = tresse_base::problem::ProblemKind::UnknownChoice;
                         found.add(kind, &value.span(), message, help);
                         None
                     }

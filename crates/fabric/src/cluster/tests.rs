@@ -82,7 +82,7 @@ fn every_kind_of_problem_has_a_broken_file() {
         .flat_map(|problems| problems.problems)
         .map(|problem| serde_json::to_string(&problem.kind).unwrap())
         .collect();
-    let source = include_str!("problem.rs");
+    let source = include_str!("../../../base/src/problem.rs");
     let (_, body) = source.split_once("pub enum ProblemKind {").unwrap();
     let kinds = body.split_once("\n}").unwrap().0.lines().filter(|l| l.trim().ends_with(','));
     assert_eq!(told.len(), kinds.count(), "{told:?}");

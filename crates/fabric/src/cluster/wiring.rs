@@ -73,7 +73,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::cluster::{Cluster, Kind, Problems, parse};
-    use crate::design::Wiring;
+    use tresse_base::wiring::Wiring;
 
     const TABLE: &str = "# three PCs\n0: 0 1\n1: 1 2\n2: 0 2\n";
 

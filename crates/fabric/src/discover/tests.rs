@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use tresse_base::random::Random;
 
 use super::emit::DraftError;
 use super::*;
 use crate::cluster::{self, Cluster};
-use crate::random::Random;
 
 fn mac(host: usize, nic: usize) -> Mac {
     Mac([2, 0, 0, host as u8, 0, nic as u8])

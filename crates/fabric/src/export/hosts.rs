@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::ExportFile;
 use crate::id::{NodeId, Vid};
 use crate::plan::Plan;
-use crate::routing;
 
 /// `/etc/hosts` lines of the node addresses.
 pub(super) fn hosts(plan: &Plan) -> Vec<ExportFile> {
@@ -75,7 +74,7 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
 /// all rows, elsewhere by switch.
 fn order(plan: &Plan) -> Vec<NodeId> {
     let cluster = plan.cluster();
-    let grid = routing::grid_of(&cluster.kind);
+    let grid = crate::topology::Grid::of(&cluster.kind);
     let mut nodes: Vec<_> = (0..cluster.nodes.len()).map(NodeId::from).collect();
     nodes.sort_by_cached_key(|id| {
         let Some(nic) = cluster.node(*id).nics.first() else { return (vec![u32::MAX], *id) };

@@ -136,7 +136,7 @@ fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
             weights[nic.switch.index()] += 1;
         }
     }
-    let grid = routing::grid_of(&cluster.kind);
+    let grid = crate::topology::Grid::of(&cluster.kind);
     let (links, _) = routing::least_hops_tree(plan.graph(), grid.as_ref(), &weights).ok()?;
     Some(links)
 }

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Plan;
+use super::{Plan, dependencies};
 use crate::id::{LinkId, SwitchId, TreeId};
 use crate::path::{Path, Segment};
 use crate::routing::updown::detour_trees;
-use crate::routing::{Assignment, lines, most_trees};
-use crate::topology::{Channel, Grid, Parts};
-use crate::verify::{Dependencies, Survey};
+use crate::routing::{Assignment, lines};
+use crate::topology::{Channel, Dependencies, Grid, Parts};
 use crate::vlan::{Role, Shape, TreeSpec};
 
 /// Trees tried for one pair: all of them in fabrics of up to so many trees, else the likely ones.
@@ -93,7 +92,7 @@ impl Plan {
     /// The turns that primaries make. A lossless plan's backups make no others, so that its channel
     /// dependency graph is as acyclic with them as without.
     pub(crate) fn primary_turns(&self) -> &Dependencies {
-        self.turns.get_or_init(|| Survey::of_primaries(self).dependencies)
+        self.turns.get_or_init(|| dependencies::of_primaries(self))
     }
 
     /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares
@@ -205,7 +204,7 @@ impl Plan {
     /// Trees that the VID ranges and every switch have room for beside those that are there: a backup
     /// never makes a plan fail that fits without it.
     fn spare_vids(&self) -> usize {
-        most_trees(&self.cluster).saturating_sub(self.specs.len())
+        self.cluster.most_trees().saturating_sub(self.specs.len())
     }
 
     fn shape(&self, shape: &Shape) -> crate::vlan::Tree {

@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::cluster::{Cluster, Strategy};
 use crate::id::SwitchId;
-use crate::routing::{Assignment, most_trees};
+use crate::routing::Assignment;
 
 /// What makes a primary longer than the shortest way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Plan {
 
 /// What leaves room for how many trees.
 pub(super) fn room(cluster: &Cluster) -> String {
-    let most = most_trees(cluster);
+    let most = cluster.most_trees();
     let trees = if most == 1 { "1 tree".into() } else { format!("{most} trees") };
     let least = cluster.switches.iter().min_by_key(|switch| switch.max_vlans);
     let base = u32::from(cluster.vlans.base.is_some());

@@ -6,6 +6,7 @@
 mod against;
 mod backup;
 pub(crate) mod demand;
+mod dependencies;
 mod digest;
 mod estimate;
 mod lines;
@@ -43,9 +44,8 @@ use crate::routing::direct::Direct;
 use crate::routing::reflect::Detours;
 use crate::routing::updown::Order;
 use crate::routing::xy::Xy;
-use crate::routing::{self, Assignment, RoutingError};
-use crate::topology::{Channel, Graph, Grid};
-use crate::verify::Dependencies;
+use crate::routing::{Assignment, RoutingError};
+use crate::topology::{Channel, Dependencies, Graph, Grid};
 use crate::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
 
 /// Raised whenever the same input plans differently than before.
@@ -127,7 +127,7 @@ impl Plan {
         let addresses = address::assign(&cluster, lock)?;
         let flat = cluster.routing.strategy == Strategy::Direct;
         let mut plan = Self {
-            grid: routing::grid_of(&cluster.kind),
+            grid: Grid::of(&cluster.kind),
             xy: Xy::of(&cluster.kind),
             direct: if flat { Some(Direct::new(&cluster)?) } else { None },
             transit: cluster.transit_nodes(),

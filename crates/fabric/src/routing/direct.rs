@@ -14,8 +14,8 @@
 use std::collections::BTreeMap;
 
 use super::RoutingError;
+use super::basic::{Basic, shared};
 use crate::cluster::{Cluster, Node};
-use crate::design::basic::{Basic, shared};
 use crate::id::{NodeId, TreeId};
 use crate::path::{Path, Segment, Segments};
 

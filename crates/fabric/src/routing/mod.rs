@@ -1,5 +1,6 @@
 //! Strategies: which VLAN trees exist and which of them each ordered pair of switches uses.
 
+pub mod basic;
 pub mod direct;
 mod dor;
 pub(crate) mod lines;
@@ -105,7 +106,7 @@ impl Assignment {
         balance: &Balance,
     ) -> Result<(Vec<TreeSpec>, Self), RoutingError> {
         let Balance { nodes, transit } = balance;
-        let grid = grid_of(&cluster.kind);
+        let grid = Grid::of(&cluster.kind);
         let disconnected =
             |s| RoutingError::Disconnected { switch: cluster.switch(s).name.clone() };
         match (cluster.routing.strategy, grid) {
@@ -132,14 +133,14 @@ impl Assignment {
                 Ok((trees, Self::Dor(dor)))
             }
             (Strategy::Pdor, Some(grid)) => {
-                if let Some((dim, size)) = odd_size(&grid) {
+                if let Some((dim, size)) = grid.odd_size() {
                     return Err(RoutingError::OddSize { dim, size });
                 }
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }
             (Strategy::Minimal, _) => {
-                let planned = Minimal::new(graph, nodes, most_trees(cluster));
+                let planned = Minimal::new(graph, nodes, cluster.most_trees());
                 let (trees, minimal) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Minimal(minimal)))
             }
@@ -148,7 +149,7 @@ impl Assignment {
                 Self::updown(cluster, graph, root, &demand).map_err(disconnected)
             }
             (Strategy::Transit { root }, _) if cluster.routing.choice == Choice::Paper => {
-                let planned = Updown::as_in_the_paper(graph, root, transit, most_trees(cluster));
+                let planned = Updown::as_in_the_paper(graph, root, transit, cluster.most_trees());
                 let (trees, updown) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Updown(updown)))
             }
@@ -172,7 +173,7 @@ impl Assignment {
         root: Option<SwitchId>,
         demand: &Demand,
     ) -> Result<(Vec<TreeSpec>, Self), SwitchId> {
-        let (trees, updown) = Updown::new(graph, root, demand, most_trees(cluster))?;
+        let (trees, updown) = Updown::new(graph, root, demand, cluster.most_trees())?;
         Ok((numbered(trees), Self::Updown(updown)))
     }
 
@@ -222,43 +223,4 @@ fn numbered(trees: Vec<Vec<LinkId>>) -> Vec<TreeSpec> {
         shape: Shape::Links(links),
     };
     trees.into_iter().enumerate().map(spec).collect()
-}
-
-/// Trees that every switch and the VID ranges have room for.
-pub(crate) fn most_trees(cluster: &Cluster) -> usize {
-    let vids =
-        cluster.vlans.free_ranges().iter().map(|(low, high)| usize::from(high - low) + 1).sum();
-    let base = u32::from(cluster.vlans.base.is_some());
-    let held = cluster.switches.iter().map(|s| s.max_vlans.saturating_sub(base) as usize).min();
-    held.map_or(vids, |held| held.min(vids)).max(1)
-}
-
-/// The first dimension that keeps a torus from `pdor`, and its size.
-fn odd_size(grid: &Grid) -> Option<(usize, u32)> {
-    let mut sizes = grid.dims().iter().copied().enumerate().skip(1);
-    let odd = sizes.find(|(_, size)| size % 2 == 1);
-    odd.filter(|_| grid.is_torus() && grid.rank() > 2)
-}
-
-/// How many trees `pdor` has on a fabric, where it is defined there.
-#[must_use]
-pub(crate) fn pdor_trees(kind: &Kind) -> Option<usize> {
-    let grid = grid_of(kind).filter(|grid| odd_size(grid).is_none())?;
-    Some(pdor::Pdor::new(grid).0.len())
-}
-
-/// Is `pdor` defined on a fabric?
-#[must_use]
-pub(crate) fn has_pdor(kind: &Kind) -> bool {
-    grid_of(kind).is_some_and(|grid| odd_size(&grid).is_none())
-}
-
-/// The grid of a mesh or torus.
-#[must_use]
-pub fn grid_of(kind: &Kind) -> Option<Grid> {
-    match kind {
-        Kind::Mesh { dims } => Some(Grid::new(dims, false)),
-        Kind::Torus { dims } => Some(Grid::new(dims, true)),
-        _ => None,
-    }
 }

@@ -20,8 +20,9 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{Slice, SliceInterface};
-use crate::address::pmesh::Encoding;
+use tresse_topology::pmesh::Encoding;
+
+use super::{Slice, SliceInterface, host};
 use crate::cluster::Kind;
 use crate::id::NodeId;
 use crate::plan::Plan;
@@ -78,17 +79,17 @@ impl Builder<'_> {
         let ipv6 = plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv6);
         let nics = &plan.cluster().node(self.node).nics;
         for (nic, addresses) in nics.iter().zip(&plan.addresses().nic[self.node.index()]) {
-            self.wanted.add_nic(nic, addresses, self.mtu, ipv6);
+            host::add_nic(&mut self.wanted, nic, addresses, self.mtu, ipv6);
             // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
             let conf = format!("net/ipv4/conf/{}", nic.name);
-            self.wanted.set(format!("{conf}/forwarding"), "1");
+            host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");
             // A packet that is turned may come through the node that sent it.
-            self.wanted.set(format!("{conf}/accept_local"), "1");
+            host::set(&mut self.wanted, format!("{conf}/accept_local"), "1");
             if ipv6 {
-                self.wanted.set(force_forwarding(&nic.name), "1");
+                host::set(&mut self.wanted, force_forwarding(&nic.name), "1");
             }
         }
-        self.wanted.add_node(plan, self.node, self.mtu);
+        host::add_node(&mut self.wanted, plan, self.node, self.mtu);
     }
 
     fn neighbours(&mut self) {

@@ -6,7 +6,6 @@ use super::{Finding, Survey};
 use crate::cluster::{Learning, Strategy};
 use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;
-use crate::routing;
 
 /// What is wrong for every switch whatever the paths are: too many VLANs, frames too small. O(switches).
 #[must_use]
@@ -51,8 +50,8 @@ fn fewer(plan: &Plan, most: usize) -> String {
     if most == 0 {
         return "a switch that holds at least one beside the base VLAN".into();
     }
-    match routing::pdor_trees(&cluster.kind) {
-        Some(trees) if trees <= most && cluster.routing.strategy != Strategy::Pdor => {
+    match crate::topology::Grid::of(&cluster.kind).and_then(|grid| grid.pdor_trees()) {
+        Some(trees) if trees <= most as u64 && cluster.routing.strategy != Strategy::Pdor => {
             "use pdor, minimal or stp".into()
         }
         _ => "use minimal or stp".into(),

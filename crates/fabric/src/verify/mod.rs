@@ -5,7 +5,6 @@
 
 mod below;
 mod cut;
-mod deadlock;
 mod direct;
 mod failures;
 pub mod lfts;
@@ -20,11 +19,11 @@ mod tests;
 mod uplink;
 
 pub use cut::Cut;
-pub use deadlock::Dependencies;
 pub use failures::{Failures, Worst};
 pub use reflect::Reflect;
 pub use report::{Finding, Report, Transit};
 pub use survey::Survey;
+pub use tresse_topology::Dependencies;
 
 use crate::cluster::Kind;
 use crate::export::base_vlan;

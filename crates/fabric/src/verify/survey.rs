@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tresse_topology::Dependencies;
 
-use super::deadlock::Dependencies;
 use crate::id::{NodeId, SwitchId, TreeId};
 use crate::path::Segment;
 use crate::plan::{Longer, Plan};

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use tresse_topology::pmesh::{self, BaseTooSmall};
+
 use super::super::file::{Addressing as Table, Prefixes};
 use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::super::{Addressing, Kind, Node};
-use crate::address::{AddressError, fits_pmesh, prefix_for, room};
 use crate::units::Prefix;
 
 type Placed = (Prefix, Option<Range<usize>>);
@@ -154,9 +155,7 @@ fn same_families(
 /// The NIC addresses of a P-Mesh are fields of bits below one base network.
 fn base_network(prefixes: &[Placed], grow_to: &[u32], found: &mut Found) {
     for (prefix, span) in prefixes {
-        if let Err(AddressError::Base { prefix, sizes, bits, longest }) =
-            fits_pmesh(prefix, grow_to)
-        {
+        if let Err(BaseTooSmall { prefix, sizes, bits, longest }) = pmesh::fits(prefix, grow_to) {
             let message =
                 format!("{prefix} is no base network for a P-Mesh of {sizes}: {bits} bits");
             let help = format!("use a /{longest} or larger");
@@ -168,10 +167,10 @@ fn base_network(prefixes: &[Placed], grow_to: &[u32], found: &mut Found) {
 
 fn big_enough(prefixes: &[Placed], what: &str, count: usize, found: &mut Found) {
     for (prefix, span) in prefixes {
-        let room = room(prefix);
+        let room = prefix.hosts();
         if room < count as u128 {
             let message = format!("{prefix} has {room} addresses for {count} {what}s");
-            let help = format!("use a {} or larger", prefix_for(prefix, count as u128));
+            let help = format!("use a /{} or larger", prefix.len_for(count as u128));
             let span = span.clone().unwrap_or_default();
             found.add(ProblemKind::PrefixTooSmall, &span, message, help);
         }

@@ -14,8 +14,9 @@ mod vlans;
 
 use std::ops::{Range, RangeInclusive};
 
+use tresse_topology::default_name;
+
 use super::file::File;
-use super::generated::default_name;
 use super::guess;
 use super::hostlist;
 use super::limits;

@@ -7,7 +7,7 @@ use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::super::{Kind, Strategy, Vlans};
 use super::shape::Shape;
-use crate::routing;
+use crate::topology::Grid;
 use crate::topology::lines;
 
 pub(super) fn vlans(
@@ -78,21 +78,16 @@ fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     let Shape::Generated { kind, .. } = shape else {
         return shape.is_known().then_some(1);
     };
-    let rest = |dims: &[u32]| dims[1..].iter().map(|n| u64::from(*n)).product::<u64>();
     Some(match (kind, strategy) {
-        (Kind::Mesh { dims }, Strategy::Dor) => rest(dims),
-        (Kind::Mesh { dims }, Strategy::Pdor) => rest(dims) / 2 + 1,
-        (Kind::Torus { dims }, Strategy::Dor) => halves(dims) * rest(dims),
-        (Kind::Torus { dims }, Strategy::Pdor) if dims.len() == 1 => halves(dims),
-        (Kind::Torus { dims }, Strategy::Pdor) => halves(dims) * (rest(dims).div_ceil(2) + 1),
+        (_, Strategy::Dor) => Grid::of(kind).map_or(1, |grid| grid.dor_trees()),
+        (_, Strategy::Pdor) => pdor_trees(kind).unwrap_or(1),
         (Kind::Pmesh { dims, lines_per_switch: 2.., .. }, _) => lines(dims),
         _ => 1,
     })
 }
 
-/// The two VLANs a and b of a torus coincide where dimension 0 is never cut.
-fn halves(dims: &[u32]) -> u64 {
-    if dims[0] > 2 { 2 } else { 1 }
+fn pdor_trees(kind: &Kind) -> Option<u64> {
+    Grid::of(kind)?.pdor_trees()
 }
 
 fn ranges(text: &At<String>, found: &mut Found) -> Vec<(u16, u16)> {
@@ -159,12 +154,11 @@ fn enlarged(
     if needed > 4093 && shape.kind().shares_switches() {
         "no fabric holds that many VLANs: lines_per_switch = 1 needs none".to_owned()
     } else if needed > 4093 {
-        let defined = match shape {
-            Shape::Generated { kind, .. } => routing::has_pdor(kind),
+        let fits = match shape {
+            Shape::Generated { kind, .. } => pdor_trees(kind).is_some_and(|trees| trees <= 4093),
             _ => false,
         };
-        let fits = vids_needed(shape, Strategy::Pdor).is_some_and(|trees| trees <= 4093);
-        let pdor = if defined && fits && strategy != Some(Strategy::Pdor) { "pdor, " } else { "" };
+        let pdor = if fits && strategy != Some(Strategy::Pdor) { "pdor, " } else { "" };
         format!(
             "no fabric holds that many VLANs: use strategy {pdor}minimal or stp, or smaller dims"
         )

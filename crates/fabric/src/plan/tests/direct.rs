@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use tresse_base::wiring::Wiring;
+
 use crate::cluster::{Cluster, Kind, Strategy, parse};
-use crate::design::Wiring;
 use crate::design::basic::Basic;
 use crate::id::{NodeId, SwitchId, TreeId};
 use crate::plan::Plan;

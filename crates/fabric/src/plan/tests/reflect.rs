@@ -1,10 +1,11 @@
 //! Detours through reflectors (big-fat-switches-ring-clique-reflector, section 5), as plans.
 
+use tresse_base::random::Random;
+
 use crate::cluster::{self, Cluster, Kind, Strategy};
 use crate::id::NodeId;
 use crate::lock::Lock;
 use crate::plan::{Plan, PlanError, SmallMtu};
-use crate::random::Random;
 use crate::verify::{self, Report};
 
 /// A clique of 4 switches with 3 nodes each, whose first switch sends to its second.

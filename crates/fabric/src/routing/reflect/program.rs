@@ -191,7 +191,7 @@ fn highest(loads: &[f64], capacity: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use tresse_base::random::Random;
 
     /// Flow 0 crosses resource 0; detour i crosses resources 2i + 1 and 2i + 2.
     fn thin(detours: usize, capacity: f64) -> Network {

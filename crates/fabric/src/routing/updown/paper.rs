@@ -2,8 +2,9 @@
 //! takes a minimal path, a legal up*/down* one where there is one, "when several minimal paths exist
 //! between a pair of hosts only one is selected (randomly)". Loads play no part.
 
+use tresse_base::random::Random;
+
 use super::order::Order;
-use crate::random::Random;
 use crate::topology::{Channel, Graph};
 
 /// The dice of every cluster: nodes that plan for themselves must throw the same.

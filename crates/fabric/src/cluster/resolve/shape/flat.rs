@@ -1,12 +1,13 @@
 //! `kind = "fnn"`: a wiring table, and the name of an uplink switch.
 
+use tresse_base::wiring::Wiring;
+
 use super::super::super::Kind;
 use super::super::super::file::Topology;
 use super::super::super::problem::{Found, ProblemKind};
 use super::super::super::read::{At, Keys};
 use super::super::{bad_name, limits, missing, name_help, valid_name};
 use super::{Shape, fits};
-use crate::design::Wiring;
 use crate::topology::generate::generate;
 
 pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {

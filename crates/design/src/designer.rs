@@ -1,0 +1,255 @@
+//! The whole of a design, step by step: what cannot be, what needs no search, then the search.
+//!
+//! Several walks run at the same time, each a search of its own with runs of its own length; now and
+//! then the worst one goes on from a crossing of the two best. A scaled-down problem gives the walks
+//! their beginnings (section 2.1: PCs and ports divided by one number, NICs kept).
+
+use rayon::prelude::*;
+use tresse_base::random::Random;
+use tresse_base::wiring::Wiring;
+
+use super::bound::{self, Violation};
+use super::construct::construct;
+use super::fill::fill;
+use super::pattern::Kind;
+use super::problem::{Maximize, Problem, Required};
+use super::search::{MOST_PCS, Progress, Search, TooMany, cross, lowest};
+
+/// A design under way.
+#[derive(Debug)]
+pub struct Designer {
+    problem: Problem,
+    walks: Vec<Search>,
+    last: Vec<Progress>,
+    random: Random,
+    steps: u64,
+    outcome: Option<Outcome>,
+}
+
+/// A table that cannot be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unjudged {
+    /// There are no pairs.
+    #[error("{pcs} PCs in the table: expected at least two")]
+    TooFew {
+        /// Number of PCs.
+        pcs: usize,
+    },
+    /// More than there is room for.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+}
+
+/// What is known before any search.
+#[derive(Debug, Clone)]
+enum Outcome {
+    Impossible(Violation),
+    Done(Wiring),
+}
+
+impl Designer {
+    /// Begins: bounds and constructions are tried here, in well under a second.
+    pub fn new(problem: Problem, seed: u64) -> Result<Self, TooMany> {
+        let mut random = Random::new(seed);
+        let (mut walks, mut outcome) = (Vec::new(), None);
+        if let Some(violation) = bound::violated(&problem) {
+            outcome = Some(Outcome::Impossible(violation));
+        } else {
+            let made = construct(&problem).map(|(wiring, _)| wiring);
+            match made {
+                Some(mut wiring) if problem.maximize == Maximize::None => {
+                    fill(&mut wiring, &problem);
+                    outcome = Some(Outcome::Done(wiring));
+                }
+                made => {
+                    let mut from = made.or_else(|| scaled(&problem, &mut random));
+                    if let Some(from) = &mut from {
+                        fill(from, &problem);
+                    }
+                    let enough = enough(&problem);
+                    for walk in 0..WALKS {
+                        let lowest = || lowest(&problem);
+                        // Half of the walks begin where nothing is fixed yet.
+                        let from = from.clone().filter(|_| walk % 2 == 0).unwrap_or_else(lowest);
+                        let length = RUN << walk;
+                        let seed = random.number();
+                        walks.push(Search::new(&problem, &from, seed, length, enough)?);
+                    }
+                }
+            }
+        }
+        let nothing =
+            Progress { uncovered: u32::MAX, lacking: 0, links: 0.0, moves: 0, done: false };
+        Ok(Self { problem, last: vec![nothing; walks.len()], walks, random, steps: 0, outcome })
+    }
+
+    /// A wiring that is there already, as a design without search: every PC has the NICs and every
+    /// switch the ports that it uses.
+    ///
+    /// # Errors
+    /// Fewer than two PCs, or more than a search takes.
+    pub fn judged(wiring: Wiring) -> Result<Self, Unjudged> {
+        let pcs = wiring.pcs();
+        match pcs {
+            0 | 1 => return Err(Unjudged::TooFew { pcs }),
+            _ if pcs > MOST_PCS => return Err(TooMany { pcs }.into()),
+            _ => {}
+        }
+        let problem = Problem {
+            nics: wiring.rows(pcs).iter().map(|row| row.len() as u32).collect(),
+            ports: wiring.switches.iter().map(|members| members.len() as u32).collect(),
+            required: Required::All,
+            minimum_pattern_links: 1,
+            maximize: Maximize::None,
+            weights: Default::default(),
+            patterns: Vec::new(),
+        };
+        let (walks, last, random) = (Vec::new(), Vec::new(), Random::new(0));
+        Ok(Self { problem, walks, last, random, steps: 0, outcome: Some(Outcome::Done(wiring)) })
+    }
+
+    /// Whether there is nothing left to do.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.outcome.is_some() || self.last.iter().any(|progress| progress.done)
+    }
+
+    /// Lets every walk evaluate so many moves; the best progress and the moves of all.
+    pub fn step(&mut self, moves: u64) -> Progress {
+        let steps: Vec<Progress> = self.walks.par_iter_mut().map(|walk| walk.step(moves)).collect();
+        self.last = steps;
+        self.steps += 1;
+        if self.walks.len() > 2 && self.steps.is_multiple_of(CROSS_EVERY) && !self.is_done() {
+            let order = self.order();
+            let (best, second) = (self.walks[order[0]].best(), self.walks[order[1]].best());
+            let child = cross(&self.problem, &best, &second, &mut self.random);
+            self.walks[order[order.len() - 1]].restart(child, RUN);
+        }
+        self.progress()
+    }
+
+    /// Walks, the best first.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.walks.len()).collect();
+        order.sort_by(|a, b| {
+            let (a, b) = (&self.last[*a], &self.last[*b]);
+            let missing = |p: &Progress| p.uncovered.saturating_add(p.lacking);
+            missing(a).cmp(&missing(b)).then(b.links.total_cmp(&a.links))
+        });
+        order
+    }
+
+    /// The best so far.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let moves = self.last.iter().map(|p| p.moves).sum();
+        let done = self.is_done();
+        let nothing = Progress { uncovered: 0, lacking: 0, links: 0.0, moves: 0, done };
+        let best = self.order().first().map_or(nothing, |best| self.last[*best]);
+        Progress { moves, done, ..best }
+    }
+
+    /// The bound that rules every wiring out.
+    #[must_use]
+    pub const fn impossible(&self) -> Option<&Violation> {
+        match &self.outcome {
+            Some(Outcome::Impossible(violation)) => Some(violation),
+            _ => None,
+        }
+    }
+
+    /// The best wiring so far, spare NICs on spare ports; none where there cannot be one.
+    #[must_use]
+    pub fn wiring(&self) -> Option<Wiring> {
+        match &self.outcome {
+            Some(Outcome::Impossible(_)) => None,
+            Some(Outcome::Done(wiring)) => Some(wiring.clone()),
+            None => {
+                let mut best = self.walks[*self.order().first()?].best();
+                fill(&mut best, &self.problem);
+                Some(best)
+            }
+        }
+    }
+
+    /// The problem.
+    #[must_use]
+    pub const fn problem(&self) -> &Problem {
+        &self.problem
+    }
+}
+
+/// The most weighted links that there can be, where a bound is known.
+#[must_use]
+pub fn enough(problem: &Problem) -> Option<f64> {
+    match problem.maximize {
+        Maximize::None => None,
+        Maximize::All => Some(bound::links(problem) as f64),
+        Maximize::Patterns => Some(pattern_bound(problem).1),
+    }
+}
+
+/// A name and an upper bound for the weighted links of the patterns.
+#[must_use]
+pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
+    let heaviest = problem.weights.values().copied().fold(0.0, f64::max);
+    if let [pattern] = &problem.patterns[..]
+        && matches!(pattern.kind, Kind::RowsAndColumns | Kind::AxisLines)
+        && let [a, b] = pattern.dims[..]
+    {
+        let lines = |used| bound::lindsey(u64::from(a), u64::from(b), used);
+        return ("lindsey", heaviest * bound::sum_over_switches(problem, lines) as f64);
+    }
+    let mut degrees = vec![0u64; problem.pcs()];
+    for (a, b) in problem.weights.keys() {
+        degrees[*a as usize] += 1;
+        degrees[*b as usize] += 1;
+    }
+    let most = degrees.into_iter().max().unwrap_or(0);
+    let pairs = |used: u64| used * used.saturating_sub(1).min(most) / 2;
+    ("degree", heaviest * bound::sum_over_switches(problem, pairs) as f64)
+}
+
+/// A wiring of fewer PCs on narrower switches, each of its PCs taken several times.
+fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
+    let widest = *problem.ports.iter().max()?;
+    if problem.required != Required::All {
+        return None;
+    }
+    (2..=widest.min(problem.pcs() as u32) / 2).rev().take(SCALES).find_map(|factor| {
+        // PCs with as many NICs stand together, so that a group loses none.
+        let mut order: Vec<u32> = (0..problem.pcs() as u32).collect();
+        order.sort_by_key(|pc| problem.nics[*pc as usize]);
+        let groups: Vec<&[u32]> = order.chunks(factor as usize).collect();
+        let small = Problem {
+            nics: groups.iter().map(|group| problem.nics[group[0] as usize]).collect(),
+            ports: problem.ports.iter().map(|ports| ports / factor).collect(),
+            maximize: Maximize::None,
+            minimum_pattern_links: 1,
+            weights: Default::default(),
+            patterns: Vec::new(),
+            required: Required::All,
+        };
+        if groups.len() < 2 || bound::violated(&small).is_some() {
+            return None;
+        }
+        let mut search =
+            Search::new(&small, &lowest(&small), random.number(), SMALL_RUN, None).ok()?;
+        if !search.step(SMALL_RUN).done {
+            return None;
+        }
+        let mut rows = vec![Vec::new(); problem.pcs()];
+        for (group, row) in groups.iter().zip(search.best().rows(groups.len())) {
+            group.iter().for_each(|pc| rows[*pc as usize].clone_from(&row));
+        }
+        Some(Wiring::from_rows(problem.ports.len(), &rows))
+    })
+}
+
+/// Walks at the same time; the same on every machine, so that a seed means the same.
+const WALKS: usize = 4;
+/// Moves of the shortest walk's first run.
+const RUN: u64 = 500_000;
+const SMALL_RUN: u64 = 20_000;
+const SCALES: usize = 12;
+const CROSS_EVERY: u64 = 40;

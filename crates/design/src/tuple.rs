@@ -1,0 +1,61 @@
+//! Advanced routing of a flat neighbourhood: for each destination, which of its NICs answers to each
+//! NIC of the source (flat-neighborhood-network-compiler, section 3.3).
+//!
+//! A tuple names NICs from 1 and says 0 where the two share no switch by that NIC. All of a tuple is
+//! packed into one integer, field 0 lowest, and extracted by a shift and an AND.
+
+use tresse_base::wiring::Wiring;
+
+/// The tuples of one source, for every destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tuples {
+    fields: u32,
+    bits: u32,
+    /// Indexed by destination; 0 for the source itself.
+    packed: Vec<u64>,
+}
+
+impl Tuples {
+    /// The table of a source in a wiring of so many PCs; `None` where tuples have more than 64 bits.
+    #[must_use]
+    pub fn of(wiring: &Wiring, pcs: usize, source: u32) -> Option<Self> {
+        let rows = wiring.rows(pcs);
+        let most = rows.iter().map(Vec::len).max()? as u32;
+        let own = rows.get(source as usize)?;
+        let bits = u32::BITS - most.leading_zeros();
+        let fields = own.len() as u32;
+        if fields * bits > u64::BITS {
+            return None;
+        }
+        let pack = |(destination, row): (usize, &Vec<u32>)| {
+            let mut packed = 0;
+            for (field, switch) in own.iter().enumerate().filter(|_| destination as u32 != source) {
+                if let Ok(at) = row.binary_search(switch) {
+                    packed |= (at as u64 + 1) << (field as u32 * bits);
+                }
+            }
+            packed
+        };
+        Some(Self { fields, bits, packed: rows.iter().enumerate().map(pack).collect() })
+    }
+
+    /// The tuple for a destination.
+    #[must_use]
+    pub fn tuple(&self, destination: u32) -> Vec<u32> {
+        let packed = self.packed.get(destination as usize).copied().unwrap_or(0);
+        let mask = (1u64 << self.bits) - 1;
+        (0..self.fields).map(|field| (packed >> (field * self.bits) & mask) as u32).collect()
+    }
+
+    /// Bytes of the table with the smallest integers that hold a tuple: 128 on KLAT2.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.packed.len() * (self.fields * self.bits).div_ceil(8).next_power_of_two() as usize
+    }
+
+    /// Bytes of the table with MAC addresses instead: 1,536 on KLAT2.
+    #[must_use]
+    pub fn mac_bytes(&self) -> usize {
+        self.packed.len() * self.fields as usize * 6
+    }
+}

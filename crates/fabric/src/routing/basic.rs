@@ -1,0 +1,227 @@
+//! Basic routing of a flat neighbourhood: one switch for each pair of PCs, chosen so that all NICs
+//! are kept busy (flat-neighborhood-network-compiler, section 3.2).
+//!
+//! The paper's order: the most important pairs first, among these those with the fewest shared
+//! switches, each by the NICs that have the fewest paths so far. Then paths are moved one at a time
+//! while that makes the loads more even.
+
+use std::collections::BTreeMap;
+
+use tresse_base::wiring::Wiring;
+
+/// A switch for every pair, and what it makes of the NICs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Basic {
+    pcs: usize,
+    /// `[a * pcs + b]`: the NIC of `a` on the way to `b`; [`NO_NIC`] where no switch is shared.
+    chosen: Vec<u8>,
+    /// By PC, the switch of each NIC.
+    rows: Vec<Vec<u32>>,
+    /// Paths of each PC's NICs.
+    loads: Vec<Vec<u32>>,
+}
+
+/// No switch is shared.
+const NO_NIC: u8 = u8::MAX;
+
+/// The spread of the paths over the NICs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    /// Paths of the NIC with the fewest.
+    pub least: u32,
+    /// Paths of the NIC with the most.
+    pub most: u32,
+    /// Sum of the squares.
+    pub squares: u64,
+}
+
+impl Basic {
+    /// Routes over a wiring of so many PCs; pairs without importance count 0. Pairs are tried
+    /// O(pairs x switches shared) times per round of improvement.
+    #[must_use]
+    pub fn assign(wiring: &Wiring, pcs: usize, importance: &BTreeMap<(u32, u32), f64>) -> Self {
+        Self::of_rows(wiring.rows(pcs), importance)
+    }
+
+    /// Routes between PCs whose NICs are on these switches, in any order.
+    #[must_use]
+    pub fn of_rows(rows: Vec<Vec<u32>>, importance: &BTreeMap<(u32, u32), f64>) -> Self {
+        let pcs = rows.len();
+        let loads = rows.iter().map(|row| vec![0; row.len()]).collect();
+        let mut pairs: Vec<Pair> = (0..pcs)
+            .flat_map(|b| (0..b).map(move |a| (a, b)))
+            .map(|(a, b)| Pair { a, b, ways: ways(&rows[a], &rows[b]) })
+            .filter(|pair| !pair.ways.is_empty())
+            .collect();
+        let mut basic = Self { pcs, chosen: vec![NO_NIC; pcs * pcs], rows, loads };
+        let weight = |p: &Pair| importance.get(&(p.a as u32, p.b as u32)).copied().unwrap_or(0.0);
+        pairs.sort_by(|p, q| weight(q).total_cmp(&weight(p)).then(p.ways.len().cmp(&q.ways.len())));
+        for pair in &pairs {
+            let way = pair.ways.iter().min_by_key(|way| {
+                let (x, y) = (basic.loads[pair.a][way.at_a], basic.loads[pair.b][way.at_b]);
+                (x.max(y), x + y, way.switch)
+            });
+            if let Some(way) = way {
+                basic.take(pair, way, 1);
+            }
+        }
+        while basic.improve(&pairs) {}
+        basic
+    }
+
+    /// One round over all pairs; whether it found something. The sum of squares falls each time.
+    fn improve(&mut self, pairs: &[Pair]) -> bool {
+        let mut found = false;
+        for pair in pairs {
+            let now = self.nics(pair.a, pair.b);
+            let Some(old) = pair.ways.iter().find(|way| Some((way.at_a, way.at_b)) == now) else {
+                continue;
+            };
+            self.take(pair, old, -1);
+            // Adding one to n adds 2n + 1 to the squares.
+            let rise = |way: &Way| self.loads[pair.a][way.at_a] + self.loads[pair.b][way.at_b];
+            let best = pair.ways.iter().min_by_key(|way| (rise(way), way.switch)).unwrap_or(old);
+            let best = if rise(best) < rise(old) { best } else { old };
+            found |= (best.at_a, best.at_b) != (old.at_a, old.at_b);
+            self.take(pair, best, 1);
+        }
+        found
+    }
+
+    fn take(&mut self, pair: &Pair, way: &Way, paths: i32) {
+        for (pc, peer, nic) in [(pair.a, pair.b, way.at_a), (pair.b, pair.a, way.at_b)] {
+            self.chosen[pc * self.pcs + peer] = if paths > 0 { nic as u8 } else { NO_NIC };
+            self.loads[pc][nic] = self.loads[pc][nic].saturating_add_signed(paths);
+        }
+    }
+
+    /// The NICs of a pair, that of `a` first.
+    #[must_use]
+    pub fn nics(&self, a: usize, b: usize) -> Option<(usize, usize)> {
+        let nic = |pc: usize, peer: usize| self.chosen.get(pc * self.pcs + peer).copied();
+        let (at_a, at_b) = (nic(a, b)?, nic(b, a)?);
+        (at_a != NO_NIC).then_some((at_a.into(), at_b.into()))
+    }
+
+    /// The switch of a pair.
+    #[must_use]
+    pub fn switch(&self, a: u32, b: u32) -> Option<u32> {
+        let (at_a, _) = self.nics(a as usize, b as usize)?;
+        Some(self.rows[a as usize][at_a])
+    }
+
+    /// By PC, the paths of each NIC.
+    #[must_use]
+    pub fn loads(&self) -> &[Vec<u32>] {
+        &self.loads
+    }
+
+    /// How the paths are spread.
+    #[must_use]
+    pub fn spread(&self) -> Spread {
+        let loads = || self.loads.iter().flatten().copied();
+        Spread {
+            least: loads().min().unwrap_or(0),
+            most: loads().max().unwrap_or(0),
+            squares: loads().map(|load| u64::from(load).pow(2)).sum(),
+        }
+    }
+
+    /// The paper's table (Figure 3): a row per PC, the switch for every other, `-` for itself and
+    /// `.` where none is shared.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let all = (0..self.pcs as u32).flat_map(|a| (0..self.pcs as u32).map(move |b| (a, b)));
+        let width = all.filter_map(|(a, b)| self.switch(a, b)).max();
+        let width = width.map_or(1, |switch| switch.to_string().len());
+        let mut table = String::new();
+        for a in 0..self.pcs as u32 {
+            for b in 0..self.pcs as u32 {
+                let cell = match self.switch(a, b) {
+                    _ if a == b => "-".to_owned(),
+                    Some(switch) => switch.to_string(),
+                    None => ".".to_owned(),
+                };
+                table.push_str(&format!("{}{cell:>width$}", if b > 0 { " " } else { "" }));
+            }
+            table.push('\n');
+        }
+        table
+    }
+}
+
+/// Two PCs and what they share.
+struct Pair {
+    a: usize,
+    b: usize,
+    ways: Vec<Way>,
+}
+
+/// A switch that both are on, by which NIC of each.
+struct Way {
+    switch: u32,
+    at_a: usize,
+    at_b: usize,
+}
+
+/// One way per switch, or where one of the two has several NICs there, as many, each NIC once or more.
+fn ways(a: &[u32], b: &[u32]) -> Vec<Way> {
+    let at = |row: &[u32], switch: u32| -> Vec<usize> {
+        (0..row.len()).filter(|nic| row[*nic] == switch).collect()
+    };
+    let mut ways = Vec::new();
+    for (first, &switch) in a.iter().enumerate() {
+        if a[..first].contains(&switch) || !b.contains(&switch) {
+            continue;
+        }
+        let (of_a, of_b) = (at(a, switch), at(b, switch));
+        ways.extend((0..of_a.len().max(of_b.len())).map(|k| Way {
+            switch,
+            at_a: of_a[k % of_a.len()],
+            at_b: of_b[k % of_b.len()],
+        }));
+    }
+    ways
+}
+
+/// The NICs by which one PC can send to another, that of the first PC first, in the order of its NICs.
+#[must_use]
+pub fn shared(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
+    ways(a, b).into_iter().map(|way| (way.at_a, way.at_b)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tresse_design::{Designer, Spec};
+
+    use super::*;
+
+    /// Facts, section 7: no NIC can do better than 16 paths at most; the greedy alone leaves 21.
+    #[test]
+    fn basic_routing_is_even() {
+        let spec = "[design]\npcs = 64\nnics = 4\nswitches = [31, 31, 31, 31, 31, 31, 31, 31, 8]\n\
+                    [[pattern]]\nkind = \"rows-and-columns\"\ndims = [8, 8]\n";
+        let problem = Spec::parse(spec).unwrap().problem(&[31, 31, 31, 31, 31, 31, 31, 31, 8], 0);
+        let mut designer = Designer::new(problem.unwrap(), 1).unwrap();
+        while designer.progress().uncovered > 0 {
+            designer.step(50_000);
+        }
+        let (wiring, problem) = (designer.wiring().unwrap(), designer.problem());
+        let basic = Basic::assign(&wiring, 64, &problem.weights);
+        let spread = basic.spread();
+        assert!(spread.most <= 20 && spread.least >= 7, "{spread:?}");
+        let links = wiring.links(64);
+        for a in 0..64u32 {
+            for b in 0..64u32 {
+                let switch = basic.switch(a, b);
+                assert_eq!(switch, basic.switch(b, a));
+                assert_eq!(switch.is_some(), a != b && links[(a * 64 + b) as usize] > 0);
+                if let Some(switch) = switch {
+                    let members = &wiring.switches[switch as usize];
+                    assert!(members.contains(&a) && members.contains(&b));
+                }
+            }
+        }
+        assert_eq!(basic.table().lines().count(), 64);
+    }
+}

@@ -1,0 +1,306 @@
+//! Announcements: the canary that proves a VID (K5) and the refresh that keeps switches' forwarding
+//! databases filled (K17).
+//!
+//! One frame for both, sent to a locally administered group MAC, which switches flood on the whole
+//! VLAN tree; never to 01:80:C2:00:00:0x, which they do not forward. EtherType 0x88B5 is the IEEE's
+//! Local Experimental EtherType 1 (IEEE 802, clause 9.2.4). The 802.1Q tag is not part of this: the
+//! VLAN interface puts it on and takes it off, and `vid` inside the frame says where it was sent.
+//!
+//! All numbers big endian:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 6 | destination, [`GROUP`] |
+//! | 6 | 6 | source, the NIC's MAC |
+//! | 12 | 2 | EtherType 0x88B5 |
+//! | 14 | 4 | magic "TRSE" |
+//! | 18 | 1 | version, 1 |
+//! | 19 | 1 | kind: 1 canary, 2 refresh |
+//! | 20 | 2 | VID, 0 (untagged) to 4094 |
+//! | 22 | 4 | index of the sending node in the cluster |
+//! | 26 | 8 | first 8 bytes of the digest of the fabric |
+//! | 34 | 8 | sequence number, never reused by a sender |
+//! | 42 | 8 | digest of the plan that the sender sends by |
+//! | 50 | 10 | zero, up to the least Ethernet frame (60 without FCS) |
+
+use serde::{Deserialize, Serialize};
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
+
+/// The EtherType of announcements.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// Where announcements go: a locally administered group address.
+pub const GROUP: Mac = Mac([0x03, 0x54, 0x52, 0x53, 0x45, 0x01]);
+/// Bytes of a frame, without tag and FCS.
+pub const FRAME_LEN: usize = 60;
+
+const MAGIC: [u8; 4] = *b"TRSE";
+const VERSION: u8 = 1;
+const CONTENT_END: usize = 50;
+const MAX_VID: u16 = 4094;
+
+/// What an announcement is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Proves that the VID's tree delivers exactly one copy (K5).
+    Canary,
+    /// Teaches the tree's switches where the sender is (K17).
+    Refresh,
+}
+
+/// The content of one announcement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Announcement {
+    /// What it is for.
+    pub kind: Kind,
+    /// The VID it was sent on; 0 is untagged.
+    pub vid: u16,
+    /// Who sent it.
+    pub node: NodeId,
+    /// The first 8 bytes of the digest of the fabric: two fabrics on one cable do not mix.
+    pub fabric: [u8; 8],
+    /// Never reused by a sender: a second copy means a loop.
+    pub sequence: u64,
+    /// Digest of the plan that the sender sends by; while it changes plans, of the one before.
+    pub plan: [u8; 8],
+}
+
+/// Why a frame is not an announcement of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Too short for the fields.
+    #[error("announcement has {found} bytes, expected at least {CONTENT_END}")]
+    Short {
+        /// Bytes there are.
+        found: usize,
+    },
+    /// Longer than any announcement.
+    #[error("announcement has {found} bytes, expected at most {FRAME_LEN}")]
+    Long {
+        /// Bytes there are.
+        found: usize,
+    },
+    /// Sent elsewhere than to the group.
+    #[error("announcement sent to {found}, expected {GROUP}")]
+    Destination {
+        /// The destination.
+        found: Mac,
+    },
+    /// From a group address, which no station has.
+    #[error("announcement from the group address {found}")]
+    Source {
+        /// The source.
+        found: Mac,
+    },
+    /// Another EtherType.
+    #[error("EtherType {found:#06x}, expected {ETHERTYPE:#06x}")]
+    EtherType {
+        /// The EtherType.
+        found: u16,
+    },
+    /// The experimental EtherType used by someone else.
+    #[error("not an announcement of ours: magic {found:02x?}")]
+    Magic {
+        /// The four bytes.
+        found: [u8; 4],
+    },
+    /// Another version.
+    #[error("announcement version {found}, expected {VERSION}")]
+    Version {
+        /// The version.
+        found: u8,
+    },
+    /// An unknown kind.
+    #[error("announcement kind {found}, expected 1 or 2")]
+    Kind {
+        /// The kind.
+        found: u8,
+    },
+    /// No VID.
+    #[error("announcement for VID {found}, expected 0 to {MAX_VID}")]
+    Vid {
+        /// The VID.
+        found: u16,
+    },
+    /// Bytes after the fields that are not zero.
+    #[error("announcement with data after its fields")]
+    Padding,
+}
+
+impl Announcement {
+    /// The whole frame from `source`.
+    #[must_use]
+    pub fn emit(&self, source: Mac) -> [u8; FRAME_LEN] {
+        let mut frame = [0; FRAME_LEN];
+        frame[0..6].copy_from_slice(&GROUP.0);
+        frame[6..12].copy_from_slice(&source.0);
+        frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        frame[14..18].copy_from_slice(&MAGIC);
+        frame[18] = VERSION;
+        frame[19] = match self.kind {
+            Kind::Canary => 1,
+            Kind::Refresh => 2,
+        };
+        frame[20..22].copy_from_slice(&self.vid.to_be_bytes());
+        frame[22..26].copy_from_slice(&self.node.0.to_be_bytes());
+        frame[26..34].copy_from_slice(&self.fabric);
+        frame[34..42].copy_from_slice(&self.sequence.to_be_bytes());
+        frame[42..50].copy_from_slice(&self.plan);
+        frame
+    }
+
+    /// Reads a whole frame without tag: its source and its content. Padding may be absent.
+    ///
+    /// # Errors
+    /// As [`WireError`] lists; any bytes give an answer.
+    pub fn parse(frame: &[u8]) -> Result<(Mac, Self), WireError> {
+        let found = frame.len();
+        if found > FRAME_LEN {
+            return Err(WireError::Long { found });
+        }
+        let Some((content, padding)) = frame.split_at_checked(CONTENT_END) else {
+            return Err(WireError::Short { found });
+        };
+        let destination = Mac(array(content, 0));
+        if destination != GROUP {
+            return Err(WireError::Destination { found: destination });
+        }
+        let source = Mac(array(content, 6));
+        if source.0[0] & 1 != 0 {
+            return Err(WireError::Source { found: source });
+        }
+        let ethertype = u16::from_be_bytes(array(content, 12));
+        if ethertype != ETHERTYPE {
+            return Err(WireError::EtherType { found: ethertype });
+        }
+        let magic = array(content, 14);
+        if magic != MAGIC {
+            return Err(WireError::Magic { found: magic });
+        }
+        if content[18] != VERSION {
+            return Err(WireError::Version { found: content[18] });
+        }
+        let kind = match content[19] {
+            1 => Kind::Canary,
+            2 => Kind::Refresh,
+            found => return Err(WireError::Kind { found }),
+        };
+        let vid = u16::from_be_bytes(array(content, 20));
+        if vid > MAX_VID {
+            return Err(WireError::Vid { found: vid });
+        }
+        if padding.iter().any(|b| *b != 0) {
+            return Err(WireError::Padding);
+        }
+        let announcement = Self {
+            kind,
+            vid,
+            node: NodeId(u32::from_be_bytes(array(content, 22))),
+            fabric: array(content, 26),
+            sequence: u64::from_be_bytes(array(content, 34)),
+            plan: array(content, 42),
+        };
+        Ok((source, announcement))
+    }
+}
+
+/// `N` bytes at `at`; the caller has checked the length.
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("a range of N bytes is N bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SOURCE: Mac = Mac([2, 0, 0, 0, 0, 7]);
+
+    fn canary() -> Announcement {
+        Announcement {
+            kind: Kind::Canary,
+            vid: 100,
+            node: NodeId(0x0102_0304),
+            fabric: [9; 8],
+            sequence: 0x1122_3344_5566_7788,
+            plan: [8; 8],
+        }
+    }
+
+    #[test]
+    fn frame_is_the_documented_bytes() {
+        let frame = canary().emit(SOURCE);
+        #[rustfmt::skip]
+        let fields = [
+            0x03, 0x54, 0x52, 0x53, 0x45, 0x01, 2, 0, 0, 0, 0, 7, 0x88, 0xb5,
+            b'T', b'R', b'S', b'E', 1, 1, 0, 100, 1, 2, 3, 4,
+            9, 9, 9, 9, 9, 9, 9, 9, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+            8, 8, 8, 8, 8, 8, 8, 8,
+        ];
+        assert_eq!(frame[..CONTENT_END], fields);
+        assert_eq!(frame[CONTENT_END..], [0; FRAME_LEN - CONTENT_END]);
+        assert_eq!(Announcement::parse(&frame), Ok((SOURCE, canary())));
+        assert_eq!(Announcement::parse(&frame[..CONTENT_END]), Ok((SOURCE, canary())));
+    }
+
+    #[test]
+    fn each_malformation_has_its_error() {
+        let frame = canary().emit(SOURCE);
+        let with = |at: usize, byte: u8| {
+            let mut frame = frame;
+            frame[at] = byte;
+            Announcement::parse(&frame).unwrap_err()
+        };
+        assert_eq!(Announcement::parse(&frame[..49]), Err(WireError::Short { found: 49 }));
+        assert_eq!(Announcement::parse(&[0; 61]), Err(WireError::Long { found: 61 }));
+        assert!(matches!(with(0, 1), WireError::Destination { .. }));
+        assert!(matches!(with(6, 3), WireError::Source { .. }));
+        assert_eq!(with(13, 0xb6), WireError::EtherType { found: 0x88b6 });
+        assert!(matches!(with(14, b'x'), WireError::Magic { .. }));
+        assert_eq!(with(18, 2), WireError::Version { found: 2 });
+        assert_eq!(with(19, 3), WireError::Kind { found: 3 });
+        assert_eq!(with(20, 0x10), WireError::Vid { found: 0x1064 });
+        assert_eq!(with(59, 1), WireError::Padding);
+    }
+
+    #[test]
+    fn group_is_local_and_forwarded_by_switches() {
+        assert_eq!(GROUP.0[0] & 3, 3, "group and locally administered");
+        assert_ne!(GROUP.0[..3], [0x01, 0x80, 0xc2]);
+    }
+
+    proptest! {
+        #[test]
+        fn announcements_round_trip(
+            canary in any::<bool>(), vid in 0..=MAX_VID, node in any::<u32>(),
+            fabric in any::<[u8; 8]>(), sequence in any::<u64>(), source in any::<[u8; 6]>(),
+            plan in any::<[u8; 8]>(),
+        ) {
+            let mut source = Mac(source);
+            source.0[0] &= 0xfe;
+            let kind = if canary { Kind::Canary } else { Kind::Refresh };
+            let node = NodeId(node);
+            let announcement = Announcement { kind, vid, node, fabric, sequence, plan };
+            let frame = announcement.emit(source);
+            prop_assert_eq!(Announcement::parse(&frame), Ok((source, announcement)));
+        }
+
+        #[test]
+        fn any_bytes_get_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok((source, announcement)) = Announcement::parse(&bytes) {
+                prop_assert_eq!(&announcement.emit(source)[..bytes.len()], &bytes[..]);
+            }
+        }
+
+        #[test]
+        fn one_changed_byte_is_refused_or_read_faithfully(at in 0..FRAME_LEN, byte in any::<u8>()) {
+            let mut frame = canary().emit(SOURCE);
+            frame[at] = byte;
+            if let Ok((source, announcement)) = Announcement::parse(&frame) {
+                prop_assert_eq!(announcement.emit(source), frame);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The decision over one frame.
+//!
+//! ```text
+//! came in   DDDDDD SSSSSS 8847 [top] [next .. or IP ..]      (its tag beside it, or in place)
+//! leaves        DDDDDD SSSSSS 8847 [next ..                  untagged: 4 octets later
+//!           DDDDDD SSSSSS 8100 vid 0800 [IP ..               tagged: where it began
+//! ```
+
+use tresse_base::id::Label;
+
+use crate::forward::table::{C_TAG, S_TAG, Written};
+use crate::forward::{Reason, Table, Ttl};
+use crate::mpls::{self, ENTRY_LEN, Entry};
+
+const ETHERNET: usize = 14;
+const TAG: usize = 4;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+const VID_BITS: u16 = 0x0fff;
+
+/// A VLAN tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag {
+    /// Its protocol identifier, 0x8100 for 802.1Q.
+    pub tpid: u16,
+    /// Priority, drop eligibility, VID.
+    pub tci: u16,
+}
+
+/// What is known of a frame beside its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Arrival {
+    /// The tag that the kernel took off.
+    pub tag: Option<Tag>,
+    /// Were there more bytes on the wire than are at hand? Such a frame is never forwarded.
+    pub cut: bool,
+    /// Octets of the longest frame that will be made of this one where that is not its own length
+    /// (segmentation offload).
+    pub longest: Option<usize>,
+}
+
+/// A frame that leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forward {
+    /// The NIC it leaves by: index into the table's NICs.
+    pub nic: usize,
+    /// Where in the bytes the frame now begins; it ends where it ended.
+    pub start: usize,
+    /// The popped label.
+    pub label: Label,
+    /// Does it leave without labels?
+    pub plain: bool,
+}
+
+impl Table {
+    /// Judges a frame, destination MAC first, that came in by NIC number `nic`, and rewrites it where
+    /// it lies. The bytes of a frame that is not forwarded stay as they are. O(label stack).
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub fn decide(
+        &self,
+        nic: usize,
+        arrival: Arrival,
+        frame: &mut [u8],
+    ) -> Result<Forward, Reason> {
+        let nic = self.nic(nic).ok_or(Reason::NotForUs)?;
+        let (destination, rest) = frame.split_first_chunk::<6>().ok_or(Reason::Truncated)?;
+        if *destination != nic.mac.0 {
+            return Err(Reason::NotForUs);
+        }
+        let source = *rest.first_chunk::<6>().ok_or(Reason::Truncated)?;
+        let (tag, before) = tag(arrival.tag, frame)?;
+        let vid = match tag {
+            None => 0,
+            Some(Tag { tpid: C_TAG, tci }) => tci & VID_BITS,
+            Some(_) => return Err(Reason::DoubleTag),
+        };
+        if !nic.knows(vid, source) {
+            return Err(Reason::ForeignMac);
+        }
+        let stack = frame.get(before..).ok_or(Reason::Truncated)?;
+        let top = Entry::parse(stack).ok_or(Reason::Truncated)?;
+        let exit = self.exit(top.label).ok_or(Reason::UnknownLabel)?;
+        if top.ttl <= 1 {
+            return Err(Reason::TtlExpired);
+        }
+        if !top.bottom && mpls::stack_len(&stack[ENTRY_LEN..]).is_none() {
+            return Err(Reason::Truncated);
+        }
+        let length = arrival.longest.unwrap_or(frame.len());
+        if arrival.cut || length.saturating_sub(before + ENTRY_LEN) > exit.mtu_bytes as usize {
+            return Err(Reason::TooBig);
+        }
+        let ethertype = match top.bottom {
+            true => expose(&mut frame[before + ENTRY_LEN..], top.ttl - 1, self.ttl)?,
+            false => mpls::ETHERTYPE,
+        };
+        let start = write(exit, ethertype, before + ENTRY_LEN, frame);
+        Ok(Forward { nic: usize::from(exit.nic), start, label: top.label, plain: top.bottom })
+    }
+}
+
+/// The tag of a labelled frame, and how many bytes are before its label stack.
+fn tag(beside: Option<Tag>, frame: &[u8]) -> Result<(Option<Tag>, usize), Reason> {
+    match (word(frame, 12)?, beside) {
+        (mpls::ETHERTYPE, tag) => Ok((tag, ETHERNET)),
+        (C_TAG | S_TAG, Some(_)) => Err(Reason::DoubleTag),
+        (tpid @ (C_TAG | S_TAG), None) => {
+            let tag = Tag { tpid, tci: word(frame, ETHERNET)? };
+            match word(frame, ETHERNET + 2)? {
+                mpls::ETHERTYPE => Ok((Some(tag), ETHERNET + TAG)),
+                C_TAG | S_TAG => Err(Reason::DoubleTag),
+                _ => Err(Reason::NotMpls),
+            }
+        }
+        _ => Err(Reason::NotMpls),
+    }
+}
+
+/// Readies an IP packet whose last label is gone; its EtherType.
+fn expose(packet: &mut [u8], label_ttl: u8, ttl: Ttl) -> Result<u16, Reason> {
+    let next = |own: u8| match ttl {
+        Ttl::Propagate => label_ttl,
+        Ttl::Keep => own.saturating_sub(1),
+    };
+    match packet.first().map(|b| b >> 4) {
+        None => Err(Reason::Truncated),
+        Some(4) => {
+            let header: &mut [u8; IPV4_HEADER] =
+                packet.first_chunk_mut().ok_or(Reason::Truncated)?;
+            let new = next(header[8]);
+            let sum = u16::from_be_bytes([header[10], header[11]]);
+            let sum = corrected(sum, u16::from(header[8]) << 8, u16::from(new) << 8);
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+            header[8] = new;
+            Ok(IPV4)
+        }
+        Some(6) => {
+            let header: &mut [u8; IPV6_HEADER] =
+                packet.first_chunk_mut().ok_or(Reason::Truncated)?;
+            header[7] = next(header[7]);
+            Ok(IPV6)
+        }
+        Some(_) => Err(Reason::NoIp),
+    }
+}
+
+/// RFC 1624, equation 3: the checksum after one of the words that it covers has changed.
+fn corrected(sum: u16, old: u16, new: u16) -> u16 {
+    let mut total = u32::from(!sum) + u32::from(!old) + u32::from(new);
+    total = (total & 0xffff) + (total >> 16);
+    total = (total & 0xffff) + (total >> 16);
+    !(total as u16)
+}
+
+/// Writes the new Ethernet header before `end`, where the popped entry ended; where it begins.
+fn write(exit: &Written, ethertype: u16, end: usize, frame: &mut [u8]) -> usize {
+    let addresses = if exit.tagged { ETHERNET + 2 } else { ETHERNET - 2 };
+    let start = end - addresses - 2;
+    frame[start..start + addresses].copy_from_slice(&exit.header[..addresses]);
+    frame[end - 2..end].copy_from_slice(&ethertype.to_be_bytes());
+    start
+}
+
+fn word(frame: &[u8], at: usize) -> Result<u16, Reason> {
+    let bytes = frame.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Reason::Truncated)?;
+    Ok(u16::from_be_bytes(*bytes))
+}

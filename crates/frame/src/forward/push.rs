@@ -1,0 +1,264 @@
+//! What a source does where its kernel cannot push labels: finds the path of an IP packet and writes
+//! what comes before it.
+//!
+//! ```text
+//! the packet                                    [IP ..
+//! leaves        DDDDDD SSSSSS 8100 vid 8847 [top] .. [bottom] [IP ..
+//! ```
+//!
+//! As Linux does (net/mpls/mpls_iptunnel.c): every label gets the packet's TTL, or 255 with
+//! [`Ttl::Keep`], and traffic class 0; the packet stays as it is. Several paths share by the flow: of
+//! addresses, protocol and, where it is no fragment, ports. Never allocates per packet, and answers
+//! any bytes.
+
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::Mac;
+
+use super::table::{C_TAG, number, single};
+use super::{Nic, Reason, TableError, Ttl};
+use crate::mpls::{self, ENTRY_LEN, Entry};
+
+/// The most labels of one stack.
+pub const MOST_LABELS: usize = 16;
+/// The most octets that come before a packet.
+pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
+
+/// A path that begins with labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// The NIC it leaves by: index into the table's NICs.
+    pub nic: usize,
+    /// The VID it leaves on; `None`: without tag.
+    pub vid: Option<Vid>,
+    /// The NIC of the first transit node.
+    pub mac: Mac,
+    /// The label stack, outermost first; at least one, at most [`MOST_LABELS`].
+    pub labels: Vec<Label>,
+    /// Its share of the flows beside other paths; 0 counts as 1.
+    pub weight: u8,
+}
+
+/// The labelled paths of one source. Immutable: a new plan is a new table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushTable {
+    nics: Vec<Mac>,
+    /// By address, ascending: its paths are `ways[from..to]`.
+    ipv4: Vec<(u32, u32, u32)>,
+    ipv6: Vec<(u128, u32, u32)>,
+    ways: Vec<Way>,
+    ttl: Ttl,
+}
+
+/// A path with all that it writes, but for the TTLs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Way {
+    nic: usize,
+    mtu_bytes: u32,
+    /// The weights of the paths to the destination up to and with this one.
+    until: u32,
+    length: usize,
+    labels: usize,
+    before: [u8; MOST_BEFORE],
+}
+
+/// Where a packet goes and what comes before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Push<'table> {
+    way: &'table Way,
+    ttl: u8,
+}
+
+impl PushTable {
+    /// A table of these NICs, of which neighbours are not looked at, and of the paths to each
+    /// destination.
+    ///
+    /// # Errors
+    /// The first entry that cannot be, as [`TableError`] lists.
+    pub fn new(
+        nics: &[Nic],
+        routes: impl IntoIterator<Item = (IpAddr, Vec<Path>)>,
+        ttl: Ttl,
+    ) -> Result<Self, TableError> {
+        let macs = nics.iter().map(|nic| single(nic.mac)).collect::<Result<_, _>>()?;
+        let mut table = Self { nics: macs, ipv4: vec![], ipv6: vec![], ways: vec![], ttl };
+        for (destination, paths) in routes {
+            let from = table.ways.len() as u32;
+            let mut until = 0;
+            for path in &paths {
+                until += u32::from(path.weight.max(1));
+                table.ways.push(Way::new(destination, path, nics, until)?);
+            }
+            let to = table.ways.len() as u32;
+            match destination {
+                _ if from == to => return Err(TableError::NoPath { destination }),
+                IpAddr::V4(address) => table.ipv4.push((address.to_bits(), from, to)),
+                IpAddr::V6(address) => table.ipv6.push((address.to_bits(), from, to)),
+            }
+        }
+        table.ipv4.sort_unstable();
+        table.ipv6.sort_unstable();
+        let twice = table.ipv4.windows(2).find(|w| w[0].0 == w[1].0).map(|w| w[0].0);
+        let twice = twice.map(|bits| IpAddr::from(bits.to_be_bytes()));
+        let other = table.ipv6.windows(2).find(|w| w[0].0 == w[1].0).map(|w| w[0].0);
+        match twice.or(other.map(|bits| IpAddr::from(bits.to_be_bytes()))) {
+            Some(destination) => Err(TableError::DestinationTwice { destination }),
+            None => Ok(table),
+        }
+    }
+
+    /// How many NICs it has.
+    #[must_use]
+    pub fn nics(&self) -> usize {
+        self.nics.len()
+    }
+
+    /// The MAC of one NIC.
+    #[must_use]
+    pub fn mac(&self, nic: usize) -> Option<Mac> {
+        self.nics.get(nic).copied()
+    }
+
+    /// Finds the path of an IP packet of which at least the header is at hand. O(log destinations +
+    /// paths to one).
+    ///
+    /// # Errors
+    /// Why it is dropped: [`Reason::NoIp`], [`Reason::Truncated`], [`Reason::NoRoute`],
+    /// [`Reason::TtlExpired`].
+    pub fn push(&self, packet: &[u8]) -> Result<Push<'_>, Reason> {
+        let (found, ttl, flow) = match packet.first().map(|b| b >> 4) {
+            None => return Err(Reason::Truncated),
+            Some(4) => {
+                let header: &[u8; 20] = packet.first_chunk().ok_or(Reason::Truncated)?;
+                let length = usize::from(header[0] & 15) * 4;
+                let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+                if length < 20 || total < length || total > packet.len() {
+                    return Err(Reason::Truncated);
+                }
+                let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+                let ports = ports(packet, header[9], length).filter(|_| !fragment);
+                let flow = hash(&header[12..20], header[9], ports);
+                (find(&self.ipv4, u32::from_be_bytes(array(&header[16..]))), header[8], flow)
+            }
+            Some(6) => {
+                let header: &[u8; 40] = packet.first_chunk().ok_or(Reason::Truncated)?;
+                let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+                if total > packet.len() {
+                    return Err(Reason::Truncated);
+                }
+                let flow = hash(&header[8..40], header[6], ports(packet, header[6], 40));
+                (find(&self.ipv6, u128::from_be_bytes(array(&header[24..]))), header[7], flow)
+            }
+            Some(_) => return Err(Reason::NoIp),
+        };
+        let (from, to) = found.ok_or(Reason::NoRoute)?;
+        if ttl == 0 {
+            return Err(Reason::TtlExpired);
+        }
+        let ways = &self.ways[from as usize..to as usize];
+        let total = ways.last().map_or(1, |way| way.until);
+        let share = ((u64::from(flow) * u64::from(total)) >> 32) as u32;
+        let way = ways.iter().find(|way| share < way.until).ok_or(Reason::NoRoute)?;
+        Ok(Push { way, ttl: if self.ttl == Ttl::Keep { u8::MAX } else { ttl } })
+    }
+}
+
+impl Push<'_> {
+    /// The NIC it leaves by: index into the table's NICs.
+    #[must_use]
+    pub const fn nic(&self) -> usize {
+        self.way.nic
+    }
+
+    /// Octets that come before the packet.
+    #[must_use]
+    pub const fn before(&self) -> usize {
+        self.way.length
+    }
+
+    /// Can its NIC send a packet of so many octets behind the labels?
+    #[must_use]
+    pub const fn fits(&self, packet: usize) -> bool {
+        packet + self.way.labels * ENTRY_LEN <= self.way.mtu_bytes as usize
+    }
+
+    /// Writes what comes before the packet: [`Self::before`] octets, to the end of `room`, which has
+    /// at least so many. Where that begins.
+    ///
+    /// # Panics
+    /// Where `room` is too small.
+    pub fn write(&self, room: &mut [u8]) -> usize {
+        let start = room.len() - self.way.length;
+        let before = &mut room[start..];
+        before.copy_from_slice(&self.way.before[..self.way.length]);
+        let stack = self.way.length - self.way.labels * ENTRY_LEN;
+        for entry in before[stack..].chunks_exact_mut(ENTRY_LEN) {
+            entry[ENTRY_LEN - 1] = self.ttl;
+        }
+        start
+    }
+}
+
+impl Way {
+    fn new(destination: IpAddr, path: &Path, nics: &[Nic], until: u32) -> Result<Self, TableError> {
+        let outside = |label: &&Label| **label < mpls::FIRST_LABEL || **label > mpls::LAST_LABEL;
+        if let Some(label) = path.labels.iter().find(outside) {
+            return Err(TableError::Label { label: *label });
+        }
+        let labels = path.labels.len();
+        if labels == 0 || labels > MOST_LABELS {
+            return Err(TableError::Stack { destination, labels });
+        }
+        let (nic, count) = (path.nic, nics.len());
+        let from = nics.get(nic).ok_or(TableError::PathNic { destination, nic, nics: count })?;
+        let mut before = [0; MOST_BEFORE];
+        before[..6].copy_from_slice(&single(path.mac)?.0);
+        before[6..12].copy_from_slice(&single(from.mac)?.0);
+        let mut at = 12;
+        let mut add = |bytes: &[u8]| {
+            before[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        if path.vid.is_some() {
+            add(&C_TAG.to_be_bytes());
+            add(&number(path.vid)?.to_be_bytes());
+        }
+        add(&mpls::ETHERTYPE.to_be_bytes());
+        for (n, label) in path.labels.iter().enumerate() {
+            add(&Entry { label: *label, class: 0, bottom: n + 1 == labels, ttl: 0 }.emit());
+        }
+        Ok(Self { nic, mtu_bytes: from.mtu_bytes, until, length: at, labels, before })
+    }
+}
+
+fn find<K: Ord + Copy>(routes: &[(K, u32, u32)], address: K) -> Option<(u32, u32)> {
+    let at = routes.binary_search_by_key(&address, |route| route.0).ok()?;
+    Some((routes[at].1, routes[at].2))
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[..N]);
+    array
+}
+
+/// Source and destination port of TCP, UDP and SCTP.
+fn ports(packet: &[u8], protocol: u8, at: usize) -> Option<[u8; 4]> {
+    const WITH_PORTS: [u8; 3] = [6, 17, 132];
+    let ports = packet.get(at..)?.first_chunk()?;
+    WITH_PORTS.contains(&protocol).then_some(*ports)
+}
+
+/// Spreads flows evenly over 32 bits.
+fn hash(addresses: &[u8], protocol: u8, ports: Option<[u8; 4]>) -> u32 {
+    let words = addresses.chunks_exact(4).map(|word| u32::from_be_bytes(array(word)));
+    let ports = u32::from_be_bytes(ports.unwrap_or_default());
+    let mixed = words.chain([ports, u32::from(protocol)]).fold(0_u64, |hash, word| {
+        (hash.rotate_left(29) ^ u64::from(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32
+}

@@ -1,0 +1,231 @@
+//! What a source sends by its bytes, every reason, how flows spread, and segments beside the packet.
+
+use proptest::prelude::*;
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::Mac;
+
+use crate::forward::fuzz::{destinations, own, peer, push_table, pushed};
+use crate::forward::{MOST_LABELS, Nic, Path, PushTable, Reason, Segments, TableError, Ttl};
+
+/// An IPv4 packet of protocol `protocol` to destination number `n` of the table.
+fn ipv4(n: usize, protocol: u8, rest: &[u8]) -> Vec<u8> {
+    let total = (20 + rest.len()) as u16;
+    let mut packet = vec![0x45, 0, 0, 0, 7, 1, 0, 0, 64, protocol, 0, 0, 10, 77, 0, 9, 10, 77, 0];
+    packet[2..4].copy_from_slice(&total.to_be_bytes());
+    packet.push(n as u8 + 1);
+    packet.extend_from_slice(rest);
+    packet
+}
+
+fn ipv6(n: u8, next: u8, rest: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 63];
+    packet.extend([0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]);
+    packet.extend([0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n]);
+    packet.extend_from_slice(rest);
+    packet
+}
+
+/// Payload octets of a TCP header with 12 octets of options and all flags but SYN and RST.
+fn tcp(sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x12, 0x34, 0, 80];
+    bytes.extend(sequence.to_be_bytes());
+    bytes.extend([0, 0, 0, 1, 0x80, 0xf9, 1, 0, 0, 0, 0, 0]);
+    bytes.extend([1; 12]);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn before(table: &PushTable, packet: &[u8]) -> Result<Vec<u8>, Reason> {
+    let push = table.push(packet)?;
+    let mut room = [0xee; 100];
+    let start = push.write(&mut room);
+    Ok(room[start..].to_vec())
+}
+
+#[test]
+fn stack_comes_before_the_packet_with_its_ttl() {
+    let table = push_table(Ttl::Propagate);
+    let head = [&peer(0).0[..], &own(0).0, &[0x81, 0, 0, 100, 0x88, 0x47]].concat();
+    let stack = |ttl| [0, 1, 0, ttl, 0, 1, 0x11, ttl];
+    let found = before(&table, &ipv4(0, 17, &[0; 8])).unwrap();
+    assert_eq!(found, [&head[..], &stack(64)].concat());
+    assert_eq!(before(&table, &ipv6(1, 17, &[0; 8])).unwrap(), [&head[..], &stack(63)].concat());
+    let found = before(&push_table(Ttl::Keep), &ipv4(0, 17, &[0; 8])).unwrap();
+    assert_eq!(found, [&head[..], &stack(255)].concat());
+    let push = table.push(&ipv4(0, 17, &[0; 8])).map(|push| (push.fits(192), push.fits(193)));
+    assert_eq!(push.unwrap(), (true, false), "two labels in an MTU of 200");
+}
+
+#[test]
+fn whatever_has_no_labelled_path_is_told_by_reason() {
+    let table = push_table(Ttl::Propagate);
+    let changed = |at: usize, value: u8| {
+        let mut packet = ipv4(0, 17, &[0; 8]);
+        packet[at] = value;
+        packet
+    };
+    for (packet, reason) in [
+        (vec![], Reason::Truncated),
+        (vec![0x45; 19], Reason::Truncated),
+        (ipv6(1, 17, &[])[..39].to_vec(), Reason::Truncated),
+        (changed(3, 200), Reason::Truncated),
+        (changed(3, 19), Reason::Truncated),
+        (changed(0, 0x44), Reason::Truncated),
+        (changed(0, 0x55), Reason::NoIp),
+        (vec![0; 60], Reason::NoIp),
+        (changed(19, 9), Reason::NoRoute),
+        (ipv6(9, 58, &[]), Reason::NoRoute),
+        (changed(8, 0), Reason::TtlExpired),
+    ] {
+        assert_eq!(before(&table, &packet), Err(reason), "{packet:?}");
+    }
+}
+
+#[test]
+fn flows_spread_by_weight_and_fragments_stay_together() {
+    let table = push_table(Ttl::Propagate);
+    let nic = |packet: &[u8]| table.push(packet).unwrap().nic();
+    for of in [4, 6] {
+        let second = (0..4000_u16).filter(|port| {
+            let rest = [&port.to_be_bytes()[..], &[0, 80, 0, 0, 0, 0]].concat();
+            let packet = if of == 4 { ipv4(1, 17, &rest) } else { ipv6(2, 17, &rest) };
+            assert_eq!(nic(&packet), nic(&packet));
+            nic(&packet) == 1
+        });
+        assert!((2850..3150).contains(&second.count()), "three quarters of 4000 by IPv{of}");
+    }
+    let fragment = |port: u8, offset: [u8; 2]| {
+        let mut packet = ipv4(1, 17, &[port, 0, 0, 80, 0, 0, 0, 0]);
+        packet[6..8].copy_from_slice(&offset);
+        nic(&packet)
+    };
+    let all = (0..=255).flat_map(|n| [fragment(n, [0x20, 0]), fragment(n, [0, 9])]);
+    assert_eq!(all.collect::<std::collections::BTreeSet<_>>().len(), 1);
+}
+
+#[test]
+fn table_refuses_what_cannot_be() {
+    let nics = [Nic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() }];
+    let to = destinations()[0];
+    let path = |labels: &[u32]| Path {
+        nic: 0,
+        vid: None,
+        mac: peer(0),
+        labels: labels.iter().copied().map(Label).collect(),
+        weight: 1,
+    };
+    let table = |paths: Vec<Path>| PushTable::new(&nics, [(to, paths)], Ttl::Propagate);
+    assert!(table(vec![path(&[16; MOST_LABELS])]).is_ok());
+    for (paths, error) in [
+        (vec![], TableError::NoPath { destination: to }),
+        (vec![path(&[])], TableError::Stack { destination: to, labels: 0 }),
+        (vec![path(&[16; MOST_LABELS + 1])], TableError::Stack { destination: to, labels: 17 }),
+        (vec![path(&[3])], TableError::Label { label: Label(3) }),
+        (
+            vec![Path { nic: 1, ..path(&[16]) }],
+            TableError::PathNic { destination: to, nic: 1, nics: 1 },
+        ),
+        (vec![Path { vid: Some(Vid(0)), ..path(&[16]) }], TableError::Vid { vid: Vid(0) }),
+        (vec![Path { mac: Mac([1; 6]), ..path(&[16]) }], TableError::Group { mac: Mac([1; 6]) }),
+    ] {
+        assert_eq!(table(paths), Err(error));
+    }
+    for to in destinations() {
+        let twice = [(to, vec![path(&[16])]), (to, vec![path(&[17])])];
+        let error = TableError::DestinationTwice { destination: to };
+        assert_eq!(PushTable::new(&nics, twice, Ttl::Propagate), Err(error));
+    }
+}
+
+/// The ones' complement sum of a whole.
+fn sum(bytes: &[u8]) -> u16 {
+    let words =
+        bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | w.get(1).map_or(0, |b| u64::from(*b)));
+    (words.sum::<u64>() % 0xffff) as u16
+}
+
+#[test]
+fn segments_have_right_lengths_numbers_flags_and_sums() {
+    let payload: Vec<u8> = (0..250).collect();
+    for (packet, transport) in [
+        (ipv4(0, 6, &tcp(u32::MAX - 50, &payload)), 20),
+        (ipv6(1, 6, &tcp(u32::MAX - 50, &payload[..200])), 40),
+    ] {
+        let mut segments = Segments::new(&packet, transport, 100).unwrap();
+        assert_eq!(segments.longest(), transport + 32 + 100);
+        let mut room = vec![0; segments.longest()];
+        let mut found = Vec::new();
+        while let Some(length) = segments.write(&mut room) {
+            found.push(room[..length].to_vec());
+        }
+        let count = if transport == 20 { 3 } else { 2 };
+        assert_eq!(found.len(), count);
+        for (n, segment) in found.iter().enumerate() {
+            let flags = segment[transport + 13];
+            let last = n + 1 == count;
+            assert_eq!(flags & 0x80 != 0, n == 0, "CWR");
+            assert_eq!(flags & 0x09, if last { 9 } else { 0 }, "FIN and PSH");
+            assert_eq!(flags & 0x70, 0x70);
+            if transport == 20 {
+                assert_eq!(sum(&segment[..20]), 0);
+                assert_eq!(segment[4..6], (0x0701 + n as u16).to_be_bytes());
+            }
+            // As the hardware would finish it.
+            let mut tcp = segment[transport..].to_vec();
+            let whole = !sum(&tcp);
+            tcp[16..18].copy_from_slice(&whole.to_be_bytes());
+            let addresses = if transport == 20 { 12..20 } else { 8..40 };
+            let length = (tcp.len() as u16).to_be_bytes();
+            let pseudo = [&segment[addresses], &length, &[0, 6]].concat();
+            assert_eq!(sum(&[pseudo, tcp].concat()), 0);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_cut_is_told() {
+    let packet = ipv4(0, 6, &tcp(1, &[0; 100]));
+    let cut = |packet: &[u8], transport, size| Segments::new(packet, transport, size).err();
+    assert_eq!(cut(&packet, 20, 50), None);
+    assert_eq!(cut(&packet, 20, 0), Some(Reason::Uncuttable));
+    assert_eq!(cut(&packet, 24, 50), Some(Reason::Uncuttable));
+    assert_eq!(cut(&ipv4(0, 17, &[0; 100]), 20, 50), Some(Reason::Uncuttable));
+    assert_eq!(cut(&packet[..30], 20, 50), Some(Reason::Truncated));
+    assert_eq!(cut(&packet[..51], 20, 50), Some(Reason::Truncated));
+    assert_eq!(cut(&[], 20, 50), Some(Reason::Uncuttable));
+    let mut fragment = packet.clone();
+    fragment[6] = 0x20;
+    assert_eq!(cut(&fragment, 20, 50), Some(Reason::Uncuttable));
+    let mut short = packet;
+    short[32] = 0x40;
+    assert_eq!(cut(&short, 20, 50), Some(Reason::Uncuttable));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_answered(
+        packet in proptest::collection::vec(any::<u8>(), 0..150),
+        transport in 0..256usize,
+        size in 0..256usize,
+    ) {
+        pushed(Ttl::Propagate, transport, size, &packet);
+    }
+
+    #[test]
+    fn packets_with_some_bytes_changed_are_answered(
+        n in 0..2u8,
+        v6 in any::<bool>(),
+        payload in proptest::collection::vec(any::<u8>(), 0..200),
+        changes in proptest::collection::vec((0..60usize, any::<u8>()), 0..4),
+        size in 0..256usize,
+    ) {
+        let tcp = tcp(9, &payload[..payload.len().min(150)]);
+        let mut packet = if v6 { ipv6(n + 1, 6, &tcp) } else { ipv4(n.into(), 6, &tcp) };
+        for (at, value) in changes {
+            // The shortest packet has fewer octets.
+            let at = at % packet.len();
+            packet[at] = value;
+        }
+        pushed(Ttl::Keep, if v6 { 40 } else { 20 }, size, &packet);
+    }
+}

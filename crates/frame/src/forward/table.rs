@@ -1,0 +1,255 @@
+//! What the labels of one transit node mean. Immutable: a new plan is a new table.
+
+use std::net::IpAddr;
+
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::Mac;
+
+use crate::mpls;
+
+/// IEEE 802.1Q's tag protocol identifier.
+pub(super) const C_TAG: u16 = 0x8100;
+/// IEEE 802.1ad's, of outer tags.
+pub(super) const S_TAG: u16 = 0x88a8;
+const MAX_VID: u16 = 4094;
+
+/// Where a label leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// The NIC it leaves by: index into the table's NICs.
+    pub nic: usize,
+    /// The VID it leaves on; `None`: without tag.
+    pub vid: Option<Vid>,
+    /// The NIC it goes to.
+    pub mac: Mac,
+}
+
+/// One NIC of the node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nic {
+    /// Its own MAC.
+    pub mac: Mac,
+    /// The largest payload that it sends, labels included.
+    pub mtu_bytes: u32,
+    /// Who may send labelled frames to it, and on which VID (`None`: without tag). In any order.
+    pub neighbours: Vec<(Option<Vid>, Mac)>,
+}
+
+/// What an IP packet's TTL becomes when its last label is popped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ttl {
+    /// The label's, minus 1.
+    #[default]
+    Propagate,
+    /// Its own, minus 1.
+    Keep,
+}
+
+/// Why there is no such table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// A label that RFC 7274 reserves, or of more than 20 bits.
+    #[error("label {} is outside of {} to {}", label.0, mpls::FIRST_LABEL.0, mpls::LAST_LABEL.0)]
+    Label {
+        /// The label.
+        label: Label,
+    },
+    /// A label with two meanings.
+    #[error("label {} has two meanings", label.0)]
+    Twice {
+        /// The label.
+        label: Label,
+    },
+    /// A label that leads out of a NIC which is not in the table.
+    #[error("label {} leads out of NIC {nic}, the table has {nics}", label.0)]
+    Nic {
+        /// The label.
+        label: Label,
+        /// The NIC.
+        nic: usize,
+        /// NICs there are.
+        nics: usize,
+    },
+    /// Not a VID.
+    #[error("VID {} is outside of 1 to {MAX_VID}", vid.0)]
+    Vid {
+        /// The VID.
+        vid: Vid,
+    },
+    /// A group address, which no NIC has.
+    #[error("{mac} is a group address, expected that of a NIC")]
+    Group {
+        /// The address.
+        mac: Mac,
+    },
+    /// A label stack that is empty or too deep.
+    #[error("the path to {destination} has {labels} labels, expected 1 to {}", super::MOST_LABELS)]
+    Stack {
+        /// Where the path leads.
+        destination: IpAddr,
+        /// Labels it has.
+        labels: usize,
+    },
+    /// A destination without paths.
+    #[error("no path leads to {destination}")]
+    NoPath {
+        /// The destination.
+        destination: IpAddr,
+    },
+    /// A destination that is listed twice.
+    #[error("the paths to {destination} are given twice")]
+    DestinationTwice {
+        /// The destination.
+        destination: IpAddr,
+    },
+    /// A path that leaves by a NIC which is not in the table.
+    #[error("the path to {destination} leaves by NIC {nic}, the table has {nics}")]
+    PathNic {
+        /// Where the path leads.
+        destination: IpAddr,
+        /// The NIC.
+        nic: usize,
+        /// NICs there are.
+        nics: usize,
+    },
+}
+
+/// What every label of a transit node means, and who may use them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    nics: Vec<Known>,
+    /// Indexed by label, from [`mpls::FIRST_LABEL`] on.
+    exits: Vec<Option<Written>>,
+    pub(super) ttl: Ttl,
+}
+
+/// A NIC with its neighbours as sorted keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub mac: Mac,
+    mtu_bytes: u32,
+    neighbours: Vec<u64>,
+}
+
+/// An exit with its Ethernet header already written, but for the EtherType.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Destination, source, 802.1Q tag.
+    pub header: [u8; 16],
+    pub tagged: bool,
+    pub nic: u16,
+    pub mtu_bytes: u32,
+}
+
+impl Table {
+    /// A table of these NICs, in the order in which [`Exit::nic`] counts them, and these labels.
+    /// Takes memory up to the greatest label: labels are best given out from 16 on.
+    ///
+    /// # Errors
+    /// The first entry that cannot be, as [`TableError`] lists.
+    pub fn new(
+        nics: &[Nic],
+        labels: impl IntoIterator<Item = (Label, Exit)>,
+        ttl: Ttl,
+    ) -> Result<Self, TableError> {
+        let known = nics.iter().map(Known::new).collect::<Result<Vec<_>, _>>()?;
+        let mut exits = Vec::new();
+        for (label, exit) in labels {
+            if label > mpls::LAST_LABEL {
+                return Err(TableError::Label { label });
+            }
+            let place = place(label).ok_or(TableError::Label { label })?;
+            if place >= exits.len() {
+                exits.resize(place + 1, None);
+            }
+            let written = Written::new(label, exit, nics)?;
+            if exits[place].replace(written).is_some() {
+                return Err(TableError::Twice { label });
+            }
+        }
+        Ok(Self { nics: known, exits, ttl })
+    }
+
+    /// How many NICs it has.
+    #[must_use]
+    pub fn nics(&self) -> usize {
+        self.nics.len()
+    }
+
+    /// One more than its greatest label; that of [`mpls::FIRST_LABEL`] when it has none.
+    #[must_use]
+    pub fn label_end(&self) -> Label {
+        Label(mpls::FIRST_LABEL.0 + self.exits.len() as u32)
+    }
+
+    /// The MAC of one NIC.
+    #[must_use]
+    pub fn mac(&self, nic: usize) -> Option<Mac> {
+        self.nics.get(nic).map(|n| n.mac)
+    }
+
+    pub(super) fn nic(&self, nic: usize) -> Option<&Known> {
+        self.nics.get(nic)
+    }
+
+    pub(super) fn exit(&self, label: Label) -> Option<&Written> {
+        self.exits.get(place(label)?)?.as_ref()
+    }
+}
+
+impl Known {
+    fn new(nic: &Nic) -> Result<Self, TableError> {
+        let mac = single(nic.mac)?;
+        let mut neighbours = Vec::with_capacity(nic.neighbours.len());
+        for &(vid, mac) in &nic.neighbours {
+            neighbours.push(key(number(vid)?, single(mac)?.0));
+        }
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        Ok(Self { mac, mtu_bytes: nic.mtu_bytes, neighbours })
+    }
+
+    /// May `source` send labelled frames on `vid` (0: without tag) to this NIC? O(log neighbours).
+    pub fn knows(&self, vid: u16, source: [u8; 6]) -> bool {
+        self.neighbours.binary_search(&key(vid, source)).is_ok()
+    }
+}
+
+impl Written {
+    fn new(label: Label, exit: Exit, nics: &[Nic]) -> Result<Self, TableError> {
+        let unknown = TableError::Nic { label, nic: exit.nic, nics: nics.len() };
+        let nic = nics.get(exit.nic).ok_or(unknown.clone())?;
+        let mut header = [0; 16];
+        header[..6].copy_from_slice(&single(exit.mac)?.0);
+        header[6..12].copy_from_slice(&nic.mac.0);
+        header[12..14].copy_from_slice(&C_TAG.to_be_bytes());
+        header[14..].copy_from_slice(&number(exit.vid)?.to_be_bytes());
+        Ok(Self {
+            header,
+            tagged: exit.vid.is_some(),
+            nic: u16::try_from(exit.nic).map_err(|_| unknown)?,
+            mtu_bytes: nic.mtu_bytes,
+        })
+    }
+}
+
+fn place(label: Label) -> Option<usize> {
+    Some(label.0.checked_sub(mpls::FIRST_LABEL.0)? as usize)
+}
+
+pub(super) fn number(vid: Option<Vid>) -> Result<u16, TableError> {
+    match vid {
+        None => Ok(0),
+        Some(vid @ Vid(1..=MAX_VID)) => Ok(vid.0),
+        Some(vid) => Err(TableError::Vid { vid }),
+    }
+}
+
+pub(super) fn single(mac: Mac) -> Result<Mac, TableError> {
+    if mac.0[0] & 1 == 0 { Ok(mac) } else { Err(TableError::Group { mac }) }
+}
+
+fn key(vid: u16, [a, b, c, d, e, f]: [u8; 6]) -> u64 {
+    let [high, low] = vid.to_be_bytes();
+    u64::from_be_bytes([high, low, a, b, c, d, e, f])
+}

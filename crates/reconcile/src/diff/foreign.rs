@@ -1,0 +1,239 @@
+//! What is ours, and what belongs to others (K15).
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::IpAddr;
+
+use tresse_base::units::Prefix;
+
+use crate::{
+    METRIC_PRIMARY, NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedLabel,
+    ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTurn, PROTOCOL, RouteKey, Saved,
+    TurnKey, WantedLabel,
+};
+
+/// Is the id one of ours?
+pub(super) const fn is_our_id(id: u32) -> bool {
+    id >= NEXTHOP_BASE && id < NEXTHOP_END
+}
+
+/// A nexthop is ours by protocol and id.
+pub(super) const fn is_our_nexthop(id: u32, nexthop: &ObservedNexthop) -> bool {
+    nexthop.protocol == PROTOCOL && is_our_id(id)
+}
+
+/// A route is ours by protocol and by the nexthop object it goes through: one without could not
+/// be restored by undo.
+pub(super) fn is_our_route(route: &ObservedRoute) -> bool {
+    route.protocol == PROTOCOL && route.nexthop.is_some_and(is_our_id)
+}
+
+/// A label route is ours by protocol and by being a plain pop: undo could not restore another.
+pub(super) fn is_our_label(label: &ObservedLabel) -> Option<WantedLabel> {
+    let ours = label.protocol == PROTOCOL && label.swap.is_empty();
+    let (interface, via) = (label.interface.clone().filter(|_| ours)?, label.via?);
+    Some(WantedLabel { interface, via })
+}
+
+/// A route beside the main table is ours by protocol, metric and by being a plain way out.
+pub(super) fn is_our_turn<'a>(key: &TurnKey, turn: &'a ObservedTurn) -> Option<(&'a str, IpAddr)> {
+    let ours = turn.protocol == PROTOCOL && key.2 == METRIC_PRIMARY;
+    Some((turn.interface.as_deref().filter(|_| ours)?, turn.via?))
+}
+
+/// A neighbour is ours by protocol.
+pub(super) const fn is_our_neighbour(neighbour: &ObservedNeighbour) -> bool {
+    neighbour.protocol == PROTOCOL
+}
+
+/// A host address is ours by IFA_PROTO, by the interface that is ours, or by the state file.
+pub(super) fn is_our_address(
+    key: &(String, IpAddr),
+    address: &ObservedAddress,
+    observed: &Observed,
+    saved: &Saved,
+) -> bool {
+    let link_local = matches!(key.1, IpAddr::V6(a) if a.is_unicast_link_local());
+    address.len == Prefix::host(key.1).len
+        && !link_local
+        && match address.protocol {
+            PROTOCOL => true,
+            0 => {
+                observed.links.get(&key.0).is_some_and(|l| l.is_ours())
+                    || saved.addresses.contains(key)
+            }
+            _ => false,
+        }
+}
+
+/// Does the kernel keep such routes by itself (unspec, redirect, kernel, RA)?
+const fn is_automatic(protocol: u8) -> bool {
+    matches!(protocol, 0..=2 | 9)
+}
+
+/// A default route in one or two halves says nothing about whose address space it is.
+const fn is_default(prefix: &Prefix) -> bool {
+    prefix.len <= if prefix.address.is_ipv4() { 1 } else { 3 }
+}
+
+/// A route that is not ours, and its key.
+pub(super) type ForeignRoute<'a> = (&'a RouteKey, &'a ObservedRoute);
+
+/// All routes that are not ours, in order.
+pub(super) fn foreign_routes(observed: &Observed) -> Vec<ForeignRoute<'_>> {
+    observed.routes.iter().filter(|(_, route)| !is_our_route(route)).collect()
+}
+
+/// Foreign routes beside ascending destinations. Both are sorted, so that enclosing prefixes come
+/// first: one pass with a stack.
+pub(super) struct Overlaps<'a> {
+    foreign: std::iter::Peekable<std::vec::IntoIter<&'a RouteKey>>,
+    stack: Vec<&'a RouteKey>,
+}
+
+impl<'a> Overlaps<'a> {
+    pub(super) fn new(observed: &'a Observed, foreign: &[ForeignRoute<'a>]) -> Self {
+        let of_ours = |route: &ObservedRoute| {
+            is_automatic(route.protocol)
+                && route
+                    .interface
+                    .as_ref()
+                    .and_then(|i| observed.links.get(i))
+                    .is_some_and(|l| l.is_ours())
+        };
+        let foreign = foreign.iter().filter(|((dst, _), r)| !is_default(dst) && !of_ours(r));
+        let foreign: Vec<_> = foreign.map(|(key, _)| *key).collect();
+        Self { foreign: foreign.into_iter().peekable(), stack: Vec::new() }
+    }
+
+    /// The foreign route that overlaps `dst`; never asked for a destination before the last one.
+    pub(super) fn with(&mut self, dst: &Prefix) -> Option<&'a RouteKey> {
+        let Self { foreign, stack } = self;
+        while let Some(route) = foreign.next_if(|route| route.0 <= *dst) {
+            while stack.pop_if(|outer| !outer.0.contains(route.0.address)).is_some() {}
+            stack.push(route);
+        }
+        while stack.pop_if(|outer| !outer.0.contains(dst.address)).is_some() {}
+        let within = || foreign.peek().copied().filter(|route| dst.contains(route.0.address));
+        stack.last().copied().or_else(within)
+    }
+}
+
+/// Ids of ours that foreign routes and groups go through.
+pub(super) fn borrowed(observed: &Observed, foreign: &[ForeignRoute<'_>]) -> BTreeMap<u32, Object> {
+    let mut users = BTreeMap::new();
+    for ((dst, metric), route) in foreign {
+        if let Some(id) = route.nexthop
+            && is_our_id(id)
+        {
+            users.entry(id).or_insert(Object::Route(*dst, *metric));
+        }
+    }
+    for (group, nexthop) in &observed.nexthops {
+        if !is_our_nexthop(*group, nexthop) {
+            for (id, _) in &nexthop.group {
+                users.entry(*id).or_insert(Object::Group(*group));
+            }
+        }
+    }
+    users
+}
+
+/// Foreign objects by the interface that they hang on.
+pub(super) struct Hangers<'a> {
+    any: BTreeMap<&'a str, Object>,
+    ipv4: BTreeMap<&'a str, Object>,
+    sources: HashSet<IpAddr>,
+}
+
+impl<'a> Hangers<'a> {
+    pub(super) fn new(observed: &'a Observed) -> Self {
+        let (any, ipv4, sources) = Default::default();
+        let mut hangers = Self { any, ipv4, sources };
+        for (name, link) in &observed.links {
+            match (&link.lower, &link.master) {
+                (Some(lower), _) if !link.is_ours() => {
+                    hangers.any.entry(lower).or_insert_with(|| Object::Link(name.clone()));
+                }
+                // A port of somebody's bridge or bond.
+                (_, Some(master)) if link.is_ours() => {
+                    hangers.any.entry(name).or_insert_with(|| Object::Link(master.clone()));
+                }
+                _ => {}
+            }
+        }
+        for ((interface, address), neighbour) in &observed.neighbours {
+            if !is_our_neighbour(neighbour) {
+                let object = || Object::Neighbour(interface.clone(), *address);
+                hangers.hang(interface, address.is_ipv4(), object);
+            }
+        }
+        for (id, nexthop) in &observed.nexthops {
+            if let Some(interface) = &nexthop.interface
+                && !is_our_nexthop(*id, nexthop)
+            {
+                let ipv4 = nexthop.via.is_none_or(|via| via.is_ipv4());
+                hangers.hang(interface, ipv4, || Object::Nexthop(*id));
+            }
+        }
+        for (label, route) in &observed.labels {
+            if let Some(interface) = &route.interface
+                && is_our_label(route).is_none()
+            {
+                let ipv4 = route.via.is_some_and(|via| via.is_ipv4());
+                hangers.hang(interface, ipv4, || Object::Label(*label, None));
+            }
+        }
+        for (key, turn) in &observed.turns {
+            if let Some(interface) = &turn.interface
+                && is_our_turn(key, turn).is_none()
+            {
+                let object = || Object::Turn(key.0, key.1);
+                hangers.hang(interface, key.1.address.is_ipv4(), object);
+            }
+        }
+        let foreign = foreign_routes(observed);
+        for ((dst, metric), route) in &foreign {
+            if is_automatic(route.protocol) {
+                continue;
+            }
+            hangers.sources.extend(route.src);
+            if let Some(interface) = &route.interface {
+                let object = || Object::Route(*dst, *metric);
+                hangers.hang(interface, dst.address.is_ipv4(), object);
+            }
+        }
+        for (id, user) in borrowed(observed, &foreign) {
+            let Some(nexthop) = observed.nexthops.get(&id) else { continue };
+            let members = nexthop.group.iter().filter_map(|m| observed.nexthops.get(&m.0));
+            for plain in members.chain([nexthop]) {
+                if let Some(interface) = &plain.interface {
+                    let ipv4 = plain.via.is_none_or(|via| via.is_ipv4());
+                    hangers.hang(interface, ipv4, || user.clone());
+                }
+            }
+        }
+        hangers
+    }
+
+    fn hang(&mut self, interface: &'a str, ipv4: bool, object: impl Fn() -> Object) {
+        self.any.entry(interface).or_insert_with(&object);
+        if ipv4 {
+            self.ipv4.entry(interface).or_insert_with(object);
+        }
+    }
+
+    /// Something foreign on the interface.
+    pub(super) fn any(&self, interface: &str) -> Option<&Object> {
+        self.any.get(interface)
+    }
+
+    /// Something foreign on the interface that needs it to have an IPv4 address.
+    pub(super) fn ipv4(&self, interface: &str) -> Option<&Object> {
+        self.ipv4.get(interface)
+    }
+
+    /// Does a foreign route use the address as its source?
+    pub(super) fn is_source(&self, address: &IpAddr) -> bool {
+        self.sources.contains(address)
+    }
+}

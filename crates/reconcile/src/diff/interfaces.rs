@@ -1,0 +1,264 @@
+//! Which interface can hold addresses and carry nexthops, and the operations on our own.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tresse_base::id::Vid;
+
+use super::foreign::Hangers;
+use super::{Context, Options, Phase, Steps};
+use crate::{
+    LinkKind, Object, Observed, ObservedLink, Operation, Reason, Refusal, Wanted, WantedLink, Why,
+};
+
+/// What can be installed on an interface, once the operations on links are done.
+#[derive(Clone, Default)]
+pub(super) struct Interface {
+    /// Why addresses and neighbours cannot be added.
+    pub hold: Option<Reason>,
+    /// Why nexthops cannot be added: `hold`, or no carrier (K1).
+    pub carry: Option<Reason>,
+    /// Wanted down (K5): nothing of ours stays on it.
+    pub fused: bool,
+    /// Does it come into being with these operations?
+    pub new: bool,
+}
+
+impl Interface {
+    fn blocked(reason: Reason) -> Self {
+        Self { hold: Some(reason.clone()), carry: Some(reason), ..Self::default() }
+    }
+
+    fn observed(name: &str, link: &ObservedLink) -> Self {
+        if !link.up {
+            return Self::blocked(Reason::Down(name.into()));
+        }
+        let carry = (!link.carrier).then(|| Reason::NoCarrier(name.into()));
+        Self { carry, ..Self::default() }
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.hold, Some(Reason::Refused(_)))
+    }
+}
+
+/// All interfaces by name.
+pub(super) struct Interfaces<'a> {
+    by_name: HashMap<&'a str, Interface>,
+}
+
+impl<'a> Interfaces<'a> {
+    pub(super) fn new(
+        wanted: &'a Wanted,
+        observed: &'a Observed,
+        options: &Options,
+        steps: &mut Steps,
+    ) -> Self {
+        let mut by_name: HashMap<&str, Interface> = observed
+            .links
+            .iter()
+            .map(|(name, link)| (name.as_str(), Interface::observed(name, link)))
+            .collect();
+        for (nic, (mac, mtu)) in &wanted.nics {
+            let Some(link) = observed.links.get(nic) else {
+                steps.wait(Object::Link(nic.clone()), Reason::Absent(nic.clone()));
+                by_name.insert(nic, Interface::blocked(Reason::Absent(nic.clone())));
+                continue;
+            };
+            let refused = steps.refused.len();
+            if link.mac != Some(*mac) {
+                let nic = nic.clone();
+                steps.refused.push(Refusal::MacDiffers { nic, wanted: *mac, found: link.mac });
+            }
+            refuse_master(nic, link, options, steps);
+            if link.mtu < *mtu {
+                let (nic, needed, found) = (nic.clone(), *mtu, link.mtu);
+                steps.refused.push(Refusal::MtuTooSmall { nic, needed, found });
+            }
+            if steps.refused.len() > refused {
+                by_name.insert(nic, Interface::blocked(Reason::Refused(nic.clone())));
+            }
+        }
+        let vlans = vlans(observed);
+        for (name, link) in &wanted.links {
+            let refusal = refusal(name, link, observed, &vlans);
+            let refused = steps.refused.len();
+            steps.refused.extend(refusal);
+            if let Some(present) = observed.links.get(name) {
+                refuse_master(name, present, options, steps);
+            }
+            let interface = if steps.refused.len() > refused {
+                Interface::blocked(Reason::Refused(name.clone()))
+            } else {
+                link_state(name, link, observed.links.get(name), &by_name)
+            };
+            by_name.insert(name, interface);
+        }
+        Self { by_name }
+    }
+
+    /// The state of one interface.
+    pub(super) fn find(&self, name: &str) -> Option<&Interface> {
+        self.by_name.get(name)
+    }
+
+    /// Why no address or neighbour can be added to it.
+    pub(super) fn hold(&self, name: &str) -> Option<Reason> {
+        self.find(name).map_or_else(|| Some(Reason::Absent(name.into())), |i| i.hold.clone())
+    }
+
+    /// Is it one of ours that is wanted down?
+    pub(super) fn is_fused(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|i| i.fused)
+    }
+}
+
+fn refuse_master(name: &str, link: &ObservedLink, options: &Options, steps: &mut Steps) {
+    if let Some(master) = &link.master
+        && !options.force_interfaces.contains(name)
+    {
+        let (interface, master) = (name.to_owned(), master.clone());
+        steps.refused.push(Refusal::HasMaster { interface, master });
+    }
+}
+
+/// Existing VLAN interfaces by parent and VID.
+fn vlans(observed: &Observed) -> BTreeMap<(&str, Vid), &str> {
+    observed
+        .links
+        .iter()
+        .filter_map(|(name, link)| match &link.kind {
+            Some(LinkKind::Vlan { parent, vid }) => Some(((parent.as_str(), *vid), name.as_str())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn refusal(
+    name: &str,
+    link: &WantedLink,
+    observed: &Observed,
+    vlans: &BTreeMap<(&str, Vid), &str>,
+) -> Option<Refusal> {
+    let name = name.to_owned();
+    if let Some(present) = observed.links.get(&name) {
+        if !present.is_ours() {
+            return Some(Refusal::ForeignLink { name });
+        }
+        if present.kind.as_ref() != Some(&link.kind) {
+            return Some(Refusal::KindDiffers { name });
+        }
+    } else if let LinkKind::Vlan { parent, vid } = &link.kind
+        && let Some(holder) = vlans.get(&(parent.as_str(), *vid))
+    {
+        return Some(Refusal::VlanTaken { name, holder: (*holder).to_owned() });
+    }
+    None
+}
+
+fn link_state(
+    name: &str,
+    link: &WantedLink,
+    present: Option<&ObservedLink>,
+    by_name: &HashMap<&str, Interface>,
+) -> Interface {
+    let new = present.is_none();
+    let mut state = match &link.kind {
+        LinkKind::Dummy | LinkKind::Tun => Interface::default(),
+        LinkKind::Vlan { parent, .. } => by_name
+            .get(parent.as_str())
+            .cloned()
+            .unwrap_or_else(|| Interface::blocked(Reason::Absent(parent.clone()))),
+    };
+    let absent = matches!(state.hold, Some(Reason::Absent(_)));
+    if state.is_refused() || absent {
+        state.new = false;
+        return state;
+    }
+    if !link.up {
+        return Interface { fused: true, new, ..Interface::blocked(Reason::Down(name.into())) };
+    }
+    if state.carry.is_none()
+        && link.kind != LinkKind::Dummy
+        && present.is_some_and(|p| p.up && !p.carrier)
+    {
+        state.carry = Some(Reason::NoCarrier(name.into()));
+    }
+    Interface { new, ..state }
+}
+
+/// Operations on interfaces of ours.
+pub(super) fn links(context: &Context<'_>, steps: &mut Steps) {
+    let Context { wanted, observed, .. } = context;
+    for (name, link) in &wanted.links {
+        let Some(state) = context.interfaces.find(name) else { continue };
+        let present = observed.links.get(name);
+        if let Some(reason) = &state.hold
+            && !state.fused
+            && !present.is_some_and(|p| p.up)
+        {
+            steps.wait(Object::Link(name.clone()), reason.clone());
+        }
+        if state.is_refused() {
+            continue;
+        }
+        match present {
+            None if state.new => add(context, name, link, steps),
+            None => continue,
+            Some(present) => change(name, link, present, steps),
+        }
+        let up = present.is_some_and(|p| p.up);
+        let name = name.clone();
+        if link.up && !up && state.hold.is_none() {
+            steps.push(Phase::Up, Operation::SetLinkState { name, up: true }, Why::Missing);
+        } else if !link.up && up {
+            let why = Why::Changed { from: "up".into() };
+            steps.push(Phase::Down, Operation::SetLinkState { name, up: false }, why);
+        }
+    }
+    remove(context, steps);
+}
+
+fn add(context: &Context<'_>, name: &str, link: &WantedLink, steps: &mut Steps) {
+    let operation = Operation::AddLink {
+        name: name.into(),
+        link: link.kind.clone(),
+        mtu: link.mtu,
+        alias: link.alias.clone(),
+    };
+    steps.push(Phase::Links, operation, Why::Missing);
+    super::sysctls::of_new_link(context, name, steps);
+}
+
+fn change(name: &str, link: &WantedLink, present: &ObservedLink, steps: &mut Steps) {
+    let alias = present.alias.as_deref().unwrap_or_default();
+    if present.mtu == link.mtu && alias == link.alias {
+        return;
+    }
+    let (name, mtu, alias) = (name.to_owned(), link.mtu, link.alias.clone());
+    let from = format!("mtu {} alias {}", present.mtu, present.alias.as_deref().unwrap_or("none"));
+    steps.push(Phase::Links, Operation::ChangeLink { name, mtu, alias }, Why::Changed { from });
+}
+
+fn remove(context: &Context<'_>, steps: &mut Steps) {
+    let leftover: Vec<&String> = leftover(context).collect();
+    if leftover.is_empty() {
+        return;
+    }
+    let hangers = Hangers::new(context.observed);
+    for name in leftover {
+        if let Some(user) = hangers.any(name) {
+            let object = Object::Link(name.clone());
+            steps.refused.push(Refusal::InUse { object, user: user.clone() });
+        } else {
+            let operation = Operation::DeleteLink { name: name.clone() };
+            steps.push(Phase::DropLinks, operation, Why::Leftover);
+        }
+    }
+}
+
+/// Interfaces of ours that are not wanted.
+pub(super) fn leftover<'a>(context: &Context<'a>) -> impl Iterator<Item = &'a String> {
+    let Context { wanted, observed, .. } = *context;
+    let links = observed.links.iter();
+    links.filter(|(name, link)| link.is_ours() && !wanted.links.contains_key(*name)).map(|(n, _)| n)
+}

@@ -1,0 +1,46 @@
+//! Label routes of the kernel engine. The kernel takes one on an interface that is down or without
+//! carrier, where it only turns `linkdown` (K1), so carrier loss takes nothing away and nothing is
+//! pending; its neighbour needs the interface up.
+
+use super::foreign::is_our_label;
+use super::{Context, Phase, Steps, join};
+use crate::{Object, Operation, Refusal, Why};
+
+/// Operations on label routes.
+pub(super) fn labels(context: &Context<'_>, steps: &mut Steps) {
+    let Context { wanted, observed, interfaces, .. } = context;
+    if !observed.mpls && !wanted.labels.is_empty() {
+        steps.refused.push(Refusal::NoLabels { labels: wanted.labels.len() });
+        return;
+    }
+    for (&label, want, have) in join(wanted.labels.iter(), observed.labels.iter()) {
+        let want = want.filter(|way| !interfaces.is_fused(&way.interface));
+        let ours = have.and_then(is_our_label);
+        match (want, have, ours) {
+            (Some(_), Some(have), None) => {
+                steps.refused.push(Refusal::ForeignLabel { label, protocol: have.protocol });
+            }
+            (Some(want), _, Some(way)) if *want == way => {}
+            (Some(want), _, ours) => {
+                if let Some(reason) = interfaces.hold(&want.interface) {
+                    steps.wait(Object::Label(label, Some(want.clone())), reason);
+                    // It must not lead elsewhere meanwhile.
+                    if let Some(way) = ours {
+                        let operation = Operation::DeleteLabel { label, way };
+                        steps.push(Phase::DropLabels, operation, Why::Leftover);
+                    }
+                    continue;
+                }
+                let replace = ours.is_some();
+                let why = ours.map_or(Why::Missing, |way| Why::Changed { from: way.to_string() });
+                let operation = Operation::AddLabel { label, way: want.clone(), replace };
+                steps.push(Phase::Labels, operation, why);
+            }
+            (None, _, Some(way)) => {
+                let operation = Operation::DeleteLabel { label, way };
+                steps.push(Phase::DropLabels, operation, Why::Leftover);
+            }
+            (None, _, None) => {}
+        }
+    }
+}

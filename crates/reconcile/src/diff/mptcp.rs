@@ -1,0 +1,94 @@
+//! MPTCP endpoints, how many subflows there may be, and the rules for what comes from endpoints.
+//!
+//! Rules and routes are there before the endpoints and go after them: no subflow takes another NIC.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::turns::Taken;
+use super::{Context, Phase, Steps};
+use crate::{ENDPOINT_IDS, ENDPOINTS_MAX, ObservedMptcp, Operation, Refusal, Why};
+
+pub(super) fn mptcp(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    from_rules(context, taken, steps);
+    match &context.observed.mptcp {
+        Some(found) => {
+            limit(context, found, steps);
+            endpoints(context, found, steps);
+        }
+        None if context.wanted.mptcp.is_empty() => {}
+        None => steps.drift.push(Refusal::NoMptcp),
+    }
+}
+
+fn from_rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    let Context { wanted, observed, .. } = context;
+    let wanted = match &observed.mptcp {
+        Some(_) => wanted.from_rules(),
+        None => BTreeSet::new(),
+    };
+    for rule in wanted.difference(&observed.from_rules) {
+        let table = (rule.table, rule.source.is_ipv4());
+        if let (Some(&(&(table, dst, metric), protocol)), false) =
+            (taken.get(&table), rule.unreachable)
+        {
+            steps.refused.push(Refusal::ForeignTurn { table, dst, metric, protocol });
+        } else {
+            let operation = Operation::AddFromRule { rule: rule.clone() };
+            steps.push(Phase::Rules, operation, Why::Missing);
+        }
+    }
+    for rule in observed.from_rules.difference(&wanted) {
+        let operation = Operation::DeleteFromRule { rule: rule.clone() };
+        steps.push(Phase::DropRules, operation, Why::Leftover);
+    }
+}
+
+/// Raised where it is too low, and never lowered while we are installed.
+fn limit(context: &Context<'_>, found: &ObservedMptcp, steps: &mut Steps) {
+    let before = found.subflows;
+    let needed = context.wanted.subflows();
+    if needed > before {
+        let operation = Operation::LimitSubflows { limit: needed, before };
+        let why = Why::Changed { from: before.to_string() };
+        steps.push(Phase::Endpoints, operation, why);
+    }
+    let original = context.saved.subflows.filter(|original| needed == 0 && *original != before);
+    if let Some(limit) = original {
+        let operation = Operation::LimitSubflows { limit, before };
+        steps.push(Phase::RestoreGlobalSysctls, operation, Why::Restored);
+    }
+}
+
+fn endpoints(context: &Context<'_>, found: &ObservedMptcp, steps: &mut Steps) {
+    let wanted = &context.wanted.mptcp.endpoints;
+    let mut ids: BTreeSet<u8> = found.endpoints.keys().copied().collect();
+    let mut there: BTreeMap<IpAddr, (u8, bool)> = BTreeMap::new();
+    for (&id, endpoint) in &found.endpoints {
+        let (address, ours) = (endpoint.address, ObservedMptcp::is_ours(id, endpoint));
+        if ours && !wanted.contains_key(&address) {
+            ids.remove(&id);
+            let operation = Operation::DeleteEndpoint { id, address };
+            steps.push(Phase::DropEndpoints, operation, Why::Leftover);
+        } else {
+            there.insert(address, (id, ours));
+        }
+    }
+    let others = there.values().filter(|(_, ours)| !ours).count();
+    for &address in wanted.keys() {
+        match there.get(&address) {
+            Some((_, true)) => continue,
+            Some(&(id, false)) => steps.drift.push(Refusal::ForeignEndpoint { address, id }),
+            None => {
+                let free = ENDPOINT_IDS.clone().find(|id| !ids.contains(id));
+                let Some(id) = free.filter(|_| ids.len() < ENDPOINTS_MAX) else {
+                    steps.drift.push(Refusal::EndpointsFull { address, others });
+                    continue;
+                };
+                ids.insert(id);
+                let operation = Operation::AddEndpoint { id, address };
+                steps.push(Phase::Endpoints, operation, Why::Missing);
+            }
+        }
+    }
+}

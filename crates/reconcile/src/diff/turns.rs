@@ -1,0 +1,95 @@
+//! Rules by arriving interface and the tables behind them: packets that arrive by the NIC which they
+//! would leave by again go another way (see [`crate::routing::xy`]).
+//!
+//! ```text
+//! 7800: from all iif eth0 lookup 7800      10.77.0.2 via 10.78.0.9 dev eth1
+//! 7801: from all iif eth1 lookup 7801      10.77.0.9 via 10.78.0.2 dev eth0
+//! ```
+//!
+//! A rule comes when its table is filled and goes before that changes hands. The routes have no nexthop
+//! objects, so they stay when the carrier is lost (K1) and are passed over (`ignore_routes_with_linkdown`):
+//! the main table decides then. The kernel takes them without a carrier too. A table in which somebody
+//! else has a route is left alone: a rule of ours would send packets by that.
+
+use std::collections::BTreeMap;
+
+use super::foreign::is_our_turn;
+use super::{Context, Phase, Steps, join};
+use crate::{Object, Observed, Operation, Reason, Refusal, TurnKey, Why};
+
+/// By table and family (IPv4?), the first route of somebody else in it.
+pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TurnKey, u8)>;
+
+/// Operations on rules and on the routes of their tables.
+pub(super) fn turns(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    rules(context, taken, steps);
+    routes(context, taken, steps);
+}
+
+/// The tables in which somebody else has a route.
+pub(super) fn taken(observed: &Observed) -> Taken<'_> {
+    let mut taken = Taken::new();
+    for (key, turn) in &observed.turns {
+        if is_our_turn(key, turn).is_none() {
+            taken.entry((key.0, key.1.address.is_ipv4())).or_insert((key, turn.protocol));
+        }
+    }
+    taken
+}
+
+fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    let Context { wanted, observed, interfaces, .. } = context;
+    let wanted = wanted.rules();
+    for rule in &wanted {
+        if let Some(&(&(table, dst, metric), protocol)) = taken.get(&(rule.table, rule.ipv4)) {
+            steps.refused.push(Refusal::ForeignTurn { table, dst, metric, protocol });
+        } else if !observed.rules.contains(rule) {
+            match interfaces.hold(&rule.interface) {
+                Some(reason @ (Reason::Absent(_) | Reason::Refused(_))) => {
+                    steps.wait(Object::Rule(rule.clone()), reason);
+                }
+                _ => {
+                    let operation = Operation::AddRule { rule: rule.clone() };
+                    steps.push(Phase::Rules, operation, Why::Missing);
+                }
+            }
+        }
+    }
+    for rule in observed.rules.difference(&wanted) {
+        let operation = Operation::DeleteRule { rule: rule.clone() };
+        steps.push(Phase::DropRules, operation, Why::Leftover);
+    }
+}
+
+fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+    let Context { wanted, observed, interfaces, .. } = context;
+    let wanted = wanted.table_routes();
+    let ours = observed.turns.iter();
+    let ours: BTreeMap<_, _> =
+        ours.filter_map(|(key, turn)| Some(((key.0, key.1), is_our_turn(key, turn)?))).collect();
+    for (&(table, dst), want, have) in join(wanted.iter(), ours.iter()) {
+        let delete = || Operation::DeleteTurn { table, dst };
+        let Some(leg) = want else {
+            steps.push(Phase::DropTurns, delete(), Why::Leftover);
+            continue;
+        };
+        let same = have.is_some_and(|have| *have == (leg.interface.as_str(), leg.via));
+        if same || taken.contains_key(&(table, dst.address.is_ipv4())) {
+            continue;
+        }
+        if let Some(reason) = interfaces.hold(&leg.interface) {
+            steps.wait(Object::Turn(table, dst), reason);
+            // It must not lead elsewhere meanwhile.
+            if have.is_some() {
+                steps.push(Phase::DropTurns, delete(), Why::Leftover);
+            }
+            continue;
+        }
+        let why = have.map_or(Why::Missing, |(interface, via)| Why::Changed {
+            from: format!("via {via} dev {interface}"),
+        });
+        let (interface, via, replace) = (leg.interface.clone(), leg.via, have.is_some());
+        let operation = Operation::AddTurn { table, dst, interface, via, replace };
+        steps.push(Phase::Turns, operation, why);
+    }
+}

@@ -1,0 +1,63 @@
+//! Wanted, observed, and the operations between them.
+//!
+//! [`Wanted`] comes from a slice, [`Observed`] from the kernel, [`Operation`]s from comparing the
+//! two: nothing else in the project compares, and only the daemon's kernel module executes.
+//! Everything names interfaces by name; only nexthop ids are numbers, chosen here so that an
+//! existing object is kept wherever its meaning is unchanged.
+#![forbid(unsafe_code)]
+
+mod diff;
+mod forwarding;
+pub mod model;
+mod mptcp;
+mod object;
+mod observed;
+mod operation;
+mod pairs;
+mod report;
+mod routes;
+mod saved;
+#[cfg(test)]
+mod tests;
+mod undo;
+mod wanted;
+
+pub use tresse_base::names::{ALIAS_PREFIX, NODE_INTERFACE, PUSH_INTERFACE};
+
+pub use diff::{Options, reconcile, reconcile_with};
+pub use forwarding::{ALL_FORWARDING, also_observed, force_forwarding, is_accept_ra};
+pub use mptcp::{
+    ENDPOINT_IDS, ENDPOINTS_MAX, FromRule, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
+    WantedMptcp,
+};
+pub use object::Object;
+pub use observed::{
+    Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,
+    ObservedNexthop, ObservedRoute, ObservedTurn, TurnKey,
+};
+pub use operation::Operation;
+pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
+pub use routes::{RouteKey, RouteList, Routes};
+pub use saved::{Saved, sysctl_interface};
+pub use undo::inverse;
+pub use wanted::{
+    Leg, LinkKind, PLATFORM_LABELS, Rule, TABLES, Wanted, WantedLabel, WantedLink, WantedNeighbour,
+    WantedRoute, WantedTurns, label_input,
+};
+
+/// RTPROT of our routes, rules, nexthops and neighbours (`rt_protos.d/tresse.conf`).
+pub const PROTOCOL: u8 = 78;
+/// Lowest id of our nexthop objects and groups (K15).
+pub const NEXTHOP_BASE: u32 = 0x5400_0000;
+/// One past the highest id of our nexthop objects and groups.
+pub const NEXTHOP_END: u32 = 0x5500_0000;
+/// Metric of primary routes (K15).
+pub const METRIC_PRIMARY: u32 = 7800;
+/// Metric of backup routes (K1, K15).
+pub const METRIC_BACKUP: u32 = 7801;
+/// Preference of the filters that pass labelled frames from planned neighbours (K11).
+pub const PREF_PASS: u16 = 7800;
+/// Preference of the filter that drops all other labelled frames (K11).
+pub const PREF_DROP: u16 = 7801;
+/// The cookie on the action of each filter of ours: what tc has for a mark.
+pub const FILTER_COOKIE: &[u8] = b"tresse";

@@ -1,0 +1,247 @@
+//! A fake kernel: [`Observed`] with the rules of Linux that a wrong order of operations would
+//! trip over. Support for tests; never part of the daemon.
+//!
+//! Source: K1, K2, K15, K16, and what was seen in a namespace on 6.18: routes through nexthop
+//! objects outlive the last IPv4 address of their device, permanent neighbours do not; deleting an
+//! IPv4 address deletes the routes that have it as source, deleting an IPv6 address does not.
+
+mod links;
+mod routes;
+
+use tresse_base::id::Label;
+
+use super::{
+    ALIAS_PREFIX, ENDPOINTS_MAX, METRIC_PRIMARY, Observed, ObservedIngress, ObservedLink,
+    ObservedMptcp, ObservedNexthop, ObservedRoute, ObservedTurn, Operation, PLATFORM_LABELS,
+    PROTOCOL,
+};
+
+/// Why the kernel refuses an operation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{operation}: {errno}")]
+pub struct ModelError {
+    /// The operation.
+    pub operation: String,
+    /// The errno's name.
+    pub errno: &'static str,
+}
+
+/// The state of one network namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Model {
+    /// What a dump shows.
+    pub observed: Observed,
+    /// Does the kernel keep IFA_PROTO (5.18 and later)?
+    pub ifa_proto: bool,
+    /// Sysctl files below an interface's directory, `net/ipv4/conf/*/rp_filter`, with the value
+    /// that a new interface gets.
+    pub sysctls: Vec<(String, String)>,
+    /// Foreign objects that were harmed, in words.
+    pub damage: Vec<String>,
+}
+
+type Outcome = Result<(), &'static str>;
+
+impl Model {
+    /// Executes one operation as the kernel would.
+    ///
+    /// # Errors
+    /// The errno that the kernel would answer.
+    pub fn apply(&mut self, operation: &Operation) -> Result<(), ModelError> {
+        self.act(operation).map_err(|errno| ModelError { operation: operation.to_string(), errno })
+    }
+
+    fn act(&mut self, operation: &Operation) -> Outcome {
+        match operation {
+            Operation::AddLink { name, link, mtu, alias } => self.add_link(name, link, *mtu, alias),
+            Operation::ChangeLink { name, mtu, alias } => {
+                let link = self.link(name)?;
+                link.mtu = *mtu;
+                link.alias = Some(alias.clone());
+                Ok(())
+            }
+            Operation::SetLinkState { name, up } => self.set_up(name, *up),
+            Operation::DeleteLink { name } => {
+                if !self.link(name)?.is_ours() {
+                    self.damage.push(format!("{operation}"));
+                }
+                self.remove_link(name);
+                Ok(())
+            }
+            Operation::WriteSysctl { key, value, .. } => {
+                let now = self.observed.sysctls.get_mut(key).ok_or("ENOENT")?;
+                now.clone_from(value);
+                if key == PLATFORM_LABELS {
+                    let limit = Label(value.parse().map_err(|_| "EINVAL")?);
+                    for (_, lost) in self.observed.labels.split_off(&limit) {
+                        self.note(lost.protocol, operation);
+                    }
+                }
+                Ok(())
+            }
+            Operation::AddAddress { interface, address } => self.add_address(interface, *address),
+            Operation::DeleteAddress { interface, address } => {
+                self.delete_address(interface, *address)
+            }
+            Operation::AddNeighbour { interface, address, mac, replace } => {
+                self.add_neighbour(interface, *address, *mac, *replace)
+            }
+            Operation::DeleteNeighbour { interface, address } => {
+                let key = (interface.clone(), *address);
+                let old = self.observed.neighbours.remove(&key).ok_or("ENOENT")?;
+                self.note(old.protocol, operation);
+                Ok(())
+            }
+            Operation::AddNexthop { id, interface, via, labels } => {
+                if self.observed.nexthops.contains_key(id) {
+                    return Err("EEXIST");
+                }
+                let link = self.link(interface)?;
+                if !link.up || !link.carrier {
+                    return Err("ENETDOWN");
+                }
+                let nexthop = ObservedNexthop {
+                    protocol: PROTOCOL,
+                    interface: Some(interface.clone()),
+                    via: Some(*via),
+                    labels: labels.clone(),
+                    group: Vec::new(),
+                };
+                self.observed.nexthops.insert(*id, nexthop);
+                Ok(())
+            }
+            Operation::AddGroup { id, members, replace } => {
+                let members = members.iter().map(|(m, w)| (*m, u16::from(*w))).collect();
+                self.add_group(*id, members, *replace)
+            }
+            Operation::DeleteNexthop { id } => {
+                let old = self.observed.nexthops.get(id).ok_or("ENOENT")?;
+                self.note(old.protocol, operation);
+                self.remove_nexthop(*id);
+                Ok(())
+            }
+            Operation::AddRoute { dst, metric, group, src, mtu, advmss, replace } => {
+                let route = ObservedRoute {
+                    protocol: PROTOCOL,
+                    nexthop: Some(*group),
+                    interface: None,
+                    src: *src,
+                    mtu: *mtu,
+                    advmss: *advmss,
+                };
+                self.add_route((*dst, *metric), route, *replace)
+            }
+            Operation::DeleteRoute { dst, metric } => {
+                let old = self.observed.routes.remove(&(*dst, *metric)).ok_or("ESRCH")?;
+                self.note(old.protocol, operation);
+                Ok(())
+            }
+            Operation::AddTurn { table, dst, interface, via, replace } => {
+                let (interface, via) = (Some(interface.clone()), Some(*via));
+                let turn = ObservedTurn { protocol: PROTOCOL, interface, via };
+                self.add_turn((*table, *dst, METRIC_PRIMARY), turn, *replace)
+            }
+            Operation::DeleteTurn { table, dst } => {
+                let key = (*table, *dst, METRIC_PRIMARY);
+                let old = self.observed.turns.remove(&key).ok_or("ESRCH")?;
+                self.note(old.protocol, operation);
+                Ok(())
+            }
+            Operation::AddRule { rule } => {
+                if self.observed.rules.insert(rule.clone()) {
+                    Ok(())
+                } else {
+                    Err("EEXIST")
+                }
+            }
+            Operation::DeleteRule { rule } => {
+                if self.observed.rules.remove(rule) {
+                    Ok(())
+                } else {
+                    Err("ENOENT")
+                }
+            }
+            Operation::AddFromRule { rule } => {
+                let new = self.observed.from_rules.insert(rule.clone());
+                if new { Ok(()) } else { Err("EEXIST") }
+            }
+            Operation::DeleteFromRule { rule } => {
+                let there = self.observed.from_rules.remove(rule);
+                if there { Ok(()) } else { Err("ENOENT") }
+            }
+            Operation::AddEndpoint { id, address } => self.add_endpoint(*id, *address),
+            Operation::DeleteEndpoint { id, .. } => {
+                let mptcp = self.observed.mptcp.as_mut().ok_or("ENOENT")?;
+                let old = mptcp.endpoints.remove(id).ok_or("EINVAL")?;
+                if !ObservedMptcp::is_ours(*id, &old) {
+                    self.damage.push(operation.to_string());
+                }
+                Ok(())
+            }
+            Operation::LimitSubflows { limit, .. } => {
+                self.observed.mptcp.as_mut().ok_or("ENOENT")?.subflows = *limit;
+                if *limit as usize > ENDPOINTS_MAX { Err("EINVAL") } else { Ok(()) }
+            }
+            Operation::AddLabel { label, way, replace } => self.add_label(*label, way, *replace),
+            Operation::DeleteLabel { label, .. } => {
+                let old = self.observed.labels.remove(label).ok_or("ESRCH")?;
+                self.note(old.protocol, operation);
+                Ok(())
+            }
+            Operation::AddIngress { interface } => {
+                self.link(interface)?;
+                let new = ObservedIngress::default();
+                match self.observed.ingress.insert(interface.clone(), new) {
+                    None => Ok(()),
+                    Some(_) => Err("EEXIST"),
+                }
+            }
+            Operation::DeleteIngress { interface } => {
+                let old = self.observed.ingress.remove(interface).ok_or("EINVAL")?;
+                if old.foreign {
+                    self.damage.push(operation.to_string());
+                }
+                Ok(())
+            }
+            Operation::AddFilter { interface, handle, source } => {
+                let ingress = self.observed.ingress.get_mut(interface).ok_or("EINVAL")?;
+                let new = match source {
+                    Some(mac) => ingress.passed.insert(*handle, *mac).is_none(),
+                    None => ingress.dropped.insert(*handle),
+                };
+                if new { Ok(()) } else { Err("EEXIST") }
+            }
+            Operation::DeleteFilter { interface, handle, source } => {
+                let ingress = self.observed.ingress.get_mut(interface).ok_or("EINVAL")?;
+                let there = match source {
+                    Some(_) => ingress.passed.remove(handle).is_some(),
+                    None => ingress.dropped.remove(handle),
+                };
+                if there { Ok(()) } else { Err("ENOENT") }
+            }
+        }
+    }
+
+    fn note(&mut self, protocol: u8, operation: &Operation) {
+        if protocol != PROTOCOL {
+            self.damage.push(operation.to_string());
+        }
+    }
+
+    fn link(&mut self, name: &str) -> Result<&mut ObservedLink, &'static str> {
+        self.observed.links.get_mut(name).ok_or("ENODEV")
+    }
+
+    /// A copy of the observation without what can never be restored: ifindexes.
+    #[must_use]
+    pub fn comparable(&self) -> Observed {
+        let mut observed = self.observed.clone();
+        for link in observed.links.values_mut() {
+            link.index = 0;
+            if link.alias.as_deref().is_some_and(|a| a.starts_with(ALIAS_PREFIX)) {
+                link.carrier &= link.up;
+            }
+        }
+        observed
+    }
+}

@@ -1,0 +1,260 @@
+//! The names of kernel objects and the short text of operations.
+//!
+//! What `tresse diff`, `apply --dry-run` and error messages print. Owns no state.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use tresse_base::id::Label;
+use tresse_base::units::{Mac, Prefix};
+
+use super::{FromRule, Leg, Operation, Rule, WantedLabel};
+
+/// One kernel object, by the key that people know it by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "name", rename_all = "lowercase")]
+pub enum Object {
+    /// An interface.
+    Link(String),
+    /// A file below `/proc/sys`.
+    Sysctl(String),
+    /// An address of an interface.
+    Address(String, IpAddr),
+    /// A permanent neighbour of an interface.
+    Neighbour(String, IpAddr),
+    /// A nexthop object that exists or is about to.
+    Nexthop(u32),
+    /// A nexthop that is not there yet.
+    Leg(Leg),
+    /// A nexthop group.
+    Group(u32),
+    /// A route by destination and metric.
+    Route(Prefix, u32),
+    /// A route of another table than the main one, by table and destination.
+    Turn(u32, Prefix),
+    /// A rule for what arrives by an interface.
+    Rule(Rule),
+    /// A rule for what comes from an address.
+    FromRule(FromRule),
+    /// An MPTCP endpoint.
+    Endpoint(IpAddr),
+    /// How many subflows an MPTCP connection may have beside its first.
+    Subflows,
+    /// A label route, with where it goes if that is plain.
+    Label(Label, Option<WantedLabel>),
+    /// The clsact qdisc of an interface.
+    Ingress(String),
+    /// A filter on labelled frames: interface, and the source that it passes, or the rest.
+    Filter(String, Option<Mac>),
+}
+
+impl Object {
+    /// The kind as `tresse diff` prints it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Link(_) => "link",
+            Self::Sysctl(_) => "sysctl",
+            Self::Address(..) => "address",
+            Self::Neighbour(..) => "neighbour",
+            Self::Nexthop(_) | Self::Leg(_) => "nexthop",
+            Self::Group(_) => "group",
+            Self::Route(..) | Self::Turn(..) => "route",
+            Self::Rule(_) | Self::FromRule(_) => "rule",
+            Self::Endpoint(_) => "endpoint",
+            Self::Subflows => "limit",
+            Self::Label(..) => "label",
+            Self::Ingress(_) => "qdisc",
+            Self::Filter(..) => "filter",
+        }
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link(name) | Self::Sysctl(name) => f.write_str(name),
+            Self::Address(interface, address) | Self::Neighbour(interface, address) => {
+                write!(f, "{address} dev {interface}")
+            }
+            Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
+            Self::Leg(leg) => write!(f, "{leg}"),
+            Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
+            Self::Turn(table, dst) => write!(f, "{dst} table {table}"),
+            Self::Rule(rule) => write!(f, "{rule}"),
+            Self::FromRule(rule) => write!(f, "{rule}"),
+            Self::Endpoint(address) => write!(f, "{address} subflow"),
+            Self::Subflows => f.write_str("MPTCP subflows"),
+            Self::Label(label, None) => write!(f, "{}", label.0),
+            Self::Label(label, Some(way)) => write!(f, "{} {way}", label.0),
+            Self::Ingress(interface) => write!(f, "clsact dev {interface}"),
+            Self::Filter(interface, Some(mac)) => {
+                write!(f, "labelled from {mac} dev {interface} pass")
+            }
+            Self::Filter(interface, None) => write!(f, "labelled dev {interface} drop"),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = if self.ipv4 { "IPv4" } else { "IPv6" };
+        write!(f, "{family} iif {} lookup {}", self.interface, self.table)
+    }
+}
+
+impl fmt::Display for FromRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = if self.source.is_ipv4() { "IPv4" } else { "IPv6" };
+        write!(f, "{family} from {} ", self.source)?;
+        if self.unreachable {
+            f.write_str("unreachable")
+        } else {
+            write!(f, "lookup {}", self.table)
+        }
+    }
+}
+
+impl fmt::Display for WantedLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "via {} dev {}", self.via, self.interface)
+    }
+}
+
+impl fmt::Display for Leg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "via {} dev {}", self.via, self.interface)?;
+        write_labels(f, &self.labels)
+    }
+}
+
+fn write_labels(f: &mut fmt::Formatter<'_>, labels: &[Label]) -> fmt::Result {
+    for (i, label) in labels.iter().enumerate() {
+        write!(f, "{}{}", if i == 0 { " mpls " } else { "/" }, label.0)?;
+    }
+    Ok(())
+}
+
+impl Operation {
+    /// `add`, `change`, `replace`, `delete`, `up`, `down` or `write`.
+    #[must_use]
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::AddLink { .. }
+            | Self::AddAddress { .. }
+            | Self::AddNexthop { .. }
+            | Self::AddRule { .. }
+            | Self::AddFromRule { .. }
+            | Self::AddEndpoint { .. }
+            | Self::AddIngress { .. }
+            | Self::AddFilter { .. } => "add",
+            Self::ChangeLink { .. } => "change",
+            Self::SetLinkState { up: true, .. } => "up",
+            Self::SetLinkState { up: false, .. } => "down",
+            Self::WriteSysctl { .. } | Self::LimitSubflows { .. } => "write",
+            Self::AddNeighbour { replace, .. }
+            | Self::AddGroup { replace, .. }
+            | Self::AddRoute { replace, .. }
+            | Self::AddTurn { replace, .. }
+            | Self::AddLabel { replace, .. } => {
+                if *replace {
+                    "replace"
+                } else {
+                    "add"
+                }
+            }
+            Self::DeleteLink { .. }
+            | Self::DeleteAddress { .. }
+            | Self::DeleteNeighbour { .. }
+            | Self::DeleteNexthop { .. }
+            | Self::DeleteRoute { .. }
+            | Self::DeleteTurn { .. }
+            | Self::DeleteRule { .. }
+            | Self::DeleteFromRule { .. }
+            | Self::DeleteEndpoint { .. }
+            | Self::DeleteLabel { .. }
+            | Self::DeleteIngress { .. }
+            | Self::DeleteFilter { .. } => "delete",
+        }
+    }
+
+    /// The object that it acts on.
+    #[must_use]
+    pub fn object(&self) -> Object {
+        match self {
+            Self::AddLink { name, .. }
+            | Self::ChangeLink { name, .. }
+            | Self::SetLinkState { name, .. }
+            | Self::DeleteLink { name } => Object::Link(name.clone()),
+            Self::WriteSysctl { key, .. } => Object::Sysctl(key.clone()),
+            Self::AddAddress { interface, address }
+            | Self::DeleteAddress { interface, address } => {
+                Object::Address(interface.clone(), *address)
+            }
+            Self::AddNeighbour { interface, address, .. }
+            | Self::DeleteNeighbour { interface, address } => {
+                Object::Neighbour(interface.clone(), *address)
+            }
+            Self::AddNexthop { id, .. } | Self::DeleteNexthop { id } => Object::Nexthop(*id),
+            Self::AddGroup { id, .. } => Object::Group(*id),
+            Self::AddRoute { dst, metric, .. } | Self::DeleteRoute { dst, metric } => {
+                Object::Route(*dst, *metric)
+            }
+            Self::AddTurn { table, dst, .. } | Self::DeleteTurn { table, dst } => {
+                Object::Turn(*table, *dst)
+            }
+            Self::AddRule { rule } | Self::DeleteRule { rule } => Object::Rule(rule.clone()),
+            Self::AddFromRule { rule } | Self::DeleteFromRule { rule } => {
+                Object::FromRule(rule.clone())
+            }
+            Self::AddEndpoint { address, .. } | Self::DeleteEndpoint { address, .. } => {
+                Object::Endpoint(*address)
+            }
+            Self::LimitSubflows { .. } => Object::Subflows,
+            Self::AddLabel { label, way, .. } | Self::DeleteLabel { label, way } => {
+                Object::Label(*label, Some(way.clone()))
+            }
+            Self::AddIngress { interface } | Self::DeleteIngress { interface } => {
+                Object::Ingress(interface.clone())
+            }
+            Self::AddFilter { interface, source, .. }
+            | Self::DeleteFilter { interface, source, .. } => {
+                Object::Filter(interface.clone(), *source)
+            }
+        }
+    }
+
+    /// One short line: verb, kind, object and what it gets.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let object = self.object();
+        write!(f, "{} {} {object}", self.verb(), object.kind())?;
+        match self {
+            Self::AddLink { mtu, .. } | Self::ChangeLink { mtu, .. } => write!(f, " mtu {mtu}"),
+            Self::WriteSysctl { value, .. } => write!(f, " = {value}"),
+            Self::AddEndpoint { id, .. } => write!(f, " id {id}"),
+            Self::LimitSubflows { limit, .. } => write!(f, " = {limit}"),
+            Self::AddNeighbour { mac, .. } => write!(f, " lladdr {mac}"),
+            Self::AddNexthop { interface, via, labels, .. } => {
+                write!(f, " via {via} dev {interface}")?;
+                write_labels(f, labels)
+            }
+            Self::AddGroup { members, .. } => {
+                for (i, (id, weight)) in members.iter().enumerate() {
+                    write!(f, "{}{id:#x},{weight}", if i == 0 { " " } else { "/" })?;
+                }
+                Ok(())
+            }
+            Self::AddRoute { group, .. } => write!(f, " group {group:#x}"),
+            Self::AddTurn { interface, via, .. } => write!(f, " via {via} dev {interface}"),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The kernel operations that lead from observed to wanted.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use tresse_base::id::Label;
+use tresse_base::units::{Mac, Prefix};
+
+use super::mptcp::FromRule;
+use super::wanted::{LinkKind, Rule, WantedLabel};
+
+/// One kernel operation. `Add*` is sent with NLM_F_CREATE and NLM_F_EXCL; `Replace*` only ever
+/// names an object that a dump showed to be ours (K15).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum Operation {
+    /// RTM_NEWLINK: create an interface, with alias and MTU, down.
+    AddLink {
+        /// Its name.
+        name: String,
+        /// Its kind.
+        link: LinkKind,
+        /// IP MTU.
+        mtu: u32,
+        /// Its alias.
+        alias: String,
+    },
+    /// Set MTU and alias of an interface of ours.
+    ChangeLink {
+        /// Its name.
+        name: String,
+        /// IP MTU.
+        mtu: u32,
+        /// Its alias.
+        alias: String,
+    },
+    /// Set an interface up or down.
+    SetLinkState {
+        /// Its name.
+        name: String,
+        /// IFF_UP.
+        up: bool,
+    },
+    /// RTM_DELLINK of an interface of ours.
+    DeleteLink {
+        /// Its name.
+        name: String,
+    },
+    /// Write one file below `/proc/sys`.
+    WriteSysctl {
+        /// Path below `/proc/sys`.
+        key: String,
+        /// New value.
+        value: String,
+        /// Value found before, what undo writes back; `None` where the file comes into being with
+        /// an interface that an earlier operation creates.
+        before: Option<String>,
+    },
+    /// RTM_NEWADDR: /32 or /128, scope link for NIC addresses and global on the node interface,
+    /// IFA_F_NOPREFIXROUTE, IPv6 with IFA_F_NODAD, IFA_PROTO 78 where the kernel has it.
+    AddAddress {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+    },
+    /// RTM_DELADDR.
+    DeleteAddress {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+    },
+    /// RTM_NEWNEIGH, NUD_PERMANENT, NDA_PROTOCOL 78.
+    AddNeighbour {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+        /// lladdr.
+        mac: Mac,
+        /// Is one of ours with another lladdr there already (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELNEIGH.
+    DeleteNeighbour {
+        /// Interface.
+        interface: String,
+        /// Address.
+        address: IpAddr,
+    },
+    /// RTM_NEWNEXTHOP of a plain nexthop, RTNH_F_ONLINK.
+    AddNexthop {
+        /// Id within our range.
+        id: u32,
+        /// Outgoing interface.
+        interface: String,
+        /// Gateway.
+        via: IpAddr,
+        /// Label stack, outermost first.
+        labels: Vec<Label>,
+    },
+    /// RTM_NEWNEXTHOP of a group.
+    AddGroup {
+        /// Id within our range.
+        id: u32,
+        /// (nexthop id, weight 1-255).
+        members: Vec<(u32, u8)>,
+        /// Does a group of ours with this id exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELNEXTHOP of a nexthop or group of ours.
+    DeleteNexthop {
+        /// Its id.
+        id: u32,
+    },
+    /// RTM_NEWROUTE through a group.
+    AddRoute {
+        /// Destination.
+        dst: Prefix,
+        /// Metric.
+        metric: u32,
+        /// The group's id (RTA_NH_ID).
+        group: u32,
+        /// RTA_PREFSRC; `None` only when undo restores a route that had none.
+        src: Option<IpAddr>,
+        /// RTAX_MTU; `None` as with `src`.
+        mtu: Option<u32>,
+        /// RTAX_ADVMSS; `None` as with `src`.
+        advmss: Option<u32>,
+        /// Does a route of ours with this key exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELROUTE of a route of ours.
+    DeleteRoute {
+        /// Destination.
+        dst: Prefix,
+        /// Metric.
+        metric: u32,
+    },
+    /// RTM_NEWROUTE of a label that is popped.
+    AddLabel {
+        /// The label that arrives.
+        label: Label,
+        /// Where what is left goes.
+        way: WantedLabel,
+        /// Does a route of ours for this label exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELROUTE of a label route of ours.
+    DeleteLabel {
+        /// The label.
+        label: Label,
+        /// Where it went.
+        way: WantedLabel,
+    },
+    /// RTM_NEWROUTE of one of [`super::TABLES`], RTNH_F_ONLINK, metric
+    /// [`super::METRIC_PRIMARY`].
+    AddTurn {
+        /// The table.
+        table: u32,
+        /// Destination.
+        dst: Prefix,
+        /// Outgoing interface.
+        interface: String,
+        /// Gateway.
+        via: IpAddr,
+        /// Does a route of ours with this key exist (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELROUTE of a route of ours there.
+    DeleteTurn {
+        /// The table.
+        table: u32,
+        /// Destination.
+        dst: Prefix,
+    },
+    /// RTM_NEWRULE, FRA_PROTOCOL 78.
+    AddRule {
+        /// The rule.
+        rule: Rule,
+    },
+    /// RTM_DELRULE of a rule of ours.
+    DeleteRule {
+        /// The rule.
+        rule: Rule,
+    },
+    /// RTM_NEWRULE, FRA_PROTOCOL 78.
+    AddFromRule {
+        /// The rule.
+        rule: FromRule,
+    },
+    /// RTM_DELRULE of a rule of ours.
+    DeleteFromRule {
+        /// The rule.
+        rule: FromRule,
+    },
+    /// MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_ADDR_FLAG_SUBFLOW.
+    AddEndpoint {
+        /// Its id: one of [`super::ENDPOINT_IDS`].
+        id: u8,
+        /// Where subflows start.
+        address: IpAddr,
+    },
+    /// MPTCP_PM_CMD_DEL_ADDR of an endpoint of ours.
+    DeleteEndpoint {
+        /// Its id.
+        id: u8,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// MPTCP_PM_CMD_SET_LIMITS: how many subflows a connection may have beside its first.
+    LimitSubflows {
+        /// New limit.
+        limit: u32,
+        /// Limit found before, what undo writes back.
+        before: u32,
+    },
+    /// RTM_NEWQDISC: clsact, which the label filter hangs on.
+    AddIngress {
+        /// Interface.
+        interface: String,
+    },
+    /// RTM_DELQDISC of a clsact that we made.
+    DeleteIngress {
+        /// Interface.
+        interface: String,
+    },
+    /// RTM_NEWTFILTER of a flower filter on ingress (K11), with [`super::FILTER_COOKIE`].
+    AddFilter {
+        /// Interface.
+        interface: String,
+        /// Its handle within its preference.
+        handle: u32,
+        /// Passes labelled frames from this MAC ([`super::PREF_PASS`]); `None` drops all that are
+        /// left ([`super::PREF_DROP`]).
+        source: Option<Mac>,
+    },
+    /// RTM_DELTFILTER of a filter of ours.
+    DeleteFilter {
+        /// Interface.
+        interface: String,
+        /// Its handle.
+        handle: u32,
+        /// What it passes, as with `AddFilter`.
+        source: Option<Mac>,
+    },
+}

@@ -1,0 +1,180 @@
+//! Small wanted states and a node to put them on.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::{Mac, Prefix};
+
+use crate::model::Model;
+use crate::{
+    Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, PLATFORM_LABELS,
+    Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
+    label_input, reconcile,
+};
+
+pub fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+pub fn prefix(text: &str) -> Prefix {
+    text.parse().unwrap()
+}
+
+pub const fn mac(node: u8, nic: u8) -> Mac {
+    Mac([2, 0, 0, 0, node, nic])
+}
+
+/// The stable address of a node.
+pub fn node_address(node: u8, v6: bool) -> IpAddr {
+    if v6 {
+        Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, node.into()).into()
+    } else {
+        Ipv4Addr::new(10, 77, 0, node).into()
+    }
+}
+
+/// The address of a NIC of a node.
+pub fn nic_address(node: u8, nic: u8, v6: bool) -> IpAddr {
+    if v6 {
+        Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, nic.into(), node.into()).into()
+    } else {
+        Ipv4Addr::new(10, 78, nic, node).into()
+    }
+}
+
+pub fn leg(nic: u8, vid: u16, peer: u8, labels: &[u32], v6: bool) -> Leg {
+    let interface = format!("eth{nic}.{vid}");
+    let labels = labels.iter().map(|l| Label(*l)).collect();
+    Leg { interface, via: nic_address(peer, nic, v6), labels, weight: 1 }
+}
+
+pub fn nic_link(index: u32, mac: Mac) -> ObservedLink {
+    let (kind, alias, master, lower) = (None, None, None, None);
+    let mac = Some(mac);
+    ObservedLink { index, kind, mac, mtu: 1500, up: true, carrier: true, alias, master, lower }
+}
+
+/// A node with NICs eth0 to eth2 and a foreign route; nothing of ours.
+pub fn node() -> Model {
+    let mut model = Model { ifa_proto: true, ..Model::default() };
+    model.sysctls = vec![
+        ("net/ipv4/conf/*/rp_filter".into(), "0".into()),
+        ("net/ipv6/conf/*/accept_ra".into(), "1".into()),
+        (label_input("*"), "0".into()),
+    ];
+    for nic in 0..3 {
+        let name = format!("eth{nic}");
+        model.observed.links.insert(name.clone(), nic_link(u32::from(nic) + 2, mac(1, nic)));
+        let key = format!("net/ipv4/conf/{name}/rp_filter");
+        model.observed.sysctls.insert(key, "1".into());
+        model.observed.sysctls.insert(label_input(&name), "0".into());
+    }
+    model.observed.mpls = true;
+    model.observed.sysctls.insert(PLATFORM_LABELS.into(), "0".into());
+    let policy = "net/ipv4/fib_multipath_hash_policy";
+    model.observed.sysctls.insert(policy.into(), "0".into());
+    model.observed.routes.insert((prefix("0.0.0.0/0"), 100), foreign_route("eth2"));
+    let lan = ObservedAddress { len: 24, protocol: 0 };
+    model.observed.addresses.insert(("eth2".into(), ip("192.168.2.254")), lan);
+    model
+}
+
+pub fn foreign_route(interface: &str) -> ObservedRoute {
+    let interface = Some(interface.into());
+    ObservedRoute { protocol: 4, nexthop: None, interface, src: None, mtu: None, advmss: None }
+}
+
+/// Node 1 with VLAN interfaces on the given (NIC, VID).
+pub fn base(vlans: &[(u8, u16)], v6: bool) -> Wanted {
+    let mut wanted = Wanted::default();
+    let alias = "tresse:test".to_owned();
+    let node = WantedLink { kind: LinkKind::Dummy, mtu: 1500, alias: alias.clone(), up: true };
+    wanted.links.insert(NODE_INTERFACE.into(), node);
+    wanted.addresses.insert((NODE_INTERFACE.into(), node_address(1, false)));
+    if v6 {
+        wanted.addresses.insert((NODE_INTERFACE.into(), node_address(1, true)));
+    }
+    wanted.sysctls.insert("net/ipv4/fib_multipath_hash_policy".into(), "1".into());
+    for (nic, vid) in vlans {
+        let parent = format!("eth{nic}");
+        let name = format!("{parent}.{vid}");
+        wanted.nics.insert(parent.clone(), (mac(1, *nic), 1500));
+        let kind = LinkKind::Vlan { parent: parent.clone(), vid: Vid(*vid) };
+        let link = WantedLink { kind, mtu: 1500, alias: alias.clone(), up: true };
+        wanted.links.insert(name.clone(), link);
+        wanted.addresses.insert((name.clone(), nic_address(1, *nic, false)));
+        if v6 {
+            wanted.addresses.insert((name.clone(), nic_address(1, *nic, true)));
+        }
+        wanted.sysctls.insert(format!("net/ipv4/conf/{name}/rp_filter"), "2".into());
+        wanted.sysctls.insert(format!("net/ipv6/conf/{name}/accept_ra"), "0".into());
+        wanted.sysctls.insert(format!("net/ipv4/conf/{parent}/rp_filter"), "2".into());
+    }
+    wanted
+}
+
+/// Adds a route to a node, with the neighbours that its legs need.
+pub fn add_route(wanted: &mut Wanted, peer: u8, metric: u32, mut legs: Vec<Leg>) {
+    let v6 = legs[0].via.is_ipv6();
+    for leg in &legs {
+        let key = (leg.interface.clone(), leg.via);
+        wanted.neighbours.insert(key, WantedNeighbour { mac: mac(peer, 0) });
+    }
+    legs.sort();
+    let src = node_address(1, v6);
+    let route = WantedRoute { src, mtu: 1500, advmss: 1460, legs };
+    wanted.routes.insert((Prefix::host(node_address(peer, v6)), metric), route);
+}
+
+/// Adds a label that leads to a peer, with its neighbour, taken from that peer on its interface.
+pub fn add_label(wanted: &mut Wanted, label: u32, (nic, vid): (u8, u16), peer: u8) {
+    let (interface, via) = (format!("eth{nic}.{vid}"), nic_address(peer, nic, false));
+    let mac = mac(peer, 0);
+    wanted.neighbours.insert((interface.clone(), via), WantedNeighbour { mac });
+    wanted.label_sources.entry(interface.clone()).or_default().insert(mac);
+    wanted.labels.insert(Label(label), WantedLabel { interface, via });
+    wanted.labels_by_kernel();
+}
+
+/// What arrives by a NIC for a peer goes on to the peer itself by another.
+pub fn add_turn(wanted: &mut Wanted, (came, out): (u8, u8), peer: u8, v6: bool) {
+    let key = (format!("eth{came}"), Prefix::host(node_address(peer, v6)));
+    let (interface, via) = (format!("eth{out}"), nic_address(peer, out, v6));
+    wanted.nics.insert(key.0.clone(), (mac(1, came), 1500));
+    wanted.turns.tables.insert(key, Leg { interface, via, labels: Vec::new(), weight: 1 });
+}
+
+/// Two NICs, two VLANs, two peers with primary and backup.
+pub fn two_nics() -> Wanted {
+    let mut wanted = base(&[(0, 100), (1, 101)], false);
+    for peer in 2..4 {
+        add_route(&mut wanted, peer, 7800, vec![leg(0, 100, peer, &[], false)]);
+        add_route(&mut wanted, peer, 7801, vec![leg(1, 101, peer, &[], false)]);
+    }
+    wanted
+}
+
+/// Executes everything; the model must accept it.
+pub fn execute(model: &mut Model, operations: &[Planned]) {
+    for planned in operations {
+        model.apply(&planned.operation).unwrap_or_else(|e| panic!("{e}\nof {operations:#?}"));
+    }
+}
+
+/// Reconciles once, keeping the state file as the daemon does.
+pub fn converge(model: &mut Model, wanted: &Wanted, saved: &mut Saved) -> Reconciliation {
+    let outcome = reconcile(wanted, &model.observed, saved);
+    *saved = saved.before(&outcome.operations, &model.observed);
+    execute(model, &outcome.operations);
+    *saved = saved.clone().settled(wanted, &model.observed);
+    outcome
+}
+
+/// What `wanted` on a fresh node looks like.
+pub fn installed(wanted: &Wanted) -> (Model, Saved) {
+    let (mut model, mut saved) = (node(), Saved::default());
+    converge(&mut model, wanted, &mut saved);
+    let again = reconcile(wanted, &model.observed, &saved);
+    assert!(again.in_sync() && again.drift.is_empty(), "{again:#?}");
+    (model, saved)
+}

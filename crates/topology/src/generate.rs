@@ -1,0 +1,343 @@
+//! Generated fabrics (DESIGN section 3): mesh, torus, clique and irregular with their names, ports, cables and
+//! derived MAC addresses; `routed` has those whose nodes route. Owns the numbering; never checks sizes, which is the parser's work.
+//!
+//! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` = NICs
+//! per node): NIC i of the j-th node sits on port `i n + j + 1`; then come, per dimension, the cable to
+//! the lower and to the higher neighbour (a mesh leaves the ports that would lead outside free), or, in
+//! a clique and an irregular fabric, one cable per neighbour in index order.
+
+use tresse_base::id::SwitchId;
+use tresse_base::units::{Mac, Rate};
+use tresse_base::wiring::Wiring;
+
+use crate::cluster::{Kind, Learning, Link, Nic, Node, Port, Stp, Switch};
+use crate::{Layout, random};
+
+/// Switches, nodes and cables of a generated fabric, in index order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fabric {
+    /// Switches `s<k>`.
+    pub switches: Vec<Switch>,
+    /// Nodes `n<k>`; node k is on switch floor(k / nodes per switch).
+    pub nodes: Vec<Node>,
+    /// Cables: by lower switch, then dimension (or, in a clique, by the other switch).
+    pub links: Vec<Link>,
+}
+
+/// Generate a fabric. `nodes_per_switch` and `nics_per_node` come from the file (a clique's usual
+/// number is [`clique_nodes_per_switch`]); [`Kind::Explicit`] gives an empty fabric.
+#[must_use]
+pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
+    let first = nodes_per_switch * nics_per_node + 1;
+    let (count, ports, links) = match kind {
+        Kind::Mesh { dims } => (product(dims), grid_ports(first, dims), grid(dims, false, first)),
+        Kind::Torus { dims } => (product(dims), grid_ports(first, dims), grid(dims, true, first)),
+        Kind::Clique { ports } => (ports / 2 + 1, *ports, clique(ports / 2 + 1, first)),
+        Kind::Irregular { switches, ports, seed } => {
+            let degree = (ports + 1).saturating_sub(first);
+            (*switches, *ports, neighbours(*switches, degree, *seed, first))
+        }
+        Kind::Explicit => return Fabric::default(),
+        Kind::Fnn { wiring, uplink } => return flat(wiring, uplink.as_deref()),
+        Kind::Pmesh { .. }
+        | Kind::Ring { .. }
+        | Kind::DirectMesh { .. }
+        | Kind::DirectTorus { .. }
+        | Kind::FullMesh { .. } => {
+            return Layout::of(kind).map_or_else(Fabric::default, routed::generate);
+        }
+    };
+    let names = Names::new('s', count);
+    let switches = (0..count).map(|k| default_switch(names.of(k), ports)).collect();
+    Fabric { switches, nodes: nodes(count, nodes_per_switch, nics_per_node), links }
+}
+
+/// Half of a clique switch's ports are for node NICs: N/2 nodes with one NIC each.
+#[must_use]
+pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
+    match (ports / 2).checked_div(nics_per_node) {
+        Some(nodes) => nodes,
+        None => 0,
+    }
+}
+
+/// A switch with the defaults of the cluster file.
+#[must_use]
+pub fn default_switch(name: String, ports: u32) -> Switch {
+    Switch {
+        name,
+        ports,
+        max_vlans: 4094,
+        learning: Learning::Ivl,
+        max_frame: 1522,
+        stp: Stp::Off,
+        fdb_size: None,
+        fdb_age_seconds: 300,
+        lag: false,
+    }
+}
+
+/// The locally administered MAC of NIC `nic` of node `node`: `02:54:nn:nn:nn:ii` (K21: good for lab
+/// and planning only). Distinct for fewer than 2^24 nodes with at most 256 NICs each.
+#[must_use]
+pub const fn derived_mac(node: usize, nic: usize) -> Mac {
+    let [.., a, b, c] = (node as u32).to_be_bytes();
+    Mac([0x02, 0x54, a, b, c, nic as u8])
+}
+
+/// The coordinates of switch `k`, dimension 0 fastest: k = x0 + N0 x1 + N0 N1 x2 ...
+#[must_use]
+pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
+    dims.iter()
+        .map(|&n| {
+            let x = k % n;
+            k /= n;
+            x
+        })
+        .collect()
+}
+
+mod routed;
+
+/// `<letter><k>`, zero-padded to the width of the largest index.
+#[derive(Debug, Clone, Copy)]
+struct Names {
+    letter: char,
+    width: usize,
+}
+
+impl Names {
+    fn new(letter: char, count: u32) -> Self {
+        let largest = count.saturating_sub(1);
+        Self { letter, width: largest.checked_ilog10().unwrap_or(0) as usize + 1 }
+    }
+
+    fn of(self, k: u32) -> String {
+        format!("{}{k:0width$}", self.letter, width = self.width)
+    }
+}
+
+fn product(dims: &[u32]) -> u32 {
+    dims.iter().product()
+}
+
+fn grid_ports(first: u32, dims: &[u32]) -> u32 {
+    first - 1 + 2 * dims.len() as u32
+}
+
+fn nodes(switches: u32, per_switch: u32, nics_per_node: u32) -> Vec<Node> {
+    let names = Names::new('n', switches * per_switch);
+    let nic = |k: u32, i: u32| Nic {
+        name: format!("eth{i}"),
+        mac: derived_mac(k as usize, i as usize),
+        mac_derived: true,
+        switch: SwitchId((k / per_switch + i) % switches),
+        port: i * per_switch + k % per_switch + 1,
+        peer: None,
+        rate: Rate::GIGABIT,
+        mtu: 1500,
+    };
+    (0..switches * per_switch)
+        .map(|k| Node {
+            name: names.of(k),
+            nics: (0..nics_per_node).map(|i| nic(k, i)).collect(),
+            transit: true,
+            gateway: false,
+        })
+        .collect()
+}
+
+/// Each switch cables to its higher neighbour per dimension; the last of a torus row of three or
+/// more goes round to the first. Rows of two have one cable, rows of one none.
+fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
+    let mut links = Vec::new();
+    for k in 0..product(dims) {
+        let mut stride = 1;
+        for (d, &n) in dims.iter().enumerate() {
+            let x = k / stride % n;
+            let next = if x + 1 < n {
+                Some(k + stride)
+            } else if wrap && n > 2 {
+                Some(k - x * stride)
+            } else {
+                None
+            };
+            if let Some(next) = next {
+                let minus = first + 2 * d as u32;
+                links.push(cable((k, minus + 1), (next, minus)));
+            }
+            stride *= n;
+        }
+    }
+    links
+}
+
+/// Switches by themselves; node `k` has port `i + 1` of a switch that it is the `i`-th node of. With an
+/// uplink the port after the last node's leads to port `s + 1` of that switch, of switch `s`.
+fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
+    let count = wiring.pcs() as u32;
+    let names = Names::new('n', count);
+    let node = |k| Node { name: names.of(k), nics: Vec::new(), transit: true, gateway: false };
+    let mut nodes: Vec<Node> = (0..count).map(node).collect();
+    for (switch, members) in wiring.switches.iter().enumerate() {
+        for (port, member) in (1..).zip(members) {
+            let nics = &mut nodes[*member as usize].nics;
+            nics.push(Nic {
+                name: format!("eth{}", nics.len()),
+                mac: derived_mac(*member as usize, nics.len()),
+                mac_derived: true,
+                switch: switch.into(),
+                port,
+                peer: None,
+                rate: Rate::GIGABIT,
+                mtu: 1500,
+            });
+        }
+    }
+    let count = wiring.switches.len() as u32;
+    let names = Names::new('s', count);
+    let ports = |members: &Vec<u32>| members.len() as u32 + u32::from(uplink.is_some());
+    let all = || (0..count).zip(&wiring.switches);
+    let switches = all().map(|(k, members)| default_switch(names.of(k), ports(members)));
+    let up = uplink.map(|name| default_switch(name.to_owned(), count));
+    let cables = all().map(|(k, members)| cable((k, ports(members)), (count, k + 1)));
+    let links = if uplink.is_some() { cables.collect() } else { Vec::new() };
+    Fabric { switches: switches.chain(up).collect(), nodes, links }
+}
+
+fn clique(count: u32, first: u32) -> Vec<Link> {
+    let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
+    pairs.map(|(a, b)| cable((a, first + b - 1), (b, first + a))).collect()
+}
+
+/// The ports to other switches are in the order of their indices.
+fn neighbours(count: u32, degree: u32, seed: u32, first: u32) -> Vec<Link> {
+    let mut used = vec![first; count as usize];
+    let mut port = |switch: u32| {
+        let port = used[switch as usize];
+        used[switch as usize] += 1;
+        (switch, port)
+    };
+    // Ascending by lower switch: so each switch meets its lower neighbours first, all in order.
+    let edges = random::regular(count, degree, seed.into());
+    edges.into_iter().map(|(a, b)| cable(port(a), port(b))).collect()
+}
+
+fn cable(a: (u32, u32), b: (u32, u32)) -> Link {
+    let port = |(switch, port)| Port { switch: SwitchId(switch), port };
+    Link { a: port(a), b: port(b), rate: Rate::GIGABIT }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn torus(dims: &[u32]) -> Kind {
+        Kind::Torus { dims: dims.into() }
+    }
+
+    fn pairs(fabric: &Fabric) -> Vec<(u32, u32)> {
+        fabric.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect()
+    }
+
+    fn assert_ports_unique_and_in_range(fabric: &Fabric) {
+        let nics = fabric.nodes.iter().flat_map(|n| &n.nics).map(|n| (n.switch, n.port));
+        let ends = fabric.links.iter().flat_map(|l| [l.a, l.b]).map(|p| (p.switch, p.port));
+        let mut used = HashSet::new();
+        for (switch, port) in nics.chain(ends) {
+            assert!(used.insert((switch, port)), "port {port} of {switch:?} used twice");
+            assert!((1..=fabric.switches[switch.index()].ports).contains(&port));
+        }
+    }
+
+    #[test]
+    fn torus_has_wrap_cables_and_a_mesh_has_none() {
+        let fabric = generate(&torus(&[4, 4]), 1, 1);
+        assert_eq!((fabric.switches.len(), fabric.nodes.len(), fabric.links.len()), (16, 16, 32));
+        assert!(pairs(&fabric).contains(&(3, 0)) && pairs(&fabric).contains(&(12, 0)));
+        let fabric = generate(&Kind::Mesh { dims: vec![4, 4] }, 1, 1);
+        assert_eq!(fabric.links.len(), 24);
+        assert!(!pairs(&fabric).contains(&(3, 0)));
+    }
+
+    #[test]
+    fn small_torus_dimensions_have_one_cable_or_none() {
+        assert_eq!(pairs(&generate(&torus(&[2]), 1, 1)), [(0, 1)]);
+        assert_eq!(pairs(&generate(&torus(&[1]), 1, 1)), []);
+        assert_eq!(pairs(&generate(&torus(&[3]), 1, 1)), [(0, 1), (1, 2), (2, 0)]);
+        assert_eq!(pairs(&generate(&torus(&[1, 2]), 1, 1)), [(0, 1)]);
+        assert_eq!(generate(&torus(&[2, 3, 4]), 1, 1).links.len(), 12 + 24 + 24);
+    }
+
+    #[test]
+    fn ports_are_nodes_then_minus_and_plus_per_dimension() {
+        let fabric = generate(&torus(&[4, 4]), 2, 1);
+        let first = fabric.links[0];
+        assert_eq!((first.a.switch.0, first.a.port), (0, 4));
+        assert_eq!((first.b.switch.0, first.b.port), (1, 3));
+        let up = fabric.links[1];
+        assert_eq!((up.b.switch.0, up.a.port, up.b.port), (4, 6, 5));
+        assert_eq!(fabric.nodes[3].nics[0].switch, SwitchId(1));
+        assert_eq!(fabric.nodes[3].nics[0].port, 2);
+        assert_eq!(fabric.switches[0].ports, 6);
+    }
+
+    #[test]
+    fn second_nic_goes_to_the_next_switch_and_wraps() {
+        let fabric = generate(&torus(&[4, 4]), 1, 2);
+        assert_eq!(fabric.nodes[15].nics[1].switch, SwitchId(0));
+        assert_eq!(fabric.nodes[15].nics[1].name, "eth1");
+        assert_eq!(fabric.nodes[15].nics[1].port, 2);
+    }
+
+    #[test]
+    fn every_generated_port_is_used_once_and_exists() {
+        for (nodes, nics) in [(1, 1), (3, 1), (1, 2), (2, 3)] {
+            for dims in [&[4, 4][..], &[5], &[2, 2, 2], &[1, 3], &[1], &[3, 4, 5]] {
+                assert_ports_unique_and_in_range(&generate(&torus(dims), nodes, nics));
+                let mesh = Kind::Mesh { dims: dims.into() };
+                assert_ports_unique_and_in_range(&generate(&mesh, nodes, nics));
+            }
+        }
+        for ports in [2, 3, 4, 5, 8, 24] {
+            for nics in 1..=2 {
+                let nodes = clique_nodes_per_switch(ports, nics);
+                assert_ports_unique_and_in_range(&generate(&Kind::Clique { ports }, nodes, nics));
+            }
+        }
+    }
+
+    #[test]
+    fn clique_joins_every_pair_once() {
+        let fabric = generate(&Kind::Clique { ports: 8 }, 4, 1);
+        assert_eq!((fabric.switches.len(), fabric.nodes.len(), fabric.links.len()), (5, 20, 10));
+        assert_eq!(pairs(&fabric).into_iter().collect::<HashSet<_>>().len(), 10);
+        let last = fabric.links[9];
+        assert_eq!((last.a.switch.0, last.a.port, last.b.switch.0, last.b.port), (3, 8, 4, 8));
+    }
+
+    #[test]
+    fn names_are_padded_to_the_largest_index() {
+        let name = |dims: &[u32]| generate(&torus(dims), 1, 1).switches[0].name.clone();
+        assert_eq!(name(&[10]), "s0");
+        assert_eq!(name(&[11]), "s00");
+        assert_eq!(name(&[10, 10]), "s00");
+        assert_eq!(name(&[101]), "s000");
+    }
+
+    #[test]
+    fn derived_macs_are_distinct_and_local() {
+        let fabric = generate(&torus(&[16, 17]), 1, 2);
+        let macs: HashSet<_> = fabric.nodes.iter().flat_map(|n| &n.nics).map(|n| n.mac).collect();
+        assert_eq!(macs.len(), 2 * 16 * 17);
+        assert_eq!(derived_mac(258, 1).to_string(), "02:54:00:01:02:01");
+    }
+
+    #[test]
+    fn coordinates_run_dimension_zero_fastest() {
+        assert_eq!(coordinates(7, &[4, 3, 2]), [3, 1, 0]);
+        assert_eq!(coordinates(23, &[4, 3, 2]), [3, 2, 1]);
+    }
+}

@@ -1,0 +1,128 @@
+//! A generated cluster with every default, without a file: what tests and benchmarks plan.
+
+use tresse_base::units::Prefix;
+
+use crate::cluster::{Addressing, Choice, Cluster, Kind, Routing, Strategy, Vlans};
+use crate::generate;
+
+impl Cluster {
+    /// The cluster that a file with only these keys gives. A clique takes its usual nodes per switch
+    /// where `nodes_per_switch` is 0. The sizes are the caller's responsibility; prefixes are not
+    /// checked for room (a /16 holds 65,534 nodes).
+    #[must_use]
+    pub fn generated(
+        kind: Kind,
+        nodes_per_switch: u32,
+        nics_per_node: u32,
+        strategy: Strategy,
+        paths: u32,
+    ) -> Self {
+        let nodes_per_switch = match kind {
+            Kind::Clique { ports } if nodes_per_switch == 0 => {
+                generate::clique_nodes_per_switch(ports, nics_per_node)
+            }
+            _ => nodes_per_switch,
+        };
+        let fabric = generate::generate(&kind, nodes_per_switch, nics_per_node);
+        Self {
+            name: default_name(&kind),
+            kind,
+            switches: fabric.switches,
+            nodes: fabric.nodes,
+            links: fabric.links,
+            routing: Routing {
+                strategy,
+                paths,
+                lossless: false,
+                reflect: false,
+                choice: Choice::Balanced,
+                mptcp: false,
+            },
+            vlans: Vlans::default(),
+            addressing: Addressing::default(),
+            demand: Vec::new(),
+        }
+    }
+}
+
+impl Default for Vlans {
+    /// Range 2-4094, nothing untagged.
+    fn default() -> Self {
+        Self { ranges: vec![(2, 4094)], base: None }
+    }
+}
+
+impl Vlans {
+    /// The ranges without the base VID.
+    #[must_use]
+    pub fn free_ranges(&self) -> Vec<(u16, u16)> {
+        let Some(base) = self.base else { return self.ranges.clone() };
+        let parts = |&(low, high): &(u16, u16)| {
+            if (low..=high).contains(&base) {
+                [(low, base - 1), (base + 1, high)]
+            } else {
+                [(low, high), (1, 0)]
+            }
+        };
+        self.ranges.iter().flat_map(parts).filter(|(low, high)| low <= high).collect()
+    }
+}
+
+impl Default for Addressing {
+    /// Nodes in 10.77.0.0/16, NICs in 10.78.0.0/16.
+    fn default() -> Self {
+        let prefix = |second| Prefix { address: [10, second, 0, 0].into(), len: 16 };
+        Self { nodes: vec![prefix(77)], nics: vec![prefix(78)] }
+    }
+}
+
+/// The name of a generated fabric that the file gives none, such as `torus-4x4`.
+#[must_use]
+pub fn default_name(kind: &Kind) -> String {
+    let sizes = |dims: &[u32]| dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+    match kind {
+        Kind::Mesh { dims } => format!("mesh-{}", sizes(dims)),
+        Kind::Torus { dims } => format!("torus-{}", sizes(dims)),
+        Kind::Clique { ports } => format!("clique-{ports}"),
+        Kind::Irregular { switches, ports, seed } => format!("irregular-{switches}-{ports}-{seed}"),
+        Kind::Explicit => "explicit".into(),
+        Kind::Pmesh { dims, .. } => format!("pmesh-{}", sizes(dims)),
+        Kind::Ring { nodes } => format!("ring-{nodes}"),
+        Kind::DirectMesh { dims } => format!("direct-mesh-{}", sizes(dims)),
+        Kind::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
+        Kind::FullMesh { nodes } => format!("full-mesh-{nodes}"),
+        Kind::Fnn { wiring, .. } => format!("fnn-{}", wiring.pcs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_cluster_has_the_defaults_of_the_file() {
+        let kind = Kind::Torus { dims: vec![16, 16, 16] };
+        let cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
+        assert_eq!((cluster.nodes.len(), cluster.links.len()), (4096, 3 * 4096));
+        assert_eq!(cluster.name, "torus-16x16x16");
+        assert_eq!(cluster.vlans.ranges, [(2, 4094)]);
+        assert_eq!(cluster.node_named("n4095"), Some(tresse_base::id::NodeId(4095)));
+        assert_eq!(cluster.addressing.nics[0].to_string(), "10.78.0.0/16");
+    }
+
+    #[test]
+    fn free_ranges_leave_the_base_out() {
+        let free =
+            |ranges: &[(u16, u16)], base| Vlans { ranges: ranges.into(), base }.free_ranges();
+        assert_eq!(free(&[(2, 4094)], Some(100)), [(2, 99), (101, 4094)]);
+        assert_eq!(free(&[(2, 4094)], Some(2)), [(3, 4094)]);
+        assert_eq!(free(&[(5, 5), (7, 9)], Some(5)), [(7, 9)]);
+        assert_eq!(free(&[(2, 4094)], None), [(2, 4094)]);
+    }
+
+    #[test]
+    fn a_clique_takes_its_usual_nodes() {
+        let cluster = Cluster::generated(Kind::Clique { ports: 8 }, 0, 1, Strategy::Stp, 1);
+        assert_eq!(cluster.nodes.len(), 20);
+    }
+}

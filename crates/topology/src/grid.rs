@@ -1,0 +1,208 @@
+//! Coordinates on an M-dimensional mesh or torus of switches
+//! (vlan-minimal-paths, Definitions 2.1, 3.1 and sections 2.4, 3.4).
+
+use serde::Serialize;
+use tresse_base::id::SwitchId;
+
+use crate::cluster::Kind;
+
+/// An M-dimensional grid, 1 <= M <= 6, of possibly unequal sizes. Switch k sits at
+/// (x0, x1, ...) with k = x0 + N0 x1 + N0 N1 x2 + ...
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Grid {
+    dims: Vec<u32>,
+    strides: Vec<u32>,
+    torus: bool,
+}
+
+/// Coordinates of one switch; entries past M are 0.
+pub type Coordinates = [u32; Grid::MAX_DIMS];
+
+impl Grid {
+    /// Most dimensions that a grid can have.
+    pub const MAX_DIMS: usize = 6;
+
+    /// A mesh (`torus` false) or torus of these sizes, each at least 1.
+    #[must_use]
+    pub fn new(dims: &[u32], torus: bool) -> Self {
+        assert!((1..=Self::MAX_DIMS).contains(&dims.len()), "a grid has 1 to 6 dimensions");
+        let strides = dims
+            .iter()
+            .scan(1, |stride, n| {
+                let this = *stride;
+                *stride *= n;
+                Some(this)
+            })
+            .collect();
+        Self { dims: dims.to_vec(), strides, torus }
+    }
+
+    /// The grid of a mesh or torus of switches; `None` for other kinds.
+    #[must_use]
+    pub fn of(kind: &Kind) -> Option<Self> {
+        match kind {
+            Kind::Mesh { dims } => Some(Self::new(dims, false)),
+            Kind::Torus { dims } => Some(Self::new(dims, true)),
+            _ => None,
+        }
+    }
+
+    /// Number of dimensions M.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// Sizes N0, N1, ...
+    #[must_use]
+    pub fn dims(&self) -> &[u32] {
+        &self.dims
+    }
+
+    /// Are the dimensions closed to rings?
+    #[must_use]
+    pub const fn is_torus(&self) -> bool {
+        self.torus
+    }
+
+    /// Number of switches.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.dims.iter().map(|n| *n as usize).product()
+    }
+
+    /// Never: every size is at least 1.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The coordinate of `switch` in dimension `dim`.
+    #[must_use]
+    pub fn coordinate(&self, switch: SwitchId, dim: usize) -> u32 {
+        switch.0 / self.strides[dim] % self.dims[dim]
+    }
+
+    /// All coordinates of `switch`.
+    #[must_use]
+    pub fn coordinates(&self, switch: SwitchId) -> Coordinates {
+        let mut x = [0; Self::MAX_DIMS];
+        let mut rest = switch.0;
+        for (value, n) in x.iter_mut().zip(&self.dims) {
+            *value = rest % n;
+            rest /= n;
+        }
+        x
+    }
+
+    /// The switch at `x`.
+    #[must_use]
+    pub fn switch(&self, x: &Coordinates) -> SwitchId {
+        SwitchId(x.iter().zip(&self.strides).map(|(x, s)| x * s).sum())
+    }
+
+    /// d+(s, d) = (d - s + N) mod N (section 3.1).
+    #[must_use]
+    pub fn plus(&self, s: u32, d: u32, dim: usize) -> u32 {
+        let n = self.dims[dim];
+        (d + n - s) % n
+    }
+
+    /// d-(s, d) = (s - d + N) mod N (section 3.1).
+    #[must_use]
+    pub fn minus(&self, s: u32, d: u32, dim: usize) -> u32 {
+        self.plus(d, s, dim)
+    }
+
+    /// Does a minimal step in `dim` from `s` towards `d` go in the + direction? Ties go to +.
+    #[must_use]
+    pub fn goes_plus(&self, s: u32, d: u32, dim: usize) -> bool {
+        if self.torus { self.plus(s, d, dim) <= self.minus(s, d, dim) } else { d > s }
+    }
+
+    /// The coordinate one step from `x` in `dim`; the caller never steps off a mesh.
+    #[must_use]
+    pub fn step(&self, x: u32, dim: usize, plus: bool) -> u32 {
+        let n = self.dims[dim];
+        if plus { (x + 1) % n } else { (x + n - 1) % n }
+    }
+
+    /// Fewest switch-to-switch links between two switches.
+    #[must_use]
+    pub fn distance(&self, a: SwitchId, b: SwitchId) -> u32 {
+        (0..self.rank())
+            .map(|dim| {
+                let (s, d) = (self.coordinate(a, dim), self.coordinate(b, dim));
+                if self.torus {
+                    self.plus(s, d, dim).min(self.minus(s, d, dim))
+                } else {
+                    s.abs_diff(d)
+                }
+            })
+            .sum()
+    }
+
+    /// Number of VLAN trees of dimension-order routing: N^(M-1) on a mesh, 2 N^(M-1) on a torus
+    /// (vlan-minimal-paths, theorems 1 and 3; with unequal sizes the product over dimensions 1..M-1).
+    #[must_use]
+    pub fn dor_trees(&self) -> u64 {
+        self.cuts() * self.rows()
+    }
+
+    /// Number of VLAN trees of partial dimension-order routing: floor(N^(M-1)/2) + 1 on a mesh,
+    /// N^(M-1) + 2 on a torus (theorems 2 and 4); `None` where it is not defined
+    /// ([`odd_size`](Self::odd_size)).
+    #[must_use]
+    pub fn pdor_trees(&self) -> Option<u64> {
+        if self.odd_size().is_some() {
+            return None;
+        }
+        Some(match (self.torus, self.rank()) {
+            (false, _) => self.rows() / 2 + 1,
+            (true, 1) => self.cuts(),
+            (true, _) => self.cuts() * (self.rows().div_ceil(2) + 1),
+        })
+    }
+
+    /// The first dimension whose odd size rules partial dimension-order routing out, and that size:
+    /// a torus of more than two dimensions needs even sizes in dimensions 1..M-1.
+    #[must_use]
+    pub fn odd_size(&self) -> Option<(usize, u32)> {
+        let mut sizes = self.dims.iter().copied().enumerate().skip(1);
+        let odd = sizes.find(|(_, size)| size % 2 == 1);
+        odd.filter(|_| self.torus && self.rank() > 2)
+    }
+
+    /// Lines of switches along dimension 0.
+    fn rows(&self) -> u64 {
+        self.dims[1..].iter().map(|n| u64::from(*n)).product()
+    }
+
+    /// The cuts a and b of a torus; they coincide where dimension 0 has no link to cut.
+    fn cuts(&self) -> u64 {
+        if self.torus && self.dims[0] > 2 { 2 } else { 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_round_trip() {
+        let grid = Grid::new(&[4, 3, 2], true);
+        for k in 0..24 {
+            let x = grid.coordinates(SwitchId(k));
+            assert_eq!(grid.switch(&x), SwitchId(k));
+            assert_eq!(x[1], grid.coordinate(SwitchId(k), 1));
+        }
+    }
+
+    /// Section 3.1: distances from (0,3) to (3,1) on the 4x4 torus.
+    #[test]
+    fn distances_of_the_paper() {
+        let grid = Grid::new(&[4, 4], true);
+        assert_eq!((grid.plus(0, 3, 0), grid.minus(0, 3, 0)), (3, 1));
+        assert_eq!((grid.plus(3, 1, 1), grid.minus(3, 1, 1)), (2, 2));
+    }
+}

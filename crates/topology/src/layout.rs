@@ -1,0 +1,254 @@
+//! Fabrics whose nodes route (DESIGN section 3): coordinates, NICs and cables of P-Mesh, direct mesh,
+//! direct torus, ring and full mesh. Owns the geometry; `lines` says which switch holds a line; which way
+//! packets take is [`crate::routing::xy`]'s.
+//!
+//! Node k sits at (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ... On a P-Mesh NIC `eth<i>` serves
+//! dimension i. Between nodes `eth<2i>` leads to the lower neighbour in dimension i and `eth<2i+1>` to
+//! the higher one; a NIC that would lead outside is left out. In a full mesh NIC i leads to the i-th of
+//! the other nodes.
+
+mod lines;
+
+pub use lines::lines;
+
+use tresse_base::id::NodeId;
+
+use crate::cluster::Kind;
+
+/// The geometry of a fabric whose nodes route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    dims: Vec<u32>,
+    strides: Vec<u32>,
+    wires: Wires,
+    /// How many lines a switch holds; the last may hold fewer.
+    lines_per_switch: usize,
+    /// Coordinates of node k: `at[k * rank ..]`.
+    at: Vec<u32>,
+}
+
+/// What a line of nodes in one dimension is cabled by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wires {
+    /// A switch per line, or a part of one: all of the line is one hop away.
+    Switch,
+    /// Cables to the neighbours, open at the ends.
+    Chain,
+    /// Cables to the neighbours, closed; two nodes have one cable.
+    Cycle,
+    /// A cable to each.
+    All,
+}
+
+/// One way from one node's NIC to another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hop {
+    /// Index of the sender's NIC.
+    pub nic: usize,
+    /// Who receives.
+    pub to: NodeId,
+    /// Index of the receiver's NIC.
+    pub to_nic: usize,
+}
+
+impl Layout {
+    /// The layout of a kind; `None` where switches carry VLANs.
+    #[must_use]
+    pub fn of(kind: &Kind) -> Option<Self> {
+        let mut lines_per_switch = 1;
+        let (dims, wires) = match kind {
+            Kind::Pmesh { dims, lines_per_switch: lines, .. } => {
+                lines_per_switch = (*lines).max(1) as usize;
+                (dims.clone(), Wires::Switch)
+            }
+            Kind::DirectMesh { dims } => (dims.clone(), Wires::Chain),
+            Kind::DirectTorus { dims } => (dims.clone(), Wires::Cycle),
+            Kind::Ring { nodes } => (vec![*nodes], Wires::Cycle),
+            Kind::FullMesh { nodes } => (vec![*nodes], Wires::All),
+            Kind::Mesh { .. }
+            | Kind::Torus { .. }
+            | Kind::Clique { .. }
+            | Kind::Fnn { .. }
+            | Kind::Explicit
+            | Kind::Irregular { .. } => return None,
+        };
+        let next = |stride: &mut u32, n: &u32| Some(std::mem::replace(stride, *stride * n));
+        let strides: Vec<u32> = dims.iter().scan(1, next).collect();
+        let nodes = dims.iter().product();
+        let coordinate = |k: u32| dims.iter().zip(&strides).map(move |(n, s)| k / s % n);
+        let at = (0..nodes).flat_map(coordinate).collect();
+        Some(Self { dims, strides, wires, lines_per_switch, at })
+    }
+
+    /// Number of dimensions.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// Sizes N0, N1, ...
+    #[must_use]
+    pub fn dims(&self) -> &[u32] {
+        &self.dims
+    }
+
+    /// Number of nodes.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.at.len() / self.rank()
+    }
+
+    /// Does a switch join each line of nodes?
+    #[must_use]
+    pub fn has_switches(&self) -> bool {
+        self.wires == Wires::Switch
+    }
+
+    /// Can a line of nodes be gone round?
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.wires == Wires::Cycle
+    }
+
+    /// Is every node cabled to every other?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.wires == Wires::All
+    }
+
+    /// The coordinates of a node.
+    #[must_use]
+    pub fn coordinates(&self, node: NodeId) -> &[u32] {
+        &self.at[node.index() * self.rank()..][..self.rank()]
+    }
+
+    /// The coordinates of all nodes, one after the other.
+    #[must_use]
+    pub fn all_coordinates(&self) -> &[u32] {
+        &self.at
+    }
+
+    /// The node beside `node` whose coordinate in `dim` is `x`.
+    #[must_use]
+    pub fn moved(&self, node: NodeId, dim: usize, x: u32) -> NodeId {
+        self.shifted(node.0, dim, self.coordinates(node)[dim], x)
+    }
+
+    /// The node beside the `node`-th, whose coordinate in `dim` is `from`, where it is `to`.
+    #[must_use]
+    pub fn shifted(&self, node: u32, dim: usize, from: u32, to: u32) -> NodeId {
+        NodeId((node + to * self.strides[dim]) - from * self.strides[dim])
+    }
+
+    /// The line of `node` in `dim`, by the sum over dimensions of the lines before and its place among
+    /// those of `dim`: node numbers without this dimension. On a P-Mesh its nodes hear each other by it.
+    #[must_use]
+    pub fn line(&self, node: NodeId, dim: usize) -> usize {
+        let before: usize = self.dims[..dim].iter().map(|n| self.nodes() / *n as usize).sum();
+        let (stride, size) = (self.strides[dim] as usize, self.dims[dim] as usize);
+        before + node.index() % stride + node.index() / (stride * size) * stride
+    }
+
+    /// How many lines there are in all dimensions.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.dims.iter().map(|n| self.nodes() / *n as usize).sum()
+    }
+
+    /// Does the higher neighbour of coordinate `x` exist and have a cable of its own to it?
+    fn has_plus(&self, x: u32, dim: usize) -> bool {
+        let n = self.dims[dim];
+        x + 1 < n || self.wires == Wires::Cycle && n > 2
+    }
+
+    fn has_minus(&self, x: u32, dim: usize) -> bool {
+        x > 0 || self.wires == Wires::Cycle && self.dims[dim] > 2
+    }
+
+    /// The NIC of `node` for the lower (`plus` false) or higher neighbour in `dim`.
+    fn side(&self, node: NodeId, dim: usize, plus: bool) -> Option<usize> {
+        let x = self.coordinates(node);
+        let both =
+            |d: usize| usize::from(self.has_minus(x[d], d)) + usize::from(self.has_plus(x[d], d));
+        let here = if plus { self.has_plus(x[dim], dim) } else { self.has_minus(x[dim], dim) };
+        let before: usize = match self.wires {
+            Wires::Cycle if self.dims[..dim].iter().all(|n| *n > 2) => 2 * dim,
+            _ => (0..dim).map(both).sum(),
+        };
+        here.then(|| before + usize::from(plus && self.has_minus(x[dim], dim)))
+    }
+
+    /// The hop from `node` towards coordinate `x` of `dim`, which is not its own: straight there where a
+    /// switch or cable leads there, else one step by `plus`.
+    #[must_use]
+    pub fn towards(&self, node: NodeId, dim: usize, x: u32, plus: bool) -> Option<Hop> {
+        let own = self.coordinates(node)[dim];
+        match self.wires {
+            Wires::Switch => Some(Hop { nic: dim, to: self.moved(node, dim, x), to_nic: dim }),
+            Wires::All => {
+                let nic = |a: u32, b: u32| (b - u32::from(b > a)) as usize;
+                Some(Hop { nic: nic(own, x), to: NodeId(x), to_nic: nic(x, own) })
+            }
+            Wires::Chain | Wires::Cycle => self.step(node, dim, plus),
+        }
+    }
+
+    /// The hop to the lower or higher neighbour.
+    #[must_use]
+    pub fn step(&self, node: NodeId, dim: usize, plus: bool) -> Option<Hop> {
+        let (own, n) = (self.coordinates(node)[dim], self.dims[dim]);
+        let nic = self.side(node, dim, plus)?;
+        let x = if plus { (own + 1) % n } else { (own + n - 1) % n };
+        let to = self.moved(node, dim, x);
+        Some(Hop { nic, to, to_nic: self.side(to, dim, !plus)? })
+    }
+
+    /// Everything one hop away from `node`: by NIC, then by coordinate.
+    #[must_use]
+    pub fn neighbours(&self, node: NodeId) -> Vec<Hop> {
+        let x = self.coordinates(node);
+        let mut hops = Vec::new();
+        for (dim, own) in x.iter().enumerate() {
+            match self.wires {
+                Wires::Switch | Wires::All => {
+                    let others = (0..self.dims[dim]).filter(|y| y != own);
+                    hops.extend(others.filter_map(|y| self.towards(node, dim, y, true)));
+                }
+                Wires::Chain | Wires::Cycle => {
+                    hops.extend([false, true].into_iter().filter_map(|p| self.step(node, dim, p)));
+                }
+            }
+        }
+        hops
+    }
+
+    /// The names of a node's NICs.
+    #[must_use]
+    pub fn nic_names(&self, node: NodeId) -> Vec<String> {
+        let x = self.coordinates(node);
+        let numbers: Vec<usize> = match self.wires {
+            Wires::Switch => (0..self.rank()).collect(),
+            Wires::All => (0..self.nodes() - 1).collect(),
+            Wires::Chain | Wires::Cycle => (0..self.rank())
+                .flat_map(|d| {
+                    [(2 * d, self.has_minus(x[d], d)), (2 * d + 1, self.has_plus(x[d], d))]
+                })
+                .filter_map(|(number, there)| there.then_some(number))
+                .collect(),
+        };
+        numbers.into_iter().map(|n| format!("eth{n}")).collect()
+    }
+
+    /// Fewest hops between two nodes.
+    #[must_use]
+    pub fn distance(&self, a: NodeId, b: NodeId) -> u32 {
+        let pairs = self.coordinates(a).iter().zip(self.coordinates(b)).zip(&self.dims);
+        pairs
+            .map(|((a, b), n)| match self.wires {
+                Wires::Switch | Wires::All => u32::from(a != b),
+                Wires::Chain => a.abs_diff(*b),
+                Wires::Cycle => a.abs_diff(*b).min(n - a.abs_diff(*b)),
+            })
+            .sum()
+    }
+}

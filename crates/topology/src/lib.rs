@@ -1,0 +1,29 @@
+//! The cluster as values, and the views of it that planning needs.
+//!
+//! [`cluster`] is the resolved content of a cluster file; [`generate`] makes the fabrics that a file
+//! names by kind and size. [`Graph`] is the graph of switches, [`Grid`] and [`Layout`] give
+//! coordinates to switches and to nodes, [`vlan`] holds VLAN trees, [`path`] the paths of node pairs,
+//! [`Dependencies`] the channel dependency graph, and [`pmesh`] the addresses of a P-Mesh.
+//!
+//! Chooses nothing: which trees and paths are used is decided in the routing crate.
+#![forbid(unsafe_code)]
+
+pub mod cluster;
+mod dependencies;
+pub mod generate;
+mod generated;
+mod graph;
+mod grid;
+mod layout;
+mod parts;
+pub mod path;
+pub mod pmesh;
+pub mod random;
+pub mod vlan;
+
+pub use dependencies::Dependencies;
+pub use generated::default_name;
+pub use graph::{Channel, Graph};
+pub use grid::{Coordinates, Grid};
+pub use layout::{Hop, Layout, lines};
+pub use parts::Parts;

@@ -1,0 +1,257 @@
+//! VLAN trees: 802.1Q VLANs whose switch-to-switch links form a spanning tree.
+//!
+//! A [`TreeSpec`] says which tree it is; a [`Tree`] is that tree rooted, ready for walking. Specs
+//! are small and all are kept; trees are built when first asked for.
+
+use serde::Serialize;
+use tresse_base::id::{LinkId, SwitchId};
+
+use crate::{Channel, Coordinates, Graph, Grid};
+
+/// What a VLAN tree is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Carries primary paths (and perhaps backups too).
+    Primary,
+    /// Carries backups only.
+    Backup,
+    /// The untagged VLAN's tree (K3); carries no planned path.
+    Base,
+    /// No tree: a line of nodes that route, untagged on a switch that holds several.
+    Line,
+}
+
+/// One VLAN tree by name and shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeSpec {
+    /// `VL(-:1,0)`, `VL(-,1)`, `VL(-:1,0,2|(0,1,2))`, `stp`, `T<k>`.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Which links it has.
+    pub shape: Shape,
+}
+
+/// Which links a tree has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// VL(x | order) of sections 2.4 and 3.4: one line through `center` parallel to dimension
+    /// `order[0]`, then lines parallel to `order[1]` through all of these, and so on. On a torus
+    /// every line lacks the link between `center + floor(N/2)` and the next.
+    Lines {
+        /// The vertex in which every line is centred.
+        center: Coordinates,
+        /// A permutation of the dimensions.
+        order: Vec<usize>,
+    },
+    /// These cables.
+    Links(Vec<LinkId>),
+}
+
+/// A spanning tree, rooted. All vectors are indexed by switch.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    /// The root switch.
+    pub root: u32,
+    /// Parent of each switch; the root's is itself.
+    pub parent: Vec<u32>,
+    /// Channel from each switch up to its parent; the root's is `u32::MAX`.
+    pub up: Vec<Channel>,
+    /// Distance to the root in links.
+    pub depth: Vec<u32>,
+    /// All switches, parents before children.
+    pub order: Vec<u32>,
+}
+
+/// Why a set of links is not a spanning tree.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// Two ways between the same switches.
+    #[error("link {} closes a loop", link.0)]
+    Loop {
+        /// The cable that closes it.
+        link: LinkId,
+    },
+    /// A switch that the links do not reach.
+    #[error("switch {} is not reached", switch.0)]
+    Unreached {
+        /// The switch.
+        switch: SwitchId,
+    },
+}
+
+impl Tree {
+    /// VL(x | order): see [`Shape::Lines`]. O(switches).
+    ///
+    /// A switch's parent is one step towards the centre in the last dimension of `order` in
+    /// which it differs from the centre.
+    #[must_use]
+    pub fn of_lines(grid: &Grid, graph: &Graph, center: &Coordinates, order: &[usize]) -> Self {
+        let n = grid.len();
+        let root = grid.switch(center);
+        let mut tree = Self::with_capacity(root.0, n);
+        let mut deepest = 0;
+        for v in (0..n).map(SwitchId::from) {
+            let mut x = grid.coordinates(v);
+            let mut depth = 0;
+            let mut towards = None;
+            for &dim in order.iter().rev() {
+                let offset = grid.plus(center[dim], x[dim], dim);
+                let size = grid.dims()[dim];
+                if offset == 0 {
+                    continue;
+                }
+                let (steps, plus) = if grid.is_torus() {
+                    if offset <= size / 2 { (offset, false) } else { (size - offset, true) }
+                } else if x[dim] > center[dim] {
+                    (offset, false)
+                } else {
+                    (size - offset, true)
+                };
+                depth += steps;
+                towards.get_or_insert((dim, plus));
+            }
+            let (parent, up) = match towards {
+                None => (v.0, u32::MAX),
+                Some((dim, plus)) => {
+                    x[dim] = grid.step(x[dim], dim, plus);
+                    let p = grid.switch(&x);
+                    let up = graph.between(v, p).expect("neighbours on a grid are cabled");
+                    (p.0, up)
+                }
+            };
+            tree.parent.push(parent);
+            tree.up.push(up);
+            tree.depth.push(depth);
+            deepest = deepest.max(depth);
+        }
+        tree.order = by_depth(&tree.depth, deepest);
+        tree
+    }
+
+    /// The tree of these cables, rooted at the lowest switch; parallel cables count once each.
+    ///
+    /// # Errors
+    /// [`TreeError`] with a witness where the cables have a loop or miss a switch.
+    pub fn of_links(graph: &Graph, ends: &[(LinkId, u32, u32)]) -> Result<Self, TreeError> {
+        let n = graph.switches();
+        let mut near: Vec<Vec<(u32, LinkId)>> = vec![Vec::new(); n];
+        for &(link, a, b) in ends {
+            near[a as usize].push((b, link));
+            near[b as usize].push((a, link));
+        }
+        let mut tree = Self::with_capacity(0, n);
+        tree.parent = vec![u32::MAX; n];
+        tree.up = vec![u32::MAX; n];
+        tree.depth = vec![0; n];
+        tree.parent[0] = 0;
+        tree.order.push(0);
+        let mut via = vec![None; n];
+        let mut next = 0;
+        while let Some(&u) = tree.order.get(next) {
+            next += 1;
+            for &(v, link) in &near[u as usize] {
+                if via[u as usize] == Some(link) {
+                    continue;
+                }
+                if tree.parent[v as usize] != u32::MAX {
+                    return Err(TreeError::Loop { link });
+                }
+                tree.parent[v as usize] = u;
+                tree.depth[v as usize] = tree.depth[u as usize] + 1;
+                tree.up[v as usize] = graph
+                    .out(v)
+                    .find(|c| graph.link(*c) == link)
+                    .expect("a cable of the graph has a channel");
+                via[v as usize] = Some(link);
+                tree.order.push(v);
+            }
+        }
+        match tree.parent.iter().position(|p| *p == u32::MAX) {
+            Some(missing) => Err(TreeError::Unreached { switch: missing.into() }),
+            None => Ok(tree),
+        }
+    }
+
+    fn with_capacity(root: u32, n: usize) -> Self {
+        Self {
+            root,
+            parent: Vec::with_capacity(n),
+            up: Vec::with_capacity(n),
+            depth: Vec::with_capacity(n),
+            order: Vec::with_capacity(n),
+        }
+    }
+
+    /// The channels from `s` to `d`, in order, onto the end of `path`. O(length).
+    pub fn walk(&self, graph: &Graph, s: SwitchId, d: SwitchId, path: &mut Vec<Channel>) {
+        let (mut a, mut b) = (s.index(), d.index());
+        let start = path.len();
+        let mut down = 0;
+        while self.depth[b] > self.depth[a] {
+            b = self.parent[b] as usize;
+            down += 1;
+        }
+        while self.depth[a] > self.depth[b] {
+            path.push(self.up[a]);
+            a = self.parent[a] as usize;
+        }
+        while a != b {
+            path.push(self.up[a]);
+            a = self.parent[a] as usize;
+            b = self.parent[b] as usize;
+            down += 1;
+        }
+        let climbed = path.len();
+        b = d.index();
+        for _ in 0..down {
+            path.push(graph.reverse(self.up[b]));
+            b = self.parent[b] as usize;
+        }
+        path[climbed..].reverse();
+        debug_assert!(path.len() >= start);
+    }
+
+    /// Links between `s` and `d` on this tree.
+    #[must_use]
+    pub fn distance(&self, s: SwitchId, d: SwitchId) -> u32 {
+        let (mut a, mut b, mut hops) = (s.index(), d.index(), 0);
+        while a != b {
+            if self.depth[a] >= self.depth[b] {
+                a = self.parent[a] as usize;
+            } else {
+                b = self.parent[b] as usize;
+            }
+            hops += 1;
+        }
+        hops
+    }
+
+    /// The cables of the tree, ascending.
+    #[must_use]
+    pub fn links(&self, graph: &Graph) -> Vec<LinkId> {
+        let mut links: Vec<_> =
+            self.up.iter().filter(|c| **c != u32::MAX).map(|c| graph.link(*c)).collect();
+        links.sort_unstable();
+        links
+    }
+}
+
+/// Switches ordered by depth (counting sort, stable).
+fn by_depth(depth: &[u32], deepest: u32) -> Vec<u32> {
+    let mut start = vec![0u32; deepest as usize + 2];
+    for d in depth {
+        start[*d as usize + 1] += 1;
+    }
+    for i in 1..start.len() {
+        start[i] += start[i - 1];
+    }
+    let mut order = vec![0; depth.len()];
+    for (v, d) in (0u32..).zip(depth) {
+        let at = &mut start[*d as usize];
+        order[*at as usize] = v;
+        *at += 1;
+    }
+    order
+}
