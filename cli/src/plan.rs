@@ -48,7 +48,7 @@ impl Plan {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
             let node = input::node_named(&plan, name)?;
-            let slice = plan.slice(node);
+            let slice = tresse_fabric::slice::Slice::of(&plan, node);
             if json {
                 output::json_line(&mut out, &slice)?;
             } else {

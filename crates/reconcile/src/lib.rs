@@ -22,13 +22,12 @@ mod tests;
 mod undo;
 mod wanted;
 
-pub use tresse_base::names::{ALIAS_PREFIX, NODE_INTERFACE, PUSH_INTERFACE};
+pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_INTERFACE};
 
 pub use diff::{Options, reconcile, reconcile_with};
 pub use forwarding::{ALL_FORWARDING, also_observed, force_forwarding, is_accept_ra};
 pub use mptcp::{
-    ENDPOINT_IDS, ENDPOINTS_MAX, FromRule, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
-    WantedMptcp,
+    ENDPOINT_IDS, FromRule, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp,
 };
 pub use object::Object;
 pub use observed::{

@@ -20,14 +20,13 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_base::units::Prefix;
 
 use super::{Leg, Observed, TABLES, Wanted};
 
 /// Ids of endpoints of ours: the mark of them (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
-/// Endpoints that a kernel holds, of all users, and the highest limit of subflows: MPTCP_PM_ADDR_MAX.
-pub const ENDPOINTS_MAX: usize = 8;
 /// Are connections multipath that ask for it? The file is there where the kernel has MPTCP.
 pub const MPTCP_ENABLED: &str = "net/mptcp/enabled";
 

@@ -2,7 +2,7 @@
 //! resolved (DESIGN section 3). All planning starts from this value.
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::{LinkId, NodeId, SwitchId};
+use tresse_base::id::{LinkId, NodeId, SwitchId, Vid};
 use tresse_base::units::{Mac, Prefix, Rate};
 use tresse_base::wiring::Wiring;
 
@@ -232,6 +232,16 @@ pub struct Nic {
     pub rate: Rate,
     /// IP MTU of the NIC; default 1500.
     pub mtu: u32,
+}
+
+impl Nic {
+    /// The name of this NIC's VLAN interface: `eth0.100`, or `tr<index>.<vid>` where that would be longer
+    /// than the 15 bytes that IFNAMSIZ leaves. `index` is the NIC's place in its node.
+    #[must_use]
+    pub fn vlan_interface(&self, index: usize, vid: Vid) -> String {
+        let name = format!("{}.{vid}", self.name);
+        if name.len() <= 15 { name } else { format!("tr{index}.{vid}") }
+    }
 }
 
 /// A NIC as the end of a cable.

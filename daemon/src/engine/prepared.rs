@@ -104,7 +104,7 @@ impl Prepared {
         lock: Option<String>,
         labels: LabelEngine,
     ) -> Self {
-        let slice = plan.slice(node);
+        let slice = tresse_fabric::slice::Slice::of(&plan, node);
         let model = plan.cluster();
         let age = model.switches.iter().map(|s| s.fdb_age_seconds).min().unwrap_or(300);
         let tree = |vid| plan.tree_of(vid).map(|id| plan.tree_text(id));

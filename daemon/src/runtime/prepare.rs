@@ -68,7 +68,7 @@ pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
             continue;
         };
         let carriers = paths.iter().filter(|path| path.weight > 0).count();
-        let hop = |path: &Path| plan.first_hop(path, address.is_ipv4());
+        let hop = |path: &Path| tresse_fabric::slice::first_hop(&plan, path, address.is_ipv4());
         let unused: Vec<Option<&str>> =
             paths.iter().map(|path| engine.unused(&hop(path)?)).collect();
         // Where all that carry are not used the first that is takes their place.

@@ -144,7 +144,7 @@ fn script() {
     }
     let directory = tempfile::tempdir().unwrap();
     let run = |node: &Node, verb: &str| {
-        let mut slice = plan.slice(NodeId(0));
+        let mut slice = tresse_fabric::slice::Slice::of(&plan, NodeId(0));
         slice.wanted = node.wanted.clone();
         let path = directory.path().join(&node.netns);
         std::fs::write(&path, node_script(&plan, &slice)).unwrap();

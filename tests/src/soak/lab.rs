@@ -226,7 +226,7 @@ impl Lab {
     pub fn settled(&self) -> Result<(), String> {
         let planned = |node: &str| {
             let id = self.now.plan.cluster().node_named(node).expect("a node of the plan");
-            self.now.plan.slice(id).interfaces.len()
+            tresse_fabric::slice::Slice::of(&self.now.plan, id).interfaces.len()
         };
         for node in self.nodes() {
             let planned = planned(&node);

@@ -208,7 +208,7 @@ impl Lab {
 
     /// The VLAN interfaces that the plan in force has on a node.
     pub fn planned_interfaces(&self, node: NodeId) -> BTreeSet<String> {
-        self.now.plan.slice(node).interfaces.into_keys().collect()
+        tresse_fabric::slice::Slice::of(&self.now.plan, node).interfaces.into_keys().collect()
     }
 
     pub fn reset_counters(&self) {

@@ -23,7 +23,10 @@ fn by_networkd() {
     let files = tempfile::tempdir().unwrap();
     for node in lab.now.nodes() {
         let (plan, name) = (&lab.now.plan, lab.now.node(node));
-        let (netns, script) = (lab.directory.netns(name), node_script(plan, &plan.slice(node)));
+        let (netns, script) = (
+            lab.directory.netns(name),
+            node_script(plan, &tresse_fabric::slice::Slice::of(&plan, node)),
+        );
         let saved = format!("state={}", files.path().join(name).display());
         tresse_lab::run::read(&netns, "env", &[&saved, "sh", "-s", "undo"], &script).unwrap();
         lab.run(name, "ip address flush dev tresse0");

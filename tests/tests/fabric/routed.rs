@@ -150,8 +150,11 @@ fn script_comes_and_goes(cluster: &str) {
     let lab = Lab::up(cluster, &["--no-daemon"]);
     let held = || -> Vec<_> { lab.now.nodes().map(|n| ways(&lab, lab.now.node(n))).collect() };
     let before = held();
-    let scripts: Vec<_> =
-        lab.now.nodes().map(|n| node_script(&lab.now.plan, &lab.now.plan.slice(n))).collect();
+    let scripts: Vec<_> = lab
+        .now
+        .nodes()
+        .map(|n| node_script(&lab.now.plan, &tresse_fabric::slice::Slice::of(&lab.now.plan, n)))
+        .collect();
     let state = tempfile::tempdir().unwrap();
     let run = |verb: &str| {
         for (node, script) in lab.now.nodes().zip(&scripts) {

@@ -144,7 +144,7 @@ fn static_entries_keep_frames_on_the_path() -> Result<(), Failed> {
 
 fn base_vlan_floods_its_tree_and_no_more() -> Result<(), Failed> {
     let plan = torus(Some(1));
-    let (_, links) = tresse_fabric::export::base_vlan(&plan).expect("the file has a base VLAN");
+    let (_, links) = tresse_fabric::plan::base_vlan(&plan).expect("the file has a base VLAN");
     let rig = Rig::new(&plan, Options { cyclic: true, static_fdb: false });
     let nodes = || (0..plan.cluster().nodes.len()).map(NodeId::from);
     let probes: Vec<_> = nodes()

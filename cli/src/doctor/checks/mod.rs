@@ -58,7 +58,7 @@ pub fn which(
 
 /// All of them, in the order in which one depends on the other.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
-    let slice = seen.plan.slice(seen.node);
+    let slice = Slice::of(&seen.plan, seen.node);
     let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 13] = [
         fabric::daemon,
         kernel::modules,

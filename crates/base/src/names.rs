@@ -1,8 +1,0 @@
-//! Names of the interfaces that Tresse makes on a node.
-
-/// Links that are ours carry an alias that starts so.
-pub const ALIAS_PREFIX: &str = "tresse:";
-/// The interface that holds the node addresses (K8).
-pub const NODE_INTERFACE: &str = "tresse0";
-/// The TUN interface of a source whose kernel cannot push labels.
-pub const PUSH_INTERFACE: &str = "tresse-push";

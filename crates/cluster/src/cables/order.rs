@@ -1,0 +1,75 @@
+//! The order of a node's own NICs: kernels name them as their drivers happen to find them, so that the
+//! interface `eth0` of today need not be that of the file.
+
+use serde::Serialize;
+use tresse_topology::cluster::Nic;
+
+use super::Seen;
+use super::place::Reader;
+
+/// An interface, and which NIC of the file it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// The interface.
+    pub interface: String,
+    /// The file's NIC.
+    pub nic: String,
+}
+
+/// How an order was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderBy {
+    /// The MACs of the file are on interfaces of other names.
+    Mac,
+    /// The cables of the file are at interfaces of other names.
+    Cable,
+}
+
+/// An order other than the file's; without names there is none.
+pub(super) struct Order {
+    pub(super) names: Vec<Named>,
+    pub(super) by: Option<OrderBy>,
+}
+
+/// The order that explains what was found: by MACs, else, where every NIC is in the place of one of the
+/// node's own, by places.
+pub(super) fn found(reader: &Reader<'_>, nics: &[Nic], seen: &[Seen<'_>]) -> Order {
+    let pairs = |other: &dyn Fn(usize) -> Option<usize>| -> Vec<Named> {
+        let named = |(at, seen): (usize, &Seen<'_>)| {
+            let interface = seen.interface?.name.clone();
+            Some(Named { interface, nic: nics[other(at)?].name.clone() })
+        };
+        let all = seen.iter().enumerate().filter_map(named);
+        all.filter(|named| named.interface != named.nic).collect()
+    };
+    let of_mac = |seen: &Seen<'_>| {
+        let mac = seen.interface.and_then(|i| i.mac);
+        mac == Some(reader.nic(seen.end).mac)
+    };
+    let by_mac = pairs(&|at| of_mac(&seen[at]).then_some(at));
+    if !by_mac.is_empty() {
+        return Order { names: by_mac, by: Some(OrderBy::Mac) };
+    }
+    let Some(places) = permutation(seen).filter(|to| to.iter().enumerate().any(|(a, b)| a != *b))
+    else {
+        return Order { names: Vec::new(), by: None };
+    };
+    Order { names: pairs(&|at| places.get(at).copied()), by: Some(OrderBy::Cable) }
+}
+
+/// For each NIC the one in whose place it is: its own where it fits, else the first that nobody has.
+/// `None` where one is elsewhere.
+fn permutation(seen: &[Seen<'_>]) -> Option<Vec<usize>> {
+    let mut to: Vec<Option<usize>> =
+        seen.iter().enumerate().map(|(at, seen)| seen.fits().then_some(at)).collect();
+    for (at, nic) in seen.iter().enumerate() {
+        if to[at].is_none() {
+            let (found, _) = nic.found.as_ref()?;
+            let free = |other: &usize| !to.contains(&Some(*other));
+            let place = (0..seen.len()).filter(free).find(|k| seen[*k].expected.fits(found));
+            to[at] = Some(place?);
+        }
+    }
+    to.into_iter().collect()
+}

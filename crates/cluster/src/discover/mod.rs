@@ -1,0 +1,165 @@
+//! A draft of a cluster file from what the NICs of its nodes hear (`tresse discover`): LLDP of switches, and
+//! LLDP by which nodes introduced themselves, to the other ends of their cables and to all stations beyond.
+//!
+//! | what a NIC hears | where its cable ends |
+//! |---|---|
+//! | LLDP of one device that is no node | that switch, at the port that it names |
+//! | from its own cable one other NIC, and from afar no other | that NIC |
+//! | other NICs | with them on a switch that does not speak |
+//! | nothing | unknown |
+//!
+//! Cables between switches are not heard. Fabrics of cables between nodes alone are recognised as a kind that
+//! the cluster file has. Names come from outsiders: what they may not be made of is replaced.
+
+pub mod emit;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_base::units::Mac;
+use tresse_topology::Parts;
+
+/// A node, with what it hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// How it is reached.
+    pub name: String,
+    /// Its NICs, in order.
+    pub nics: Vec<Nic>,
+}
+
+/// One NIC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nic {
+    /// The interface.
+    pub name: String,
+    /// Its MAC.
+    pub mac: Mac,
+    /// Has it carrier?
+    pub carrier: bool,
+    /// Who told of himself by LLDP.
+    pub heard: Vec<Heard>,
+}
+
+/// One LLDP neighbour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// The device's name, or else its chassis id.
+    pub device: String,
+    /// Its port, or the port's description where the port is a MAC.
+    pub port: String,
+    /// The MAC of the port.
+    pub mac: Mac,
+    /// Sent to all stations?
+    pub flooded: bool,
+}
+
+/// A NIC by the indices of its host and of the NIC there.
+type At = (usize, usize);
+
+/// Where a cable ends.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// At a switch that names itself and the port.
+    Switch { device: String, port: String },
+    /// At another NIC.
+    Peer(At),
+    /// At a switch that does not, with all that have this NIC as the first of them.
+    Silent(At),
+    /// At something that says nothing.
+    Unknown,
+    /// Nowhere.
+    Unplugged,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Discovered<'a> {
+    hosts: &'a [Host],
+    ends: BTreeMap<At, End>,
+    /// Switches that name themselves, and whose NICs hear each other.
+    joined: BTreeSet<(String, String)>,
+}
+
+impl<'a> Discovered<'a> {
+    /// What these hosts hear. O(everything heard).
+    #[must_use]
+    pub fn of(hosts: &'a [Host]) -> Self {
+        let all = hosts.iter().enumerate().flat_map(|(host, of)| {
+            of.nics.iter().enumerate().map(move |(nic, it)| ((host, nic), it))
+        });
+        let at_of: Vec<At> = all.clone().map(|(at, _)| at).collect();
+        let owner: BTreeMap<Mac, At> = all.clone().map(|(at, nic)| (nic.mac, at)).collect();
+        let index = |at: At| at_of.partition_point(|other| *other < at);
+        let other = |at: At, heard: &Heard| owner.get(&heard.mac).copied().filter(|o| *o != at);
+        let mut ends = BTreeMap::new();
+        let mut parts = Parts::new(at_of.len());
+        for (at, nic) in all.clone() {
+            let device = |h: &&Heard| !h.flooded && !owner.contains_key(&h.mac);
+            let devices: BTreeSet<(&str, &str)> =
+                nic.heard.iter().filter(device).map(|h| (&*h.device, &*h.port)).collect();
+            let near = nic.heard.iter().filter(|h| !h.flooded).filter_map(|h| other(at, h));
+            let near: BTreeSet<At> = near.collect();
+            let far: BTreeSet<At> = nic.heard.iter().filter_map(|h| other(at, h)).collect();
+            let end = match (devices.first(), near.first()) {
+                _ if !nic.carrier => End::Unplugged,
+                (Some((device, port)), _) if devices.len() == 1 => {
+                    End::Switch { device: (*device).to_owned(), port: (*port).to_owned() }
+                }
+                (_, Some(peer)) if far.len() == 1 => End::Peer(*peer),
+                _ if far.is_empty() => End::Unknown,
+                _ => {
+                    for other in &far {
+                        parts.join(index(at), index(*other));
+                    }
+                    End::Silent(at)
+                }
+            };
+            ends.insert(at, end);
+        }
+        // A switch's NICs all hear each other, but for those that lost a frame.
+        let silent: BTreeSet<usize> = ends
+            .iter()
+            .filter(|(_, end)| matches!(end, End::Silent(_)))
+            .map(|(at, _)| parts.root(index(*at)))
+            .collect();
+        let mut first: BTreeMap<usize, At> = BTreeMap::new();
+        for (at, end) in &mut ends {
+            let root = parts.root(index(*at));
+            if silent.contains(&root) && matches!(end, End::Silent(_) | End::Peer(_)) {
+                *end = End::Silent(*first.entry(root).or_insert(*at));
+            }
+        }
+        let joined = joined(&ends, all, &other);
+        Self { hosts, ends, joined }
+    }
+
+    fn nic(&self, (host, nic): At) -> &Nic {
+        &self.hosts[host].nics[nic]
+    }
+}
+
+/// Pairs of switches that name themselves, one of whose NICs hears one of the other.
+fn joined<'a>(
+    ends: &BTreeMap<At, End>,
+    all: impl Iterator<Item = (At, &'a Nic)>,
+    other: &impl Fn(At, &Heard) -> Option<At>,
+) -> BTreeSet<(String, String)> {
+    let device = |at: &At| match ends.get(at) {
+        Some(End::Switch { device, .. }) => Some(device.clone()),
+        _ => None,
+    };
+    let mut joined = BTreeSet::new();
+    for (at, nic) in all {
+        let Some(own) = device(&at) else { continue };
+        let heard = nic.heard.iter().filter_map(|h| other(at, h)).filter_map(|o| device(&o));
+        let pairs = heard.filter(|theirs| *theirs != own);
+        joined.extend(pairs.map(|theirs| {
+            let (a, b) = if own < theirs { (&own, &theirs) } else { (&theirs, &own) };
+            (a.clone(), b.clone())
+        }));
+    }
+    joined
+}

@@ -1,0 +1,165 @@
+//! Which kind of fabric cables between nodes are: the kinds of that many nodes are tried one after the other.
+
+use std::collections::BTreeMap;
+
+use tresse_topology::cluster::Kind;
+use tresse_topology::{Hop, Layout};
+
+use super::{At, Discovered, End};
+
+/// Steps of one search: far more than the symmetric graphs that these are take.
+const STEPS: usize = 100_000;
+
+/// The NIC by which one host has a cable to another: no kind has two.
+type Cables = BTreeMap<(usize, usize), usize>;
+
+/// A kind that the cables are, and which host each of its nodes is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// The `topology` of the cluster file.
+    pub topology: String,
+    /// By node: the host, and by NIC of the node the host's NIC.
+    pub nodes: Vec<(usize, Vec<usize>)>,
+}
+
+/// The kind, where all that is plugged in are cables between nodes.
+pub(super) fn recognise(found: &Discovered<'_>) -> Option<Shape> {
+    let mut cables = Cables::new();
+    for (at, end) in &found.ends {
+        match end {
+            End::Peer(peer) if found.ends.get(peer) == Some(&End::Peer(*at)) => {
+                if cables.insert((at.0, peer.0), at.1).is_some() {
+                    return None;
+                }
+            }
+            End::Unplugged => {}
+            _ => return None,
+        }
+    }
+    let nodes = found.hosts.len() as u32;
+    let candidates = kinds(nodes).into_iter();
+    candidates.filter_map(|(topology, kind)| fit(&topology, &kind, &cables)).next()
+}
+
+/// The kinds of so many nodes, the plainest first.
+fn kinds(nodes: u32) -> Vec<(String, Kind)> {
+    let mut all = Vec::new();
+    if nodes >= 2 {
+        all.push((format!("kind = \"full-mesh\", nodes = {nodes}"), Kind::FullMesh { nodes }));
+        all.push((format!("kind = \"ring\", nodes = {nodes}"), Kind::Ring { nodes }));
+    }
+    for dims in factors(nodes, 2) {
+        let words = |kind: &str| format!("kind = \"{kind}\", dims = {dims:?}");
+        all.push((words("direct-torus"), Kind::DirectTorus { dims: dims.clone() }));
+        all.push((words("direct-mesh"), Kind::DirectMesh { dims: dims.clone() }));
+    }
+    all
+}
+
+/// `product` as products of 1 to 3 numbers from `least` on, in order.
+fn factors(product: u32, least: u32) -> Vec<Vec<u32>> {
+    fn into(product: u32, least: u32, left: usize, so_far: &mut Vec<u32>, all: &mut Vec<Vec<u32>>) {
+        if product >= least {
+            all.push([&so_far[..], &[product]].concat());
+        }
+        if left == 1 {
+            return;
+        }
+        for factor in (least..).take_while(|f| f * f <= product) {
+            if product.is_multiple_of(factor) {
+                so_far.push(factor);
+                into(product / factor, factor, left - 1, so_far, all);
+                so_far.pop();
+            }
+        }
+    }
+    let mut all = Vec::new();
+    into(product, least, 3, &mut Vec::new(), &mut all);
+    all.sort_by_key(Vec::len);
+    all
+}
+
+fn fit(topology: &str, kind: &Kind, cables: &Cables) -> Option<Shape> {
+    let layout = Layout::of(kind)?;
+    let hops: Vec<Vec<Hop>> =
+        (0..layout.nodes()).map(|node| layout.neighbours(node.into())).collect();
+    if hops.iter().map(Vec::len).sum::<usize>() != cables.len() {
+        return None;
+    }
+    let mut hosts = vec![None; hops.len()];
+    let mut steps = STEPS;
+    let order = in_reach(&hops)?;
+    place(&hops, cables, &order, 0, &mut hosts, &mut steps).then_some(())?;
+    let hosts: Vec<usize> = hosts.into_iter().flatten().collect();
+    let nics = |node: usize| -> Option<Vec<usize>> {
+        let mut nics = vec![None; hops[node].len()];
+        for hop in &hops[node] {
+            let nic = cables.get(&(hosts[node], hosts[hop.to.index()]))?;
+            *nics.get_mut(hop.nic)? = Some(*nic);
+        }
+        nics.into_iter().collect()
+    };
+    let nodes: Option<Vec<_>> =
+        (0..hosts.len()).map(|node| Some((hosts[node], nics(node)?))).collect();
+    Some(Shape { topology: topology.to_owned(), nodes: nodes? })
+}
+
+/// The nodes, each but the first with a neighbour before it.
+fn in_reach(hops: &[Vec<Hop>]) -> Option<Vec<usize>> {
+    let mut order = vec![0];
+    let mut next = 0;
+    while let Some(&node) = order.get(next) {
+        let fresh: Vec<usize> = hops[node].iter().map(|hop| hop.to.index()).collect();
+        for to in fresh {
+            if !order.contains(&to) {
+                order.push(to);
+            }
+        }
+        next += 1;
+    }
+    (order.len() == hops.len()).then_some(order)
+}
+
+/// Gives the nodes from the `at`-th of `order` on a host each, so that cables fit.
+fn place(
+    hops: &[Vec<Hop>],
+    cables: &Cables,
+    order: &[usize],
+    at: usize,
+    hosts: &mut Vec<Option<usize>>,
+    steps: &mut usize,
+) -> bool {
+    let Some(&node) = order.get(at) else { return true };
+    let known: Vec<usize> = hops[node].iter().filter_map(|hop| hosts[hop.to.index()]).collect();
+    let beside = |host: usize| cables.range((host, 0)..(host + 1, 0)).map(|((_, to), _)| *to);
+    let tried: Vec<usize> = match known.first() {
+        Some(neighbour) => beside(*neighbour).collect(),
+        None => (0..hosts.len()).collect(),
+    };
+    for host in tried {
+        *steps = steps.saturating_sub(1);
+        if *steps == 0 {
+            return false;
+        }
+        let fits = known.iter().all(|to| cables.contains_key(&(host, *to)))
+            && beside(host).count() == hops[node].len();
+        if hosts.contains(&Some(host)) || !fits {
+            continue;
+        }
+        hosts[node] = Some(host);
+        if place(hops, cables, order, at + 1, hosts, steps) {
+            return true;
+        }
+        hosts[node] = None;
+    }
+    false
+}
+
+/// NICs whose other end does not hear them.
+pub(super) fn one_sided(found: &Discovered<'_>) -> Vec<(At, At)> {
+    let alone = |(at, end): (&At, &End)| match end {
+        End::Peer(peer) if found.ends.get(peer) != Some(&End::Peer(*at)) => Some((*at, *peer)),
+        _ => None,
+    };
+    found.ends.iter().filter_map(alone).collect()
+}

@@ -1,0 +1,225 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use tresse_base::random::Random;
+use tresse_topology::cluster::Cluster;
+
+use super::emit::DraftError;
+use super::*;
+
+fn mac(host: usize, nic: usize) -> Mac {
+    Mac([2, 0, 0, host as u8, 0, nic as u8])
+}
+
+fn introduced(from: Mac, flooded: bool) -> Heard {
+    Heard { device: "host".into(), port: "eth0".into(), mac: from, flooded }
+}
+
+/// What hosts hear that are cabled as a cluster file says, each with its NICs and the hosts in another order.
+fn cabled(file: &str, seed: u64) -> (Cluster, Vec<Host>) {
+    let cluster = crate::parse(file, "truth").unwrap();
+    let mut hosts: Vec<Host> = (0..cluster.nodes.len())
+        .map(|node| {
+            let nics = cluster.nodes[node].nics.iter().enumerate().map(|(k, nic)| Nic {
+                name: nic.name.clone(),
+                mac: nic.mac,
+                carrier: true,
+                heard: heard(&cluster, node, k),
+            });
+            Host { name: format!("h{node}.lab"), nics: nics.collect() }
+        })
+        .collect();
+    let mut random = Random::new(seed);
+    random.shuffle(&mut hosts);
+    hosts.iter_mut().for_each(|host| random.shuffle(&mut host.nics));
+    (cluster, hosts)
+}
+
+fn heard(cluster: &Cluster, node: usize, nic: usize) -> Vec<Heard> {
+    let own = &cluster.nodes[node].nics[nic];
+    if let Some(peer) = own.peer {
+        let mac = cluster.node(peer.node).nics[peer.nic].mac;
+        return [false, true].map(|flooded| introduced(mac, flooded)).into();
+    }
+    let all = cluster.nodes.iter().flat_map(|node| &node.nics);
+    let beside = all.filter(|nic| nic.switch == own.switch && nic.mac != own.mac);
+    beside.map(|nic| introduced(nic.mac, true)).collect()
+}
+
+/// MACs by which cables join nodes, and MACs of each switch.
+fn wires(cluster: &Cluster) -> BTreeSet<BTreeSet<Mac>> {
+    let nics = cluster.nodes.iter().flat_map(|node| &node.nics);
+    let on = |own: &tresse_topology::cluster::Nic| -> BTreeSet<Mac> {
+        match own.peer {
+            Some(peer) => [own.mac, cluster.node(peer.node).nics[peer.nic].mac].into(),
+            None => {
+                let all = cluster.nodes.iter().flat_map(|node| &node.nics);
+                all.filter(|nic| nic.switch == own.switch).map(|nic| nic.mac).collect()
+            }
+        }
+    };
+    nics.map(on).collect()
+}
+
+fn draft(hosts: &[Host]) -> String {
+    Discovered::of(hosts).draft().unwrap()
+}
+
+/// As an operator edits it.
+fn with_links(text: &str) -> String {
+    ["[[link]]", "a =", "b ="]
+        .iter()
+        .fold(text.to_owned(), |text, line| text.replace(&format!("# {line}"), line))
+}
+
+fn parsed(text: &str) -> Cluster {
+    crate::parse(text, "draft").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn fabrics_without_switches_are_recognised() {
+    for topology in [
+        "kind = \"ring\", nodes = 3",
+        "kind = \"ring\", nodes = 4",
+        "kind = \"ring\", nodes = 8",
+        "kind = \"full-mesh\", nodes = 5",
+        "kind = \"direct-torus\", dims = [3, 3]",
+        "kind = \"direct-torus\", dims = [4, 4]",
+        "kind = \"direct-torus\", dims = [3, 4, 5]",
+        "kind = \"direct-mesh\", dims = [3, 2]",
+        "kind = \"direct-mesh\", dims = [4, 5]",
+    ] {
+        for seed in 0..3 {
+            let (truth, hosts) = cabled(&format!("[fabric]\ntopology = {{ {topology} }}\n"), seed);
+            let text = draft(&hosts);
+            let found = parsed(&text);
+            assert_eq!(wires(&found), wires(&truth), "{topology}\n{text}");
+            assert_eq!(found.nodes.len(), truth.nodes.len());
+        }
+    }
+}
+
+#[test]
+fn switches_that_say_nothing_are_told_by_who_hears_whom() {
+    for topology in [
+        "kind = \"pmesh\", dims = [3, 3]",
+        "kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n3: 1 3 5\\n\"",
+    ] {
+        let (truth, hosts) = cabled(&format!("[fabric]\ntopology = {{ {topology} }}\n"), 7);
+        let text = draft(&hosts);
+        assert_eq!(wires(&parsed(&text)), wires(&truth), "{text}");
+        assert!(text.contains("strategy = \"direct\""), "{text}");
+        assert!(text.contains("does not tell its name"), "{text}");
+    }
+}
+
+/// A frame that one NIC lost does not move it to a switch of its own.
+#[test]
+fn one_lost_frame_changes_nothing() {
+    let (truth, mut hosts) = cabled("[fabric]\ntopology = { kind = \"pmesh\", dims = [4] }\n", 1);
+    hosts[2].nics[0].heard.truncate(1);
+    assert_eq!(wires(&parsed(&draft(&hosts))), wires(&truth));
+}
+
+/// Two switches that speak, with ports of their own manners, and a third NIC that is not plugged in.
+#[test]
+fn switches_that_speak_are_named_with_their_ports() {
+    let speaks = |device: &str, port: &str| Heard {
+        device: device.into(),
+        port: port.into(),
+        mac: Mac([2, 9, 9, 9, 9, device.len() as u8]),
+        flooded: false,
+    };
+    let nic = |host: usize, nic: usize, heard: Vec<Heard>| Nic {
+        name: format!("eth{nic}"),
+        mac: mac(host, nic),
+        carrier: nic < 2,
+        heard,
+    };
+    let host = |k: usize, ports: [&str; 2]| Host {
+        name: format!("node{k}"),
+        nics: vec![
+            nic(k, 0, vec![speaks("core sw", ports[0]), introduced(mac(1 - k, 0), true)]),
+            nic(k, 1, vec![speaks("core-sw-2", ports[1]), introduced(mac(1 - k, 0), true)]),
+            nic(k, 2, vec![]),
+        ],
+    };
+    let hosts = [host(0, ["Gi1/0/3", "swp7"]), host(1, ["Gi2/0/3", "08:00:00:00:00:00"])];
+    let text = draft(&hosts);
+    assert!(crate::parse(&text, "draft").unwrap_err().to_string().contains("no cable joins"));
+    let cluster = parsed(&with_links(&text));
+    let place = |node: usize, nic: usize| {
+        let nic = &cluster.nodes[node].nics[nic];
+        (&*cluster.switch(nic.switch).name, nic.port)
+    };
+    assert_eq!(place(0, 0), ("core-sw", 3));
+    assert_eq!(place(0, 1), ("core-sw-2", 7));
+    // The port of another module: numbered by what is left.
+    assert_eq!(place(1, 0), ("core-sw", 1));
+    assert_eq!(place(1, 1), ("core-sw-2", 1));
+    assert!(text.contains("# a = \"core-sw:4\"\n# b = \"core-sw-2:8\""), "{text}");
+    assert!(text.contains("# node0:eth2 has no carrier: left out"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_drafted_says_why() {
+    let (_, mut hosts) = cabled("[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n", 1);
+    for nic in hosts.iter_mut().flat_map(|host| &mut host.nics) {
+        nic.heard.clear();
+    }
+    assert_eq!(Discovered::of(&hosts).draft(), Err(DraftError::Nothing { hosts: 4 }));
+    // One cable of a ring is missing: a chain, which is a mesh of one dimension. Two: nothing.
+    let (_, mut hosts) = cabled("[fabric]\ntopology = { kind = \"full-mesh\", nodes = 5 }\n", 1);
+    let (a, b) = (hosts[0].nics[0].mac, hosts[0].nics[0].heard[0].mac);
+    for nic in hosts.iter_mut().flat_map(|host| &mut host.nics) {
+        nic.carrier &= ![a, b].contains(&nic.mac);
+    }
+    let error = Discovered::of(&hosts).draft().unwrap_err();
+    assert!(
+        matches!(&error, DraftError::Shape { hosts: 5, cables } if cables.lines().count() == 9)
+    );
+}
+
+fn any_host() -> impl Strategy<Value = Host> {
+    let heard = ("\\PC{0,8}", "\\PC{0,6}", 0..4_usize, 0..3_usize, any::<bool>());
+    let heard = heard.prop_map(|(device, port, host, nic, flooded)| Heard {
+        device,
+        port,
+        mac: mac(host, nic),
+        flooded,
+    });
+    let nic = (any::<bool>(), proptest::collection::vec(heard, 0..4));
+    ("\\PC{1,9}", proptest::collection::vec(nic, 1..3)).prop_map(|(name, nics)| Host {
+        name,
+        nics: nics
+            .into_iter()
+            .enumerate()
+            .map(|(k, (carrier, heard))| Nic {
+                name: format!("eth{k}"),
+                mac: mac(0, k),
+                carrier,
+                heard,
+            })
+            .collect(),
+    })
+}
+
+proptest! {
+    /// Outsiders can say what they like.
+    #[test]
+    fn every_draft_is_a_cluster_file(mut hosts in proptest::collection::vec(any_host(), 1..4)) {
+        for (host, of) in hosts.iter_mut().enumerate() {
+            for (nic, it) in of.nics.iter_mut().enumerate() {
+                it.mac = mac(host, nic);
+            }
+        }
+        if let Ok(text) = Discovered::of(&hosts).draft() {
+            let read = crate::parse(&with_links(&text), "draft");
+            // Where nobody hears of a cable between two switches, the draft cannot have one.
+            let words = read.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            let apart = words.lines().filter(|line| !line.starts_with(' '));
+            let apart = apart.clone().all(|line| line.contains("no cable joins"));
+            prop_assert!(apart, "{words}\n{text}");
+        }
+    }
+}

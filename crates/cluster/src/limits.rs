@@ -1,0 +1,52 @@
+//! The numbers that bound a cluster file; the schema and the checks share them.
+
+/// Dimensions of a mesh or torus.
+pub(super) const DIMENSIONS: usize = 6;
+/// Switches of one fabric.
+pub(super) const SWITCHES: u32 = 1 << 16;
+/// Sizes that addresses of a P-Mesh have room for: 2048 x 2048 in a class A network (p-mesh, section 4.1).
+pub(super) const GROWN: u32 = 1 << 16;
+/// Nodes of one fabric.
+pub(super) const NODES: u32 = 1 << 17;
+/// Ports of a clique's switch: (N/2 + 1) switches have about N^2/8 cables.
+pub(super) const CLIQUE_PORTS: u32 = 512;
+/// Ports of an irregular fabric's switch.
+pub(super) const IRREGULAR_PORTS: u32 = 1024;
+/// Nodes of a flat neighbourhood: the NIC of every pair is chosen beforehand.
+pub(super) const FLAT_NODES: usize = 2048;
+/// Nodes on a switch.
+pub(super) const NODES_PER_SWITCH: u32 = 4096;
+/// NICs of a node; the last byte of a derived MAC.
+pub(super) const NICS_PER_NODE: u32 = 64;
+/// Ports of a switch.
+pub(crate) const PORTS: u32 = 65_535;
+/// Paths per ordered pair.
+pub(super) const PATHS: u32 = 64;
+/// What one node sends to another, in units of the least that one does: wider spans than this the linear
+/// program of the detours does not tell from round-off.
+pub(super) const DEMAND: u32 = 10_000;
+/// Octets of a frame: IEEE 802.3 untagged, and the largest jumbo frame in use.
+pub(super) const MIN_FRAME: u32 = 1518;
+/// See [`MIN_FRAME`].
+pub(super) const MAX_FRAME: u32 = 16_384;
+/// IP MTU of a NIC: RFC 791's datagram that every host accepts.
+pub(super) const MIN_MTU: u32 = 576;
+/// RFC 8200 section 5.
+pub(super) const MIN_MTU_IPV6: u32 = 1280;
+/// The largest IPv4 datagram.
+pub(super) const MAX_MTU: u32 = 65_535;
+/// IEEE 802.1Q table 8-10: ageing time.
+pub(super) const MIN_AGE: u32 = 10;
+/// See [`MIN_AGE`].
+pub(super) const MAX_AGE: u32 = 1_000_000;
+/// Bytes of an interface name (IFNAMSIZ less its NUL).
+pub(super) const NIC_NAME: usize = 15;
+/// Names that mean something else to the kernel, and that of our own interface.
+pub(super) const NOT_NIC_NAMES: [&str; 6] =
+    [".", "..", "all", "default", "lo", tresse_base::kernel::NODE_INTERFACE];
+/// Bytes of a switch or node name (RFC 1123 label).
+pub(crate) const NAME: usize = 63;
+/// NICs of one fabric.
+pub(super) const NICS: u32 = 1 << 18;
+/// Switch-to-switch cables listed in the file.
+pub(super) const LINKS: usize = 1 << 18;

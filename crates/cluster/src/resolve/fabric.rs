@@ -1,0 +1,324 @@
+//! The fabric under construction: generated or empty at first, then `[[switch]]`, `[[node]]` and
+//! `[[link]]` are laid over it. Keeps where each port and MAC was written, so that a clash found at
+//! the end can point there.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tresse_base::id::SwitchId;
+use tresse_topology::generate::{Fabric, default_switch, generate};
+
+use super::super::file::{File, Switch as Entry};
+use super::super::problem::{Found, ProblemKind, suggestion};
+use super::super::read::{At, Keys};
+use super::super::{Kind, Link, Node, Switch};
+use super::shape::Shape;
+use super::{limits, missing, names, within};
+
+type Span = Range<usize>;
+
+/// A switch that was named wrongly; no check looks further at what hangs on it.
+pub(super) const NOWHERE: SwitchId = SwitchId(u32::MAX);
+
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// Are switches and nodes known by generation?
+    pub(super) generated: bool,
+    /// Generated, and nothing is laid over it: there is nothing to look up and nothing can clash.
+    pub(super) plain: bool,
+    /// Is it known what kind of fabric this is, and of what size?
+    pub(super) known: bool,
+    /// Are all switches listed? An entry whose name could not be read may be any of them.
+    pub(super) named: bool,
+    /// Is every cable of the file in `links`? One that was refused may be the one that joins two parts.
+    pub(super) cabled: bool,
+    pub(super) switches: Vec<Switch>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) links: Vec<Link>,
+    pub(super) switch_index: HashMap<String, usize>,
+    pub(super) node_index: HashMap<String, usize>,
+    /// `ports` of each switch as written.
+    pub(super) given_ports: HashMap<usize, (u32, Span)>,
+    /// Where (node, NIC) got its port, its MAC, its MTU.
+    pub(super) nic_ports: HashMap<(usize, usize), Span>,
+    pub(super) nic_macs: HashMap<(usize, usize), Span>,
+    pub(super) nic_mtus: HashMap<(usize, usize), Span>,
+    /// Where cable ends were written, by link.
+    pub(super) link_ends: HashMap<usize, (Span, Span)>,
+    /// How many names the entry that set a generated switch or node covers.
+    pub(super) switch_width: HashMap<usize, usize>,
+    pub(super) node_width: HashMap<usize, usize>,
+}
+
+/// What else helps where a switch has too few ports.
+fn fewer_cables(kind: &Kind, flat: bool) -> &'static str {
+    match kind {
+        Kind::Pmesh { .. } if kind.shares_switches() => ", or a smaller lines_per_switch",
+        _ if flat || kind.is_routed() => "",
+        _ => ", or a smaller nodes_per_switch or nics_per_node",
+    }
+}
+
+impl Draft {
+    pub(super) fn new(shape: &Shape, file: &File) -> Self {
+        let fabric = match shape {
+            Shape::Generated { kind, nodes_per_switch, nics_per_node } => {
+                generate(kind, *nodes_per_switch, *nics_per_node)
+            }
+            Shape::Explicit | Shape::Unknown(_) => Fabric::default(),
+        };
+        let rooted = file.routing.as_ref().is_some_and(|routing| routing.value.root.is_some());
+        let plain = file.switch.is_none() && file.node.is_none() && file.link.is_none() && !rooted;
+        let plain = plain && file.demand.is_none();
+        let named = |count: usize| if plain { 0 } else { count };
+        let index = |(i, name): (usize, &String)| (name.clone(), i);
+        let switches = fabric.switches.iter().take(named(fabric.switches.len()));
+        let nodes = fabric.nodes.iter().take(named(fabric.nodes.len()));
+        Self {
+            generated: matches!(shape, Shape::Generated { .. }),
+            plain: plain && matches!(shape, Shape::Generated { .. }),
+            known: shape.is_known(),
+            named: shape.is_known()
+                && (*shape != Shape::Explicit || read_all(file, "switch", &file.switch)),
+            cabled: read_all(file, "link", &file.link),
+            switch_index: switches.map(|s| &s.name).enumerate().map(index).collect(),
+            node_index: nodes.map(|n| &n.name).enumerate().map(index).collect(),
+            switches: fabric.switches,
+            nodes: fabric.nodes,
+            links: fabric.links,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn switches(&mut self, entries: Option<&At<Vec<At<Entry>>>>, found: &mut Found) {
+        for entry in entries.iter().flat_map(|entries| &entries.value) {
+            let Some(name) = &entry.value.name else {
+                if entry.value.lacks("name") {
+                    missing("name", "[[switch]]", &entry.span, "such as name = \"s00\"", found);
+                }
+                self.named &= self.generated;
+                patch(&mut default_switch(String::new(), 0), &entry.value, found);
+                continue;
+            };
+            let names = names(name, found);
+            self.named &= self.generated || !names.is_empty();
+            let mut patched = default_switch(String::new(), 0);
+            let ports = patch(&mut patched, &entry.value, found);
+            for text in &names {
+                let Some(i) = self.switch_at(text, names.len(), name, found) else { continue };
+                patch(&mut self.switches[i], &entry.value, &mut Found::default());
+                if let Some(ports) = &ports {
+                    self.given_ports.insert(i, ports.clone());
+                }
+            }
+        }
+    }
+
+    /// The switch that an entry of `width` names means; a new one in an explicit fabric.
+    fn switch_at(
+        &mut self,
+        text: &str,
+        width: usize,
+        name: &At<String>,
+        found: &mut Found,
+    ) -> Option<usize> {
+        let existing = self.switch_index.get(text).copied();
+        match existing {
+            // A fabric of unknown shape may be one of those whose switches are only overridden.
+            Some(i) if self.generated || !self.known => {
+                let earlier = self.switch_width.insert(i, width);
+                self.refuse_twice("switch", text, earlier, width, name, found).then_some(i)
+            }
+            Some(_) => {
+                duplicate("switch", text, name, found);
+                None
+            }
+            None if self.generated => {
+                if found.repeats(ProblemKind::UnknownName, &name.span) {
+                    found.add(ProblemKind::UnknownName, &name.span, "", None);
+                    return None;
+                }
+                let message = format!("no switch is called `{text}`");
+                let near = suggestion(text, self.switches.iter().map(|s| s.name.as_str()));
+                let help = near.unwrap_or_else(|| self.switch_names());
+                found.add(ProblemKind::UnknownName, &name.span, message, help);
+                None
+            }
+            None if self.switches.len() >= limits::SWITCHES as usize => {
+                let message = format!("more than {} switches", limits::SWITCHES);
+                let help = format!("this version plans at most {}", limits::SWITCHES);
+                found.add(ProblemKind::TooLarge, &name.span, message, help);
+                None
+            }
+            None => {
+                self.switches.push(default_switch(text.into(), 0));
+                self.switch_index.insert(text.into(), self.switches.len() - 1);
+                self.switch_width.insert(self.switches.len() - 1, width);
+                Some(self.switches.len() - 1)
+            }
+        }
+    }
+
+    /// A later entry may refine an earlier, wider one; anything else names a thing twice.
+    pub(super) fn refuse_twice(
+        &self,
+        what: &str,
+        text: &str,
+        earlier: Option<usize>,
+        width: usize,
+        name: &At<String>,
+        found: &mut Found,
+    ) -> bool {
+        let refines = earlier.is_none_or(|earlier| width < earlier);
+        if !refines {
+            duplicate(what, text, name, found);
+        }
+        refines
+    }
+
+    fn switch_names(&self) -> String {
+        match (self.switches.first(), self.switches.last()) {
+            (Some(first), Some(last)) => format!("switches are {} to {}", first.name, last.name),
+            _ => "list it as [[switch]]".to_owned(),
+        }
+    }
+
+    /// The switch of this name; reported where there is none.
+    pub(super) fn find_switch(&self, text: &str, span: &Span, found: &mut Found) -> SwitchId {
+        if let Some(i) = self.switch_index.get(text) {
+            return SwitchId::from(*i);
+        }
+        if found.repeats(ProblemKind::UnknownName, span) {
+            found.add(ProblemKind::UnknownName, span, "", None);
+        } else if self.named {
+            let (kind, message, help) = if self.node_index.contains_key(text) {
+                let message = format!("`{text}` is a node, not a switch");
+                (ProblemKind::UnknownName, message, "a node's cables are in its `nics`".to_owned())
+            } else {
+                let near = suggestion(text, self.switches.iter().map(|s| s.name.as_str()));
+                let help = near.unwrap_or_else(|| self.switch_names());
+                (ProblemKind::UnknownName, format!("no switch is called `{text}`"), help)
+            };
+            found.add(kind, span, message, help);
+        }
+        NOWHERE
+    }
+
+    /// The checks that need all of the fabric.
+    pub(super) fn finish(
+        &mut self,
+        file: &File,
+        whole: &Span,
+        kind: &Kind,
+        flat: bool,
+        found: &mut Found,
+    ) {
+        if !self.known || self.plain {
+            return;
+        }
+        if self.switches.is_empty() && self.named && !self.generated {
+            let help = "list them as [[switch]]".to_owned();
+            found.add(ProblemKind::MissingKey, whole, "an explicit fabric without switches", help);
+        }
+        let entries = file.node.as_ref().map_or(0, |nodes| nodes.value.len());
+        if self.nodes.is_empty() && entries == 0 && read_all(file, "node", &file.node) {
+            let help = "list them as [[node]]".to_owned();
+            found.add(ProblemKind::MissingKey, whole, "an explicit fabric without nodes", help);
+        }
+        let clash = |node: &&Node| self.switch_index.contains_key(&node.name);
+        for Node { name, .. } in self.nodes.iter().filter(clash) {
+            let span = file.node.as_ref().map_or(whole, |n| name_span(&n.value, name, whole));
+            let message = format!("`{name}` is both a switch and a node");
+            let help = "give the node another name".to_owned();
+            found.add(ProblemKind::DuplicateName, span, message, help);
+        }
+        self.check_ports(fewer_cables(kind, flat), found);
+        self.check_macs(found);
+        let nowhere = self.links.iter().any(|l| l.a.switch == NOWHERE || l.b.switch == NOWHERE);
+        if !self.generated && self.named && self.cabled && !nowhere && !flat {
+            self.check_connected(whole, found);
+        }
+    }
+
+    fn check_connected(&self, whole: &Span, found: &mut Found) {
+        let mut root: Vec<usize> = (0..self.switches.len()).collect();
+        fn top(root: &mut [usize], mut i: usize) -> usize {
+            while root[i] != i {
+                root[i] = root[root[i]];
+                i = root[i];
+            }
+            i
+        }
+        for link in &self.links {
+            let a = top(&mut root, link.a.switch.index());
+            let b = top(&mut root, link.b.switch.index());
+            root[a.max(b)] = a.min(b);
+        }
+        let apart = (1..root.len()).find(|i| top(&mut root, *i) != 0);
+        if let Some(apart) = apart {
+            let (a, b) = (&self.switches[0].name, &self.switches[apart].name);
+            let message = format!("no cable joins switch `{b}` to switch `{a}`");
+            let help = "add a [[link]] between the two parts".to_owned();
+            found.add(ProblemKind::Disconnected, whole, message, help);
+        }
+    }
+}
+
+/// Was a list in the file read, or left out?
+fn read_all<T>(file: &File, key: &str, list: &Option<At<Vec<At<T>>>>) -> bool {
+    list.as_ref().map_or_else(|| file.lacks(key), |list| list.whole || !list.value.is_empty())
+}
+
+fn name_span<'a>(
+    entries: &'a [At<super::super::file::Node>],
+    name: &str,
+    whole: &'a Span,
+) -> &'a Span {
+    let names = |text: &str| super::hostlist::expand(text).unwrap_or_default();
+    let entry = entries.iter().filter_map(|e| e.value.name.as_ref());
+    entry
+        .into_iter()
+        .find(|text| names(&text.value).iter().any(|n| n == name))
+        .map_or(whole, |text| &text.span)
+}
+
+pub(super) fn duplicate(what: &str, text: &str, name: &At<String>, found: &mut Found) {
+    let message = format!("{what} `{text}` is listed twice");
+    let help = "give it another name, or join the two entries".to_owned();
+    found.add(ProblemKind::DuplicateName, &name.span, message, help);
+}
+
+/// Lay the keys of an entry over a switch; gives `ports` as written.
+fn patch(switch: &mut Switch, entry: &Entry, found: &mut Found) -> Option<(u32, Span)> {
+    switch.max_vlans =
+        within(entry.max_vlans.as_ref(), "max_vlans", 1..=4094, switch.max_vlans, found);
+    switch.max_frame = within(
+        entry.max_frame.as_ref(),
+        "max_frame",
+        limits::MIN_FRAME..=limits::MAX_FRAME,
+        switch.max_frame,
+        found,
+    );
+    switch.fdb_age_seconds = within(
+        entry.fdb_age_seconds.as_ref(),
+        "fdb_age_seconds",
+        limits::MIN_AGE..=limits::MAX_AGE,
+        switch.fdb_age_seconds,
+        found,
+    );
+    if let Some(size) = &entry.fdb_size {
+        switch.fdb_size = Some(within(Some(size), "fdb_size", 1..=u32::MAX, 1, found));
+    }
+    if let Some(learning) = &entry.learning {
+        switch.learning = learning.value;
+    }
+    if let Some(stp) = &entry.stp {
+        switch.stp = stp.value;
+    }
+    if let Some(lag) = &entry.lag {
+        switch.lag = lag.value;
+    }
+    let ports = entry.ports.as_ref()?;
+    let count = within(Some(ports), "ports", 1..=limits::PORTS, 0, found);
+    (count > 0).then(|| (count, ports.span.clone()))
+}

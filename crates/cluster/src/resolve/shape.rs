@@ -1,0 +1,260 @@
+//! `[fabric] topology`: which kind, and whether its sizes can be built.
+
+use tresse_topology::generate::clique_nodes_per_switch;
+
+use super::super::Kind;
+use super::super::file::{Fabric, Topology, TopologyKind};
+use super::super::limits;
+use super::super::problem::{Found, ProblemKind};
+use super::super::read::{At, Keys};
+use super::{missing, within};
+
+/// What the topology says, once its sizes are known to be buildable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    /// Generated from sizes; where nodes route, both counts are 1.
+    Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
+    /// Everything is listed.
+    Explicit,
+    /// Reported as bad, of this kind if any: names of switches cannot be checked.
+    Unknown(Option<TopologyKind>),
+}
+
+impl Shape {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Generated { kind, .. } => kind.clone(),
+            Self::Explicit | Self::Unknown(_) => Kind::Explicit,
+        }
+    }
+
+    /// Is it a flat neighbourhood, be it a bad one?
+    pub(super) fn is_fnn(&self) -> bool {
+        let kind = Self::Unknown(Some(TopologyKind::Fnn));
+        *self == kind || matches!(self, Self::Generated { kind: Kind::Fnn { .. }, .. })
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self, Self::Unknown(_))
+    }
+}
+
+mod flat;
+mod routed;
+
+const EXAMPLE: &str = "topology = { kind = \"torus\", dims = [4, 4] }";
+
+pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found) -> Shape {
+    let Some(fabric) = fabric else {
+        if absent {
+            missing("[fabric]", "the file", &(0..0), &format!("[fabric] with {EXAMPLE}"), found);
+        }
+        return Shape::Unknown(None);
+    };
+    let Some(topology) = &fabric.value.topology else {
+        if fabric.value.lacks("topology") {
+            missing("topology", "[fabric]", &fabric.key, EXAMPLE, found);
+        }
+        return Shape::Unknown(None);
+    };
+    let Some(kind) = &topology.value.kind else {
+        if topology.value.lacks("kind") {
+            missing("kind", "`topology`", &topology.span, EXAMPLE, found);
+        }
+        return Shape::Unknown(None);
+    };
+    refuse_foreign_keys(&topology.value, kind.value, found);
+    let unknown = Shape::Unknown(Some(kind.value));
+    let shape = match kind.value {
+        TopologyKind::Explicit => Some(Shape::Explicit),
+        TopologyKind::Mesh => grid(topology, |dims| Kind::Mesh { dims }, found),
+        TopologyKind::Torus => grid(topology, |dims| Kind::Torus { dims }, found),
+        TopologyKind::Clique => clique(topology, found),
+        TopologyKind::Irregular => irregular(topology, found),
+        TopologyKind::Pmesh
+        | TopologyKind::DirectMesh
+        | TopologyKind::DirectTorus
+        | TopologyKind::Ring
+        | TopologyKind::FullMesh => routed::shape(topology, kind.value, found),
+        TopologyKind::Fnn => flat::shape(topology, found),
+    };
+    // A key that was read wrongly or not at all may be the one that sizes the fabric.
+    shape.filter(|_| topology.whole).unwrap_or(unknown)
+}
+
+fn refuse_foreign_keys(topology: &Topology, kind: TopologyKind, found: &mut Found) {
+    let given = [
+        ("dims", topology.dims.as_ref().map(|k| &k.key)),
+        ("nodes_per_switch", topology.nodes_per_switch.as_ref().map(|k| &k.key)),
+        ("nics_per_node", topology.nics_per_node.as_ref().map(|k| &k.key)),
+        ("ports", topology.ports.as_ref().map(|k| &k.key)),
+        ("switches", topology.switches.as_ref().map(|k| &k.key)),
+        ("nodes", topology.nodes.as_ref().map(|k| &k.key)),
+        ("seed", topology.seed.as_ref().map(|k| &k.key)),
+        ("grow_to", topology.grow_to.as_ref().map(|k| &k.key)),
+        ("lines_per_switch", topology.lines_per_switch.as_ref().map(|k| &k.key)),
+        ("wiring", topology.wiring.as_ref().map(|k| &k.key)),
+        ("uplink", topology.uplink.as_ref().map(|k| &k.key)),
+    ];
+    let (required, others) = TopologyKind::keys(kind.word());
+    let keys = [required, others].concat();
+    for (name, span) in given.into_iter().filter_map(|(name, span)| Some((name, span?))) {
+        if !keys.contains(&name) {
+            let message = format!("`{name}` is not a key of topology `{}`", kind.word());
+            let help = if keys.is_empty() {
+                "list switches, nodes and links in [[switch]], [[node]] and [[link]]".to_owned()
+            } else {
+                format!("its keys: {}", keys.join(", "))
+            };
+            found.add(ProblemKind::UnknownKey, span, message, help);
+        }
+    }
+}
+
+fn nics_per_node(topology: &Topology, found: &mut Found) -> u32 {
+    let nics = topology.nics_per_node.as_ref();
+    within(nics, "nics_per_node", 1..=limits::NICS_PER_NODE, 1, found)
+}
+
+fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) -> Option<Shape> {
+    let before = found.len();
+    let nodes = topology.value.nodes_per_switch.as_ref();
+    let nodes = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
+    let nics = nics_per_node(&topology.value, found);
+    let Some(dims) = &topology.value.dims else {
+        if topology.value.lacks("dims") {
+            missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
+        }
+        return None;
+    };
+    if !dims.whole {
+        return None;
+    }
+    if dims.value.is_empty() {
+        let message = "`dims` is empty: a mesh or torus has 1 to 6 dimensions";
+        found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
+        return None;
+    }
+    if dims.value.len() > limits::DIMENSIONS {
+        let message = format!("{} dimensions: a mesh or torus has 1 to 6", dims.value.len());
+        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.0).collect();
+        found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
+        return None;
+    }
+    let size = |at| within(Some(at), "size", 1..=limits::SWITCHES, 1, found);
+    let sizes: Vec<u32> = dims.value.iter().map(size).collect();
+    let switches = sizes.iter().fold(1_u64, |p, &n| p.saturating_mul(n.into()));
+    if found.len() > before || !fits(switches, nodes, nics, dims, found) {
+        return None;
+    }
+    Some(Shape::Generated { kind: kind(sizes), nodes_per_switch: nodes, nics_per_node: nics })
+}
+
+/// So many switches, nodes of each, and NICs of each node.
+fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) -> bool {
+    let nodes = switches.saturating_mul(nodes.into());
+    fit(switches, nodes, nodes.saturating_mul(nics.into()), at, found)
+}
+
+/// So many switches, nodes and NICs in all.
+fn fit<T>(switches: u64, nodes: u64, nics: u64, at: &At<T>, found: &mut Found) -> bool {
+    let too_large = |what: &str, count: u64, most: u32| {
+        (count > most.into()).then(|| format!("{count} {what}: this version plans at most {most}"))
+    };
+    let message = too_large("switches", switches, limits::SWITCHES)
+        .or_else(|| too_large("nodes", nodes, limits::NODES))
+        .or_else(|| too_large("NICs", nics, limits::NICS));
+    if let Some(message) = &message {
+        let help = "make the sizes smaller".to_owned();
+        found.add(ProblemKind::TooLarge, &at.span, message.clone(), help);
+    }
+    message.is_none()
+}
+
+fn clique(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
+    let nics = nics_per_node(&topology.value, found);
+    let Some(ports) = &topology.value.ports else {
+        if topology.value.lacks("ports") {
+            missing("ports", "`topology`", &topology.span, "such as ports = 8", found);
+        }
+        return None;
+    };
+    let before = found.len();
+    let count = within(Some(ports), "ports", 2..=limits::CLIQUE_PORTS, 2, found);
+    let nodes = topology.value.nodes_per_switch.as_ref();
+    let usual = clique_nodes_per_switch(count, nics);
+    let nodes_per_switch =
+        within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, usual, found);
+    let for_nics = count - count / 2;
+    if found.len() > before {
+        return None;
+    }
+    if nodes_per_switch == 0 || nodes_per_switch * nics > for_nics {
+        let span = nodes.or(topology.value.nics_per_node.as_ref()).map_or(&ports.span, |n| &n.span);
+        let message = format!(
+            "{} NICs on each switch: a clique of {count}-port switches has {for_nics} ports for them",
+            nodes_per_switch.max(1) * nics
+        );
+        let help = match for_nics / nics {
+            0 => format!("the nearest valid value is nics_per_node = {for_nics}"),
+            most => format!("the nearest valid value is nodes_per_switch = {most}"),
+        };
+        found.add(ProblemKind::TooFewPorts, span, message, help);
+        return None;
+    }
+    if !fits(u64::from(count / 2 + 1), nodes_per_switch, nics, ports, found) {
+        return None;
+    }
+    Some(Shape::Generated {
+        kind: Kind::Clique { ports: count },
+        nodes_per_switch,
+        nics_per_node: nics,
+    })
+}
+
+fn irregular(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
+    let before = found.len();
+    let keys = &topology.value;
+    let nodes = keys.nodes_per_switch.as_ref();
+    let nodes_per_switch =
+        within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
+    let nics = nics_per_node(keys, found);
+    let seed = within(keys.seed.as_ref(), "seed", 0..=u32::MAX, 1, found);
+    for (absent, key, help) in [
+        (keys.lacks("switches"), "switches", "such as switches = 16"),
+        (keys.lacks("ports"), "ports", "such as ports = 8"),
+    ] {
+        if absent {
+            missing(key, "`topology`", &topology.span, help, found);
+        }
+    }
+    let (Some(switches), Some(ports)) = (&keys.switches, &keys.ports) else { return None };
+    let count = within(Some(switches), "switches", 1..=limits::SWITCHES, 1, found);
+    let most = limits::IRREGULAR_PORTS;
+    let number = within(Some(ports), "ports", 1..=most, most, found);
+    if found.len() > before {
+        return None;
+    }
+    let for_nics = nodes_per_switch * nics;
+    // Two cables a switch connect any number of switches, one connects two.
+    let cables = count.saturating_sub(1).min(2);
+    if for_nics + cables > number {
+        let message = format!(
+            "switches of {number} ports with {for_nics} NICs each have fewer than the {cables} ports \
+             that connect {count} switches"
+        );
+        let help = match number.saturating_sub(cables) / nics {
+            0 => format!("the nearest valid value is ports = {}", for_nics + cables),
+            most => format!("the nearest valid value is nodes_per_switch = {most}"),
+        };
+        let span = nodes.map_or(&ports.span, |n| &n.span);
+        found.add(ProblemKind::TooFewPorts, span, message, help);
+        return None;
+    }
+    let kind = Kind::Irregular { switches: count, ports: number, seed };
+    fits(count.into(), nodes_per_switch, nics, switches, found).then_some(Shape::Generated {
+        kind,
+        nodes_per_switch,
+        nics_per_node: nics,
+    })
+}

@@ -1,0 +1,78 @@
+//! `kind = "fnn"`: a wiring table, and the name of an uplink switch.
+
+use tresse_base::wiring::Wiring;
+use tresse_topology::generate::generate;
+
+use super::super::super::Kind;
+use super::super::super::file::Topology;
+use super::super::super::problem::{Found, ProblemKind};
+use super::super::super::read::{At, Keys};
+use super::super::{bad_name, limits, missing, name_help, valid_name};
+use super::{Shape, fits};
+
+pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
+    let Some(wiring) = &topology.value.wiring else {
+        if topology.value.lacks("wiring") {
+            let help = "such as wiring = \"wiring.txt\", which `tresse design -o` writes";
+            missing("wiring", "`topology`", &topology.span, help, found);
+        }
+        return None;
+    };
+    let mut refuse = |message: String, help: &str| {
+        found.add(ProblemKind::BadWiring, &wiring.span, message, help.to_owned());
+        None
+    };
+    if !wiring.value.contains(':') {
+        let message = format!("the wiring table `{}` was not read", wiring.value);
+        return refuse(message, "name it relative to the cluster file, or put the table here");
+    }
+    let table = match Wiring::parse(&wiring.value) {
+        Ok(table) => table,
+        Err(error) => return refuse(format!("`wiring`, {error}"), "a line is `0: 0 1 2`"),
+    };
+    let nodes = table.pcs();
+    let rows = table.rows(nodes);
+    if let Some(alone) = rows.iter().position(Vec::is_empty) {
+        let message = format!("`wiring`: PC {alone} is on no switch");
+        return refuse(message, "PCs are numbered from 0 without a gap");
+    }
+    if nodes < 2 {
+        return refuse("`wiring` has no two PCs".into(), "a line is `0: 0 1 2`");
+    }
+    let most = rows.iter().map(Vec::len).max().unwrap_or(0);
+    if most > limits::NICS_PER_NODE as usize {
+        let message = format!("`wiring`: a PC is on {most} switches");
+        return refuse(message, &format!("this version plans at most {}", limits::NICS_PER_NODE));
+    }
+    if nodes > limits::FLAT_NODES {
+        let message = format!("`wiring`: {nodes} PCs");
+        return refuse(message, &format!("this version plans at most {}", limits::FLAT_NODES));
+    }
+    let fits = fits(nodes as u64, 1, most as u32, wiring, found);
+    let kind = Kind::Fnn { wiring: table, uplink: None };
+    let uplink = topology.value.uplink.as_ref();
+    let named = uplink.is_none_or(|name| is_free(name, &kind, found));
+    let Kind::Fnn { wiring, .. } = kind else { return None };
+    let kind = Kind::Fnn { wiring, uplink: uplink.map(|name| name.value.clone()) };
+    let shape = Shape::Generated { kind, nodes_per_switch: 1, nics_per_node: 1 };
+    (fits && named).then_some(shape)
+}
+
+/// Is this a name, and none that the table gives?
+fn is_free(name: &At<String>, table: &Kind, found: &mut Found) -> bool {
+    let text = &name.value;
+    if !valid_name(text) {
+        found.add(ProblemKind::BadName, &name.span, bad_name(text), name_help(text));
+        return false;
+    }
+    let fabric = generate(table, 1, 1);
+    let switch = fabric.switches.iter().any(|switch| switch.name == *text);
+    if !switch && fabric.nodes.iter().all(|node| node.name != *text) {
+        return true;
+    }
+    let what = if switch { "switch" } else { "node" };
+    let message = format!("`uplink`: the wiring table has a {what} `{text}`");
+    let help = "a name of its own, such as uplink = \"u0\"".to_owned();
+    found.add(ProblemKind::DuplicateName, &name.span, message, help);
+    false
+}

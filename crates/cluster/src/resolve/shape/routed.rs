@@ -1,0 +1,138 @@
+//! Kinds whose nodes route: P-Mesh and those without switches.
+
+use tresse_topology::lines;
+
+use super::super::super::Kind;
+use super::super::super::file::{Topology, TopologyKind};
+use super::super::super::limits;
+use super::super::super::problem::{Found, ProblemKind};
+use super::super::super::read::{At, Keys, Number};
+use super::super::{missing, within};
+use super::{Shape, fit};
+
+pub(super) fn shape(
+    topology: &At<Topology>,
+    kind: TopologyKind,
+    found: &mut Found,
+) -> Option<Shape> {
+    let before = found.len();
+    let (kind, at) = match kind {
+        TopologyKind::Ring | TopologyKind::FullMesh => nodes(topology, kind, found)?,
+        TopologyKind::Pmesh => pmesh(topology, found)?,
+        _ => {
+            let dims = sizes(topology, found)?;
+            let kind = match kind {
+                TopologyKind::DirectMesh => Kind::DirectMesh { dims },
+                _ => Kind::DirectTorus { dims },
+            };
+            (kind, topology.value.dims.as_ref()?.span.clone())
+        }
+    };
+    let (nodes, nics, switches) = counts(&kind);
+    let at = At { value: (), span: at.clone(), key: at, whole: true };
+    let small = fit(switches, nodes, nodes.saturating_mul(nics), &at, found);
+    (small && found.len() == before).then_some(Shape::Generated {
+        kind,
+        nodes_per_switch: 1,
+        nics_per_node: 1,
+    })
+}
+
+/// Nodes, most NICs of each, switches.
+fn counts(kind: &Kind) -> (u64, u64, u64) {
+    let product = |dims: &[u32]| dims.iter().fold(1_u64, |p, n| p.saturating_mul((*n).into()));
+    match kind {
+        Kind::Pmesh { dims, lines_per_switch, .. } => {
+            let switches = lines(dims).div_ceil((*lines_per_switch).into());
+            (product(dims), dims.len() as u64, switches)
+        }
+        Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
+            (product(dims), 2 * dims.len() as u64, 0)
+        }
+        Kind::Ring { nodes } => ((*nodes).into(), 2, 0),
+        Kind::FullMesh { nodes } => ((*nodes).into(), u64::from(*nodes) - 1, 0),
+        _ => (0, 0, 0),
+    }
+}
+
+fn nodes(
+    topology: &At<Topology>,
+    kind: TopologyKind,
+    found: &mut Found,
+) -> Option<(Kind, std::ops::Range<usize>)> {
+    let Some(nodes) = &topology.value.nodes else {
+        if topology.value.lacks("nodes") {
+            missing("nodes", "`topology`", &topology.span, "such as nodes = 8", found);
+        }
+        return None;
+    };
+    let before = found.len();
+    let full = kind == TopologyKind::FullMesh;
+    let most = if full { limits::NICS_PER_NODE + 1 } else { limits::SWITCHES };
+    let count = within(Some(nodes), "nodes", 2..=most, 2, found);
+    let kind = if full { Kind::FullMesh { nodes: count } } else { Kind::Ring { nodes: count } };
+    (found.len() == before).then(|| (kind, nodes.span.clone()))
+}
+
+fn pmesh(topology: &At<Topology>, found: &mut Found) -> Option<(Kind, std::ops::Range<usize>)> {
+    let keys = &topology.value;
+    let dims = sizes(topology, found);
+    let most = dims.as_deref().map_or(limits::SWITCHES.into(), lines);
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    let per_switch = keys.lines_per_switch.as_ref();
+    let lines_per_switch = within(per_switch, "lines_per_switch", 1..=most, 1, found);
+    let grow_to = match &keys.grow_to {
+        Some(grow_to) => grown(grow_to, dims.as_deref(), found),
+        None => dims.clone(),
+    };
+    let span = keys.dims.as_ref()?.span.clone();
+    Some((Kind::Pmesh { dims: dims?, grow_to: grow_to?, lines_per_switch }, span))
+}
+
+/// `grow_to`: as many sizes as `dims`, none smaller.
+fn grown(
+    grow_to: &At<Vec<At<Number>>>,
+    dims: Option<&[u32]>,
+    found: &mut Found,
+) -> Option<Vec<u32>> {
+    let dims = dims.filter(|_| grow_to.whole)?;
+    if grow_to.value.len() != dims.len() {
+        let message =
+            format!("`grow_to` has {} sizes, `dims` has {}", grow_to.value.len(), dims.len());
+        let help = format!("one for each dimension, such as {dims:?}");
+        found.add(ProblemKind::CountMismatch, &grow_to.span, message, help);
+        return None;
+    }
+    let before = found.len();
+    let size = |(at, least): (&At<Number>, &u32)| {
+        within(Some(at), "size", *least..=limits::GROWN, *least, found)
+    };
+    let sizes: Vec<u32> = grow_to.value.iter().zip(dims).map(size).collect();
+    (found.len() == before).then_some(sizes)
+}
+
+/// `dims`: every line has two nodes or more.
+fn sizes(topology: &At<Topology>, found: &mut Found) -> Option<Vec<u32>> {
+    let Some(dims) = &topology.value.dims else {
+        if topology.value.lacks("dims") {
+            missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
+        }
+        return None;
+    };
+    if !dims.whole {
+        return None;
+    }
+    let before = found.len();
+    if dims.value.is_empty() {
+        let message = "`dims` is empty: nodes are in 1 to 6 dimensions";
+        found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
+    }
+    if dims.value.len() > limits::DIMENSIONS {
+        let message = format!("{} dimensions: nodes are in 1 to 6", dims.value.len());
+        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.0).collect();
+        found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
+    }
+    let size = |at| within(Some(at), "size", 2..=limits::SWITCHES, 2, found);
+    let sizes: Vec<u32> = dims.value.iter().map(size).collect();
+    (found.len() == before).then_some(sizes)
+}

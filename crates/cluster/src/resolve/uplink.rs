@@ -1,0 +1,42 @@
+//! The cables to the uplink switch of a flat neighbourhood, once it is known which ports NICs have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_base::id::SwitchId;
+
+use super::super::Kind;
+use super::super::problem::{Found, ProblemKind};
+use super::fabric::{Draft, NOWHERE};
+
+impl Draft {
+    /// Puts the cable of each switch into its highest free port; reports where there is none.
+    pub(super) fn plug_uplinks(&mut self, kind: &Kind, found: &mut Found) {
+        let Kind::Fnn { uplink: Some(uplink), .. } = kind else { return };
+        let mut taken: BTreeMap<SwitchId, BTreeSet<u32>> = BTreeMap::new();
+        for nic in self.nodes.iter().flat_map(|node| &node.nics) {
+            taken.entry(nic.switch).or_default().insert(nic.port);
+        }
+        for link in &mut self.links {
+            let switch = &self.switches[link.a.switch.index()];
+            let used = taken.remove(&link.a.switch).unwrap_or_default();
+            let next = used.last().map_or(1, |last| last + 1);
+            let Some((ports, span)) = self.given_ports.get(&link.a.switch.index()) else {
+                link.a.port = next.max(switch.ports);
+                continue;
+            };
+            match (1..=*ports).rev().find(|port| !used.contains(port)) {
+                Some(port) => link.a.port = port,
+                // NICs that have no port either are reported with all ports that are needed.
+                None if next > ports + 1 => link.a.port = next,
+                None => {
+                    let name = &switch.name;
+                    let message =
+                        format!("switch `{name}` has no free port for the cable to `{uplink}`");
+                    let help = format!("ports = {next}, or leave `uplink` out");
+                    found.add(ProblemKind::TooFewPorts, span, message, help);
+                    link.a.switch = NOWHERE;
+                }
+            }
+        }
+    }
+}

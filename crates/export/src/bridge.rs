@@ -1,0 +1,112 @@
+//! Linux bridge with VLAN filtering: a shell script over iproute2's `ip` and `bridge`
+//! (ip-link(8), bridge(8)). The lab's switches are configured by it.
+
+use tresse_base::id::Vid;
+
+use super::preamble::Preamble;
+use super::spell::{others, run, runs};
+use super::{ExportFile, SwitchConfig};
+
+pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
+    let mut out = String::new();
+    let name = format!("{}.bridge.sh", config.name);
+    header(config, &name, &mut out);
+    let ports: Vec<_> = config.ports.iter().map(|p| p.port.to_string()).collect();
+    let ports = ports.join(" ");
+    line!(out, "set -eu");
+    line!(out, ": \"${{bridge:=br0}}\" \"${{port:=swp}}\"");
+    line!(out);
+    line!(out, "# A new bridge forwards nothing: no VLAN is on any port.");
+    line!(out, "ip link show dev \"$bridge\" >/dev/null 2>&1 ||");
+    line!(out, "    ip link add name \"$bridge\" type bridge vlan_filtering 1 \\");
+    line!(out, "        vlan_default_pvid 0 vlan_stats_enabled 1 vlan_stats_per_port 1");
+    line!(out, "ip link set dev \"$bridge\" type bridge vlan_default_pvid 0 vlan_filtering 1 \\");
+    line!(out, "    mcast_snooping 0 ageing_time {}", u64::from(config.fdb_age_seconds) * 100);
+    line!(out, "for n in {ports}; do");
+    line!(out, "    off=/proc/sys/net/ipv6/conf/$port$n/disable_ipv6");
+    line!(out, "    [ ! -w \"$off\" ] || echo 1 >\"$off\"");
+    line!(out, "    ip link set dev \"$port$n\" master \"$bridge\"");
+    line!(out, "done");
+    if config.base.is_none() {
+        line!(out, "off=/proc/sys/net/ipv6/conf/$bridge/disable_ipv6");
+        line!(out, "[ ! -w \"$off\" ] || echo 1 >\"$off\"");
+    }
+    line!(out);
+    line!(out, "# Prune: the default VLAN and everything else that the plan does not have.");
+    line!(out, "bridge -batch - <<EOF");
+    let base: Vec<Vid> = config.base.into_iter().collect();
+    for gap in others(&base) {
+        line!(out, "vlan del dev $bridge vid {} self", run(gap));
+    }
+    for port in &config.ports {
+        let mut vids = port.tagged.clone();
+        vids.extend(port.untagged);
+        vids.sort_unstable();
+        for gap in others(&vids) {
+            line!(out, "vlan del dev ${{port}}{} vid {}", port.port, run(gap));
+        }
+    }
+    line!(out, "EOF");
+    line!(out);
+    line!(out, "# VLANs. A port without an untagged VLAN drops untagged frames.");
+    line!(out, "bridge -batch - <<EOF");
+    if let Some(vid) = config.base {
+        line!(out, "vlan add dev $bridge vid {vid} pvid untagged self");
+    }
+    for port in &config.ports {
+        if let Some(vid) = port.untagged {
+            line!(out, "vlan add dev ${{port}}{} vid {vid} pvid untagged", port.port);
+        }
+        for vids in runs(&port.tagged) {
+            line!(out, "vlan add dev ${{port}}{} vid {}", port.port, run(vids));
+        }
+    }
+    line!(out, "EOF");
+    if !config.fdb.is_empty() {
+        line!(out);
+        line!(out, "# Forwarding entries along the trees.");
+        line!(out, "bridge -batch - <<EOF");
+        for entry in &config.fdb {
+            line!(
+                out,
+                "fdb replace {} dev ${{port}}{} vlan {} master static",
+                entry.mac,
+                entry.port,
+                entry.vid
+            );
+        }
+        line!(out, "EOF");
+    }
+    if config.flow_control_off {
+        line!(out);
+        line!(out, "# Flow control off; virtual ports have none.");
+        line!(out, "for n in {ports}; do");
+        line!(out, "    ethtool -A \"$port$n\" autoneg off rx off tx off 2>/dev/null || :");
+        line!(out, "done");
+    }
+    line!(out);
+    line!(out, "for n in {ports}; do ip link set dev \"$port$n\" up; done");
+    line!(out, "ip link set dev \"$bridge\" up");
+    line!(out);
+    line!(out, "# Last: spanning tree off.");
+    line!(out, "ip link set dev \"$bridge\" type bridge stp_state 0");
+    vec![ExportFile { name, text: out }]
+}
+
+fn header(config: &SwitchConfig, name: &str, out: &mut String) {
+    line!(out, "#!/bin/sh");
+    let ports =
+        format!("Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh {name}");
+    Preamble {
+        mark: "#",
+        file: name,
+        format: "bridge",
+        ports: &ports,
+        advice: &[
+            "Pre-flight: no loop detection, storm control (tc) or port isolation on these ports,",
+            "`learning` and `flood` on (the default); EEE off: ethtool --set-eee PORT eee off.",
+        ],
+    }
+    .write(config, out);
+    line!(out);
+}

@@ -1,0 +1,77 @@
+//! Arista EOS command lines, to be pasted in configuration mode or a configuration session.
+
+use tresse_base::id::Vid;
+
+use super::ios::{access, allowed};
+use super::preamble::Preamble;
+use super::spell::{dotted, ranges, vlan_name};
+use super::{ExportFile, PortRole, SwitchConfig};
+
+pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
+    let mut out = String::new();
+    let name = format!("{}.eos.cfg", config.name);
+    Preamble {
+        mark: "!",
+        file: &name,
+        format: "eos",
+        ports: "Port 1 = Ethernet1, port 2 = Ethernet2, ...",
+        advice: &[
+            "Pre-flight: `vlan internal order` must leave these VIDs free; on these ports no",
+            "storm-control, no port-security, no loop-protection, no bpduguard.",
+            "VLANs that the plan no longer has: no vlan N.",
+        ],
+    }
+    .write(config, &mut out);
+    for port in &config.ports {
+        line!(out, "!");
+        line!(out, "interface Ethernet{}", port.port);
+        line!(out, "   description {}", port.peer);
+        line!(out, "   switchport");
+        match port.untagged {
+            Some(vid) if port.role == PortRole::Access => access("   ", vid, &mut out),
+            untagged => {
+                match untagged {
+                    Some(vid) => line!(out, "   switchport trunk native vlan {vid}"),
+                    None => line!(out, "   switchport trunk native vlan tag"),
+                }
+                let mut vids: Vec<Vid> = untagged.iter().chain(&port.tagged).copied().collect();
+                vids.sort_unstable();
+                allowed("   ", &vids, &mut out);
+                line!(out, "   switchport mode trunk");
+            }
+        }
+        if config.flow_control_off {
+            line!(out, "   flowcontrol receive off");
+            line!(out, "   flowcontrol send off");
+        }
+        line!(out, "   no shutdown");
+    }
+    line!(out, "!");
+    if let Some(vid) = config.base.filter(|v| v.0 != 1) {
+        line!(out, "vlan {vid}");
+        line!(out, "   name tresse-base");
+    }
+    for vlan in &config.vlans {
+        line!(out, "vlan {}", vlan.vid);
+        line!(out, "   name {}", vlan_name(vlan.vid, &vlan.name, 32));
+    }
+    line!(out, "!");
+    for entry in &config.fdb {
+        line!(
+            out,
+            "mac address-table static {} vlan {} interface Ethernet{}",
+            dotted(entry.mac),
+            entry.vid,
+            entry.port
+        );
+    }
+    line!(out, "mac address-table aging-time {}", config.fdb_age_seconds);
+    line!(out, "!");
+    line!(out, "! Last: spanning tree off on these VLANs.");
+    let vids: Vec<_> = config.vlans.iter().map(|v| v.vid).collect();
+    if !vids.is_empty() {
+        line!(out, "no spanning-tree vlan-id {}", ranges(&vids));
+    }
+    line!(out, "end");
+    vec![ExportFile { name, text: out }]
+}

@@ -1,0 +1,131 @@
+//! What only some scripts have: rules by arriving interface or source address with their tables, MPTCP
+//! endpoints, and objects of ours on NICs that outlive them.
+
+use tresse_reconcile::{
+    ALL_FORWARDING, ENDPOINT_IDS, FromRule, METRIC_PRIMARY, PROTOCOL, Rule, Wanted,
+};
+
+use super::shell;
+
+/// `arriving FAMILY INTERFACE TABLE`: what arrives there asks that table first.
+const FUNCTION: &str = r#"
+# arriving FAMILY NIC TABLE: what arrives by this NIC asks this table first
+arriving() {
+    ip "$1" rule add iif "$2" lookup "$3" priority "$3" protocol PROTOCOL 2>/dev/null ||
+        ip "$1" rule show | grep -q "^$3:.* iif $2 lookup $3 " ||
+        die "no rule for NIC $2: priority $3 is somebody else's"
+}
+"#;
+
+/// `forward INTERFACE`: IPv6 that comes in there is forwarded (K7).
+const FORWARD: &str = r#"
+# forward NIC: IPv6 by this NIC; before Linux 6.17 by all interfaces, which go on hearing routers
+forward() {
+    if [ -e "/proc/sys/net/ipv6/conf/$1/force_forwarding" ]; then
+        keep "net/ipv6/conf/$1/force_forwarding" 1
+        return
+    fi
+    for all in /proc/sys/net/ipv6/conf/*/accept_ra; do
+        [ "$(cat "$all")" != 1 ] || keep "${all#/proc/sys/}" 2
+    done
+    keep ALL 1
+}
+"#;
+
+/// `from FAMILY TABLE WORDS...`, and `subflows LIMIT`, which undo takes back.
+const MPTCP: &str = r#"
+# from FAMILY PRIORITY WORDS...: a rule for what comes from an address of a NIC
+from() {
+    family=$1 priority=$2
+    shift 2
+    ip "$family" rule show | grep -q "^$priority:" ||
+        ip "$family" rule add "$@" priority "$priority" protocol PROTOCOL
+}
+
+# subflows LIMIT: where the kernel has MPTCP, a connection may have so many beside its first
+subflows() {
+    have=$(ip mptcp limits 2>/dev/null) || return 0
+    have=${have##*subflows }
+    [ "${have%% *}" -lt "$1" ] || return 0
+    mkdir -p "$state"
+    [ -e "$state/subflows" ] || echo "${have%% *}" >"$state/subflows"
+    ip mptcp limits set subflows "$1"
+}
+"#;
+
+pub(super) fn functions(wanted: &Wanted, out: &mut String) {
+    if wanted.sysctls.keys().any(|key| key.ends_with("/force_forwarding")) {
+        out.push_str(&FORWARD.replace("ALL", ALL_FORWARDING));
+    }
+    if !wanted.turns.tables.is_empty() {
+        out.push_str(&FUNCTION.replace("PROTOCOL", &PROTOCOL.to_string()));
+    }
+    if !wanted.mptcp.is_empty() {
+        out.push_str(&MPTCP.replace("PROTOCOL", &PROTOCOL.to_string()));
+    }
+}
+
+/// Tables, then the rules that lead to them.
+pub(super) fn up(wanted: &Wanted, out: &mut String) {
+    let routes = wanted.table_routes();
+    if routes.is_empty() {
+        return;
+    }
+    line!(out, "    ip -batch - <<'EOF'");
+    for ((table, to), leg) in routes {
+        line!(
+            out,
+            "route replace {to} via {} dev {} onlink table {table} metric {METRIC_PRIMARY} protocol \
+             {PROTOCOL}",
+            leg.via,
+            shell(&leg.interface)
+        );
+    }
+    line!(out, "EOF");
+    for Rule { table, ipv4, interface } in wanted.rules() {
+        line!(out, "    arriving {} {} {table}", family(ipv4), shell(&interface));
+    }
+    for rule in wanted.from_rules() {
+        let FromRule { source, table, unreachable } = rule;
+        let action = if unreachable { "unreachable".into() } else { format!("lookup {table}") };
+        let family = family(source.is_ipv4());
+        line!(out, "    from {family} {} from {source} {action}", rule.priority());
+    }
+    if wanted.subflows() > 0 {
+        line!(out, "    subflows {}", wanted.subflows());
+    }
+    for (address, id) in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS) {
+        line!(out, "    ip mptcp endpoint add {address} id {id} subflow 2>/dev/null || :");
+    }
+}
+
+/// Where all interfaces are ours their objects go with them: here those of NICs go one by one.
+pub(super) fn undo(wanted: &Wanted, out: &mut String) {
+    for id in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS).map(|(_, id)| id) {
+        line!(out, "    ip mptcp endpoint delete id {id} 2>/dev/null || :");
+    }
+    if !wanted.mptcp.endpoints.is_empty() {
+        line!(out, "    [ ! -e \"$state/subflows\" ] ||");
+        line!(out, "        ip mptcp limits set subflows \"$(cat \"$state/subflows\")\"");
+    }
+    for ipv4 in [true, false] {
+        let by_nic = wanted.rules().iter().any(|rule| rule.ipv4 == ipv4);
+        if by_nic || wanted.from_rules().iter().any(|rule| rule.source.is_ipv4() == ipv4) {
+            let family = family(ipv4);
+            line!(out, "    ip {family} rule flush protocol {PROTOCOL} 2>/dev/null || :");
+            line!(out, "    ip {family} route flush table all proto {PROTOCOL} 2>/dev/null || :");
+        }
+    }
+    let on_nic = |interface: &str| wanted.nics.contains_key(interface);
+    for (interface, address) in wanted.addresses.iter().filter(|(nic, _)| on_nic(nic)) {
+        let (len, nic) = (if address.is_ipv4() { 32 } else { 128 }, shell(interface));
+        line!(out, "    ip address del {address}/{len} dev {nic} 2>/dev/null || :");
+    }
+    for (interface, address) in wanted.neighbours.keys().filter(|(nic, _)| on_nic(nic)) {
+        line!(out, "    ip neigh del {address} dev {} 2>/dev/null || :", shell(interface));
+    }
+}
+
+const fn family(ipv4: bool) -> &'static str {
+    if ipv4 { "-4" } else { "-6" }
+}

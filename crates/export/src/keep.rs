@@ -1,0 +1,95 @@
+//! Configurations for the time of a change: what the new plan wants, and the VLANs of the old one
+//! where its cables and ports still are, so that nodes of either plan reach each other.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tresse_base::id::{LinkId, SwitchId, Vid};
+use tresse_plan::Plan;
+use tresse_plan::lock::{place, tree};
+use tresse_topology::cluster::Port;
+
+use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
+
+/// The configurations of `plan` with the VLANs of `old` added, which must have been planned with the
+/// same lock: a VID in both then is one tree, or two that have no loop together (K4).
+///
+/// # Errors
+/// A switch that cannot hold the VLANs of both.
+pub(super) fn configs(
+    plan: &Plan,
+    old: &Plan,
+    options: Options,
+) -> Result<Vec<SwitchConfig>, ExportError> {
+    let mut configs = switch::drafts(plan, options);
+    let before: HashMap<String, SwitchConfig> = switch::drafts(old, options)
+        .into_iter()
+        .map(|config| (place::switch(old.cluster(), config.switch), config))
+        .collect();
+    let cabled = same_cables(plan, old);
+    let loops = base_loops(plan, old);
+    for config in &mut configs {
+        if let Some(before) = before.get(&place::switch(plan.cluster(), config.switch)) {
+            add(config, before, &cabled);
+        }
+        switch::finish(plan, config);
+        config.notes.extend(loops.clone());
+        let vlans = config.vlans.len() + usize::from(config.base.is_some());
+        let limit = plan.cluster().switch(config.switch).max_vlans;
+        if vlans > limit as usize {
+            let switch = config.name.clone();
+            return Err(ExportError::TooManyKept { switch, vlans, limit });
+        }
+    }
+    Ok(configs)
+}
+
+/// What to do about base trees of both plans that together have a loop, which one VID cannot keep
+/// apart: cables of the old tree are gone.
+fn base_loops(plan: &Plan, old: &Plan) -> Option<String> {
+    let text = |plan: &Plan| {
+        let (vid, links) = tresse_plan::base_vlan(plan)?;
+        Some((vid, place::cables(plan.cluster(), &links)))
+    };
+    let ((vid, new), (before, old)) = (text(plan)?, text(old)?);
+    (vid == before && !tree::compatible(&old, &new)).then(|| {
+        format!(
+            "base VLAN {vid} has another tree in each plan, and both together have a loop: leave its \
+             spanning tree on (without the last block of this file) until every switch has the \
+             configuration of the new plan"
+        )
+    })
+}
+
+/// The ports of `plan` whose cable to another switch was there before, and goes where it went.
+fn same_cables(plan: &Plan, old: &Plan) -> BTreeSet<(SwitchId, u32)> {
+    let all: Vec<LinkId> = (0..old.cluster().links.len()).map(LinkId::from).collect();
+    let same = place::links(plan.cluster(), &place::cables(old.cluster(), &all));
+    let ends = same.iter().map(|id| plan.cluster().link(*id)).flat_map(|link| [link.a, link.b]);
+    ends.map(|Port { switch, port }| (switch, port)).collect()
+}
+
+/// Adds the VLANs of `before` on ports that lead where they led, and what is known of them.
+fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(SwitchId, u32)>) {
+    let mut tagged: BTreeSet<(Vid, u32)> = BTreeSet::new();
+    for port in &mut config.ports {
+        let node = port.role == PortRole::Node;
+        let leads_there = node || cabled.contains(&(config.switch, port.port));
+        let same = |old: &&PortConfig| {
+            leads_there && old.port == port.port && (old.role == PortRole::Node) == node
+        };
+        port.tagged.extend(before.ports.iter().find(same).into_iter().flat_map(|old| &old.tagged));
+        port.tagged.sort_unstable();
+        port.tagged.dedup();
+        if port.role == PortRole::Pruned && !port.tagged.is_empty() {
+            port.role = PortRole::Trunk;
+        }
+        tagged.extend(port.tagged.iter().map(|vid| (*vid, port.port)));
+    }
+    let new: BTreeSet<Vid> = config.vlans.iter().map(|vlan| vlan.vid).collect();
+    // A port is in one line at a time: of an old one nothing is kept.
+    let trees = before.vlans.iter().filter(|vlan| vlan.untagged.is_empty());
+    config.vlans.extend(trees.filter(|vlan| !new.contains(&vlan.vid)).cloned());
+    let known: BTreeSet<_> = config.fdb.iter().map(|entry| (entry.vid, entry.mac)).collect();
+    let more = before.fdb.iter().filter(|e| !known.contains(&(e.vid, e.mac)));
+    config.fdb.extend(more.filter(|e| tagged.contains(&(e.vid, e.port))));
+}

@@ -1,0 +1,163 @@
+//! A node without the daemon, as systemd-networkd units (systemd.netdev(5), systemd.network(5),
+//! version 253 or later) and a sysctl.d file.
+//!
+//! networkd brings nexthops and routes of an interface back when its carrier returns. It knows no
+//! labels and writes no alias: tressed takes these interfaces for foreign ones. Without VLANs all is on
+//! the NICs themselves.
+
+use std::collections::BTreeMap;
+
+use tresse_plan::Plan;
+use tresse_reconcile::{
+    ALL_FORWARDING, Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, PROTOCOL, Rule, Wanted,
+};
+use tresse_slice::Slice;
+
+use super::{ExportError, ExportFile};
+
+pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
+    let mut wanted = slice.wanted.clone();
+    wanted.turn_backups();
+    let wanted = &wanted;
+    let pushes = wanted.routes.values().flat_map(|r| &r.legs).any(|leg| !leg.labels.is_empty());
+    if pushes || !wanted.labels.is_empty() {
+        return Err(ExportError::Labels { format: "networkd", node: slice.node.clone() });
+    }
+    let head = format!(
+        "# node {} of fabric {}, generation {}\n",
+        slice.node,
+        plan.cluster().name,
+        slice.generation
+    );
+    let unit = |name: String, text: &str| ExportFile {
+        name: format!("{}/systemd/network/{name}", slice.node),
+        text: format!("{head}{text}"),
+    };
+    let (nexthops, routes) = per_interface(wanted);
+    let whole = |name: &str| {
+        let sections = [nexthops.get(name), routes.get(name)].into_iter().flatten();
+        sections.fold(network(wanted, name), |text, sections| text + sections)
+    };
+    let untagged = plan.cluster().is_untagged();
+    let of_nic = |nic: &String| if untagged { whole(nic) } else { parent(wanted, nic) };
+    let mut files: Vec<_> = wanted
+        .nics
+        .keys()
+        .map(|nic| unit(format!("10-tresse-{nic}.network"), &of_nic(nic)))
+        .collect();
+    for (name, link) in &wanted.links {
+        let mut text = String::new();
+        line!(text, "[NetDev]\nName={name}");
+        match &link.kind {
+            LinkKind::Vlan { vid, .. } => {
+                line!(text, "Kind=vlan\nMTUBytes={}\n\n[VLAN]\nId={vid}", link.mtu);
+            }
+            LinkKind::Dummy => line!(text, "Kind=dummy\nMTUBytes={}", link.mtu),
+            LinkKind::Tun => line!(text, "Kind=tun\nMTUBytes={}", link.mtu),
+        }
+        files.push(unit(format!("20-tresse-{name}.netdev"), &text));
+        files.push(unit(format!("20-tresse-{name}.network"), &whole(name)));
+    }
+    let mut text = String::new();
+    let forced = |key: &str| key.ends_with("/force_forwarding");
+    if wanted.sysctls.keys().any(|key| forced(key)) {
+        line!(text, "# Before Linux 6.17 IPv6 is forwarded by all interfaces or none: there, set");
+        line!(text, "# {ALL_FORWARDING} = 1, and accept_ra = 2 where routers are to be heard.");
+    }
+    for (key, value) in &wanted.sysctls {
+        // What starts with a dash may be missing.
+        line!(text, "{}{key} = {value}", if forced(key) { "-" } else { "" });
+    }
+    files.push(ExportFile {
+        name: format!("{}/sysctl.d/60-tresse.conf", slice.node),
+        text: format!("{head}{text}"),
+    });
+    Ok(files)
+}
+
+fn parent(wanted: &Wanted, nic: &str) -> String {
+    let mut text = String::new();
+    line!(text, "[Match]\nName={nic}\n\n[Network]");
+    for (name, link) in &wanted.links {
+        if matches!(&link.kind, LinkKind::Vlan { parent, .. } if parent == nic) {
+            line!(text, "VLAN={name}");
+        }
+    }
+    line!(text, "# Where this NIC has another unit already, add the VLAN= lines to that one.");
+    line!(text, "LinkLocalAddressing=no\nIPv6AcceptRA=no");
+    text
+}
+
+fn network(wanted: &Wanted, name: &str) -> String {
+    let mut text = String::new();
+    line!(text, "[Match]\nName={name}\n\n[Network]");
+    line!(text, "LinkLocalAddressing=no\nIPv6AcceptRA=no\nLLDP=no\nEmitLLDP=no");
+    let dummy = wanted.links.get(name).is_some_and(|l| l.kind == LinkKind::Dummy);
+    if !dummy {
+        line!(text, "IPv4ReversePathFilter=loose");
+    }
+    for (_, address) in wanted.addresses.iter().filter(|(interface, _)| interface == name) {
+        let len = if address.is_ipv4() { 32 } else { 128 };
+        line!(text, "\n[Address]\nAddress={address}/{len}\nAddPrefixRoute=no");
+        line!(text, "DuplicateAddressDetection=none");
+        if !dummy {
+            line!(text, "Scope=link");
+        }
+    }
+    for ((interface, address), neighbour) in &wanted.neighbours {
+        if interface == name {
+            line!(text, "\n[Neighbor]\nAddress={address}\nLinkLayerAddress={}", neighbour.mac);
+        }
+    }
+    text
+}
+
+/// [NextHop] sections of legs and groups, and [Route] and [RoutingPolicyRule] sections, by interface. A
+/// group and its routes go to the interface of its first leg.
+fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let mut ids: BTreeMap<Leg, u32> = BTreeMap::new();
+    for leg in wanted.routes.values().flat_map(|r| &r.legs) {
+        ids.insert(Leg { weight: 1, ..leg.clone() }, 0);
+    }
+    let (mut nexthops, mut routes) = (BTreeMap::<_, String>::new(), BTreeMap::<_, String>::new());
+    for ((leg, id), number) in ids.iter_mut().zip(NEXTHOP_BASE..) {
+        *id = number;
+        let text = nexthops.entry(leg.interface.clone()).or_default();
+        line!(text, "\n[NextHop]\nId={number}\nGateway={}\nOnLink=yes", leg.via);
+    }
+    let id_of = |leg: &Leg| ids[&Leg { weight: 1, ..leg.clone() }];
+    let mut groups: BTreeMap<&[Leg], u32> = BTreeMap::new();
+    let mut next = NEXTHOP_BASE + 0x80_0000;
+    for ((dst, metric), route) in &wanted.routes {
+        let legs = route.legs.as_slice();
+        let Some(first) = legs.first() else { continue };
+        let nexthop = if legs.len() == 1 {
+            id_of(first)
+        } else {
+            *groups.entry(legs).or_insert_with(|| {
+                let members: Vec<_> =
+                    legs.iter().map(|l| format!("{}:{}", id_of(l), l.weight)).collect();
+                let text = nexthops.entry(first.interface.clone()).or_default();
+                line!(text, "\n[NextHop]\nId={next}\nGroup={}", members.join(" "));
+                next += 1;
+                next - 1
+            })
+        };
+        let text = routes.entry(first.interface.clone()).or_default();
+        line!(text, "\n[Route]\nDestination={dst}\nNextHop={nexthop}\nMetric={metric}");
+        line!(text, "PreferredSource={}\nMTUBytes={}", route.src, route.mtu);
+        line!(text, "TCPAdvertisedMaximumSegmentSize={}\nProtocol={PROTOCOL}", route.advmss);
+    }
+    for ((table, to), leg) in wanted.table_routes() {
+        let text = routes.entry(leg.interface.clone()).or_default();
+        line!(text, "\n[Route]\nDestination={to}\nGateway={}\nGatewayOnLink=yes", leg.via);
+        line!(text, "Table={table}\nMetric={METRIC_PRIMARY}\nProtocol={PROTOCOL}");
+    }
+    for Rule { table, ipv4, interface } in wanted.rules() {
+        let family = if ipv4 { "ipv4" } else { "ipv6" };
+        let text = routes.entry(interface.clone()).or_default();
+        line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");
+        line!(text, "Table={table}\nPriority={table}");
+    }
+    (nexthops, routes)
+}

@@ -1,0 +1,351 @@
+//! What every switch has to be told, once, in no dialect: ports with their VLANs, the base VLAN,
+//! static forwarding entries and remarks. Owns K3, K14 and the choice of forwarding entries; never
+//! writes configuration text.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use tresse_base::id::{NodeId, SwitchId, TreeId, Vid};
+use tresse_base::units::Mac;
+use tresse_plan::base_vlan;
+use tresse_plan::{Line, Plan};
+use tresse_topology::cluster::{Learning, Stp};
+use tresse_topology::vlan::TreeSpec;
+
+use super::Options;
+
+/// One switch, in no dialect. Everything is sorted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchConfig {
+    /// The switch.
+    pub switch: SwitchId,
+    /// Its name.
+    pub name: String,
+    /// Name of the fabric.
+    pub fabric: String,
+    /// Generation of the plan.
+    pub generation: String,
+    /// Every cabled port, ascending by number.
+    pub ports: Vec<PortConfig>,
+    /// Every VLAN tree, or every line of nodes on this switch; ascending by VID, the base VLAN not among
+    /// them.
+    pub vlans: Vec<VlanConfig>,
+    /// The untagged VLAN that all switches have, where there is one.
+    pub base: Option<Vid>,
+    /// A VID that nothing uses: the native VLAN where a dialect has to have one.
+    pub parking: Vid,
+    /// Static forwarding entries by (VID, MAC).
+    pub fdb: Vec<FdbEntry>,
+    /// Ageing time of learned entries.
+    pub fdb_age_seconds: u32,
+    /// Largest frame, header and FCS included.
+    pub max_frame: u32,
+    /// Is flow control to be switched off (K18)?
+    pub flow_control_off: bool,
+    /// What to know before applying, one line each.
+    pub notes: Vec<String>,
+}
+
+/// One cabled port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Port number from 1.
+    pub port: u32,
+    /// What the port is for.
+    pub role: PortRole,
+    /// The other end of the cable: `s01 port 4` or `n03 eth0`.
+    pub peer: String,
+    /// Tagged VLANs, ascending.
+    pub tagged: Vec<Vid>,
+    /// The untagged VLAN of this port: that of its line, else the base VLAN or none.
+    pub untagged: Option<Vid>,
+}
+
+/// What a port is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PortRole {
+    /// Leads to a node's NIC.
+    Node,
+    /// Leads to the NIC of a node that routes: in its line's VLAN, without tags.
+    Access,
+    /// Leads to a switch and carries at least one VLAN.
+    Trunk,
+    /// Leads to a switch and carries nothing.
+    Pruned,
+}
+
+/// One VLAN of a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VlanConfig {
+    /// The VID.
+    pub vid: Vid,
+    /// The tree's or line's name in the plan.
+    pub name: String,
+    /// Ports that carry it tagged, ascending.
+    pub tagged: Vec<u32>,
+    /// Ports of a line, which carry it untagged, ascending.
+    pub untagged: Vec<u32>,
+}
+
+/// One static forwarding entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FdbEntry {
+    /// The VID.
+    pub vid: Vid,
+    /// The NIC's MAC.
+    pub mac: Mac,
+    /// The port along the tree.
+    pub port: u32,
+}
+
+/// All switches of a plan. O(pairs x paths x hops) for the VLANs of node ports and for forwarding
+/// entries, the rest O(trees x switches).
+#[must_use]
+pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
+    let mut configs = drafts(plan, options);
+    configs.iter_mut().for_each(|config| finish(plan, config));
+    configs
+}
+
+/// All switches with their ports, VLANs and forwarding entries, for [`finish`].
+pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
+    let cluster = plan.cluster();
+    let base = base_vlan(plan);
+    let mut configs: Vec<_> = (0..cluster.switches.len())
+        .map(|s| empty(plan, SwitchId::from(s), base.as_ref().map(|b| b.0), options))
+        .collect();
+    let on_link = vlans_of_links(plan);
+    let mut in_base = vec![false; cluster.links.len()];
+    for link in base.iter().flat_map(|b| &b.1) {
+        in_base[link.index()] = true;
+    }
+    for (i, link) in cluster.links.iter().enumerate() {
+        let untagged = base.as_ref().map(|b| b.0).filter(|_| in_base[i]);
+        let role = match (on_link[i].is_empty(), untagged) {
+            (true, None) => PortRole::Pruned,
+            _ => PortRole::Trunk,
+        };
+        for (here, there) in [(link.a, link.b), (link.b, link.a)] {
+            configs[here.switch.index()].ports.push(PortConfig {
+                port: here.port,
+                role,
+                peer: format!("{} port {}", cluster.switch(there.switch).name, there.port),
+                tagged: on_link[i].clone(),
+                untagged,
+            });
+        }
+    }
+    let mut demand = demand(plan, options.static_fdb);
+    for (k, node) in cluster.nodes.iter().enumerate() {
+        for (i, nic) in node.nics.iter().enumerate() {
+            let mut tagged = std::mem::take(&mut demand.vids[k][i]);
+            tagged.sort_unstable();
+            tagged.dedup();
+            let Some(config) = configs.get_mut(nic.switch.index()) else { continue };
+            let line = plan.line_vid(k.into(), i);
+            config.ports.push(PortConfig {
+                port: nic.port,
+                role: if line.is_some() { PortRole::Access } else { PortRole::Node },
+                peer: format!("{} {}", node.name, nic.name),
+                tagged,
+                untagged: line.or(base.as_ref().map(|b| b.0)),
+            });
+        }
+    }
+    for Line { name, vid, switch, ports } in plan.lines() {
+        let (tagged, untagged) = (Vec::new(), ports.collect());
+        configs[switch.index()].vlans.push(VlanConfig { vid, name, tagged, untagged });
+    }
+    for (config, fdb) in configs.iter_mut().zip(demand.fdb) {
+        config.fdb = fdb;
+    }
+    configs
+}
+
+fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: Options) -> SwitchConfig {
+    let cluster = plan.cluster();
+    let switch = cluster.switch(id);
+    let vlan = |(t, spec): (usize, &TreeSpec)| VlanConfig {
+        vid: plan.vid(t.into()),
+        name: spec.name.clone(),
+        tagged: Vec::new(),
+        untagged: Vec::new(),
+    };
+    SwitchConfig {
+        switch: id,
+        name: switch.name.clone(),
+        fabric: cluster.name.clone(),
+        generation: plan.generation().into(),
+        ports: Vec::new(),
+        vlans: plan.specs().iter().enumerate().map(vlan).collect(),
+        base,
+        parking: Vid(1),
+        fdb: Vec::new(),
+        fdb_age_seconds: switch.fdb_age_seconds,
+        max_frame: switch.max_frame,
+        flow_control_off: options.cyclic,
+        notes: Vec::new(),
+    }
+}
+
+/// Per cable the VIDs whose trees have it, ascending.
+fn vlans_of_links(plan: &Plan) -> Vec<Vec<Vid>> {
+    let mut on_link = vec![Vec::new(); plan.cluster().links.len()];
+    for tree in (0..plan.specs().len()).map(TreeId::from) {
+        for link in plan.tree(tree).links(plan.graph()) {
+            on_link[link.index()].push(plan.vid(tree));
+        }
+    }
+    on_link.iter_mut().for_each(|vids| vids.sort_unstable());
+    on_link
+}
+
+/// What the planned paths ask of the switches.
+struct Demand {
+    /// Per node, per NIC: VIDs sent or received on (K14), unsorted.
+    vids: Vec<Vec<Vec<Vid>>>,
+    /// Per switch.
+    fdb: Vec<Vec<FdbEntry>>,
+}
+
+/// One destination's part of [`Demand`].
+struct Towards {
+    /// (node, NIC, VID), sending and receiving.
+    uses: Vec<(NodeId, usize, Vid)>,
+    fdb: Vec<(SwitchId, FdbEntry)>,
+}
+
+fn demand(plan: &Plan, fdb: bool) -> Demand {
+    let cluster = plan.cluster();
+    let parts: Vec<Towards> = (0..cluster.nodes.len())
+        .into_par_iter()
+        .map(|dst| towards(plan, NodeId::from(dst), fdb))
+        .collect();
+    let mut demand = Demand {
+        vids: cluster.nodes.iter().map(|n| vec![Vec::new(); n.nics.len()]).collect(),
+        fdb: vec![Vec::new(); cluster.switches.len()],
+    };
+    for part in parts {
+        for (node, nic, vid) in part.uses {
+            let vids = &mut demand.vids[node.index()][nic];
+            if vids.last() != Some(&vid) {
+                vids.push(vid);
+            }
+        }
+        for (switch, entry) in part.fdb {
+            demand.fdb[switch.index()].push(entry);
+        }
+    }
+    demand
+}
+
+/// Every path to one node. Forwarding entries are set where planned frames pass and nowhere else:
+/// on a tree there is one way from a switch to a NIC, so paths of different sources agree.
+fn towards(plan: &Plan, dst: NodeId, fdb: bool) -> Towards {
+    let cluster = plan.cluster();
+    let mut found = Towards { uses: Vec::new(), fdb: Vec::new() };
+    if plan.cluster().is_untagged() {
+        return found;
+    }
+    let mut seen = BTreeMap::new();
+    let mut channels = Vec::new();
+    for src in (0..cluster.nodes.len()).map(NodeId::from).filter(|s| *s != dst) {
+        for segment in plan.paths(src, dst).iter().flat_map(|p| &p.segments) {
+            let vid = plan.vid(segment.tree);
+            found.uses.push((segment.from, segment.nic, vid));
+            found.uses.push((segment.to, segment.to_nic, vid));
+            if !fdb {
+                continue;
+            }
+            let to = plan.receiver(segment);
+            channels.clear();
+            plan.walk(segment, &mut channels);
+            let graph = plan.graph();
+            let hops = channels.iter().map(|&c| {
+                let (switch, link) = (SwitchId(graph.tail(c)), cluster.link(graph.link(c)));
+                (switch, if link.a.switch == switch { link.a.port } else { link.b.port })
+            });
+            for (switch, port) in hops.chain([(to.switch, to.port)]) {
+                seen.insert((switch, vid, to.mac), port);
+            }
+        }
+    }
+    found.uses.sort_unstable();
+    found.uses.dedup();
+    found.fdb.extend(
+        seen.into_iter().map(|((switch, vid, mac), port)| (switch, FdbEntry { vid, mac, port })),
+    );
+    found
+}
+
+/// Sorts a draft and adds what follows from it: the ports of each VLAN, the VID to park on, remarks.
+pub(super) fn finish(plan: &Plan, config: &mut SwitchConfig) {
+    config.ports.sort_unstable_by_key(|p| p.port);
+    let mut ports: BTreeMap<Vid, Vec<u32>> = BTreeMap::new();
+    for port in &config.ports {
+        for vid in &port.tagged {
+            ports.entry(*vid).or_default().push(port.port);
+        }
+    }
+    for vlan in &mut config.vlans {
+        vlan.tagged = ports.remove(&vlan.vid).unwrap_or_default();
+    }
+    config.vlans.sort_unstable_by_key(|v| v.vid);
+    let taken = |vid: &Vid| {
+        let known = config.vlans.binary_search_by_key(vid, |v| v.vid).is_ok();
+        known || plan.cluster().vlans.base == Some(vid.0)
+    };
+    config.parking = (2..=4094).rev().map(Vid).find(|vid| !taken(vid)).unwrap_or(Vid(1));
+    config.fdb.sort_unstable();
+    let switch = plan.cluster().switch(config.switch);
+    let notes = &mut config.notes;
+    if let Some(size) = switch.fdb_size
+        && config.fdb.len() > size as usize
+    {
+        notes.push(format!(
+            "{} static forwarding entries left out: fdb_size is {size}, addresses are learned",
+            config.fdb.len()
+        ));
+        config.fdb.clear();
+    }
+    let derived = plan.cluster().nodes.iter().flat_map(|n| &n.nics).any(|n| n.mac_derived);
+    if derived && !config.fdb.is_empty() {
+        notes.push(
+            "static forwarding entries name derived MAC addresses: lab only, fill in real ones \
+             (`tresse macs`) before real switches"
+                .into(),
+        );
+    }
+    let pruned: Vec<_> = config
+        .ports
+        .iter()
+        .filter(|p| p.role == PortRole::Pruned)
+        .map(|p| p.port.to_string())
+        .collect();
+    if !pruned.is_empty() {
+        notes.push(format!("no VLAN uses the cable on port {}: it is pruned", pruned.join(", ")));
+    }
+    if switch.stp == Stp::Mstp {
+        notes.push(
+            "stp = \"mstp\": if spanning tree cannot be off, map these VLANs to an instance \
+             without blocked ports before they carry traffic"
+                .into(),
+        );
+    }
+    if switch.learning == Learning::Svl {
+        notes.push("learning = \"svl\": one entry per MAC serves all VLANs on this switch".into());
+    }
+    if switch.max_frame > 1522 {
+        notes.push(format!(
+            "frames of up to {} octets (header and FCS included) must pass: set the switch MTU",
+            switch.max_frame
+        ));
+    }
+    if config.flow_control_off {
+        notes.push(
+            "the channel dependency graph is cyclic: with flow control (802.3x) on, the fabric \
+             can deadlock"
+                .into(),
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Labels of in-transit nodes (DESIGN section 6): a label is local to one node and means "out of this
+//! NIC, on this VID, to that NIC". Owns who needs which label and the allocation; never the encoding.
+//!
+//! The lock keeps a label for what it means (rule K4): a label whose meaning is no longer used is given
+//! out again only after the next change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use rayon::prelude::*;
+use tresse_base::id::{Label, NodeId, TreeId};
+use tresse_topology::path::Segment;
+
+use crate::lock::Lock;
+use crate::plan::Plan;
+
+/// The first label that is not reserved (RFC 3032, section 2.1).
+const FIRST: u32 = 16;
+
+/// What one node does in transit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Transit {
+    /// The labels that it pops, by the segment that follows.
+    pub labels: BTreeMap<Segment, Label>,
+    /// The segments by which labelled frames arrive.
+    pub arrivals: BTreeSet<Segment>,
+}
+
+/// What every node does in transit, by node.
+pub type Transits = Vec<Transit>;
+
+/// Where in transit paths of `plan` go, and the labels for it: those that `lock` has, and the lowest
+/// that are free. O(node pairs).
+#[must_use]
+pub fn allocate(plan: &Plan, lock: &Lock) -> Transits {
+    let nodes = plan.cluster().nodes.len();
+    if !plan.has_labels() {
+        return vec![Transit::default(); nodes];
+    }
+    let of_source = |s: usize| {
+        let mut used = BTreeSet::new();
+        for d in (0..nodes).filter(|d| *d != s) {
+            // Where there are no trees, backups have labels too.
+            let paths = match plan.direct() {
+                Some(_) => plan.paths(s.into(), d.into()),
+                None => plan.carriers(s.into(), d.into()),
+            };
+            for path in paths {
+                used.extend(path.segments.windows(2).map(|pair| (pair[0], pair[1])));
+            }
+        }
+        used
+    };
+    let used: BTreeSet<(Segment, Segment)> =
+        (0..nodes).into_par_iter().flat_map_iter(of_source).collect();
+    let mut transits = vec![Transit::default(); nodes];
+    for (before, after) in used {
+        let transit = &mut transits[after.from.index()];
+        transit.arrivals.insert(before);
+        transit.labels.insert(after, Label(0));
+    }
+    for (node, transit) in transits.iter_mut().enumerate() {
+        number(plan, lock, node.into(), &mut transit.labels);
+    }
+    transits
+}
+
+fn number(plan: &Plan, lock: &Lock, node: NodeId, labels: &mut BTreeMap<Segment, Label>) {
+    let address = key(plan, node);
+    let held = lock.labels.get(&address);
+    let by_meaning: BTreeMap<&str, u32> =
+        held.into_iter().flatten().map(|(label, text)| (text.as_str(), *label)).collect();
+    let retired = lock.retired.labels.get(&address);
+    let mut taken: BTreeSet<u32> = held.into_iter().flat_map(BTreeMap::keys).copied().collect();
+    taken.extend(retired.into_iter().flatten());
+    let mut free = (FIRST..).filter(|label| !taken.contains(label));
+    for (segment, label) in labels {
+        let known = by_meaning.get(meaning(plan, segment).as_str()).copied();
+        *label = Label(known.or_else(|| free.next()).expect("there is always another number"));
+    }
+}
+
+/// All labels in use, as the lock keeps them: by the node's address, label and meaning.
+#[must_use]
+pub fn to_lock(plan: &Plan) -> BTreeMap<String, BTreeMap<u32, String>> {
+    let nodes = plan.transits().iter().enumerate().filter(|(_, t)| !t.labels.is_empty());
+    nodes
+        .map(|(node, transit)| {
+            let text = |(segment, label): (&Segment, &Label)| (label.0, meaning(plan, segment));
+            (key(plan, node.into()), transit.labels.iter().map(text).collect())
+        })
+        .collect()
+}
+
+/// The address by which the lock knows a node: it stays when growth renames the node.
+fn key(plan: &Plan, node: NodeId) -> String {
+    plan.addresses().node[node.index()].first().map(IpAddr::to_string).unwrap_or_default()
+}
+
+/// `10.78.0.1 103 10.78.0.6`: out of the NIC with this address, on this VID (`-`: untagged), to the NIC
+/// with that one.
+fn meaning(plan: &Plan, segment: &Segment) -> String {
+    let nics = &plan.addresses().nic;
+    let address = |node: NodeId, nic: usize| nics[node.index()][nic].first();
+    let text = |a: Option<&IpAddr>| a.map(IpAddr::to_string).unwrap_or_default();
+    let (from, to) = (address(segment.from, segment.nic), address(segment.to, segment.to_nic));
+    match segment.tree {
+        TreeId::NONE => format!("{} - {}", text(from), text(to)),
+        tree => format!("{} {} {}", text(from), plan.vid(tree), text(to)),
+    }
+}

@@ -1,0 +1,96 @@
+//! What the paths between switches were balanced for: how many nodes were on each switch, and how many
+//! of them in transit. Where nodes come and go and the lock holds these numbers, the strategies weigh
+//! the same demand again and lay the same paths, so that pairs that were there before keep theirs and
+//! those of new nodes are like their neighbours' (DESIGN section 3).
+//!
+//! The numbers are taken anew when switches, cables or `[routing]` change, since paths change then
+//! anyhow, and when more than a quarter of the nodes would have to move for the old shares to be right.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tresse_routing::Balance;
+use tresse_topology::cluster::{Cluster, Strategy};
+
+use super::{Lock, place};
+use crate::address::Addresses;
+
+/// The lock's table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locked {
+    /// Digest of the switches, cables and strategy that it is for.
+    pub of: String,
+    /// By switch: nodes, and nodes in transit.
+    pub switches: BTreeMap<String, [u64; 2]>,
+}
+
+/// What the paths of `cluster` are balanced for: the counts of the lock where they still go, else those of
+/// the cluster file.
+#[must_use]
+pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
+    let now = Balance::of(cluster);
+    let kept = || {
+        let locked = lock.balance.as_ref().filter(|locked| locked.of == digest(cluster))?;
+        let counts = |name| locked.switches.get(&name).copied();
+        let counts: Vec<[u64; 2]> = names(cluster).map(counts).collect::<Option<_>>()?;
+        let [nodes, transit] = [0, 1].map(|at| counts.iter().map(|count| count[at]).collect());
+        Some(Balance { nodes, transit }).filter(|kept| kept.is_near(&now))
+    };
+    kept().unwrap_or(now)
+}
+
+/// The counts for the lock after a plan; `None` where paths do not depend on them.
+#[must_use]
+pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<Locked> {
+    let counts =
+        balance.nodes.iter().zip(&balance.transit).map(|(nodes, transit)| [*nodes, *transit]);
+    depends(cluster)
+        .then(|| Locked { of: digest(cluster), switches: names(cluster).zip(counts).collect() })
+}
+
+/// By node, a number that stays where its address does, for pairs that take turns: that of its address
+/// in the first prefix, from 0, or its index where it has none.
+#[must_use]
+pub fn turns(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(v4) => u128::from(v4.to_bits()),
+        IpAddr::V6(v6) => v6.to_bits(),
+    };
+    let first = cluster.addressing.nodes.first().and_then(|prefix| prefix.nth(1)).map(bits);
+    let number = |(k, own): (usize, &Vec<IpAddr>)| {
+        let own = own.first().copied().map(bits);
+        let number = own.zip(first).and_then(|(own, first)| own.checked_sub(first));
+        number.map_or(k, |number| (number & 0xffff_ffff) as usize)
+    };
+    addresses.node.iter().enumerate().map(number).collect()
+}
+
+/// Do the paths of its strategy depend on the nodes?
+const fn depends(cluster: &Cluster) -> bool {
+    matches!(
+        cluster.routing.strategy,
+        Strategy::Stp | Strategy::Minimal | Strategy::Updown { .. } | Strategy::Transit { .. }
+    )
+}
+
+fn names(cluster: &Cluster) -> impl Iterator<Item = String> + '_ {
+    (0..cluster.switches.len()).map(|s| place::switch(cluster, s.into()))
+}
+
+/// 16 hexadecimal digits that tell switches, cables and strategies apart.
+fn digest(cluster: &Cluster) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update(text);
+        hash.update("\n");
+    };
+    let routing = (&cluster.routing.strategy, &cluster.routing.choice);
+    add(&serde_json::to_string(&routing).expect("plain data has a text"));
+    names(cluster).for_each(|name| add(&name));
+    let all: Vec<_> = (0..cluster.links.len()).map(Into::into).collect();
+    add(&place::cables(cluster, &all));
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,113 @@
+//! Where a switch or node of a generated fabric is, in words that growth does not change. Its name is
+//! a number by place, which another dimension size or one more digit changes.
+
+use std::collections::HashSet;
+
+use tresse_base::id::{LinkId, NodeId, SwitchId};
+use tresse_topology::Grid;
+use tresse_topology::cluster::{Cluster, Kind};
+use tresse_topology::generate::coordinates;
+
+/// A switch of a mesh or torus by its coordinates, `1,2`, without the zeros at the end (a further
+/// dimension adds only zeros); of a clique or irregular fabric by its
+/// index; any other by its name.
+#[must_use]
+pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
+    match &cluster.kind {
+        Kind::Mesh { dims } | Kind::Torus { dims } => {
+            // Sizes only: a mesh and a torus number alike.
+            let grid = Grid::new(dims, false);
+            if id.index() < grid.len() {
+                return joined(&grid.coordinates(id));
+            }
+        }
+        Kind::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
+        Kind::Irregular { .. } => return joined(&[id.0]),
+        Kind::Clique { .. }
+        | Kind::Explicit
+        | Kind::Pmesh { .. }
+        | Kind::Ring { .. }
+        | Kind::DirectMesh { .. }
+        | Kind::DirectTorus { .. }
+        | Kind::FullMesh { .. }
+        | Kind::Fnn { .. } => {}
+    }
+    cluster.switch(id).name.clone()
+}
+
+/// Coordinates without the zeros at the end.
+fn joined(numbers: &[u32]) -> String {
+    let used = numbers.iter().rposition(|x| *x != 0).map_or(1, |last| last + 1);
+    numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A node of a generated fabric by the port of its first NIC, `1,2:1`, or where nodes route by its
+/// coordinates. Elsewhere the name is all there is.
+#[must_use]
+pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
+    match &cluster.kind {
+        Kind::Pmesh { dims, .. } | Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
+            return Some(joined(&coordinates(id.0, dims)));
+        }
+        Kind::Ring { .. } | Kind::FullMesh { .. } | Kind::Fnn { .. } => {
+            return Some(joined(&[id.0]));
+        }
+        _ => {}
+    }
+    let nic = cluster.node(id).nics.first()?;
+    let generated = !matches!(cluster.kind, Kind::Explicit);
+    generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
+}
+
+/// Cables by the places and ports of their ends, `0:2~1:3 1:2~2:3`, in ascending order.
+#[must_use]
+pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
+    let mut cables: Vec<_> = links.iter().map(|link| cable(cluster, *link)).collect();
+    cables.sort_unstable();
+    cables.join(" ")
+}
+
+/// The cables of a text of [`cables`] that `cluster` still has.
+#[must_use]
+pub fn links(cluster: &Cluster, text: &str) -> Vec<LinkId> {
+    let wanted: HashSet<&str> = text.split(' ').collect();
+    let all = (0..cluster.links.len()).map(LinkId::from);
+    all.filter(|link| wanted.contains(cable(cluster, *link).as_str())).collect()
+}
+
+fn cable(cluster: &Cluster, link: LinkId) -> String {
+    let link = cluster.link(link);
+    let mut ends =
+        [link.a, link.b].map(|end| format!("{}:{}", switch(cluster, end.switch), end.port));
+    ends.sort_unstable();
+    ends.join("~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tresse_topology::cluster::Strategy;
+
+    fn places(kind: Kind, of: &[u32]) -> Vec<String> {
+        let cluster = Cluster::generated(kind, 2, 1, Strategy::Dor, 1);
+        of.iter().map(|k| node(&cluster, NodeId(*k)).unwrap()).collect()
+    }
+
+    #[test]
+    fn growth_changes_no_place() {
+        let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
+        assert_eq!(places(torus(&[3]), &[0, 1, 5]), ["0:1", "0:2", "2:2"]);
+        assert_eq!(places(torus(&[3, 3]), &[0, 5, 6, 17]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
+        assert_eq!(places(torus(&[4, 3]), &[0, 5, 8, 21]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
+        assert_eq!(places(torus(&[3, 3, 3]), &[6, 35]), ["0,1:1", "2,2,1:2"]);
+        assert_eq!(places(Kind::Clique { ports: 4 }, &[3]), ["1:2"]);
+    }
+
+    #[test]
+    fn listed_nodes_are_known_by_name() {
+        let mut cluster = Cluster::generated(Kind::Mesh { dims: vec![2] }, 1, 1, Strategy::Dor, 1);
+        cluster.kind = Kind::Explicit;
+        assert_eq!(node(&cluster, NodeId(1)), None);
+        assert_eq!(switch(&cluster, SwitchId(1)), "s1");
+    }
+}

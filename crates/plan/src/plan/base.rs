@@ -1,0 +1,50 @@
+//! The base VLAN (rule K3): untagged, for switch management, DHCP, PXE and broadcast.
+
+use tresse_base::id::{LinkId, Vid};
+use tresse_routing::least_hops_tree;
+use tresse_topology::vlan::Shape;
+use tresse_topology::{Grid, Parts};
+
+use super::Plan;
+
+/// The untagged VLAN and the cables of its tree (K3): those that it had before, as the lock tells, and
+/// where they do not span, further ones of the tree of strategy `stp`. `None` where `[vlans] base` is
+/// absent, where nodes route, or where the switches are not connected.
+#[must_use]
+pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
+    if plan.cluster().is_untagged() {
+        return None;
+    }
+    let vid = Vid(plan.cluster().vlans.base?);
+    let best = best_base(plan)?;
+    let cluster = plan.cluster();
+    let mut parts = Parts::new(cluster.switches.len());
+    let mut joins = |id: &LinkId| {
+        let link = cluster.link(*id);
+        parts.join(link.a.switch.index(), link.b.switch.index())
+    };
+    let all = plan.base_before().into_iter().chain(best);
+    let mut links: Vec<_> = all.filter(|id| joins(id)).collect();
+    links.sort_unstable();
+    Some((vid, links))
+}
+
+/// The tree with the fewest average hops.
+fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
+    if let [single] = plan.specs()
+        && let Shape::Links(links) = &single.shape
+        && single.name == "stp"
+    {
+        return Some(links.clone());
+    }
+    let cluster = plan.cluster();
+    let mut weights = vec![0u64; cluster.switches.len()];
+    for node in &cluster.nodes {
+        if let Some(nic) = node.nics.first() {
+            weights[nic.switch.index()] += 1;
+        }
+    }
+    let grid = Grid::of(&cluster.kind);
+    let (links, _) = least_hops_tree(plan.graph(), grid.as_ref(), &weights).ok()?;
+    Some(links)
+}

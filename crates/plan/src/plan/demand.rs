@@ -1,0 +1,48 @@
+//! Who sends how much to whom: the cluster's demand, source by source.
+
+use std::collections::BTreeMap;
+
+use tresse_base::id::NodeId;
+use tresse_topology::cluster::Cluster;
+
+/// The demand of a cluster: 1 from every node to every other, or what its `[[demand]]` tables add up to.
+#[derive(Debug)]
+pub struct Demand<'a> {
+    cluster: &'a Cluster,
+    /// By node, the tables that it sends by.
+    tables: Vec<Vec<usize>>,
+}
+
+impl<'a> Demand<'a> {
+    /// The demand of `cluster`.
+    #[must_use]
+    pub fn of(cluster: &'a Cluster) -> Self {
+        let mut tables = vec![Vec::new(); cluster.nodes.len()];
+        for (at, table) in cluster.demand.iter().enumerate() {
+            table.from.iter().for_each(|node| tables[node.index()].push(at));
+        }
+        Self { cluster, tables }
+    }
+
+    /// `uniform`, or `listed`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        if self.cluster.demand.is_empty() { "uniform" } else { "listed" }
+    }
+
+    /// Whom `src` sends to, ascending, and how much: never itself, never nothing.
+    #[must_use]
+    pub fn from(&self, src: NodeId) -> Vec<(NodeId, u64)> {
+        if self.cluster.demand.is_empty() {
+            let all = (0..self.cluster.nodes.len()).map(NodeId::from);
+            return all.filter(|dst| *dst != src).map(|dst| (dst, 1)).collect();
+        }
+        let mut sent = BTreeMap::new();
+        for table in self.tables[src.index()].iter().map(|at| &self.cluster.demand[*at]) {
+            for dst in table.to.iter().filter(|dst| **dst != src) {
+                *sent.entry(*dst).or_insert(0) += u64::from(table.weight);
+            }
+        }
+        sent.into_iter().collect()
+    }
+}

@@ -1,0 +1,55 @@
+//! VLANs of lines: where a switch holds several lines of nodes, each is an untagged VLAN of its own there.
+//! No frame bears its VID, and no cable leads from one switch to another: VIDs are unique in the fabric
+//! only so that they name lines.
+
+use std::ops::RangeInclusive;
+
+use tresse_base::id::{NodeId, SwitchId, Vid};
+use tresse_topology::Layout;
+
+use super::Plan;
+
+/// A line of nodes on a switch that holds several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// By coordinates, `line(-,2)`.
+    pub name: String,
+    /// The VLAN that its ports are in, without a tag.
+    pub vid: Vid,
+    /// The switch.
+    pub switch: SwitchId,
+    /// Its ports there.
+    pub ports: RangeInclusive<u32>,
+}
+
+impl Plan {
+    /// Every line, in the order of [`Layout::line`]; none where each has a switch of its own.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        let Some(layout) = shared(self) else { return Vec::new() };
+        let line = |(line, vid): (usize, &Vid)| Line {
+            name: layout.line_name(line),
+            vid: *vid,
+            switch: layout.switch(line),
+            ports: layout.line_ports(line),
+        };
+        self.line_vids.iter().enumerate().map(line).collect()
+    }
+
+    /// The VLAN that a node's NIC is in without a tag; `None` where its switch needs none.
+    #[must_use]
+    pub fn line_vid(&self, node: NodeId, nic: usize) -> Option<Vid> {
+        Some(self.line_vids[shared(self)?.line(node, nic)])
+    }
+
+    /// The names of all lines that need a VID.
+    pub(super) fn line_names(&self) -> Vec<String> {
+        let names = |layout: &Layout| (0..layout.lines()).map(|l| layout.line_name(l)).collect();
+        shared(self).map(names).unwrap_or_default()
+    }
+}
+
+/// The layout, where lines share switches.
+fn shared(plan: &Plan) -> Option<&Layout> {
+    plan.xy().map(|xy| xy.layout()).filter(|layout| layout.shares_switches())
+}

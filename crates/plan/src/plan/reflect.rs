@@ -1,0 +1,387 @@
+//! Which pairs of switches get detours through reflectors, for the demand of the cluster
+//! (big-fat-switches-ring-clique-reflector, section 5).
+//!
+//! A detour's two segments are ways that the strategy gives anyhow, from the source's switch to the
+//! reflector's and from there to the destination's: no tree is added, and the channel dependencies are
+//! those of other primaries.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use smallvec::smallvec;
+use tresse_base::id::{NodeId, SwitchId, TreeId};
+use tresse_routing::reflect::{
+    CANDIDATES, Detour, Detours, Flow, Found, MOST_SWITCHES, Network, Optimum, Split,
+    USUAL_SWITCHES, Uses, weights,
+};
+use tresse_topology::Channel;
+use tresse_topology::path::{Path, Segment, Segments};
+
+use super::Plan;
+use super::demand::Demand;
+
+/// Sources whose demand is added up in one go: a fixed number, so that sums are the same everywhere.
+const CHUNK: usize = 64;
+
+/// What the nodes on one switch send to those on another.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    weight: u64,
+    /// NICs in transit on the primaries, by number, and how much crosses them.
+    transit: BTreeMap<usize, u64>,
+}
+
+/// All that is sent.
+#[derive(Debug, Default)]
+struct Sums {
+    pairs: BTreeMap<(SwitchId, SwitchId), Sum>,
+    sent: BTreeMap<usize, u64>,
+    received: BTreeMap<usize, u64>,
+}
+
+impl Plan {
+    /// The detours of this plan, from the linear program.
+    pub(super) fn find_detours(&self) -> Detours {
+        let cluster = &self.cluster;
+        if !cluster.routing.reflect || self.graph.switches() > MOST_SWITCHES {
+            return Detours::default();
+        }
+        let demand = Demand::of(cluster);
+        let sums = self.sums(&demand);
+        let (mut network, candidates, restricted) = self.network(&sums);
+        let Some(mut optimum) = network.optimum() else { return Detours::default() };
+        let found = Found {
+            optimum: optimum.congestion,
+            candidates: candidates.iter().map(Vec::len).sum(),
+            restricted,
+        };
+        let most = self.most_detours();
+        let mut kept = candidates;
+        // With the greatest of each flow kept, the shares are found anew; if others have too many now,
+        // once more, with nothing but what is used.
+        for used_alone in [false, true] {
+            if !self.keep_greatest(&mut network, &mut kept, &optimum, most, used_alone) {
+                break;
+            }
+            match network.optimum() {
+                Some(again) => optimum = again,
+                None => return Detours { found: Some(found), ..Detours::default() },
+            }
+        }
+        let mut by_pair = BTreeMap::new();
+        for ((pair, detours), shares) in sums.pairs.keys().zip(&kept).zip(&optimum.shares) {
+            if let Some(split) = split(detours, shares) {
+                by_pair.insert(*pair, split);
+            }
+        }
+        Detours { by_pair, found: Some(found) }
+    }
+
+    /// Weighted siblings that a pair may have: `paths` counts them, and where nodes have several NICs
+    /// one place is kept for the backup that a lost carrier needs (K1).
+    #[must_use]
+    pub fn most_detours(&self) -> usize {
+        let backup = usize::from(self.cluster.nodes.iter().any(|node| node.nics.len() > 1));
+        (self.cluster.routing.paths as usize - 1).saturating_sub(backup)
+    }
+
+    /// What the linear program found; empty without `reflect`.
+    #[must_use]
+    pub const fn detours(&self) -> &Detours {
+        &self.detours
+    }
+
+    /// The paths from `src` to `dst` that carry traffic while nothing fails: the primary, then its
+    /// weighted siblings.
+    #[must_use]
+    pub fn carriers(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
+        if let Some(direct) = &self.direct {
+            return direct.carriers(src, dst, self.cluster.routing.paths);
+        }
+        let segments = self.primary(src, dst);
+        let (first, last) = (segments[0], segments[segments.len() - 1]);
+        let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments }];
+        let pair = (self.sender(&first).switch, self.receiver(&last).switch);
+        let Some(split) = self.detours.by_pair.get(&pair) else { return paths };
+        paths[0].weight = split.direct;
+        for detour in split.detours.iter().filter(|detour| ![src, dst].contains(&detour.node)) {
+            let (at, nic) = (detour.node, detour.nic);
+            let there = Segment { tree: detour.there, to: at, to_nic: nic, ..first };
+            let on = Segment { from: at, nic, tree: detour.on, to: dst, to_nic: last.to_nic };
+            let (rank, weight) = (paths.len() as u32, detour.weight);
+            paths.push(Path { src, dst, rank, weight, segments: smallvec![there, on] });
+        }
+        paths
+    }
+
+    fn sums(&self, demand: &Demand) -> Sums {
+        let nodes: Vec<NodeId> = (0..self.cluster.nodes.len()).map(NodeId::from).collect();
+        let first = self.first_nics();
+        let parts: Vec<Sums> = nodes
+            .par_chunks(CHUNK)
+            .map(|sources| {
+                let mut sums = Sums::default();
+                for &src in sources {
+                    for (dst, weight) in demand.from(src) {
+                        sums.add(self, &self.primary(src, dst), weight, &first);
+                    }
+                }
+                sums
+            })
+            .collect();
+        parts.into_iter().fold(Sums::default(), Sums::merge)
+    }
+
+    /// The number of each node's first NIC.
+    #[must_use]
+    pub fn first_nics(&self) -> Vec<usize> {
+        let before = |next: &mut usize, node: &tresse_topology::cluster::Node| {
+            let first = *next;
+            *next += node.nics.len();
+            Some(first)
+        };
+        self.cluster.nodes.iter().scan(0, before).collect()
+    }
+
+    /// The linear program's data: resources are the channels, then every NIC sending, then every NIC
+    /// receiving. With it the detours of each flow, in the order of its ways past the first.
+    fn network(&self, sums: &Sums) -> (Network, Vec<Vec<Detour>>, bool) {
+        let nics = || self.cluster.nodes.iter().flat_map(|node| &node.nics);
+        let unit = nics().map(|nic| nic.rate.0).min().unwrap_or(1) as f64;
+        let (channels, count) = (self.graph.channels(), nics().count());
+        let rates = (0..channels as u32).map(|c| self.cluster.link(self.graph.link(c)).rate.0);
+        let edges = || nics().map(|nic| nic.rate.0);
+        let capacity = rates.chain(edges()).chain(edges()).map(|rate| rate as f64 / unit);
+        let mut network = Network { capacity: capacity.collect(), ..Network::default() };
+        network.fixed = vec![0.0; network.capacity.len()];
+        sums.sent.iter().for_each(|(n, load)| network.fixed[channels + n] = *load as f64);
+        sums.received
+            .iter()
+            .for_each(|(n, load)| network.fixed[channels + count + n] = *load as f64);
+        for (&(s, d), sum) in &sums.pairs {
+            let mut direct: Uses = self.between(s, d).iter().map(|c| (*c, 1.0)).collect();
+            for (&nic, &load) in &sum.transit {
+                let part = load as f64 / sum.weight as f64;
+                direct.extend([channels + nic, channels + count + nic].map(|r| (r as u32, part)));
+            }
+            network.flows.push(Flow { weight: sum.weight as f64, ways: vec![direct] });
+        }
+        let base = network.loads(&network.direct());
+        let busy: Vec<f64> = base.iter().zip(&network.capacity).map(|(l, c)| l / c).collect();
+        let mut candidates = vec![Vec::new(); network.flows.len()];
+        let first = self.first_nics();
+        // The pairs whose way is the busiest come first, if not all can have detours.
+        let height = |flow: &Flow| {
+            flow.ways[0].iter().map(|(r, _)| busy[*r as usize]).fold(0.0_f64, f64::max)
+        };
+        let mut order: Vec<usize> = (0..network.flows.len()).collect();
+        order.sort_by(|a, b| {
+            let [a_height, b_height] = [a, b].map(|f| height(&network.flows[*f]));
+            b_height.total_cmp(&a_height).then(a.cmp(b))
+        });
+        let switches = self.graph.switches().max(USUAL_SWITCHES);
+        let mut left = CANDIDATES * USUAL_SWITCHES.pow(2) / switches.pow(2);
+        let each = (left / order.len().max(1)).max(EACH);
+        let pairs: Vec<_> = sums.pairs.keys().copied().collect();
+        let mut restricted = false;
+        for f in order {
+            let (s, d) = pairs[f];
+            if s == d {
+                continue;
+            }
+            if left == 0 {
+                restricted = true;
+                break;
+            }
+            let (detours, more) = self.candidates_between(s, d, &busy, each.min(left));
+            restricted |= more;
+            left -= detours.len();
+            for detour in &detours {
+                let at = self.cluster.node(detour.node).nics[detour.nic].switch;
+                let mut uses: Uses = Vec::new();
+                for channel in self.along(detour.there, s, at) {
+                    uses.push((channel, 1.0));
+                }
+                for channel in self.along(detour.on, at, d) {
+                    uses.push((channel, 1.0));
+                }
+                let nic = first[detour.node.index()] + detour.nic;
+                uses.extend([channels + nic, channels + count + nic].map(|r| (r as u32, 1.0)));
+                network.flows[f].ways.push(uses);
+            }
+            candidates[f] = detours;
+        }
+        (network, candidates, restricted)
+    }
+
+    /// At most `most` detours from `s` to `d`: near and idle switches first, one node of each in turn.
+    /// Were there more?
+    fn candidates_between(
+        &self,
+        s: SwitchId,
+        d: SwitchId,
+        busy: &[f64],
+        most: usize,
+    ) -> (Vec<Detour>, bool) {
+        let n = self.graph.switches();
+        let direct = self.between(s, d);
+        let mut switches = Vec::new();
+        for at in (0..n).map(SwitchId::from) {
+            if [s, d].contains(&at) || self.transit[at.index()].is_empty() {
+                continue;
+            }
+            let (Some(there), Some(on)) = (self.one_leg(s, at), self.one_leg(at, d)) else {
+                continue;
+            };
+            let mut way = self.along(there, s, at);
+            way.extend(self.along(on, at, d));
+            // What crosses all that the direct way crosses relieves nothing.
+            if direct.iter().all(|c| way.contains(c)) {
+                continue;
+            }
+            let busiest = way.iter().map(|c| busy[*c as usize]).fold(0.0_f64, f64::max);
+            let turn = (at.index() + n - (s.index() + d.index()) % n) % n;
+            switches.push((way.len(), busiest, turn, at, there, on));
+        }
+        switches.sort_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let all: usize = switches.iter().map(|(.., at, _, _)| self.transit[at.index()].len()).sum();
+        let mut detours = Vec::with_capacity(most.min(all));
+        for round in 0.. {
+            if detours.len() >= most.min(all) {
+                break;
+            }
+            for &(.., at, there, on) in &switches {
+                let nodes = &self.transit[at.index()];
+                if round < nodes.len() && detours.len() < most {
+                    let (node, nic) = nodes[(s.index() + d.index() + round) % nodes.len()];
+                    detours.push(Detour { node, nic, there, on, weight: 0 });
+                }
+            }
+        }
+        (detours, all > most)
+    }
+
+    /// Leaves each flow the direct way and the `most` detours through the switches with the greatest
+    /// shares: of several nodes on one switch that with the greatest. Flows that have no more keep what
+    /// they do not use, unless `used_alone`. Did any go that had a share? If not, all is left as it was.
+    fn keep_greatest(
+        &self,
+        network: &mut Network,
+        detours: &mut [Vec<Detour>],
+        optimum: &Optimum,
+        most: usize,
+        used_alone: bool,
+    ) -> bool {
+        let used = |shares: &[f64]| -> Vec<usize> {
+            (1..shares.len()).filter(|j| shares[*j] > 0.0).collect()
+        };
+        if optimum.shares.iter().all(|shares| used(shares).len() <= most) {
+            return false;
+        }
+        // Shares that differ by round-off are equal, and the first counts.
+        let grain = |share: f64| (share * 1e5).round() as i64;
+        for ((flow, detours), shares) in network.flows.iter_mut().zip(detours).zip(&optimum.shares)
+        {
+            let used = used(shares);
+            if used.len() <= most && !used_alone {
+                continue;
+            }
+            let mut by_switch: BTreeMap<SwitchId, (f64, usize)> = BTreeMap::new();
+            for &j in &used {
+                let Detour { node, nic, .. } = detours[j - 1];
+                let switch = self.cluster.node(node).nics[nic].switch;
+                let (sum, best) = by_switch.entry(switch).or_insert((0.0, j));
+                *sum += shares[j];
+                if grain(shares[j]) > grain(shares[*best]) {
+                    *best = j;
+                }
+            }
+            let mut order: Vec<(i64, usize)> =
+                by_switch.values().map(|(sum, best)| (-grain(*sum), *best)).collect();
+            let rest = used.iter().filter(|j| !by_switch.values().any(|(_, best)| best == *j));
+            let mut rest: Vec<(i64, usize)> = rest.map(|j| (-grain(shares[*j]), *j)).collect();
+            order.sort_unstable();
+            rest.sort_unstable();
+            let mut kept: Vec<usize> =
+                order.into_iter().chain(rest).take(most).map(|(_, j)| j).collect();
+            kept.sort_unstable();
+            let ways: Vec<Uses> = kept.iter().map(|j| std::mem::take(&mut flow.ways[*j])).collect();
+            flow.ways.truncate(1);
+            flow.ways.extend(ways);
+            *detours = kept.iter().map(|j| detours[j - 1]).collect();
+        }
+        true
+    }
+
+    /// The tree of the primary way from `s` to `d`, where it has one leg.
+    fn one_leg(&self, s: SwitchId, d: SwitchId) -> Option<TreeId> {
+        let mut legs = self.assignment.legs(s, d);
+        let leg = legs.next()?;
+        legs.next().is_none().then_some(leg.tree)
+    }
+
+    fn along(&self, tree: TreeId, s: SwitchId, d: SwitchId) -> Vec<Channel> {
+        let mut channels = Vec::new();
+        self.tree(tree).walk(&self.graph, s, d, &mut channels);
+        channels
+    }
+
+    /// The channels of the primary way from `s` to `d`.
+    pub(super) fn between(&self, s: SwitchId, d: SwitchId) -> Vec<Channel> {
+        let (mut channels, mut at) = (Vec::new(), s);
+        for leg in self.assignment.legs(s, d) {
+            self.tree(leg.tree).walk(&self.graph, at, leg.to, &mut channels);
+            at = leg.to;
+        }
+        channels
+    }
+}
+
+/// So many detours a pair are looked at, however many pairs there are.
+const EACH: usize = 4;
+
+impl Sums {
+    fn add(&mut self, plan: &Plan, segments: &Segments, weight: u64, first: &[usize]) {
+        let (start, end) = (&segments[0], &segments[segments.len() - 1]);
+        let pair = (plan.sender(start).switch, plan.receiver(end).switch);
+        let sum = self.pairs.entry(pair).or_default();
+        sum.weight += weight;
+        for after in &segments[1..] {
+            *sum.transit.entry(first[after.from.index()] + after.nic).or_default() += weight;
+        }
+        *self.sent.entry(first[start.from.index()] + start.nic).or_default() += weight;
+        *self.received.entry(first[end.to.index()] + end.to_nic).or_default() += weight;
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        for (pair, sum) in other.pairs {
+            let mine = self.pairs.entry(pair).or_default();
+            mine.weight += sum.weight;
+            sum.transit
+                .iter()
+                .for_each(|(nic, more)| *mine.transit.entry(*nic).or_default() += more);
+        }
+        other.sent.iter().for_each(|(nic, more)| *self.sent.entry(*nic).or_default() += more);
+        other
+            .received
+            .iter()
+            .for_each(|(nic, more)| *self.received.entry(*nic).or_default() += more);
+        self
+    }
+}
+
+/// Shares as weights; `None` where all goes the direct way.
+fn split(detours: &[Detour], shares: &[f64]) -> Option<Split> {
+    let used: Vec<usize> = (1..shares.len()).filter(|j| shares[*j] > 0.0).collect();
+    if used.is_empty() {
+        return None;
+    }
+    let shares: Vec<f64> =
+        std::iter::once(0).chain(used.iter().copied()).map(|j| shares[j]).collect();
+    let weights = weights(&shares);
+    let weighted = used.iter().zip(&weights[1..]).filter(|(_, weight)| **weight > 0);
+    let mut detours: Vec<Detour> =
+        weighted.map(|(j, &weight)| Detour { weight, ..detours[j - 1] }).collect();
+    detours.sort_by_key(|detour| (std::cmp::Reverse(detour.weight), detour.node));
+    (!detours.is_empty()).then_some(Split { direct: weights[0], detours })
+}

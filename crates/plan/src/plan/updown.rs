@@ -1,0 +1,46 @@
+//! What `updown` would give where the plan is by `transit`.
+
+use tresse_routing::updown::{Demand, Updown, forced_turns};
+use tresse_topology::cluster::Strategy;
+
+use super::{Balance, Plan};
+
+/// Up to so many switches the routes of `updown` are laid to compare with.
+const MOST_SWITCHES: usize = 128;
+
+/// Loads of the most loaded link, in paths, when every ordered node pair has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BesideUpdown {
+    /// By `updown` on the same fabric.
+    pub updown: u64,
+    /// Paths that some node in transit carries beside its own, whatever minimal paths are chosen.
+    pub forced: u64,
+    /// Whether `forced` holds for every root.
+    pub any_root: bool,
+}
+
+impl Plan {
+    /// The loads of `updown` beside those of this plan by `transit`; `None` for other strategies, where
+    /// nodes have several NICs, where rates differ, and in large fabrics.
+    #[must_use]
+    pub fn beside_updown(&self) -> Option<BesideUpdown> {
+        let (cluster, graph) = (&self.cluster, &self.graph);
+        let Strategy::Transit { root } = cluster.routing.strategy else { return None };
+        let one_nic = cluster.nodes.iter().all(|node| node.nics.len() == 1);
+        let mut rates = cluster.links.iter().map(|link| link.rate);
+        rates.by_ref().next()?;
+        let nics = || cluster.nodes.iter().flat_map(|node| &node.nics).map(|nic| nic.rate);
+        let first = nics().next()?;
+        let even = rates.chain(nics()).all(|rate| rate == first);
+        if !one_nic || !even || graph.switches() > MOST_SWITCHES {
+            return None;
+        }
+        let Balance { nodes, transit } = Balance::of(cluster);
+        let without = Demand { nodes: &nodes, transit: &vec![0; nodes.len()] };
+        let (_, routes) = Updown::routes(graph, root, &without).ok()?;
+        let order = self.updown_order()?;
+        let demand = Demand { nodes: &nodes, transit: &transit };
+        let (forced, any_root) = forced_turns(graph, order, root, &demand);
+        Some(BesideUpdown { updown: routes.cost(&without).0, forced, any_root })
+    }
+}

@@ -1,0 +1,56 @@
+//! What one node uses of the VLANs (rule K14): a real NIC filters VLANs, so a node has an interface for
+//! each VID on which it sends or receives.
+
+use std::collections::BTreeMap;
+
+use tresse_base::id::{NodeId, TreeId};
+use tresse_topology::path::Segment;
+
+use super::Plan;
+
+impl Plan {
+    /// The interface by which a node sends and receives on a tree; the NIC itself where `tree` is
+    /// [`TreeId::NONE`].
+    #[must_use]
+    pub fn interface(&self, node: NodeId, nic: usize, tree: TreeId) -> String {
+        let of_nic = &self.cluster().node(node).nics[nic];
+        match tree {
+            TreeId::NONE => of_nic.name.clone(),
+            tree => of_nic.vlan_interface(nic, self.vid(tree)),
+        }
+    }
+
+    /// What one node uses, sending or receiving (K14): (NIC index, tree) to whether the NIC is a
+    /// segment's destination there. O(nodes x paths).
+    #[must_use]
+    pub fn uses(&self, node: NodeId) -> BTreeMap<(usize, TreeId), bool> {
+        let trees = self.specs().len();
+        if trees == 0 {
+            return BTreeMap::new();
+        }
+        // By NIC and tree: None, or whether a segment ends there.
+        let mut uses = vec![None; self.cluster().node(node).nics.len() * trees];
+        let mut add = |segment: &Segment| {
+            if segment.to == node {
+                uses[segment.to_nic * trees + segment.tree.index()] = Some(true);
+            }
+            if segment.from == node {
+                uses[segment.nic * trees + segment.tree.index()].get_or_insert(false);
+            }
+        };
+        let one = self.cluster().routing.paths == 1;
+        for peer in (0..self.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != node) {
+            for (a, b) in [(peer, node), (node, peer)] {
+                if one {
+                    self.primary(a, b).iter().for_each(&mut add);
+                } else {
+                    self.paths(a, b).iter().flat_map(|p| &p.segments).for_each(&mut add);
+                }
+            }
+        }
+        let transit = &self.transits()[node.index()];
+        transit.labels.keys().chain(&transit.arrivals).for_each(&mut add);
+        let used = uses.into_iter().enumerate().filter_map(|(at, use_)| Some((at, use_?)));
+        used.map(|(at, ends)| ((at / trees, TreeId::from(at % trees)), ends)).collect()
+    }
+}

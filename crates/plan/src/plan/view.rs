@@ -1,0 +1,282 @@
+//! The plan as other programs read it: the JSON of `tresse plan` and `tresse paths`
+//! (DESIGN section 8). Names instead of indices, everything sorted.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::Serialize;
+use tresse_base::id::{NodeId, SwitchId, TreeId, Vid};
+use tresse_base::units::Mac;
+use tresse_topology::path::{Path, Segment};
+use tresse_topology::vlan::Role;
+
+use super::Plan;
+use super::base_vlan;
+
+/// The whole plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanView {
+    /// Format of this object: 1.
+    pub format: u32,
+    /// Name of the fabric.
+    pub fabric: String,
+    /// Digest of the plan.
+    pub generation: String,
+    /// Every VLAN tree; where switches hold several lines of nodes, every line.
+    pub vlans: Vec<VlanView>,
+    /// Every node, in order.
+    pub nodes: Vec<NodeView>,
+    /// Every switch, in order.
+    pub switches: Vec<SwitchView>,
+}
+
+/// One VLAN tree, or a line of nodes on a switch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VlanView {
+    /// VID.
+    pub id: Vid,
+    /// The tree's or line's name.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Its links as pairs of switch names, parallel links once.
+    pub links: Vec<[String; 2]>,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeView {
+    /// Name.
+    pub name: String,
+    /// Its stable addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Its NICs.
+    pub nics: Vec<NicView>,
+}
+
+/// One NIC.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NicView {
+    /// Name.
+    pub name: String,
+    /// MAC address.
+    pub mac: Mac,
+    /// The switch it is cabled to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
+    /// The port there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+    /// The node and NIC that it is cabled to, where that is no switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<[String; 2]>,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// VIDs that it sends or receives on.
+    pub vlans: Vec<Vid>,
+}
+
+/// One switch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SwitchView {
+    /// Name.
+    pub name: String,
+    /// Per VID, the ports that carry it tagged.
+    pub vlans: BTreeMap<Vid, Vec<u32>>,
+    /// Per VID of a line, its ports, which carry it without a tag.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lines: BTreeMap<Vid, Vec<u32>>,
+}
+
+/// One path, one line of `tresse paths --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathView {
+    /// Format of this object: 1.
+    pub format: u32,
+    /// Source node.
+    pub src: String,
+    /// Destination node.
+    pub dst: String,
+    /// 0 is the primary.
+    pub rank: u32,
+    /// Share of the pair's traffic.
+    pub weight: u32,
+    /// Is it as short as the fabric allows?
+    pub minimal: bool,
+    /// Switch-to-switch links crossed.
+    pub hops: u32,
+    /// Its segments, in order.
+    pub segments: Vec<SegmentView>,
+}
+
+/// One segment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SegmentView {
+    /// Sending node.
+    pub from: String,
+    /// Its NIC.
+    pub nic: String,
+    /// VID; null only where the segment crosses no switch-to-switch link.
+    pub vlan: Option<Vid>,
+    /// Switches in order.
+    pub switches: Vec<String>,
+    /// Receiving node.
+    pub to: String,
+    /// Its NIC.
+    pub to_nic: String,
+}
+
+impl Plan {
+    /// The whole plan by names. O(pairs x paths).
+    #[must_use]
+    pub fn view(&self) -> PlanView {
+        let cluster = self.cluster();
+        let name = |s: SwitchId| cluster.switch(s).name.clone();
+        let mut tagged: Vec<BTreeMap<Vid, Vec<u32>>> =
+            vec![BTreeMap::new(); cluster.switches.len()];
+        let mut vlans = Vec::with_capacity(self.specs().len());
+        for (t, spec) in self.specs().iter().enumerate() {
+            let id = self.vid(TreeId::from(t));
+            let mut links = Vec::new();
+            for link in self.tree(t.into()).links(self.graph()) {
+                let link = cluster.link(link);
+                links.push([name(link.a.switch), name(link.b.switch)]);
+                for port in [link.a, link.b] {
+                    tagged[port.switch.index()].entry(id).or_default().push(port.port);
+                }
+            }
+            vlans.push(VlanView { id, name: spec.name.clone(), role: spec.role, links });
+        }
+        if let Some((id, links)) = base_vlan(self) {
+            let ends =
+                |link| [name(cluster.link(link).a.switch), name(cluster.link(link).b.switch)];
+            let links = links.into_iter().map(ends).collect();
+            vlans.push(VlanView { id, name: "stp".into(), role: Role::Base, links });
+        }
+        let mut lines: Vec<BTreeMap<Vid, Vec<u32>>> = vec![BTreeMap::new(); tagged.len()];
+        for line in self.lines() {
+            lines[line.switch.index()].insert(line.vid, line.ports.collect());
+            let (id, name) = (line.vid, line.name);
+            vlans.push(VlanView { id, name, role: Role::Line, links: Vec::new() });
+        }
+        let mut nodes = Vec::with_capacity(cluster.nodes.len());
+        for (k, node) in cluster.nodes.iter().enumerate() {
+            let mut nics: Vec<NicView> = node
+                .nics
+                .iter()
+                .enumerate()
+                .map(|(i, nic)| NicView {
+                    name: nic.name.clone(),
+                    mac: nic.mac,
+                    switch: nic.peer.is_none().then(|| name(nic.switch)),
+                    port: nic.peer.is_none().then_some(nic.port),
+                    peer: nic.peer.map(|end| {
+                        let node = cluster.node(end.node);
+                        [node.name.clone(), node.nics[end.nic].name.clone()]
+                    }),
+                    addresses: self.addresses().nic[k][i].clone(),
+                    vlans: Vec::new(),
+                })
+                .collect();
+            for (nic, tree) in self.uses(NodeId::from(k)).into_keys() {
+                let vid = self.vid(tree);
+                nics[nic].vlans.push(vid);
+                let port = &node.nics[nic];
+                tagged[port.switch.index()].entry(vid).or_default().push(port.port);
+            }
+            nics.iter_mut().for_each(|nic| nic.vlans.sort_unstable());
+            let addresses = self.addresses().node[k].clone();
+            nodes.push(NodeView { name: node.name.clone(), addresses, nics });
+        }
+        let switches = tagged
+            .into_iter()
+            .zip(&cluster.switches)
+            .zip(lines)
+            .map(|((mut vlans, switch), lines)| {
+                for ports in vlans.values_mut() {
+                    ports.sort_unstable();
+                    ports.dedup();
+                }
+                SwitchView { name: switch.name.clone(), vlans, lines }
+            })
+            .collect();
+        PlanView {
+            format: 1,
+            fabric: cluster.name.clone(),
+            generation: self.generation().into(),
+            vlans,
+            nodes,
+            switches,
+        }
+    }
+
+    /// One path by names. `distance` is the fewest links between its ends' switches, over all
+    /// pairs of their NICs.
+    #[must_use]
+    pub fn path_view(&self, path: &Path) -> PathView {
+        let segments: Vec<_> = path.segments.iter().map(|s| self.segment_view(s)).collect();
+        let hops = path.segments.iter().map(|s| self.hops(s)).sum();
+        PathView {
+            format: 1,
+            src: self.cluster().node(path.src).name.clone(),
+            dst: self.cluster().node(path.dst).name.clone(),
+            rank: path.rank,
+            weight: path.weight,
+            minimal: self.is_minimal(path),
+            hops,
+            segments,
+        }
+    }
+
+    /// Is a path as short as the fabric allows: in links crossed, in a flat neighbourhood in segments?
+    pub(super) fn is_minimal(&self, path: &Path) -> bool {
+        if self.direct.is_some() {
+            return path.segments.len() == self.primary(path.src, path.dst).len();
+        }
+        let hops: u32 = path.segments.iter().map(|s| self.hops(s)).sum();
+        hops == self.distance(path.src, path.dst)
+    }
+
+    fn segment_view(&self, segment: &Segment) -> SegmentView {
+        let cluster = self.cluster();
+        let mut channels = Vec::new();
+        self.walk(segment, &mut channels);
+        let mut switches = vec![self.sender(segment).switch];
+        switches.extend(channels.iter().map(|c| SwitchId(self.graph().head(*c))));
+        switches.retain(|switch| *switch != SwitchId::NONE);
+        SegmentView {
+            from: cluster.node(segment.from).name.clone(),
+            nic: self.sender(segment).name.clone(),
+            vlan: (segment.tree != TreeId::NONE).then(|| self.vid(segment.tree)),
+            switches: switches.iter().map(|s| cluster.switch(*s).name.clone()).collect(),
+            to: cluster.node(segment.to).name.clone(),
+            to_nic: self.receiver(segment).name.clone(),
+        }
+    }
+
+    /// Fewest switch-to-switch links between two nodes, over all pairs of their NICs; where nodes
+    /// route, fewest hops.
+    #[must_use]
+    pub fn distance(&self, src: NodeId, dst: NodeId) -> u32 {
+        if let Some(xy) = &self.xy {
+            return xy.layout().distance(src, dst);
+        }
+        if self.direct.is_some() {
+            return 0;
+        }
+        let mut distance = Vec::new();
+        let mut queue = Vec::new();
+        let mut fewest = u32::MAX;
+        for from in &self.cluster().node(src).nics {
+            if let Some(grid) = &self.grid {
+                let to = self.cluster().node(dst).nics.iter();
+                fewest = to.map(|n| grid.distance(from.switch, n.switch)).fold(fewest, u32::min);
+            } else {
+                self.graph().distances(from.switch.0, &mut distance, &mut queue);
+                let to = self.cluster().node(dst).nics.iter();
+                fewest = to.map(|n| distance[n.switch.index()]).fold(fewest, u32::min);
+            }
+        }
+        fewest
+    }
+}

@@ -1,0 +1,295 @@
+//! Why a primary path is the one it is: the strategy's rules in words, with this pair's numbers
+//! (vlan-minimal-paths, sections 2.3, 2.4, 3.2 to 3.4).
+
+use tresse_base::id::SwitchId;
+use tresse_routing::Assignment;
+use tresse_routing::lines;
+use tresse_routing::xy::Xy;
+use tresse_topology::Grid;
+use tresse_topology::cluster::{Choice, Strategy};
+use tresse_topology::path::{Path, Segment};
+
+use super::Plan;
+use super::longer::room;
+
+impl Plan {
+    /// Dimension by dimension, as its segments move.
+    fn why_xy(&self, xy: &Xy, segments: &[Segment]) -> String {
+        let (from, to) = (segments[0].from, segments[segments.len() - 1].to);
+        let (x, y) = (xy.layout().coordinates(from), xy.layout().coordinates(to));
+        let moved = x.iter().zip(y).enumerate().filter(|(_, (x, y))| x != y);
+        let each = moved.map(|(dim, (x, y))| format!("dimension {dim} from {x} to {y}"));
+        let way = each.collect::<Vec<_>>().join(", then ");
+        let ring = if xy.layout().is_closed() { ", each by the shorter way round" } else { "" };
+        format!("xy: {way}{ring}; {} hops, as few as there are", segments.len())
+    }
+
+    fn why_direct(&self, segments: &[Segment]) -> String {
+        let first = &segments[0];
+        let switch = |segment| &self.cluster.switch(self.sender(segment).switch).name;
+        if let [_, second] = segments {
+            return format!(
+                "direct: the two share no switch; {} is on {} and on {}, over the least used NICs of \
+                 those that are",
+                self.cluster.node(first.to).name,
+                switch(first),
+                switch(second)
+            );
+        }
+        match self.carriers(first.from, first.to).len() {
+            1 => format!("direct: by {}", switch(first)),
+            _ => format!("direct: by {}, whose NICs are the least used", switch(first)),
+        }
+    }
+
+    /// One sentence per choice that led to a primary's segments.
+    pub(super) fn why(&self, segments: &[Segment]) -> Vec<String> {
+        if let Some(xy) = &self.xy {
+            return vec![self.why_xy(xy, segments)];
+        }
+        if self.direct.is_some() {
+            return vec![self.why_direct(segments)];
+        }
+        let mut why = Vec::new();
+        let (segment, last) = (&segments[0], &segments[segments.len() - 1]);
+        let (from, to) = (self.cluster.node(segment.from), self.cluster.node(last.to));
+        let pairs = from.nics.len() * to.nics.len();
+        if pairs > 1 {
+            why.push(format!(
+                "of the {pairs} pairs of NICs {} and {} have the fewest hops; equal ones are taken \
+                 in turn over the pairs of nodes",
+                self.sender(segment).name,
+                self.receiver(last).name
+            ));
+        }
+        let (s, d) = (self.sender(segment).switch, self.receiver(last).switch);
+        let tree = &self.specs[segment.tree.index()].name;
+        match (self.cluster.routing.strategy, &self.grid) {
+            (Strategy::Dor, Some(grid)) => {
+                why.extend(cut(grid, s, d));
+                why.push(format!(
+                    "dor: {}; so {tree}, the tree of the source's {}",
+                    order(grid, s, d),
+                    row(grid, s)
+                ));
+            }
+            (Strategy::Pdor, Some(grid)) => {
+                why.extend(cut(grid, s, d));
+                why.push(format!("pdor: {}; so {tree}", kept_row(grid, s, d)));
+            }
+            (Strategy::Updown { .. }, _) => {
+                why.extend(self.why_crowded("updown", segments));
+                why.push(self.why_updown("updown", segment));
+            }
+            (Strategy::Minimal, _) if self.is_crowded(s, d) => {
+                why.extend(self.why_crowded("minimal", segments));
+            }
+            (Strategy::Minimal, _) => why.push(format!(
+                "minimal: the least loaded of the shortest ways, on {tree}, the first tree that has \
+                 room for it"
+            )),
+            (Strategy::Transit { .. }, _) => why.extend(self.why_transit(segments)),
+            _ => {
+                let (hops, fewest) = (self.hops(segment), self.distance(segment.from, segment.to));
+                let mut text =
+                    format!("stp: all pairs use {tree}, the tree with the fewest hops on average");
+                if hops > fewest {
+                    text.push_str(&format!(
+                        "; this pair's way is {} longer than its shortest",
+                        hops - fewest
+                    ));
+                }
+                why.push(text);
+            }
+        }
+        why
+    }
+}
+
+impl Plan {
+    /// One sentence for each weighted sibling of a pair.
+    pub(super) fn why_siblings(&self, paths: &[Path]) -> Vec<String> {
+        let sum: u32 = paths.iter().map(|path| path.weight).sum();
+        let one = |path: &Path| {
+            if let [only] = path.segments[..] {
+                let switch = &self.cluster.switch(self.sender(&only).switch).name;
+                let (rank, weight) = (path.rank, path.weight);
+                return format!(
+                    "rank {rank}: {weight} of {sum} parts of the pair's flows go by {switch}, which the \
+                     two share as well"
+                );
+            }
+            let (node, nic) = (self.cluster.node(path.segments[1].from), path.segments[1].nic);
+            format!(
+                "rank {}: {} of {sum} parts of the pair's flows go through {}, a reflector on {} that \
+                 sends them on out of {}: so the linear program splits the demand between these two \
+                 switches",
+                path.rank,
+                path.weight,
+                node.name,
+                self.cluster.switch(node.nics[nic].switch).name,
+                node.nics[nic].name
+            )
+        };
+        paths[1..].iter().filter(|path| path.weight > 0).map(one).collect()
+    }
+
+    /// Where the way that was chosen found no tree: what it was given instead.
+    fn why_crowded(&self, what: &str, segments: &[Segment]) -> Option<String> {
+        let (first, last) = (&segments[0], &segments[segments.len() - 1]);
+        let (s, d) = (self.sender(first).switch, self.receiver(last).switch);
+        if !self.is_crowded(s, d) {
+            return None;
+        }
+        let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
+        let mut text = format!(
+            "{what}: {}, and the way chosen for this pair fits into none of these; so {}, of the trees \
+             in which it is shortest the one with the fewest such pairs",
+            room(&self.cluster),
+            self.specs[first.tree.index()].name
+        );
+        let fewest = self.distance(first.from, last.to);
+        if hops > fewest {
+            text.push_str(&format!(": {} longer than the shortest way", hops - fewest));
+        }
+        Some(text)
+    }
+
+    fn why_transit(&self, segments: &[Segment]) -> Vec<String> {
+        let name = |s: SwitchId| &self.cluster.switch(s).name;
+        let turns = segments[1..].iter().map(|segment| {
+            let (node, nic) = (self.cluster.node(segment.from), self.sender(segment));
+            let nodes = self.in_transit(nic.switch).len();
+            format!(
+                "at {} the way turns from down to up, which is not legal: {} takes the frames in and \
+                 sends them on, one of {nodes} nodes there, taken in turn over the pairs of nodes",
+                name(nic.switch),
+                node.name,
+            )
+        });
+        let (from, to) = (&segments[0], &segments[segments.len() - 1]);
+        let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
+        let first = match self.cluster.routing.choice {
+            _ if hops > self.distance(from.from, to.to) => {
+                "transit: no shortest way without a node in transit where there is none; the least \
+                 loaded of those that can be had"
+            }
+            Choice::Balanced => "transit: the least loaded of the shortest ways",
+            Choice::Paper => {
+                "transit, choice = \"paper\": one of the shortest ways by lot, of those that never go up \
+                 after down where there are some"
+            }
+        };
+        let legs = segments.iter().map(|segment| self.why_updown("a segment", segment));
+        let first = self.why_crowded("transit", segments).unwrap_or_else(|| first.to_owned());
+        std::iter::once(first).chain(turns).chain(legs).collect()
+    }
+
+    fn why_updown(&self, what: &str, segment: &Segment) -> String {
+        let tree = &self.specs[segment.tree.index()].name;
+        let Assignment::Updown(updown) = &self.assignment else { return String::new() };
+        let order = updown.order();
+        let mut way = Vec::new();
+        self.walk(segment, &mut way);
+        let up = way.iter().take_while(|c| order.is_up(&self.graph, **c)).count();
+        let top = match way.get(up.saturating_sub(1)) {
+            Some(last) if up > 0 => SwitchId(self.graph.head(*last)),
+            _ => self.sender(segment).switch,
+        };
+        let name = |s: SwitchId| &self.cluster.switch(s).name;
+        let mut text = format!(
+            "{what}: of the root {}; {up} up to {}, then {} down, on {tree}",
+            name(SwitchId(order.root())),
+            name(top),
+            way.len() - up
+        );
+        let fewest = self.distance(segment.from, segment.to);
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        if what == "updown" && way.len() as u32 > fewest && !self.is_crowded(s, d) {
+            let more = way.len() as u32 - fewest;
+            text.push_str(&format!("; {more} longer than the shortest, which goes up after down"));
+        }
+        text
+    }
+}
+
+/// `select_ab` of section 3.2: which of the two cuts of dimension 0.
+fn cut(grid: &Grid, s: SwitchId, d: SwitchId) -> Option<String> {
+    let n = grid.dims()[0];
+    if !grid.is_torus() || n <= 2 {
+        return None;
+    }
+    let (from, to) = (grid.coordinate(s, 0), grid.coordinate(d, 0));
+    let plus = grid.goes_plus(from, to, 0);
+    let ab = lines::select_ab(grid, from, to);
+    let centre = lines::centers(grid)[ab];
+    let (here, there) = (grid.plus(from, to, 0), grid.minus(from, to, 0));
+    let (lower, way) = (if from < n / 2 { "lower" } else { "upper" }, if plus { "+" } else { "-" });
+    let step = if from == to {
+        format!("no step in dimension 0, a ring of {n}, which counts as {way}")
+    } else {
+        format!(
+            "dimension 0, a ring of {n}, from {from} to {to}: + takes {here}, - takes {there}, so \
+             {way} (ties go to +)"
+        )
+    };
+    Some(format!(
+        "{step}; {from} is in the {lower} half, so the lines are those centred at {} = \
+         {centre}, {} the link {}-0",
+        if ab == 0 { "a" } else { "b" },
+        if ab == 0 { "without" } else { "with" },
+        n - 1
+    ))
+}
+
+/// The steps of dimension-order routing.
+fn order(grid: &Grid, s: SwitchId, d: SwitchId) -> String {
+    let steps: Vec<_> = (0..grid.rank())
+        .map(|dim| (dim, grid.coordinate(s, dim), grid.coordinate(d, dim)))
+        .filter(|(_, from, to)| from != to)
+        .map(|(dim, from, to)| format!("dimension {dim} from {from} to {to}"))
+        .collect();
+    if steps.is_empty() { "both ends are on one switch".into() } else { steps.join(", then ") }
+}
+
+/// `row (x1, x2) = (1, 0)` in the dimensions past 0.
+fn row(grid: &Grid, s: SwitchId) -> String {
+    match grid.rank() {
+        1 => "only row".into(),
+        2 => format!("row x1 = {}", grid.coordinate(s, 1)),
+        rank => {
+            let join =
+                |each: &dyn Fn(usize) -> String| (1..rank).map(each).collect::<Vec<_>>().join(", ");
+            let names = join(&|dim| format!("x{dim}"));
+            format!("row ({names}) = ({})", join(&|dim| grid.coordinate(s, dim).to_string()))
+        }
+    }
+}
+
+/// Whose row's tree PDOR uses.
+fn kept_row(grid: &Grid, s: SwitchId, d: SwitchId) -> String {
+    let kept = if grid.is_torus() { 0 } else { 1 };
+    let parity = (1..grid.rank()).map(|dim| grid.coordinate(s, dim)).sum::<u32>() % 2;
+    let parities = ["even", "odd"];
+    let rule = format!("{} rows have trees of their own", parities[kept as usize]);
+    if parity == kept {
+        return format!("{rule}, and the source's {} is one", row(grid, s));
+    }
+    let mut x = grid.coordinates(s);
+    let y = grid.coordinates(d);
+    match (1..grid.rank()).find(|&dim| x[dim] != y[dim]) {
+        None => format!(
+            "{rule}, the source's {} has none, and the destination shares it: the tree that has \
+             the lines of dimension 0 in every row",
+            row(grid, s)
+        ),
+        Some(dim) => {
+            let old = row(grid, s);
+            x[dim] = grid.step(x[dim], dim, grid.goes_plus(x[dim], y[dim], dim));
+            format!(
+                "{rule} and the source's {old} has none: first one step in dimension {dim}, to {}",
+                row(grid, grid.switch(&x))
+            )
+        }
+    }
+}

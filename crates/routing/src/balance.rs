@@ -1,0 +1,42 @@
+//! What the paths between switches are balanced for: how many nodes are on each switch, and how many of
+//! them may be in transit.
+
+use tresse_topology::cluster::Cluster;
+
+/// Node counts by switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Balance {
+    /// Nodes that the paths are balanced for, by their first NIC.
+    pub nodes: Vec<u64>,
+    /// Nodes that may be in transit there, with every NIC.
+    pub transit: Vec<u64>,
+}
+
+impl Balance {
+    /// The counts of a cluster as its file has it.
+    #[must_use]
+    pub fn of(cluster: &Cluster) -> Self {
+        let mut nodes = vec![0; cluster.switches.len()];
+        for nic in cluster.nodes.iter().filter_map(|node| node.nics.first()) {
+            // Where nodes route, their NICs are on no switch.
+            if let Some(here) = nodes.get_mut(nic.switch.index()) {
+                *here += 1;
+            }
+        }
+        let transit = cluster.transit_nodes().iter().map(|nodes| nodes.len() as u64).collect();
+        Self { nodes, transit }
+    }
+
+    /// Whether every switch that had nodes in transit has one now, and moving a quarter of the nodes would
+    /// make the shares of `self` those of `now`.
+    #[must_use]
+    pub fn is_near(&self, now: &Self) -> bool {
+        let [all, all_now]: [u128; 2] =
+            [self, now].map(|b| b.nodes.iter().map(|n| u128::from(*n)).sum());
+        let shares = self.nodes.iter().zip(&now.nodes);
+        let apart =
+            |(n, m): (&u64, &u64)| (u128::from(*n) * all_now).abs_diff(u128::from(*m) * all);
+        let lost = self.transit.iter().zip(&now.transit).any(|(n, m)| *n > 0 && *m == 0);
+        all > 0 && !lost && 2 * shares.map(apart).sum::<u128>() <= all * all_now
+    }
+}

@@ -1,0 +1,236 @@
+//! Flat neighbourhoods (flat-neighborhood-network-compiler, section 3): switches that no cable joins, and
+//! nodes with a NIC on several of them. Owns which NICs a pair uses, and through whom two nodes send that
+//! share no switch; never labels or addresses.
+//!
+//! **Primary.** By the seed's basic routing ([`Basic`]) where a switch is shared: the most important pairs
+//! first (by the demand), then those with the fewest alternatives, each over the least used NICs. Where
+//! none is shared, two segments through a node that shares one with each end, over the least used NICs.
+//!
+//! **Siblings.** What else the two share carries as much, by its rate: the seed's advanced routing
+//! (section 4), whose tuples of NICs are here the members of a nexthop group.
+//!
+//! **Backups.** Two segments through a third node, by other NICs and switches than before where there are.
+
+use std::collections::BTreeMap;
+
+use tresse_base::id::{NodeId, TreeId};
+use tresse_topology::cluster::{Cluster, Node};
+use tresse_topology::path::{Path, Segment, Segments};
+
+use super::RoutingError;
+use super::basic::{Basic, shared};
+
+/// Which NICs every pair of a flat neighbourhood uses.
+#[derive(Debug, Clone)]
+pub struct Direct {
+    basic: Basic,
+    /// By node, the switch of each NIC.
+    rows: Vec<Vec<u32>>,
+    /// By two switches, the nodes on both that carry for others.
+    relays: BTreeMap<(u32, u32), Vec<Relay>>,
+    /// Primaries of pairs that share no switch, by source and destination.
+    relayed: BTreeMap<(NodeId, NodeId), Segments>,
+    /// By node and NIC: its rate in units of the slowest, at most 255.
+    rates: Vec<Vec<u32>>,
+}
+
+/// A node that carries for others, from its NIC on one switch to that on another.
+#[derive(Debug, Clone, Copy)]
+struct Relay {
+    node: NodeId,
+    nic: usize,
+    to_nic: usize,
+}
+
+impl Direct {
+    /// Chooses for all pairs. O(pairs x NICs of a node), where most pairs share a switch.
+    ///
+    /// # Errors
+    /// [`RoutingError::NotJoined`] where two nodes share no switch and nobody shares one with each.
+    pub fn new(cluster: &Cluster) -> Result<Self, RoutingError> {
+        let nodes = &cluster.nodes;
+        let rows: Vec<Vec<u32>> =
+            nodes.iter().map(|n| n.nics.iter().map(|nic| nic.switch.0).collect()).collect();
+        let mut importance = BTreeMap::new();
+        for traffic in &cluster.demand {
+            for (a, b) in traffic.from.iter().flat_map(|a| traffic.to.iter().map(move |b| (a, b))) {
+                let pair = (a.0.min(b.0), a.0.max(b.0));
+                *importance.entry(pair).or_insert(0.0) += f64::from(traffic.weight);
+            }
+        }
+        let slowest = nodes.iter().flat_map(|n| &n.nics).map(|nic| nic.rate.0).min().unwrap_or(1);
+        let unit = |rate: u64| (rate / slowest.max(1)).clamp(1, 255) as u32;
+        let mut direct = Self {
+            basic: Basic::of_rows(rows.clone(), &importance),
+            rows,
+            relays: relays(nodes),
+            relayed: BTreeMap::new(),
+            rates: nodes
+                .iter()
+                .map(|n| n.nics.iter().map(|nic| unit(nic.rate.0)).collect())
+                .collect(),
+        };
+        direct.relay(cluster)?;
+        Ok(direct)
+    }
+
+    /// The primaries of pairs that share no switch: both ways through one node.
+    fn relay(&mut self, cluster: &Cluster) -> Result<(), RoutingError> {
+        let mut loads = self.basic.loads().to_vec();
+        let nodes = self.rows.len();
+        for (a, b) in (0..nodes).flat_map(|b| (0..b).map(move |a| (a, b))) {
+            if self.basic.nics(a, b).is_some() {
+                continue;
+            }
+            let (src, dst) = (NodeId::from(a), NodeId::from(b));
+            let load = |segments: &[Segment; 2]| {
+                let nics = segments.iter().flat_map(|s| [(s.from, s.nic), (s.to, s.to_nic)]);
+                let loads = nics.map(|(node, nic)| loads[node.index()][nic]);
+                loads.clone().max().map(|most| (most, loads.sum::<u32>()))
+            };
+            let best = self.ways_round(src, dst).min_by_key(load);
+            let Some(best) = best else {
+                let [a, b] = [a, b].map(|node| cluster.nodes[node].name.clone());
+                return Err(RoutingError::NotJoined { a, b });
+            };
+            for segment in &best {
+                loads[segment.from.index()][segment.nic] += 1;
+                loads[segment.to.index()][segment.to_nic] += 1;
+            }
+            let back = [best[1], best[0]].map(|s| direct(s.to, s.to_nic, s.from, s.nic));
+            self.relayed.insert((src, dst), best.into_iter().collect());
+            self.relayed.insert((dst, src), back.into_iter().collect());
+        }
+        Ok(())
+    }
+
+    /// Every way from `src` to `dst` through a third node, by two switches.
+    fn ways_round(&self, src: NodeId, dst: NodeId) -> impl Iterator<Item = [Segment; 2]> + '_ {
+        let (a, b) = (&self.rows[src.index()], &self.rows[dst.index()]);
+        let ends =
+            a.iter().enumerate().flat_map(move |x| b.iter().enumerate().map(move |y| (x, y)));
+        ends.flat_map(move |((nic, &s), (to_nic, &d))| {
+            let relays = self.relays.get(&(s, d)).map_or(&[][..], Vec::as_slice);
+            let others = relays.iter().filter(move |relay| ![src, dst].contains(&relay.node));
+            others.map(move |relay| relay.way((src, nic), (dst, to_nic)))
+        })
+    }
+
+    /// May a path of a plan with so many paths a pair have two segments?
+    #[must_use]
+    pub fn has_relays(&self, paths: u32) -> bool {
+        !self.relayed.is_empty() || paths > 1 && !self.relays.is_empty()
+    }
+
+    /// The primary from `src` to `dst`.
+    #[must_use]
+    pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
+        match self.basic.nics(src.index(), dst.index()) {
+            Some((nic, to_nic)) => [direct(src, nic, dst, to_nic)].into_iter().collect(),
+            None => self.relayed.get(&(src, dst)).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The paths from `src` to `dst`, at most `most`: the primary, what else the two share, and where
+    /// that leaves room, ways through third nodes.
+    #[must_use]
+    pub fn paths(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
+        let mut paths = self.carriers(src, dst, most);
+        while (paths.len() as u32) < most {
+            let Some(segments) = self.backup(&paths) else { break };
+            paths.push(Path { src, dst, rank: paths.len() as u32, weight: 0, segments });
+        }
+        paths
+    }
+
+    /// Those of [`paths`](Self::paths) that carry while nothing fails.
+    #[must_use]
+    pub fn carriers(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
+        let primary = self.primary(src, dst);
+        let first = primary[0];
+        let alone = primary.len() > 1;
+        let shared = shared(&self.rows[src.index()], &self.rows[dst.index()]);
+        // From the primary on, so that pairs do not all begin with the same NIC.
+        let at = shared.iter().position(|nics| *nics == (first.nic, first.to_nic)).unwrap_or(0);
+        let others = (1..shared.len()).map(|i| shared[(at + i) % shared.len()]);
+        let others = others.map(|(nic, to_nic)| direct(src, nic, dst, to_nic));
+        let siblings = others.map(|segment| [segment].into_iter().collect::<Segments>());
+        let all = std::iter::once(primary).chain(siblings.take(most as usize - 1)).zip(0..);
+        all.map(|(segments, rank)| {
+            let weight = if alone { 1 } else { self.rate(&segments[0]) };
+            Path { src, dst, rank, weight, segments }
+        })
+        .collect()
+    }
+
+    /// What a segment carries, in units of the slowest NIC.
+    fn rate(&self, segment: &Segment) -> u32 {
+        let of = |node: NodeId, nic: usize| self.rates[node.index()][nic];
+        of(segment.from, segment.nic).min(of(segment.to, segment.to_nic))
+    }
+
+    /// The way through a third node that has the least in common with the paths before; pairs take the
+    /// third nodes in turn.
+    fn backup(&self, before: &[Path]) -> Option<Segments> {
+        let (src, dst) = (before[0].src, before[0].dst);
+        let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
+        let switch = |s: &Segment| self.rows[s.from.index()][s.nic];
+        let switches: Vec<u32> = taken.iter().map(switch).collect();
+        let nodes = self.rows.len();
+        let turn = (src.index() + dst.index()) % nodes;
+        let mut best = None;
+        for (nic, &s) in self.rows[src.index()].iter().enumerate() {
+            for (to_nic, &d) in self.rows[dst.index()].iter().enumerate() {
+                let Some(relays) = self.relays.get(&(s, d)) else { continue };
+                let (before_turn, from_turn) =
+                    relays.split_at(relays.partition_point(|relay| relay.node.index() < turn));
+                let in_turn = from_turn.iter().chain(before_turn);
+                let others = in_turn.filter(|relay| ![src, dst].contains(&relay.node));
+                let is_taken = |relay: &Relay| taken.iter().any(|s| s.to == relay.node);
+                // The first that is free, and for want of one, the first that goes another way.
+                let found = others.clone().find(|relay| !is_taken(relay)).or_else(|| {
+                    others.clone().find(|relay| {
+                        let way = relay.way((src, nic), (dst, to_nic));
+                        !before.iter().any(|path| path.segments[..] == way)
+                    })
+                });
+                let Some(relay) = found else { continue };
+                let common = [s, d].iter().filter(|s| switches.contains(s)).count();
+                let late = (relay.node.index() + nodes - turn) % nodes;
+                let key = (nic == taken[0].nic, is_taken(relay), common, late);
+                if best.as_ref().is_none_or(|(least, _)| key < *least) {
+                    best = Some((key, relay.way((src, nic), (dst, to_nic))));
+                }
+            }
+        }
+        best.map(|(_, way)| way.into_iter().collect())
+    }
+}
+
+impl Relay {
+    /// The two segments from a NIC of one node to one of another.
+    fn way(&self, src: (NodeId, usize), dst: (NodeId, usize)) -> [Segment; 2] {
+        [direct(src.0, src.1, self.node, self.nic), direct(self.node, self.to_nic, dst.0, dst.1)]
+    }
+}
+
+/// By two switches, the nodes on both, ascending; of several NICs on one switch the first serves.
+fn relays(nodes: &[Node]) -> BTreeMap<(u32, u32), Vec<Relay>> {
+    let mut relays: BTreeMap<_, Vec<Relay>> = BTreeMap::new();
+    for (k, node) in nodes.iter().enumerate().filter(|(_, node)| node.transit) {
+        let first = |&(i, switch): &(usize, u32)| {
+            node.nics[..i].iter().all(|before| before.switch.0 != switch)
+        };
+        let nics = || node.nics.iter().map(|nic| nic.switch.0).enumerate().filter(first);
+        for ((nic, s), (to_nic, d)) in nics().flat_map(|s| nics().map(move |d| (s, d))) {
+            if s != d {
+                relays.entry((s, d)).or_default().push(Relay { node: k.into(), nic, to_nic });
+            }
+        }
+    }
+    relays
+}
+
+fn direct(from: NodeId, nic: usize, to: NodeId, to_nic: usize) -> Segment {
+    Segment { from, nic, tree: TreeId::NONE, to, to_nic }
+}

@@ -1,0 +1,230 @@
+//! Strategies: which VLAN trees exist, and which of them each ordered pair of switches uses.
+//!
+//! Imports only the cluster as values. No socket, file, clock, environment, log or thread of its own.
+#![forbid(unsafe_code)]
+
+mod balance;
+pub mod basic;
+pub mod direct;
+mod dor;
+pub mod lines;
+mod minimal;
+mod pdor;
+pub mod reflect;
+mod stp;
+pub mod updown;
+pub mod xy;
+
+pub use balance::Balance;
+pub use minimal::Minimal;
+pub use stp::{StpMethod, least_hops_tree};
+pub use updown::{Demand, Leg, Updown};
+
+use tresse_base::id::{LinkId, SwitchId, TreeId};
+use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
+use tresse_topology::vlan::{Role, Shape, TreeSpec};
+use tresse_topology::{Graph, Grid};
+
+/// The assignment of ordered switch pairs to trees.
+#[derive(Debug, Clone)]
+pub enum Assignment {
+    /// All pairs on tree 0.
+    Single,
+    /// Dimension-order routing on a grid.
+    Dor(dor::Dor),
+    /// Partial dimension-order routing on a grid.
+    Pdor(pdor::Pdor),
+    /// Minimal paths in few trees.
+    Minimal(Minimal),
+    /// Up*/down* routing, with or without in-transit nodes.
+    Updown(Updown),
+    /// Nodes route, or every switch stands by itself: there are no trees.
+    Untagged,
+}
+
+/// Why a strategy cannot plan a fabric.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RoutingError {
+    /// `dor` and `pdor` need the coordinates of a mesh or torus.
+    #[error("strategy `{strategy}` plans mesh and torus only, and this fabric is {kind}: use stp")]
+    NeedsGrid {
+        /// The strategy's name.
+        strategy: &'static str,
+        /// The fabric's kind.
+        kind: &'static str,
+    },
+    /// `xy` needs nodes that are joined by lines or cables.
+    #[error(
+        "strategy `xy` plans fabrics whose nodes route, and here switches carry VLANs: use stp"
+    )]
+    NeedsNodes,
+    /// Fabrics whose nodes route have no VLANs.
+    #[error("the nodes of this fabric route: use strategy `xy`")]
+    NeedsXy,
+    /// `direct` knows no cables between switches.
+    #[error(
+        "strategy `direct` uses no cable between switches, and here are some: use minimal or stp"
+    )]
+    NeedsFlat,
+    /// A flat neighbourhood has no trees.
+    #[error("this fabric has no paths between switches: use strategy `direct`")]
+    NeedsDirect,
+    /// Two nodes of a flat neighbourhood that not even a third one joins.
+    #[error(
+        "nodes {a} and {b} share no switch, and no node that may be in transit shares one with each: \
+         give one of them a NIC on a switch of the other"
+    )]
+    NotJoined {
+        /// A node's name.
+        a: String,
+        /// Another's.
+        b: String,
+    },
+    /// `pdor` on a torus of more than two dimensions needs even sizes past dimension 0.
+    #[error(
+        "strategy `pdor` on a torus of more than two dimensions needs an even size in every \
+         dimension past 0, and dimension {dim} has {size}: use dor"
+    )]
+    OddSize {
+        /// The dimension.
+        dim: usize,
+        /// Its size.
+        size: u32,
+    },
+    /// Some switches cannot reach each other at all.
+    #[error("switch {switch} cannot be reached from the first switch: cable it")]
+    Disconnected {
+        /// The switch's name.
+        switch: String,
+    },
+}
+
+impl Assignment {
+    /// The trees and the assignment of `cluster`'s strategy, for as many nodes as `balance` says.
+    ///
+    /// # Errors
+    /// [`RoutingError`] where the strategy does not fit the fabric.
+    pub fn new(
+        cluster: &Cluster,
+        graph: &Graph,
+        balance: &Balance,
+    ) -> Result<(Vec<TreeSpec>, Self), RoutingError> {
+        let Balance { nodes, transit } = balance;
+        let grid = Grid::of(&cluster.kind);
+        let disconnected =
+            |s| RoutingError::Disconnected { switch: cluster.switch(s).name.clone() };
+        match (cluster.routing.strategy, grid) {
+            (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Untagged)),
+            (Strategy::Xy, _) => Err(RoutingError::NeedsNodes),
+            _ if cluster.kind.is_routed() => Err(RoutingError::NeedsXy),
+            (Strategy::Direct, _) if !cluster.links.iter().all(|link| cluster.is_uplink(link)) => {
+                Err(RoutingError::NeedsFlat)
+            }
+            (Strategy::Direct, _) => Ok((Vec::new(), Self::Untagged)),
+            _ if matches!(cluster.kind, Kind::Fnn { .. }) => Err(RoutingError::NeedsDirect),
+            (Strategy::Stp, grid) => {
+                let (links, _) =
+                    least_hops_tree(graph, grid.as_ref(), nodes).map_err(disconnected)?;
+                let spec = TreeSpec {
+                    name: "stp".into(),
+                    role: Role::Primary,
+                    shape: Shape::Links(links),
+                };
+                Ok((vec![spec], Self::Single))
+            }
+            (Strategy::Dor, Some(grid)) => {
+                let (trees, dor) = dor::Dor::new(grid);
+                Ok((trees, Self::Dor(dor)))
+            }
+            (Strategy::Pdor, Some(grid)) => {
+                if let Some((dim, size)) = grid.odd_size() {
+                    return Err(RoutingError::OddSize { dim, size });
+                }
+                let (trees, pdor) = pdor::Pdor::new(grid);
+                Ok((trees, Self::Pdor(pdor)))
+            }
+            (Strategy::Minimal, _) => {
+                let planned = Minimal::new(graph, nodes, cluster.most_trees());
+                let (trees, minimal) = planned.map_err(disconnected)?;
+                Ok((numbered(trees), Self::Minimal(minimal)))
+            }
+            (Strategy::Updown { root }, _) => {
+                let demand = Demand { nodes, transit: &vec![0; graph.switches()] };
+                Self::updown(cluster, graph, root, &demand).map_err(disconnected)
+            }
+            (Strategy::Transit { root }, _) if cluster.routing.choice == Choice::Paper => {
+                let planned = Updown::as_in_the_paper(graph, root, transit, cluster.most_trees());
+                let (trees, updown) = planned.map_err(disconnected)?;
+                Ok((numbered(trees), Self::Updown(updown)))
+            }
+            (Strategy::Transit { root }, _) => {
+                Self::updown(cluster, graph, root, &Demand { nodes, transit }).map_err(disconnected)
+            }
+            (strategy, None) => Err(RoutingError::NeedsGrid {
+                strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
+                kind: match cluster.kind {
+                    Kind::Clique { .. } => "a clique",
+                    Kind::Irregular { .. } => "irregular",
+                    _ => "explicit",
+                },
+            }),
+        }
+    }
+
+    fn updown(
+        cluster: &Cluster,
+        graph: &Graph,
+        root: Option<SwitchId>,
+        demand: &Demand,
+    ) -> Result<(Vec<TreeSpec>, Self), SwitchId> {
+        let (trees, updown) = Updown::new(graph, root, demand, cluster.most_trees())?;
+        Ok((numbered(trees), Self::Updown(updown)))
+    }
+
+    /// The way that a frame from a node on `s` to a node on `d` takes: one leg, or several with an
+    /// in-transit node between each and the next. O(dimensions).
+    pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
+        let (one, several) = match self {
+            Self::Untagged => (None, None),
+            Self::Single => (Some(Leg { tree: TreeId(0), to: d }), None),
+            Self::Dor(dor) => (Some(Leg { tree: dor.tree(s, d), to: d }), None),
+            Self::Pdor(pdor) => (Some(Leg { tree: pdor.tree(s, d), to: d }), None),
+            Self::Minimal(minimal) => (Some(minimal.leg(s, d)), None),
+            Self::Updown(updown) => (None, Some(updown.legs(s, d))),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    }
+
+    /// The trees from `s` to every switch, by switch; `None` where ways may have several legs.
+    #[must_use]
+    pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) -> Option<()> {
+        trees.clear();
+        match self {
+            Self::Updown(updown) if updown.has_transit() => return None,
+            // Dimension order chooses by the first coordinate alone.
+            Self::Dor(dor) => {
+                let row = dor.row_from(s);
+                trees.extend(row.iter().cycle().take(switches));
+            }
+            _ => trees
+                .extend((0..switches).filter_map(|d| Some(self.legs(s, d.into()).next()?.tree))),
+        }
+        Some(())
+    }
+
+    /// The tree of the first leg from `s` to `d`.
+    #[must_use]
+    pub fn tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
+        self.legs(s, d).next().map_or(TreeId(0), |leg| leg.tree)
+    }
+}
+
+/// Trees `T0`, `T1`, ... of these cables.
+fn numbered(trees: Vec<Vec<LinkId>>) -> Vec<TreeSpec> {
+    let spec = |(k, links)| TreeSpec {
+        name: format!("T{k}"),
+        role: Role::Primary,
+        shape: Shape::Links(links),
+    };
+    trees.into_iter().enumerate().map(spec).collect()
+}

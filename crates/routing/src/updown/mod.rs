@@ -1,0 +1,369 @@
+//! Up*/down* routing (in-transit-buffers, section 2) on any connected fabric: legal routes, balanced, in
+//! VLAN trees; and minimal routes that are split into legal ones at in-transit nodes wherever they turn
+//! from down to up (section 3). Every path of every one of these trees is legal, so that the channel
+//! dependency graph has no cycle, whatever the paths are used for.
+
+mod detours;
+mod forced;
+mod order;
+mod pack;
+mod paper;
+mod relieve;
+mod routes;
+mod spread;
+
+pub use detours::detour_trees;
+pub use forced::forced_turns;
+pub use order::Order;
+pub use pack::Packer;
+use relieve::relieve;
+
+pub use routes::{Cost, Demand, Routes};
+use spread::Spread;
+
+use tresse_base::id::{LinkId, SwitchId, TreeId};
+use tresse_topology::vlan::Tree;
+use tresse_topology::{Channel, Graph};
+
+/// Roots that are compared, those with the fewest hops to all others first.
+const ROOTS: usize = 64;
+/// How often routes are taken up and laid anew.
+const ROUNDS: usize = 32;
+/// How much work choosing the root and balancing may be each: sources times channels.
+const WORK: usize = 1 << 24;
+/// How much work moving single routes may be, alike, for each of the roots that are tried to the end.
+const RELIEF: usize = 1 << 19;
+/// How often all routes are looked at for each power of the loads, and how many roots are tried.
+const SWEEPS: usize = 8;
+const SOME_ROOTS: usize = 8;
+/// With more switches than these, pairs are placed source by source: much faster, and in fewer trees;
+/// with few switches it can take one or two more.
+const MANY: u32 = 512;
+/// In [`Updown::ways`]: the way has one leg, and the rest is its tree.
+const ONE: u32 = 1 << 31;
+
+/// The assignment of pairs of switches to trees.
+#[derive(Debug, Clone)]
+pub struct Updown {
+    order: Order,
+    /// By source and destination: [`ONE`] and the tree, or the first of several legs.
+    ways: Vec<u32>,
+    /// Legs of ways that have several, each way's up to the one that ends at its destination.
+    legs: Vec<Leg>,
+    /// Pairs whose route found no tree, ascending.
+    crowded: Vec<(u32, u32)>,
+}
+
+/// Part of a way between two switches: on one tree to the switch where an in-transit node takes over, or
+/// to the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leg {
+    /// The tree.
+    pub tree: TreeId,
+    /// Where it ends.
+    pub to: SwitchId,
+}
+
+impl Updown {
+    /// The links of at most `most` trees, and the assignment. Without a `root`, that with the lowest
+    /// maximum load of those compared. Pairs whose route fits into no tree once there may be no more
+    /// take the shortest way that a tree has.
+    ///
+    /// # Errors
+    /// A switch that cannot be reached.
+    pub fn new(
+        graph: &Graph,
+        root: Option<SwitchId>,
+        demand: &Demand,
+        most: usize,
+    ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
+        let (order, routes) = Self::routes(graph, root, demand)?;
+        let by_source = graph.switches() > MANY as usize;
+        Ok(Self::packed(graph, order, &routes, most, by_source))
+    }
+
+    /// As [`Updown::new`], but the routes are drawn as the paper has them: a minimal legal one where
+    /// there is one, else a minimal one, at random, whatever the loads. `transit`: in-transit nodes on
+    /// each switch. The root is the first switch where none is given, as its ID is the lowest.
+    ///
+    /// # Errors
+    /// As for [`Updown::new`].
+    pub fn as_in_the_paper(
+        graph: &Graph,
+        root: Option<SwitchId>,
+        transit: &[u64],
+        most: usize,
+    ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
+        unreached(graph)?;
+        let order = Order::new(graph, root.map_or(0, |root| root.0));
+        let routes = paper::routes(graph, &order, transit);
+        let mut packing = Packing::new(graph, &order, most);
+        for (s, d, channels) in &routes {
+            packing.place(*s, *d, channels);
+        }
+        let (links, Packed { ways, legs, crowded }) = packing.finish();
+        Ok((links, Self { order, ways, legs, crowded }))
+    }
+
+    /// The routes alone, before they are packed into trees, and their order of switches.
+    ///
+    /// # Errors
+    /// As for [`Updown::new`].
+    pub fn routes(
+        graph: &Graph,
+        root: Option<SwitchId>,
+        demand: &Demand,
+    ) -> Result<(Order, Routes), SwitchId> {
+        unreached(graph)?;
+        Ok(choose(graph, root, demand))
+    }
+
+    /// Packs routes into trees.
+    fn packed(
+        graph: &Graph,
+        order: Order,
+        routes: &Routes,
+        most: usize,
+        by_source: bool,
+    ) -> (Vec<Vec<LinkId>>, Self) {
+        let n = graph.switches() as u32;
+        let mut packing = Packing::new(graph, &order, most);
+        if by_source {
+            let (mut spread, mut way) = (Spread::new(graph.switches()), Vec::new());
+            for s in 0..n {
+                spread.place(&mut packing.packer, routes, s);
+                for d in (0..n).filter(|d| *d != s) {
+                    spread.legs(routes, s, d, &mut way);
+                    packing.keep(s, d, &way);
+                }
+            }
+        } else {
+            let mut channels = Vec::new();
+            for (s, d) in longest_first(n, routes) {
+                channels.clear();
+                routes.walk(s, d, &mut channels);
+                packing.place(s, d, &channels);
+            }
+        }
+        let (links, Packed { ways, legs, crowded }) = packing.finish();
+        (links, Self { order, ways, legs, crowded })
+    }
+
+    /// The way of an ordered pair of switches: one leg, or several with an in-transit node between each
+    /// and the next.
+    pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
+        let way = self.ways[s.index() * self.order.switches() + d.index()];
+        let one = (way & ONE != 0).then_some(Leg { tree: TreeId(way & !ONE), to: d });
+        let several = if one.is_some() { &[][..] } else { &self.legs[way as usize..] };
+        let last = several.iter().position(|leg| leg.to == d).map_or(0, |at| at + 1);
+        one.into_iter().chain(several[..last].iter().copied())
+    }
+
+    /// Do some ways have in-transit nodes?
+    #[must_use]
+    pub const fn has_transit(&self) -> bool {
+        !self.legs.is_empty()
+    }
+
+    /// Has the route of two switches found no tree? Its way is the shortest that a tree has.
+    #[must_use]
+    pub fn is_crowded(&self, s: SwitchId, d: SwitchId) -> bool {
+        self.crowded.binary_search(&(s.0, d.0)).is_ok()
+    }
+
+    /// Which ends of cables are up.
+    #[must_use]
+    pub const fn order(&self) -> &Order {
+        &self.order
+    }
+}
+
+/// What [`Updown`] keeps of routes in trees.
+struct Packed {
+    ways: Vec<u32>,
+    legs: Vec<Leg>,
+    crowded: Vec<(u32, u32)>,
+}
+
+/// Routes that are being packed, and the ways that they have become.
+struct Packing<'a> {
+    graph: &'a Graph,
+    packer: Packer<'a>,
+    ways: Vec<u32>,
+    legs: Vec<Leg>,
+    /// Pairs without room.
+    left: Vec<(u32, u32)>,
+    /// The way in hand.
+    way: Vec<Leg>,
+}
+
+impl<'a> Packing<'a> {
+    fn new(graph: &'a Graph, order: &'a Order, most: usize) -> Self {
+        let packer = Packer::new(graph, order, most.min(u16::MAX.into()));
+        let ways = vec![ONE; graph.switches().pow(2)];
+        Self { graph, packer, ways, legs: Vec::new(), left: Vec::new(), way: Vec::new() }
+    }
+
+    /// Places one route.
+    fn place(&mut self, s: u32, d: u32, channels: &[Channel]) {
+        let mut way = std::mem::take(&mut self.way);
+        way.clear();
+        let mut rest = channels;
+        while let Some(next) = rest.first() {
+            let (part, after) = rest.split_at(self.packer.legal(rest));
+            let to = SwitchId(self.graph.head(*part.last().unwrap_or(next)));
+            match self.packer.place(part) {
+                Some(tree) => way.push(Leg { tree, to }),
+                None => {
+                    way.clear();
+                    break;
+                }
+            }
+            rest = after;
+        }
+        self.keep(s, d, &way);
+        self.way = way;
+    }
+
+    /// The legs of a pair, none where there is no room for one of them.
+    fn keep(&mut self, s: u32, d: u32, way: &[Leg]) {
+        let at = s as usize * self.graph.switches() + d as usize;
+        match way {
+            [] => self.left.push((s, d)),
+            [leg] => self.ways[at] = ONE | leg.tree.0,
+            _ => {
+                self.ways[at] = self.legs.len() as u32;
+                self.legs.extend_from_slice(way);
+            }
+        }
+    }
+
+    /// The links of the trees, and all ways with their legs: pairs without room have a tree too.
+    fn finish(mut self) -> (Vec<Vec<LinkId>>, Packed) {
+        let links = self.packer.finish();
+        for (s, d, tree) in shortest_left(self.graph, &links, &self.left) {
+            self.ways[s as usize * self.graph.switches() + d as usize] = ONE | tree.0;
+        }
+        self.left.sort_unstable();
+        (links, Packed { ways: self.ways, legs: self.legs, crowded: self.left })
+    }
+}
+
+/// The first switch that the first one cannot reach, as an error.
+pub(super) fn unreached(graph: &Graph) -> Result<(), SwitchId> {
+    let (mut distance, mut queue) = (Vec::new(), Vec::new());
+    graph.distances(0, &mut distance, &mut queue);
+    let missing = distance.iter().position(|hops| *hops == u32::MAX);
+    missing.map_or(Ok(()), |missing| Err(missing.into()))
+}
+
+/// For pairs that found no place: of the trees with the shortest way that with the fewest of them.
+pub(super) fn shortest_left(
+    graph: &Graph,
+    links: &[Vec<LinkId>],
+    left: &[(u32, u32)],
+) -> Vec<(u32, u32, TreeId)> {
+    let built = if left.is_empty() { Vec::new() } else { build(graph, links) };
+    let mut given = vec![0u32; built.len()];
+    let mut choose = |&(s, d): &(u32, u32)| {
+        let rank = |t: &usize| (built[*t].distance(SwitchId(s), SwitchId(d)), given[*t]);
+        let tree = (0..built.len()).min_by_key(rank).unwrap_or(0);
+        given[tree] += 1;
+        (s, d, tree.into())
+    };
+    left.iter().map(&mut choose).collect()
+}
+
+pub(super) fn build(graph: &Graph, trees: &[Vec<LinkId>]) -> Vec<Tree> {
+    let mut ends = vec![(0, 0); graph.channels() / 2];
+    for c in 0..graph.channels() as u32 {
+        ends[graph.link(c).index()] = (graph.tail(c), graph.head(c));
+    }
+    let ends = |link: &LinkId| (*link, ends[link.index()].0, ends[link.index()].1);
+    let tree = |links: &Vec<LinkId>| {
+        let ends: Vec<_> = links.iter().map(ends).collect();
+        Tree::of_links(graph, &ends).expect("every switch but the root has one cable up")
+    };
+    trees.iter().map(tree).collect()
+}
+
+/// All ordered pairs, those with long routes first: short ones fit in beside them. Where there are many
+/// switches, source by source: as good, and what one source's routes are made of stays in the cache.
+pub(super) fn longest_first(n: u32, routes: &Routes) -> Vec<(u32, u32)> {
+    let mut by_length: Vec<Vec<(u32, u32)>> = Vec::new();
+    let mut pairs = Vec::with_capacity(n as usize * n as usize);
+    for s in 0..n {
+        for d in (0..n).filter(|d| *d != s) {
+            let length = routes.hops(s, d) as usize;
+            by_length.resize_with(by_length.len().max(length + 1), Vec::new);
+            by_length[length].push((s, d));
+        }
+        if n > MANY {
+            by_length.iter_mut().rev().for_each(|some| pairs.append(some));
+        }
+    }
+    by_length.iter_mut().rev().for_each(|some| pairs.append(some));
+    pairs
+}
+
+fn choose(graph: &Graph, root: Option<SwitchId>, demand: &Demand) -> (Order, Routes) {
+    let search = (graph.switches() * graph.channels()).max(1);
+    let balanced = |root: u32, rounds: usize| {
+        let order = Order::new(graph, root);
+        let routes = Routes::new(graph, &ups(graph, &order), demand, rounds);
+        (order, routes)
+    };
+    let roots = root.map_or_else(
+        || {
+            let mut roots: Vec<(u64, u32)> =
+                graph.sums_of_hops(demand.nodes).into_iter().zip(0..).collect();
+            roots.sort_unstable();
+            roots.truncate((WORK / search).clamp(1, ROOTS));
+            let mut roots: Vec<u32> = roots.into_iter().map(|(_, root)| root).collect();
+            if roots.len() > 1 {
+                roots.sort_by_cached_key(|root| balanced(*root, 1).1.cost(demand));
+            }
+            roots
+        },
+        |root| vec![root.0],
+    );
+    let best = roots.first().copied().unwrap_or(0);
+    let rounds = (WORK / search).min(ROUNDS);
+    let sweeps = (RELIEF / search).min(SWEEPS);
+    if sweeps == 0 || demand.transit.iter().all(|hosts| *hosts == 0) {
+        return balanced(best, rounds);
+    }
+    let some = roots.len().min((RELIEF / (16 * search)).clamp(1, SOME_ROOTS));
+    let tried = roots[..some].iter().map(|root| balanced(*root, rounds));
+    let relieved =
+        tried.chain(legal_and_minimal(graph, root, demand)).map(|(order, mut routes)| {
+            relieve(graph, &ups(graph, &order), demand, &mut routes, sweeps);
+            (order, routes)
+        });
+    relieved.min_by_key(|(_, routes)| routes.cost(demand)).unwrap_or_else(|| balanced(best, rounds))
+}
+
+/// Which channels go up.
+fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
+    (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect()
+}
+
+/// The routes without in-transit nodes, where none of them is longer for it, as on a mesh: nothing that
+/// turns need be worse than they are.
+fn legal_and_minimal(
+    graph: &Graph,
+    root: Option<SwitchId>,
+    demand: &Demand,
+) -> Option<(Order, Routes)> {
+    let none = vec![0; graph.switches()];
+    let (order, routes) = choose(graph, root, &Demand { nodes: demand.nodes, transit: &none });
+    let (mut distance, mut queue) = (Vec::new(), Vec::new());
+    let minimal = (0..graph.switches() as u32).all(|s| {
+        graph.distances(s, &mut distance, &mut queue);
+        (0..).zip(&distance).all(|(d, hops)| routes.hops(s, d) == *hops)
+    });
+    minimal.then_some((order, routes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Which end of every cable is up (in-transit-buffers, section 2, after Autonet).
+
+use tresse_topology::{Channel, Graph};
+
+/// A breadth-first tree's order of all switches: up is towards the lower place.
+#[derive(Debug, Clone)]
+pub struct Order {
+    root: u32,
+    place: Vec<u32>,
+}
+
+impl Order {
+    /// The order from `root`: by distance from it, then by index. Switches out of reach come last.
+    /// O(channels + switches log switches).
+    #[must_use]
+    pub fn new(graph: &Graph, root: u32) -> Self {
+        let (mut distance, mut queue) = (Vec::new(), Vec::new());
+        graph.distances(root, &mut distance, &mut queue);
+        let mut order: Vec<u32> = (0..graph.switches() as u32).collect();
+        order.sort_unstable_by_key(|s| (distance[*s as usize], *s));
+        let mut place = vec![0; order.len()];
+        for (at, s) in (0..).zip(&order) {
+            place[*s as usize] = at;
+        }
+        Self { root, place }
+    }
+
+    /// The switch that every other reaches by going up.
+    #[must_use]
+    pub const fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// How many switches.
+    #[must_use]
+    pub fn switches(&self) -> usize {
+        self.place.len()
+    }
+
+    /// A switch's place; the root's is 0.
+    #[must_use]
+    pub fn place(&self, switch: u32) -> u32 {
+        self.place[switch as usize]
+    }
+
+    /// Does the channel go up?
+    #[must_use]
+    pub fn is_up(&self, graph: &Graph, channel: Channel) -> bool {
+        self.place(graph.head(channel)) < self.place(graph.tail(channel))
+    }
+}

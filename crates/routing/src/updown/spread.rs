@@ -1,0 +1,173 @@
+//! All ways of one source onto trees at once, along the tree that its routes form.
+//!
+//! Routes to far switches lead through near ones: a way to the far one is one to each of those too. So
+//! the routes are gone through depth first, and a state is given a tree of its own only when it is left
+//! and nothing behind it has brought one. What the trees make of a route is known from that of the route
+//! one channel shorter. It stays true while the state is on the way in hand: a tree that takes up that
+//! way's channels loses others only. O(states x trees / 64) for each source.
+
+use tresse_base::id::{SwitchId, TreeId};
+use tresse_topology::Channel;
+
+use super::Leg;
+use super::pack::{Marks, Packer, first_fit};
+use super::routes::{Routes, State};
+
+/// No state, and no tree.
+const NONE: u32 = u32::MAX;
+/// Not on any route.
+const UNUSED: u32 = NONE - 1;
+
+/// Scratch of one source after the other.
+#[derive(Debug)]
+pub(super) struct Spread {
+    /// By state.
+    nodes: Vec<Node>,
+    /// The way in hand, without its start; and by step and 64 trees, what they make of its last leg.
+    way: Vec<Step>,
+    marks: Vec<Marks>,
+}
+
+/// A state and how the routes lead there.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// The first of the states behind it, and the next of those behind the one before it.
+    behind: u32,
+    beside: u32,
+    /// The cable's channel up, and in the lowest bit whether the routes go up there.
+    up: u32,
+    /// The last leg's tree, and where that leg begins.
+    tree: u32,
+    begins: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    state: u32,
+    up: Channel,
+    /// The first step of its leg.
+    leg: u32,
+}
+
+impl Spread {
+    pub fn new(switches: usize) -> Self {
+        let node = Node { behind: NONE, beside: NONE, up: NONE, tree: UNUSED, begins: NONE };
+        Self { nodes: vec![node; 2 * switches], way: Vec::new(), marks: Vec::new() }
+    }
+
+    /// Places all ways from `s`.
+    pub fn place(&mut self, packer: &mut Packer, routes: &Routes, s: u32) {
+        let start = 2 * s;
+        self.link(packer, routes, s);
+        self.way.clear();
+        let mut next = self.nodes[start as usize].behind;
+        loop {
+            if next != NONE {
+                self.enter(packer, start, next);
+                next = self.nodes[next as usize].behind;
+            } else if let Some(step) = self.way.last() {
+                let Node { tree, beside, .. } = self.nodes[step.state as usize];
+                if tree == NONE {
+                    self.give(packer);
+                }
+                self.way.pop();
+                next = beside;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The legs of the way from `s` to `d`, in order; none where there is no room for one of
+    /// them.
+    pub fn legs(&self, routes: &Routes, s: u32, d: u32, legs: &mut Vec<Leg>) {
+        legs.clear();
+        let (mut state, start) = (routes.end(s, d) as u32, 2 * s);
+        while state != start {
+            let Node { tree, begins, .. } = self.nodes[state as usize];
+            if tree == NONE {
+                return legs.clear();
+            }
+            legs.push(Leg { tree: TreeId(tree), to: SwitchId(state / 2) });
+            state = begins;
+        }
+        legs.reverse();
+    }
+
+    /// What is behind each state.
+    fn link(&mut self, packer: &Packer, routes: &Routes, s: u32) {
+        for node in &mut self.nodes {
+            (node.behind, node.tree) = (NONE, UNUSED);
+        }
+        self.nodes[2 * s as usize].tree = NONE;
+        let entry = routes.entries(s);
+        for d in 0..self.nodes.len() as u32 / 2 {
+            let mut state: State = routes.end(s, d);
+            while self.nodes[state].tree == UNUSED {
+                let Some((channel, before)) = entry(state) else { break };
+                let up = packer.up(channel);
+                let beside = std::mem::replace(&mut self.nodes[before].behind, state as u32);
+                let node = &mut self.nodes[state];
+                (node.tree, node.beside) = (NONE, beside);
+                node.up = up << 1 | u32::from(up == channel);
+                state = before;
+            }
+        }
+    }
+
+    fn enter(&mut self, packer: &Packer, start: u32, state: u32) {
+        let at = self.way.len();
+        let node = &mut self.nodes[state as usize];
+        let up = node.up >> 1;
+        let (leg, begins) = match self.way.last() {
+            None => (0, start),
+            // It turns from down to up.
+            Some(last) if last.state & node.up & 1 == 1 => (at as u32, last.state),
+            Some(last) if last.leg == 0 => (0, start),
+            Some(last) => (last.leg, self.way[last.leg as usize - 1].state),
+        };
+        node.begins = begins;
+        self.way.push(Step { state, up, leg });
+        self.mark(packer, at);
+    }
+
+    /// Marks of a step, from those of the step before.
+    fn mark(&mut self, packer: &Packer, at: usize) {
+        let blocks = packer.blocks();
+        if self.marks.len() < (at + 1) * blocks {
+            self.marks.resize((at + 1) * blocks, Marks::ALL);
+        }
+        let Step { up, leg, .. } = self.way[at];
+        let (before, own) = self.marks.split_at_mut(at * blocks);
+        let own = own[..blocks].iter_mut().zip(packer.marks(up));
+        if leg == at as u32 {
+            own.for_each(|(own, marks)| *own = *marks);
+        } else {
+            let before = &before[(at - 1) * blocks..];
+            own.zip(before).for_each(|((own, marks), before)| *own = before.and(*marks));
+        }
+    }
+
+    /// Gives the last leg in hand a tree, and those on the way that have none.
+    fn give(&mut self, packer: &mut Packer) {
+        let last = self.way.len() - 1;
+        let leg = self.way[last].leg as usize;
+        let blocks = packer.blocks();
+        let marks = &self.marks[last * blocks..][..blocks];
+        let fits = marks.iter().map(|marks| marks.free);
+        let Some(tree) = packer.open(first_fit(fits)) else { return };
+        let has = |marks: &Marks| marks.taken >> (tree.index() % 64) & 1 == 1;
+        if !marks.get(tree.index() / 64).is_some_and(has) {
+            self.way[leg..].iter().for_each(|step| packer.take(tree, step.up));
+            // Where a leg begins, the last cable of the one before may have lost this tree.
+            (0..self.way.len()).for_each(|at| self.mark(packer, at));
+        }
+        for step in self.way[leg..].iter().rev() {
+            let given = &mut self.nodes[step.state as usize].tree;
+            if *given != NONE {
+                break;
+            }
+            *given = tree.0;
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! One node's part of the plan, and the kernel state that it asks for (DESIGN section 5).
+//!
+//! A slice is computed alone: O(nodes x paths), without the other nodes' slices.
+
+mod host;
+mod mptcp;
+mod routed;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde::Serialize;
+use tresse_base::id::{NodeId, TreeId, Vid};
+use tresse_base::units::Prefix;
+use tresse_plan::Plan;
+use tresse_plan::label::Transit;
+use tresse_reconcile::{
+    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedLabel, WantedLink,
+    WantedNeighbour, WantedRoute,
+};
+use tresse_topology::cluster::Nic;
+use tresse_topology::path::{Path, Segment};
+
+/// One node's part of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slice {
+    /// The node's index in the cluster.
+    pub id: NodeId,
+    /// The node's name.
+    pub node: String,
+    /// The plan's generation.
+    pub generation: String,
+    /// The VLAN interfaces, by name; without VLANs the NICs.
+    pub interfaces: BTreeMap<String, SliceInterface>,
+    /// The kernel state wanted with every VID proven and nothing fused.
+    pub wanted: Wanted,
+    /// Where a destination is still reached when the VLAN of its primary is fused (K5): the first
+    /// legs of its other paths, by rank.
+    #[serde(skip)]
+    pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
+}
+
+/// One VLAN interface of a slice, or a NIC without VLANs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SliceInterface {
+    /// Index of the NIC below.
+    pub nic: usize,
+    /// Name of the NIC below.
+    pub parent: String,
+    /// The VID; `None`: a NIC itself, untagged.
+    pub vid: Option<Vid>,
+    /// Name of the VID's tree.
+    pub tree: String,
+    /// Digest of the VID's tree: proofs are kept by (VID, digest).
+    pub digest: String,
+    /// Is this NIC a segment's destination on the VID, so that it announces itself (K17)?
+    pub announces: bool,
+    /// Place in the queue of canary senders (K5): lower nodes with an interface on this VID, among
+    /// the first few nodes of the cluster.
+    pub rank: u32,
+}
+
+impl SliceInterface {
+    /// A NIC whose frames have no tag: it announces itself, as switches forget what is silent (K17).
+    fn untagged(index: usize, nic: &Nic) -> Self {
+        Self {
+            nic: index,
+            parent: nic.name.clone(),
+            vid: None,
+            tree: String::new(),
+            digest: String::new(),
+            announces: true,
+            rank: 0,
+        }
+    }
+}
+
+/// How many of the lowest nodes are looked at for [`SliceInterface::rank`]: a canary needs one
+/// sender and a few successors, not the whole order.
+const SCANNED: u32 = 4;
+
+/// The nexthop by which the source of a path sends; `None` where the neighbour has no address of that
+/// family.
+#[must_use]
+pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Leg> {
+    let first = &path.segments[0];
+    let via = plan.addresses().of_nic(first.to, first.to_nic, ipv4)?;
+    let interface = plan.interface(first.from, first.nic, first.tree);
+    let weight = u8::try_from(path.weight.max(1)).unwrap_or(u8::MAX);
+    Some(Leg { interface, via, labels: plan.labels(&path.segments), weight })
+}
+
+impl Slice {
+    /// The slice of one node.
+    #[must_use]
+    pub fn of(plan: &Plan, node: NodeId) -> Self {
+        if let Some(xy) = plan.xy() {
+            return routed::slice(plan, xy, node);
+        }
+        let (wanted, alternatives) = (Wanted::default(), BTreeMap::new());
+        let mut builder = Builder { plan, node, wanted, alternatives };
+        builder.peers();
+        builder.subflows();
+        builder.finish()
+    }
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    node: NodeId,
+    wanted: Wanted,
+    alternatives: BTreeMap<Prefix, Vec<Leg>>,
+}
+
+impl Builder<'_> {
+    fn peers(&mut self) {
+        let me = self.node;
+        for peer in (0..self.plan.cluster().nodes.len()).map(NodeId::from) {
+            if peer == me {
+                continue;
+            }
+            self.routes(peer, &self.plan.paths(me, peer));
+        }
+        self.transit();
+    }
+
+    /// Routes to one peer: the primary with its weighted siblings in one group, and at a higher metric
+    /// the first backup on another NIC, which the kernel falls back to by itself on carrier loss (K1).
+    fn routes(&mut self, peer: NodeId, paths: &[Path]) {
+        let addresses = self.plan.addresses();
+        let carriers: Vec<&Path> = paths.iter().filter(|path| path.weight > 0).collect();
+        let other_nic = |path: &&Path| path.segments[0].nic != paths[0].segments[0].nic;
+        let backup: Vec<&Path> = paths[1..].iter().filter(other_nic).take(1).collect();
+        let mtus = paths.iter().map(|path| self.plan.path_mtu(&path.segments));
+        let mtu = mtus.min().unwrap_or(1280);
+        for &dst in &addresses.node[peer.index()] {
+            let ipv4 = dst.is_ipv4();
+            let Some(src) = addresses.of_node(self.node, ipv4) else { continue };
+            let routes = [(METRIC_PRIMARY, &carriers), (METRIC_BACKUP, &backup)];
+            for (metric, paths) in routes {
+                let mut legs: Vec<Leg> =
+                    paths.iter().filter_map(|path| self.leg(path, ipv4)).collect();
+                if legs.is_empty() {
+                    continue;
+                }
+                legs.sort_unstable();
+                let headers = if ipv4 { 40 } else { 60 };
+                self.wanted.routes.insert(
+                    (Prefix::host(dst), metric),
+                    WantedRoute { src, mtu, advmss: mtu - headers, legs },
+                );
+            }
+            let alone = |path: &Path| Some(Leg { weight: 1, ..self.leg(path, ipv4)? });
+            let others: Vec<Leg> = paths[1..].iter().filter_map(alone).collect();
+            if !others.is_empty() {
+                self.alternatives.insert(Prefix::host(dst), others);
+            }
+            paths.iter().for_each(|path| self.neighbour(&path.segments[0], ipv4));
+        }
+    }
+
+    /// What this node forwards: a label for each segment that goes on from here, taken from the NICs
+    /// that send labelled frames to it.
+    fn transit(&mut self) {
+        let plan = self.plan;
+        let Transit { labels, arrivals } = &plan.transits()[self.node.index()];
+        for (segment, &label) in labels {
+            // What is left may be either family; the neighbour is named by one.
+            let ipv4 = plan.addresses().of_nic(segment.to, segment.to_nic, true).is_some();
+            self.neighbour(segment, ipv4);
+            let interface = self.interface(segment.nic, segment.tree);
+            let via = plan.addresses().of_nic(segment.to, segment.to_nic, ipv4);
+            self.wanted.labels.extend(via.map(|via| (label, WantedLabel { interface, via })));
+        }
+        for segment in arrivals {
+            let interface = self.interface(segment.to_nic, segment.tree);
+            let sources = self.wanted.label_sources.entry(interface).or_default();
+            sources.insert(plan.sender(segment).mac);
+        }
+    }
+
+    fn neighbour(&mut self, segment: &Segment, ipv4: bool) {
+        let via = self.plan.addresses().of_nic(segment.to, segment.to_nic, ipv4);
+        let interface = self.interface(segment.nic, segment.tree);
+        let mac = self.plan.receiver(segment).mac;
+        self.wanted.neighbours.extend(via.map(|via| ((interface, via), WantedNeighbour { mac })));
+    }
+
+    fn leg(&self, path: &Path, ipv4: bool) -> Option<Leg> {
+        first_hop(self.plan, path, ipv4)
+    }
+
+    fn interface(&self, nic: usize, tree: TreeId) -> String {
+        self.plan.interface(self.node, nic, tree)
+    }
+
+    /// The NICs themselves, where no frame is tagged.
+    fn untagged(&mut self, ipv6: bool) -> BTreeMap<String, SliceInterface> {
+        let plan = self.plan;
+        let nics = &plan.cluster().node(self.node).nics;
+        let mut interfaces = BTreeMap::new();
+        for (index, (nic, addresses)) in
+            nics.iter().zip(&plan.addresses().nic[self.node.index()]).enumerate()
+        {
+            host::add_nic(&mut self.wanted, nic, addresses, plan.nic_mtu(nic), ipv6);
+            interfaces.insert(nic.name.clone(), SliceInterface::untagged(index, nic));
+        }
+        interfaces
+    }
+
+    fn finish(mut self) -> Slice {
+        let plan = self.plan;
+        let node = plan.cluster().node(self.node);
+        let ipv6 = plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv6);
+        let uses = plan.uses(self.node);
+        let earlier: Vec<BTreeSet<TreeId>> = (0..self.node.0.min(SCANNED))
+            .map(|n| plan.uses(NodeId(n)).into_keys().map(|(_, tree)| tree).collect())
+            .collect();
+        let mut interfaces = match plan.direct() {
+            Some(_) => self.untagged(ipv6),
+            None => BTreeMap::new(),
+        };
+        for (&(index, tree), &announces) in &uses {
+            let nic = &node.nics[index];
+            let vid = plan.vid(tree);
+            let name = nic.vlan_interface(index, vid);
+            let mtu = plan.nic_mtu(nic);
+            let spec = &plan.specs()[tree.index()];
+            self.wanted.links.insert(
+                name.clone(),
+                WantedLink {
+                    kind: LinkKind::Vlan { parent: nic.name.clone(), vid },
+                    mtu,
+                    alias: format!("{ALIAS_PREFIX}{}", spec.name),
+                    up: true,
+                },
+            );
+            for address in &plan.addresses().nic[self.node.index()][index] {
+                self.wanted.addresses.insert((name.clone(), *address));
+            }
+            host::vlan_sysctls(&mut self.wanted, &name, ipv6);
+            self.wanted.nics.insert(nic.name.clone(), (nic.mac, mtu));
+            let rank = earlier.iter().filter(|trees| trees.contains(&tree)).count() as u32;
+            interfaces.insert(
+                name,
+                SliceInterface {
+                    nic: index,
+                    parent: nic.name.clone(),
+                    vid: Some(vid),
+                    tree: spec.name.clone(),
+                    digest: plan.tree_digest(tree),
+                    announces,
+                    rank,
+                },
+            );
+        }
+        let mtu = self.wanted.nics.values().map(|(_, mtu)| *mtu).min().unwrap_or(1500);
+        host::add_node(&mut self.wanted, plan, self.node, mtu);
+        Slice {
+            id: self.node,
+            node: node.name.clone(),
+            generation: plan.generation().into(),
+            interfaces,
+            wanted: self.wanted,
+            alternatives: self.alternatives,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a slice asks of a host whatever its strategy: NICs that are used untagged, the interface that
+//! holds the node's own addresses, and sysctls. Per interface (K2, K6, K7, K16), and never `all`.
+
+use std::net::IpAddr;
+
+use tresse_base::id::NodeId;
+use tresse_base::kernel::{ALIAS_PREFIX, NODE_INTERFACE};
+use tresse_plan::Plan;
+use tresse_reconcile::{LinkKind, Wanted, WantedLink};
+use tresse_topology::cluster::Nic;
+
+/// A NIC that carries untagged frames: its addresses, MTU in octets and sysctls.
+pub(super) fn add_nic(wanted: &mut Wanted, nic: &Nic, addresses: &[IpAddr], mtu: u32, ipv6: bool) {
+    wanted.addresses.extend(addresses.iter().map(|address| (nic.name.clone(), *address)));
+    wanted.nics.insert(nic.name.clone(), (nic.mac, mtu));
+    untagged_sysctls(wanted, &nic.name, ipv6);
+}
+
+/// The interface with the node's own addresses, of this MTU in octets, and whether flows go by the
+/// members of a group by address and port (K6).
+pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32) {
+    let own = &plan.addresses().node[node.index()];
+    let alias = format!("{ALIAS_PREFIX}node");
+    let link = WantedLink { kind: LinkKind::Dummy, mtu, alias, up: true };
+    wanted.links.insert(NODE_INTERFACE.into(), link);
+    wanted.addresses.extend(own.iter().map(|address| (NODE_INTERFACE.to_owned(), *address)));
+    let ipv6 = own.iter().any(IpAddr::is_ipv6);
+    for family in ["ipv4", "ipv6"].into_iter().filter(|family| *family == "ipv4" || ipv6) {
+        set(wanted, format!("net/{family}/fib_multipath_hash_policy"), "1");
+    }
+}
+
+/// Sysctls of a VLAN interface, which is ours alone.
+pub(super) fn vlan_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
+    common_sysctls(wanted, interface);
+    set(wanted, format!("net/ipv4/neigh/{interface}/mcast_solicit"), "0");
+    let conf = format!("net/ipv6/conf/{interface}");
+    if ipv6 {
+        set(wanted, format!("{conf}/accept_ra"), "0");
+        set(wanted, format!("{conf}/accept_redirects"), "0");
+        set(wanted, format!("{conf}/router_solicitations"), "0");
+        set(wanted, format!("net/ipv6/neigh/{interface}/mcast_solicit"), "0");
+    } else {
+        set(wanted, format!("{conf}/disable_ipv6"), "1");
+    }
+}
+
+/// Sysctls of a NIC that is not ours alone: nothing that only makes sense on an interface of our own.
+fn untagged_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
+    common_sysctls(wanted, interface);
+    set(wanted, format!("net/ipv4/conf/{interface}/ignore_routes_with_linkdown"), "1");
+    if ipv6 {
+        let conf = format!("net/ipv6/conf/{interface}");
+        set(wanted, format!("{conf}/ignore_routes_with_linkdown"), "1");
+        set(wanted, format!("{conf}/accept_redirects"), "0");
+    }
+}
+
+fn common_sysctls(wanted: &mut Wanted, interface: &str) {
+    let conf = format!("net/ipv4/conf/{interface}");
+    set(wanted, format!("{conf}/rp_filter"), "2");
+    set(wanted, format!("{conf}/arp_ignore"), "1");
+    set(wanted, format!("{conf}/arp_announce"), "2");
+    set(wanted, format!("{conf}/accept_redirects"), "0");
+    set(wanted, format!("{conf}/send_redirects"), "0");
+}
+
+/// A sysctl by its path under `/proc/sys`.
+pub(super) fn set(wanted: &mut Wanted, key: String, value: &str) {
+    wanted.sysctls.insert(key, value.into());
+}

@@ -1,0 +1,95 @@
+//! What `[routing] mptcp = true` adds to a slice: endpoints, the tables for what comes from them, and the
+//! way back to those of others.
+//!
+//! A subflow goes from a NIC's address to the node address of the peer, by the first path of one segment
+//! that begins at this NIC: on a flat neighbourhood over the one switch that both are on. What the peer
+//! sends back has the NIC's address for its destination, and goes to that NIC itself where a path does.
+
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_reconcile::{
+    ENDPOINTS_MAX, Leg, METRIC_BACKUP, METRIC_PRIMARY, MPTCP_ENABLED, WantedRoute,
+};
+use tresse_topology::path::Path;
+
+use super::Builder;
+
+impl Builder<'_> {
+    pub(super) fn subflows(&mut self) {
+        let plan = self.plan;
+        if !plan.cluster().routing.mptcp {
+            return;
+        }
+        self.wanted.sysctls.insert(MPTCP_ENABLED.into(), "1".into());
+        self.endpoints();
+        let me = self.node;
+        for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != me) {
+            let paths = plan.paths(me, peer);
+            self.tables(peer, &paths);
+            self.ways_back(peer, &paths);
+        }
+    }
+
+    /// As many as the kernel takes: a single NIC needs none.
+    fn endpoints(&mut self) {
+        let nics = &self.plan.cluster().node(self.node).nics;
+        if nics.len() < 2 {
+            return;
+        }
+        let addresses = &self.plan.addresses().nic[self.node.index()];
+        let all = nics.iter().zip(addresses);
+        let all = all.flat_map(|(nic, own)| own.iter().map(|address| (*address, nic.name.clone())));
+        self.wanted.mptcp.endpoints.extend(all.take(ENDPOINTS_MAX));
+    }
+
+    /// Where what comes from each NIC goes.
+    fn tables(&mut self, peer: NodeId, paths: &[Path]) {
+        let nics = &self.plan.cluster().node(self.node).nics;
+        for (index, nic) in nics.iter().enumerate() {
+            let begins = |path: &&Path| path.segments.len() == 1 && path.segments[0].nic == index;
+            let Some(path) = paths.iter().find(begins) else { continue };
+            for &dst in &self.plan.addresses().node[peer.index()] {
+                let leg = self.single(path, dst.is_ipv4());
+                let route = leg.map(|leg| ((nic.name.clone(), Prefix::host(dst)), leg));
+                self.wanted.mptcp.tables.extend(route);
+            }
+        }
+    }
+
+    /// Routes to the NICs of a peer: each by a path that ends there, and where there is none or it fails (K1)
+    /// by what carries the pair, or else by a backup.
+    fn ways_back(&mut self, peer: NodeId, paths: &[Path]) {
+        let addresses = self.plan.addresses();
+        let mtus = paths.iter().map(|path| self.plan.path_mtu(&path.segments));
+        let mtu = mtus.min().unwrap_or(1280);
+        for (index, own) in addresses.nic[peer.index()].iter().enumerate() {
+            let ends = |path: &&Path| path.segments.len() == 1 && path.segments[0].to_nic == index;
+            let path = paths.iter().find(ends);
+            for &dst in own {
+                let ipv4 = dst.is_ipv4();
+                let Some(src) = addresses.of_node(self.node, ipv4) else { continue };
+                let first = path.and_then(|path| self.single(path, ipv4));
+                let nic = path.map(|path| path.segments[0].nic);
+                let others = || paths.iter().filter(|path| Some(path.segments[0].nic) != nic);
+                let carriers = others().filter(|path| path.weight > 0);
+                let mut rest: Vec<Leg> = carriers.filter_map(|p| self.leg(p, ipv4)).collect();
+                if rest.is_empty() {
+                    rest.extend(others().next().and_then(|path| self.single(path, ipv4)));
+                }
+                rest.sort_unstable();
+                let first = first.into_iter().collect();
+                for (metric, legs) in [(METRIC_PRIMARY, first), (METRIC_BACKUP, rest)] {
+                    if !legs.is_empty() {
+                        let advmss = mtu - if ipv4 { 40 } else { 60 };
+                        let route = WantedRoute { src, mtu, advmss, legs };
+                        self.wanted.routes.insert((Prefix::host(dst), metric), route);
+                    }
+                }
+            }
+        }
+    }
+
+    fn single(&self, path: &Path, ipv4: bool) -> Option<Leg> {
+        Some(Leg { weight: 1, ..self.leg(path, ipv4)? })
+    }
+}

@@ -1,0 +1,187 @@
+//! The slice of a node that routes (DESIGN sections 3 to 5, strategy `xy`): no VLAN interface; NIC
+//! addresses on the NICs themselves, permanent neighbours one hop away, subnet routes, a route per node
+//! address, forwarding on fabric interfaces only (K7).
+//!
+//! On a P-Mesh every line is a subnet (p-mesh, section 4.2). The paper's pseudo-code sends what is for
+//! subnet k.[s] along the first dimension in which the vector s and the node differ, so does this; but
+//!
+//! - its comparison "if (m_i != s_i)" takes the i-th field of the vector for coordinate i, which is
+//!   right for k = d - 1 alone, as the vector of subnet k leaves coordinate k out;
+//! - its "k.[s_0 ... s_{d-2}]" writes the vector in reverse, which shows where d >= 3: addresses are
+//!   [m_{d-1} ... m_0].
+//!
+//! Here the fields are those of the address, so all addresses of a node are reached, by as few hops as
+//! there are: dimension k, which a subnet does not tell, last. Node addresses have routes of their own,
+//! in the order of dimensions throughout, and they alone have backups: a NIC's address names the NIC.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_plan::Plan;
+use tresse_reconcile::{
+    Leg, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
+};
+use tresse_routing::xy::Xy;
+use tresse_topology::Hop;
+use tresse_topology::cluster::Kind;
+use tresse_topology::pmesh::Encoding;
+
+use super::{Slice, SliceInterface, host};
+
+/// The slice of `node`.
+pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
+    let backups = plan.cluster().routing.paths > 1;
+    let mtu = plan.cluster().nodes.iter().flat_map(|n| &n.nics).map(|nic| plan.nic_mtu(nic)).min();
+    let mtu = mtu.unwrap_or(1500);
+    let mut builder = Builder { plan, xy, node, backups, mtu, wanted: Wanted::default() };
+    builder.nics();
+    builder.neighbours();
+    for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node) {
+        builder.node_routes(peer);
+    }
+    match &plan.cluster().kind {
+        Kind::Pmesh { grow_to, .. } => builder.subnet_routes(&Encoding::new(grow_to)),
+        _ => builder.nic_routes(),
+    }
+    let own = &plan.cluster().node(node).name;
+    let nics = plan.cluster().node(node).nics.iter().enumerate();
+    // Those on cables too: who is heard at the other end tells whether it is the right one.
+    let interfaces =
+        nics.map(|(index, nic)| (nic.name.clone(), SliceInterface::untagged(index, nic)));
+    Slice {
+        id: node,
+        node: own.clone(),
+        generation: plan.generation().into(),
+        interfaces: interfaces.collect(),
+        wanted: builder.wanted,
+        alternatives: BTreeMap::new(),
+    }
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    xy: &'a Xy,
+    node: NodeId,
+    backups: bool,
+    /// The least that any NIC and switch carries: paths after a failure may go anywhere.
+    mtu: u32,
+    wanted: Wanted,
+}
+
+impl Builder<'_> {
+    fn nics(&mut self) {
+        let plan = self.plan;
+        let ipv6 = plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv6);
+        let nics = &plan.cluster().node(self.node).nics;
+        for (nic, addresses) in nics.iter().zip(&plan.addresses().nic[self.node.index()]) {
+            host::add_nic(&mut self.wanted, nic, addresses, self.mtu, ipv6);
+            // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
+            let conf = format!("net/ipv4/conf/{}", nic.name);
+            host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");
+            // A packet that is turned may come through the node that sent it.
+            host::set(&mut self.wanted, format!("{conf}/accept_local"), "1");
+            if ipv6 {
+                host::set(&mut self.wanted, force_forwarding(&nic.name), "1");
+            }
+        }
+        host::add_node(&mut self.wanted, plan, self.node, self.mtu);
+    }
+
+    fn neighbours(&mut self) {
+        for hop in self.xy.layout().neighbours(self.node) {
+            let interface = &self.plan.cluster().node(self.node).nics[hop.nic].name;
+            let mac = self.plan.cluster().node(hop.to).nics[hop.to_nic].mac;
+            for via in &self.plan.addresses().nic[hop.to.index()][hop.to_nic] {
+                let key = (interface.clone(), *via);
+                self.wanted.neighbours.insert(key, WantedNeighbour { mac });
+            }
+        }
+    }
+
+    /// The way to a node, and where to else.
+    fn node_routes(&mut self, peer: NodeId) {
+        let hop = self.xy.hop(self.node, peer);
+        let spare = self.backups.then(|| self.xy.spare(self.node, peer)).flatten();
+        let turns = spare.is_some() && self.xy.backup_turns(self.node, peer);
+        let turned = self.backups.then(|| self.xy.turned(self.node, peer)).flatten();
+        for &dst in &self.plan.addresses().node[peer.index()] {
+            let to = Prefix::host(dst);
+            self.routes(to, hop, spare.filter(|_| !turns));
+            let backup = spare.filter(|_| turns).and_then(|hop| self.route(to, hop));
+            self.wanted.turns.backups.extend(backup.map(|route| (to, route)));
+            let leg = turned.and_then(|hop| self.leg(hop, dst.is_ipv4()));
+            let came = &self.plan.cluster().node(self.node).nics[hop.nic].name;
+            let turn = leg.map(|leg| ((came.clone(), to), leg));
+            self.wanted.turns.tables.extend(turn);
+        }
+    }
+
+    /// Along cables each NIC address goes the way of its node.
+    fn nic_routes(&mut self) {
+        let (plan, me) = (self.plan, self.node);
+        for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != me) {
+            let hop = self.xy.hop(me, peer);
+            for &dst in plan.addresses().nic[peer.index()].iter().flatten() {
+                self.routes(Prefix::host(dst), hop, None);
+            }
+        }
+    }
+
+    /// A route to every line of a P-Mesh, those of this node by its members.
+    fn subnet_routes(&mut self, encoding: &Encoding) {
+        let (plan, xy) = (self.plan, self.xy);
+        let layout = xy.layout();
+        for dim in 0..layout.rank() {
+            let size = layout.dims()[dim];
+            // One node stands for its line: that which differs from this one in the line's own fields.
+            let own = layout.coordinates(self.node)[dim];
+            let all = (0..layout.nodes()).map(NodeId::from);
+            for there in all.filter(|n| layout.coordinates(*n)[dim] == own) {
+                if there == self.node {
+                    (0..size).filter(|x| *x != own).for_each(|x| self.member(dim, x));
+                    continue;
+                }
+                let hop = xy.hop(self.node, there);
+                for base in &plan.cluster().addressing.nics {
+                    let subnet = encoding.subnet(base, dim, layout.coordinates(there));
+                    subnet.into_iter().for_each(|subnet| self.routes(subnet, hop, None));
+                }
+            }
+        }
+    }
+
+    /// The member at coordinate `x` of this node's own line.
+    fn member(&mut self, dim: usize, x: u32) {
+        let member = self.xy.layout().moved(self.node, dim, x);
+        let hop = self.xy.hop(self.node, member);
+        for &dst in &self.plan.addresses().nic[member.index()][dim] {
+            self.routes(Prefix::host(dst), hop, None);
+        }
+    }
+
+    /// The route to `dst` by `hop`, and at a higher metric by `spare` (K1).
+    fn routes(&mut self, dst: Prefix, hop: Hop, spare: Option<Hop>) {
+        for (metric, hop) in [(METRIC_PRIMARY, Some(hop)), (METRIC_BACKUP, spare)] {
+            let route = hop.and_then(|hop| self.route(dst, hop));
+            self.wanted.routes.extend(route.map(|route| ((dst, metric), route)));
+        }
+    }
+
+    fn route(&self, dst: Prefix, hop: Hop) -> Option<WantedRoute> {
+        let ipv4 = dst.address.is_ipv4();
+        let src = self.plan.addresses().of_node(self.node, ipv4)?;
+        let (mtu, advmss) = (self.mtu, self.mtu - if ipv4 { 40 } else { 60 });
+        Some(WantedRoute { src, mtu, advmss, legs: vec![self.leg(hop, ipv4)?] })
+    }
+
+    fn leg(&self, hop: Hop, ipv4: bool) -> Option<Leg> {
+        let via = self.plan.addresses().of_nic(hop.to, hop.to_nic, ipv4)?;
+        let interface = self.plan.cluster().node(self.node).nics[hop.nic].name.clone();
+        Some(Leg { interface, via, labels: Vec::new(), weight: 1 })
+    }
+}

@@ -1,0 +1,133 @@
+use tresse_topology::Layout;
+use tresse_topology::cluster::{Cluster, Strategy};
+
+use super::*;
+
+fn pmesh(dims: &[u32]) -> Plan {
+    let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
+    Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap()
+}
+
+fn direct(kind: Kind) -> Plan {
+    Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap()
+}
+
+/// The longest route to `to` among those of the lowest metric.
+fn lookup(slice: &Slice, to: IpAddr) -> Option<&Leg> {
+    let hits = slice
+        .wanted
+        .routes
+        .iter()
+        .filter(|((dst, metric), _)| *metric == METRIC_PRIMARY && dst.contains(to));
+    hits.max_by_key(|((dst, _), _)| dst.len).map(|(_, route)| &route.legs[0])
+}
+
+/// Hops from `from` to the holder of `to` as the kernel would forward.
+fn hops(plan: &Plan, slices: &[Slice], from: usize, to: IpAddr) -> Option<usize> {
+    let owner = |address: IpAddr| {
+        slices.iter().position(|s| s.wanted.addresses.iter().any(|(_, a)| *a == address))
+    };
+    let (mut at, goal) = (from, owner(to)?);
+    for hops in 0..=plan.cluster().nodes.len() {
+        if at == goal {
+            return Some(hops);
+        }
+        let leg = lookup(&slices[at], to)?;
+        assert!(slices[at].wanted.neighbours.contains_key(&(leg.interface.clone(), leg.via)));
+        at = owner(leg.via)?;
+    }
+    None
+}
+
+/// Issue: every address of a node by as few hops as there are.
+#[test]
+fn every_address_of_every_node_is_reached_minimally() {
+    let plans = [
+        pmesh(&[4, 4]),
+        pmesh(&[3, 3, 3]),
+        pmesh(&[2, 3]),
+        direct(Kind::DirectTorus { dims: vec![3, 4] }),
+        direct(Kind::Ring { nodes: 5 }),
+        direct(Kind::FullMesh { nodes: 4 }),
+    ];
+    for plan in plans {
+        let layout = Layout::of(&plan.cluster().kind).unwrap();
+        let n = layout.nodes();
+        let slices: Vec<_> = (0..n).map(|k| Slice::of(&plan, k.into())).collect();
+        for (s, d) in plan.pairs() {
+            let nics = plan.addresses().nic[d.index()].iter().flatten();
+            for &to in nics.chain(&plan.addresses().node[d.index()]) {
+                let fewest = layout.distance(s, d) as usize;
+                assert_eq!(hops(&plan, &slices, s.index(), to), Some(fewest), "{s:?} to {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slice_has_a_subnet_route_per_line_and_forwards_on_its_nics_only() {
+    let slice = Slice::of(&pmesh(&[4, 4]), NodeId(5));
+    let primary = |len: u8| {
+        let keys = slice.wanted.routes.keys();
+        keys.filter(|(dst, metric)| *metric == METRIC_PRIMARY && dst.len == len).count()
+    };
+    // d n^(d-1) lines, two of them its own by their members; 15 nodes.
+    assert_eq!((primary(29), primary(32)), (2 * 4 - 2, 2 * 3 + 15));
+    let leg = lookup(&slice, "10.77.0.12".parse().unwrap()).unwrap();
+    assert_eq!((leg.interface.as_str(), leg.via.to_string().as_str()), ("eth0", "10.78.0.12"));
+    let forwarding = slice.wanted.sysctls.keys().filter(|k| k.ends_with("/forwarding"));
+    let forwarding: Vec<_> = forwarding.map(String::as_str).collect();
+    assert_eq!(forwarding, ["net/ipv4/conf/eth0/forwarding", "net/ipv4/conf/eth1/forwarding"]);
+    // K17: switches go on knowing where each NIC is.
+    assert_eq!(slice.interfaces.keys().collect::<Vec<_>>(), ["eth0", "eth1"]);
+    assert!(slice.interfaces.values().all(|i| i.announces && i.vid.is_none()));
+    assert!(slice.wanted.links.len() == 1);
+}
+
+/// A node's table by the paper's listings (section 4.2): what is next for an address of dimension `k`
+/// whose subnet vector, highest dimension first, is `vector`. `reversed`: the listing's own order of
+/// the vector's fields; else that of addresses.
+fn listed(m: &[u32], k: usize, vector: &[u32], reversed: bool) -> Option<Vec<u32>> {
+    // Both listings have one comparison per field, whatever subnet k it is.
+    let _ = k;
+    let field = |i: usize| vector[if reversed { i } else { vector.len() - 1 - i }];
+    let i = (0..vector.len()).find(|i| m[*i] != field(*i))?;
+    let mut next = m.to_vec();
+    next[i] = field(i);
+    Some(next)
+}
+
+/// Follows the listing from `from` to the address of dimension `k` of `to`.
+fn listing_arrives(from: &[u32], to: &[u32], k: usize, reversed: bool) -> bool {
+    let vector: Vec<u32> = (0..to.len()).rev().filter(|d| *d != k).map(|d| to[d]).collect();
+    let mut at = from.to_vec();
+    for _ in 0..4 * to.len() {
+        if (0..to.len()).filter(|d| *d != k).all(|d| at[d] == to[d]) {
+            return true;
+        }
+        match listed(&at, k, &vector, reversed) {
+            Some(next) => at = next,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// The paper's two listings reach a node by its address of dimension d - 1 only, and the general one
+/// only where the vector is read in reverse, which first shows with three dimensions.
+#[test]
+fn the_listings_of_the_paper_reach_the_last_address_only() {
+    for dims in [&[4, 4][..], &[3, 3, 3], &[2, 2, 2, 2]] {
+        let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
+        let layout = Layout::of(&kind).unwrap();
+        let d = dims.len();
+        let at = |n: usize| layout.coordinates(n.into());
+        let all = |k: usize, reversed: bool| {
+            let pairs = (0..layout.nodes()).flat_map(|a| (0..layout.nodes()).map(move |b| (a, b)));
+            pairs.into_iter().all(|(a, b)| listing_arrives(at(a), at(b), k, reversed))
+        };
+        assert!(all(d - 1, false), "{dims:?}");
+        assert!((0..d - 1).all(|k| !all(k, false)), "{dims:?}");
+        assert_eq!(all(d - 1, true), d == 2, "{dims:?}");
+    }
+}

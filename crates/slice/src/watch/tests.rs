@@ -1,0 +1,190 @@
+use super::*;
+
+fn plan(text: &str) -> Plan {
+    Plan::build(tresse_cluster::parse(text, "test.toml").unwrap()).unwrap()
+}
+
+const TORUS: &str = "[fabric]\ntopology = { kind = \"torus\", dims = [4, 4], nodes_per_switch = 1 }\n\
+                     [routing]\nstrategy = \"dor\"\npaths = 2\n";
+
+/// Two NICs a node, each on a ring of switches of its own.
+const FLAT: &str =
+    "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n";
+
+fn all(plan: &Plan) -> Vec<Watches> {
+    (0..plan.cluster().nodes.len()).map(|node| Watches::new(plan, node.into())).collect()
+}
+
+/// Every crossing of a node's paths that another path of the same pair avoids is watched.
+fn covers(watches: &Watches) {
+    let active =
+        |crossing| watches.paths.iter().any(|watch| watch.active && watch.wires.contains(crossing));
+    for watch in &watches.paths {
+        for crossing in &watch.wires {
+            let avoided = watches
+                .paths
+                .iter()
+                .any(|other| other.peer == watch.peer && !other.wires.contains(crossing));
+            assert!(
+                !avoided || active(crossing),
+                "{} rank {}: {crossing:?}",
+                watch.peer,
+                watch.rank
+            );
+        }
+    }
+}
+
+#[test]
+fn every_crossing_that_can_be_avoided_is_watched() {
+    for text in [TORUS, FLAT] {
+        for watches in all(&plan(text)) {
+            covers(&watches);
+        }
+    }
+}
+
+#[test]
+fn who_answers_knows_the_path_by_where_its_packets_come_in() {
+    for text in [TORUS, FLAT, "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n"] {
+        let plan = plan(text);
+        let all = all(&plan);
+        let mut sessions = 0;
+        for (node, watches) in plan.cluster().nodes.iter().zip(&all) {
+            for watch in watches.paths.iter().filter(|watch| watch.active) {
+                let peer = plan.cluster().nodes.iter().position(|n| n.name == watch.peer).unwrap();
+                let there: Vec<_> = all[peer]
+                    .paths
+                    .iter()
+                    .filter(|w| w.destination == watch.source && !w.arrival.is_empty())
+                    .filter(|w| w.peer == node.name && w.rank == watch.rank)
+                    .filter(|w| w.source == watch.destination)
+                    .collect();
+                assert_eq!(there.len(), 1, "{} to {} rank {}", node.name, watch.peer, watch.rank);
+                // What this end sends by its path comes in there where the other end expects it.
+                let same_way = all[peer]
+                    .paths
+                    .iter()
+                    .filter(|w| w.destination == watch.source && w.arrival == there[0].arrival);
+                assert_eq!(same_way.count(), 1);
+                sessions += 1;
+            }
+        }
+        assert!(sessions > 0);
+    }
+}
+
+/// Where each node has one NIC, nothing is to be gained by watching the last cable of every path.
+#[test]
+fn one_nic_a_node_needs_fewer_sessions_than_paths() {
+    for watches in all(&plan(TORUS)) {
+        assert_eq!(watches.paths.len(), 30, "two paths to each of 15 peers");
+        assert!((1..=20).contains(&watches.active()), "{}", watches.active());
+    }
+}
+
+#[test]
+fn a_single_path_is_not_watched() {
+    let one = TORUS.replace("paths = 2", "paths = 1");
+    assert!(all(&plan(&one)).iter().all(|watches| watches.active() == 0));
+}
+
+#[test]
+fn neighbours_are_watched_where_nodes_route() {
+    let ring = "[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n";
+    for watches in all(&plan(ring)) {
+        assert_eq!(watches.active(), 2);
+        assert!(watches.paths.iter().all(|watch| watch.leg.via == watch.destination));
+    }
+}
+
+/// What one session cannot tell, the others do.
+#[test]
+fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound() {
+    let path = |peer: &str, wires: &[u32]| Watch {
+        peer: peer.into(),
+        rank: 0,
+        source: [10, 0, 0, 1].into(),
+        destination: [10, 0, 0, 2].into(),
+        leg: Leg { interface: "e".into(), via: [10, 0, 0, 2].into(), labels: vec![], weight: 1 },
+        mac: Mac([0; 6]),
+        arrival: "e".into(),
+        transits: 0,
+        active: true,
+        legs: Vec::new(),
+        wires: wires.iter().copied().map(Crossing::Between).collect(),
+        nodes: None,
+    };
+    let paths = vec![path("a", &[1, 2]), path("a", &[2, 3]), path("b", &[1]), path("b", &[3, 4])];
+    let watches = Watches { paths };
+    let broken = |down: &[usize], up: &[usize]| -> Vec<usize> {
+        let [down, up] = [down, up].map(|set| set.iter().copied().collect());
+        watches.broken(&down, &up).into_iter().collect()
+    };
+    assert!(broken(&[], &[0, 1]).is_empty());
+    assert_eq!(broken(&[0], &[]), [0], "the peer it may be");
+    assert_eq!(broken(&[0, 2], &[]), [0, 2], "1 it may be, that both cross");
+    assert_eq!(broken(&[0], &[1]), [0, 2], "2 is sound: 1 it is");
+    assert_eq!(broken(&[0], &[1, 2]), [0], "all of it is sound elsewhere: the path itself");
+    assert_eq!(broken(&[0, 1], &[2]), [0, 1], "all paths to that peer");
+    assert_eq!(broken(&[1, 2], &[0]), [1, 2, 3], "3 it is, 1 is sound");
+}
+
+/// What a node's paths cross by a part's name, and by the view of the same paths.
+fn crossed(
+    plan: &Plan,
+    node: NodeId,
+    object: &str,
+    is: impl Fn(&[tresse_plan::SegmentView]) -> bool,
+) {
+    let watches = Watches::new(plan, node);
+    let part = part::Part::named(plan.cluster(), object).unwrap();
+    let found = watches.paths.iter().filter(|watch| part.is_crossed_by(watch));
+    let found: BTreeSet<_> = found.map(|watch| (watch.peer.clone(), watch.rank)).collect();
+    let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node);
+    let views = peers.flat_map(|peer| plan.paths(node, peer)).map(|path| plan.path_view(&path));
+    let wanted = views.filter(|view| is(&view.segments)).map(|view| (view.dst, view.rank));
+    assert_eq!(found, wanted.collect(), "{object}");
+}
+
+#[test]
+fn paths_cross_the_parts_that_they_are_said_to() {
+    /// Nodes 0 and 3 meet by way of others alone.
+    const APART: &str =
+        "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 1 2 3\" }\n";
+    for text in [TORUS, FLAT, APART] {
+        let plan = plan(text);
+        let cluster = plan.cluster();
+        for switch in &cluster.switches {
+            let name = &switch.name;
+            crossed(&plan, NodeId(0), name, |s| s.iter().any(|s| s.switches.contains(name)));
+        }
+        for link in &cluster.links {
+            let ends = [link.a, link.b].map(|end| &cluster.switches[end.switch.index()].name);
+            let [a, b] = ends;
+            let on = |s: &tresse_plan::SegmentView| {
+                s.switches
+                    .windows(2)
+                    .any(|w| w == [a.clone(), b.clone()] || w == [b.clone(), a.clone()])
+            };
+            let all = |s: &[tresse_plan::SegmentView]| s.iter().any(on);
+            crossed(&plan, NodeId(0), &format!("{b}-{a}"), all);
+            crossed(&plan, NodeId(0), &format!("{a}:{}", link.a.port), all);
+        }
+        for node in &cluster.nodes[1..] {
+            let name = &node.name;
+            let transit = |s: &[tresse_plan::SegmentView]| s[1..].iter().any(|s| s.from == *name);
+            crossed(&plan, NodeId(0), name, transit);
+            let nic = &node.nics[0].name;
+            let by = |s: &tresse_plan::SegmentView| {
+                (&s.from, &s.nic) == (name, nic) || (&s.to, &s.to_nic) == (name, nic)
+            };
+            crossed(&plan, NodeId(0), &format!("{name}:{nic}"), |s| s.iter().any(by));
+        }
+    }
+    let torus = plan(TORUS);
+    for unknown in ["", "-", "x9", "s00-", "s00-s99", "n00:eth9", "s00:99", ":", "s00-s22"] {
+        let error = part::Part::named(torus.cluster(), unknown).unwrap_err().to_string();
+        assert!(error.contains(unknown) && error.contains("name a switch"), "{error}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Proofs about flat neighbourhoods: every path of every pair is walked.
+//!
+//! Nothing here asks the planner what is shared: two nodes share what NICs of both are on. No channel
+//! leads to another, for no path crosses an uplink, and in between a node takes what it can hold and
+//! drops the rest: there is no cycle to find.
+
+use rayon::prelude::*;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_topology::path::Path;
+
+use super::failures::Worst;
+use super::{Failures, Finding, Judged, Report, Survey};
+use super::{limits, nic_name, not_used, of_pair, silent, uplink};
+
+/// Proves or refutes everything about a plan of a flat neighbourhood.
+pub(super) fn check(plan: &Plan) -> Report {
+    let seen = Seen::of(plan);
+    let (switches, nodes) = (&plan.cluster().switches, &plan.cluster().nodes);
+    // No path crosses an uplink's cables, or it is broken and not reached.
+    let cables = [&seen.nics[..], &vec![0; plan.cluster().links.len()]].concat();
+    let failures = Failures {
+        link: Worst::of(&cables, |nic| nic_name(plan, &seen.survey.first_nic, nic)),
+        switch: Worst::of(&seen.switches, |s| switches[s].name.clone()),
+        node: Worst::of(&seen.nodes, |n| nodes[n].name.clone()),
+        pairs_without_disjoint_backup: seen.sharing,
+    };
+    let broken = match plan.cluster().uplink() {
+        None => "a path leaves a switch for another that no cable joins to it",
+        Some(_) => "a path leaves a switch for another by the uplink, which is for multicast",
+    };
+    let longer = "a third node is in between, and the two share a switch";
+    let found = [
+        of_pair(plan, "broken-path", seen.broken, broken),
+        of_pair(plan, "not-minimal", seen.survey.not_minimal, longer),
+    ];
+    let sharing = format!(
+        "{} ordered pairs, this one first, have no second path that avoids every switch and NIC of the first",
+        seen.sharing
+    );
+    let sharing = of_pair(plan, "no-disjoint-backup", seen.first_sharing, &sharing);
+    let (of_uplink, mut notes) = uplink::findings(plan, &seen.survey);
+    let found = found.into_iter().flatten();
+    let loop_free = of_uplink.iter().all(|finding| finding.kind != "loop");
+    let mut violations: Vec<Finding> =
+        found.chain(limits::of_switches(plan)).chain(of_uplink).collect();
+    limits::of_nics(plan, &mut violations, &mut notes);
+    let silent = silent(plan, "NICs of other nodes");
+    let notes = sharing.into_iter().chain(silent).chain(not_used(plan)).chain(notes);
+    let judged = Judged {
+        cycle: None,
+        primaries_deadlock_free: true,
+        violations,
+        notes: notes.collect(),
+        survey: seen.survey,
+    };
+    let report = Report::new(plan, judged, failures);
+    Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, ..report }
+}
+
+/// What the paths of all pairs do.
+struct Seen {
+    /// The primaries.
+    survey: Survey,
+    reached: u64,
+    broken: Option<(NodeId, NodeId)>,
+    /// Pairs that are lost with each NIC, switch and node.
+    nics: Vec<u64>,
+    switches: Vec<u64>,
+    nodes: Vec<u64>,
+    sharing: u64,
+    first_sharing: Option<(NodeId, NodeId)>,
+}
+
+impl Seen {
+    fn of(plan: &Plan) -> Self {
+        let nodes = plan.cluster().nodes.len();
+        (0..nodes)
+            .into_par_iter()
+            .fold(
+                || Self::nothing(plan),
+                |mut seen, s| {
+                    for d in (0..nodes).filter(|d| *d != s) {
+                        seen.add(plan, &plan.paths(s.into(), d.into()));
+                    }
+                    seen
+                },
+            )
+            .reduce(|| Self::nothing(plan), Self::merge)
+    }
+
+    fn nothing(plan: &Plan) -> Self {
+        let survey = Survey::empty(plan);
+        Self {
+            reached: 0,
+            broken: None,
+            nics: vec![0; survey.sent.len()],
+            switches: vec![0; plan.cluster().switches.len()],
+            nodes: vec![0; plan.cluster().nodes.len()],
+            sharing: 0,
+            first_sharing: None,
+            survey,
+        }
+    }
+
+    fn add(&mut self, plan: &Plan, paths: &[Path]) {
+        let Some(primary) = paths.first() else { return };
+        let pair = (primary.src, primary.dst);
+        if !paths.iter().all(|path| self.is_whole(plan, path)) {
+            self.broken.get_or_insert(pair);
+            return;
+        }
+        self.reached += 1;
+        for segment in &primary.segments {
+            self.survey.add_ends(segment);
+        }
+        self.survey.transit.add(primary.segments.len() as u32 - 1);
+        if primary.segments.len() > 1 {
+            let of = |node| plan.cluster().node(node).nics.iter().map(|nic| nic.switch);
+            if of(pair.0).any(|s| of(pair.1).any(|d| s == d)) {
+                self.survey.not_minimal.get_or_insert(pair);
+            }
+        }
+        // What every path of the pair needs.
+        let mut parts = Parts::of(plan, &self.survey.first_nic, primary);
+        for path in &paths[1..] {
+            let other = Parts::of(plan, &self.survey.first_nic, path);
+            parts.nics.retain(|nic| other.nics.contains(nic));
+            parts.switches.retain(|switch| other.switches.contains(switch));
+            parts.nodes.retain(|node| other.nodes.contains(node));
+        }
+        if plan.cluster().routing.paths > 1 && !(parts.nics.is_empty() && parts.switches.is_empty())
+        {
+            self.sharing += 1;
+            self.first_sharing.get_or_insert(pair);
+        }
+        parts.nics.iter().for_each(|nic| self.nics[*nic] += 1);
+        parts.switches.iter().for_each(|switch| self.switches[*switch] += 1);
+        parts.nodes.iter().for_each(|node| self.nodes[*node] += 1);
+    }
+
+    /// Does every segment stay on one switch, and begin where the one before ended?
+    fn is_whole(&mut self, plan: &Plan, path: &Path) -> bool {
+        let mut at = path.src;
+        let good = path.segments.iter().all(|segment| {
+            let from = std::mem::replace(&mut at, segment.to);
+            let relay = segment.to == path.dst || plan.cluster().node(segment.to).transit;
+            uplink::stays(plan, segment, &mut self.survey) && from == segment.from && relay
+        });
+        good && at == path.dst
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        let add = |into: &mut [u64], from: &[u64]| {
+            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
+        };
+        add(&mut self.nics, &other.nics);
+        add(&mut self.switches, &other.switches);
+        add(&mut self.nodes, &other.nodes);
+        let first = |a: Option<(NodeId, NodeId)>, b| a.into_iter().chain(b).min();
+        Self {
+            survey: self.survey.merge(other.survey),
+            reached: self.reached + other.reached,
+            broken: first(self.broken, other.broken),
+            sharing: self.sharing + other.sharing,
+            first_sharing: first(self.first_sharing, other.first_sharing),
+            ..self
+        }
+    }
+}
+
+/// What a path needs; nodes are those in between.
+struct Parts {
+    nics: Vec<usize>,
+    switches: Vec<usize>,
+    nodes: Vec<usize>,
+}
+
+impl Parts {
+    fn of(plan: &Plan, first_nic: &[usize], path: &Path) -> Self {
+        let ends = path.segments.iter().flat_map(|s| [(s.from, s.nic), (s.to, s.to_nic)]);
+        let between = path.segments[1..].iter().map(|segment| segment.from.index());
+        let switch = |segment| plan.sender(segment).switch.index();
+        Self {
+            nics: ends.map(|(node, nic)| first_nic[node.index()] + nic).collect(),
+            switches: path.segments.iter().map(switch).collect(),
+            nodes: between.collect(),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What every single failure of a link, switch or node leaves: pairs all of whose paths need it.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use tresse_base::id::{LinkId, NodeId};
+use tresse_plan::Plan;
+
+use super::{Finding, Survey, pair_name};
+
+/// Ordered pairs lost to single failures. A pair counts as lost where both its nodes live and
+/// none of its planned paths does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+pub struct Failures {
+    /// Over all switch-to-switch links.
+    pub link: Worst,
+    /// Over all switches; nodes that hang on the dead switch alone are counted as lost.
+    pub switch: Worst,
+    /// Over all nodes: pairs of other nodes that need it.
+    pub node: Worst,
+    /// Pairs whose planned paths share a link, switch or NIC although more than one path was asked
+    /// for: they have no disjoint backup.
+    pub pairs_without_disjoint_backup: u64,
+}
+
+/// The worst single failure of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+pub struct Worst {
+    /// How many objects of the kind there are.
+    pub objects: usize,
+    /// How many of them can fail without losing a pair.
+    pub harmless: usize,
+    /// Most pairs lost to one of them.
+    pub most_lost: u64,
+    /// The name of the first that loses so many; `None` where none loses any.
+    pub worst: Option<String>,
+}
+
+impl Worst {
+    /// The worst of these, by what each loses.
+    pub(super) fn of(lost: &[u64], name: impl Fn(usize) -> String) -> Self {
+        let most_lost = lost.iter().copied().max().unwrap_or(0);
+        Self {
+            objects: lost.len(),
+            harmless: lost.iter().filter(|l| **l == 0).count(),
+            most_lost,
+            worst: (most_lost > 0)
+                .then(|| lost.iter().position(|l| *l == most_lost).map(name))
+                .flatten(),
+        }
+    }
+}
+
+impl Failures {
+    /// Fails everything once. With `paths = 1` and one NIC a node the loads say it; else pair by pair.
+    pub fn of(plan: &Plan, survey: &Survey, notes: &mut Vec<Finding>) -> Self {
+        let cluster = plan.cluster();
+        let one_nic = cluster.nodes.iter().all(|n| n.nics.len() == 1);
+        let tally = if cluster.routing.paths == 1 && one_nic && !plan.has_transit() {
+            Tally::from_loads(plan, survey)
+        } else {
+            Tally::from_pairs(plan)
+        };
+        let link_name = |l: usize| {
+            let link = cluster.link(l.into());
+            format!("{}-{}", cluster.switch(link.a.switch).name, cluster.switch(link.b.switch).name)
+        };
+        if let Some((s, d)) = tally.first_sharing {
+            notes.push(Finding {
+                kind: "no-disjoint-backup",
+                object: pair_name(plan, s, d),
+                message: format!(
+                    "{} ordered pairs, this one first, have no second path that avoids every link \
+                     and switch between their own",
+                    tally.sharing
+                ),
+            });
+        }
+        Self {
+            link: Worst::of(&tally.links, link_name),
+            switch: Worst::of(&tally.switches, |s| cluster.switches[s].name.clone()),
+            node: Worst::of(&tally.nodes, |n| cluster.nodes[n].name.clone()),
+            pairs_without_disjoint_backup: tally.sharing,
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Tally {
+    links: Vec<u64>,
+    switches: Vec<u64>,
+    nodes: Vec<u64>,
+    sharing: u64,
+    first_sharing: Option<(NodeId, NodeId)>,
+}
+
+impl Tally {
+    fn empty(plan: &Plan) -> Self {
+        Self {
+            links: vec![0; plan.cluster().links.len()],
+            switches: vec![0; plan.graph().switches()],
+            nodes: vec![0; plan.cluster().nodes.len()],
+            sharing: 0,
+            first_sharing: None,
+        }
+    }
+
+    fn from_loads(plan: &Plan, survey: &Survey) -> Self {
+        let mut tally = Self::empty(plan);
+        for (c, load) in (0u32..).zip(&survey.loads) {
+            tally.links[plan.graph().link(c).index()] += load;
+        }
+        tally.switches.clone_from(&survey.through);
+        let mut home = vec![0u64; tally.switches.len()];
+        for (k, node) in plan.cluster().nodes.iter().enumerate() {
+            let switch = node.nics[0].switch.index();
+            tally.switches[switch] += survey.sent[k] + survey.received[k];
+            home[switch] += 1;
+        }
+        // A pair with both ends on the switch was counted at both.
+        for (lost, h) in tally.switches.iter_mut().zip(home) {
+            *lost -= h * h.saturating_sub(1);
+        }
+        tally
+    }
+
+    fn from_pairs(plan: &Plan) -> Self {
+        let n = plan.cluster().nodes.len();
+        (0..n)
+            .into_par_iter()
+            .fold(
+                || Self::empty(plan),
+                |mut tally, s| {
+                    for d in (0..n).filter(|d| *d != s) {
+                        tally.add_pair(plan, s.into(), d.into());
+                    }
+                    tally
+                },
+            )
+            .reduce(|| Self::empty(plan), Self::merge)
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        add(&mut self.links, &other.links);
+        add(&mut self.switches, &other.switches);
+        add(&mut self.nodes, &other.nodes);
+        self.sharing += other.sharing;
+        self.first_sharing = match (self.first_sharing, other.first_sharing) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self
+    }
+
+    /// Counts a pair for every link, switch and other node that all its paths need.
+    fn add_pair(&mut self, plan: &Plan, s: NodeId, d: NodeId) {
+        let graph = plan.graph();
+        let mut links: Option<Vec<LinkId>> = None;
+        let mut switches: Option<Vec<u32>> = None;
+        let mut nodes: Option<Vec<NodeId>> = None;
+        let paths = plan.paths(s, d);
+        for path in &paths {
+            let mut channels = Vec::new();
+            let mut crossed = Vec::new();
+            for segment in &path.segments {
+                crossed.push(plan.sender(segment).switch.0);
+                let from = channels.len();
+                plan.walk(segment, &mut channels);
+                crossed.extend(channels[from..].iter().map(|c| graph.head(*c)));
+            }
+            let here: Vec<LinkId> = channels.iter().map(|c| graph.link(*c)).collect();
+            match &mut links {
+                Some(common) => common.retain(|l| here.contains(l)),
+                None => links = Some(here),
+            }
+            match &mut switches {
+                Some(common) => common.retain(|s| crossed.contains(s)),
+                None => switches = Some(crossed),
+            }
+            let transit = path.segments[1..].iter().map(|segment| segment.from);
+            match &mut nodes {
+                Some(common) => common.retain(|n| transit.clone().any(|t| t == *n)),
+                None => nodes = Some(transit.collect()),
+            }
+        }
+        let (links, mut switches) = (links.unwrap_or_default(), switches.unwrap_or_default());
+        switches.sort_unstable();
+        switches.dedup();
+        let segments = &paths[0].segments;
+        let ends = [
+            plan.sender(&segments[0]).switch.0,
+            plan.receiver(&segments[segments.len() - 1]).switch.0,
+        ];
+        let avoidable = switches.iter().any(|s| !ends.contains(s));
+        let wanted = plan.cluster().routing.paths > 1;
+        if wanted && (paths.len() < 2 || !links.is_empty() || avoidable) {
+            self.sharing += 1;
+            self.first_sharing = Some(self.first_sharing.map_or((s, d), |f| f.min((s, d))));
+        }
+        for node in nodes.unwrap_or_default() {
+            self.nodes[node.index()] += 1;
+        }
+        for link in links {
+            self.links[link.index()] += 1;
+        }
+        for switch in switches {
+            self.switches[switch as usize] += 1;
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The result of `tresse check` (DESIGN section 8).
+
+use std::fmt;
+
+use serde::Serialize;
+use tresse_plan::Plan;
+use tresse_topology::vlan::Role;
+
+use super::{Cut, Failures, Judged, Reflect, Survey};
+
+/// Something that `check` found: a violation where it breaks the plan, a note where it does not.
+/// As text: kind, object, message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind of finding: `deadlock`, `too-many-vlans`, `no-disjoint-backup`, ...
+    pub kind: &'static str,
+    /// The object it is about.
+    pub object: String,
+    /// What was found and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.kind, self.object, self.message)
+    }
+}
+
+/// Primary paths through transit nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct Transit {
+    /// How many primaries have one or more transit nodes.
+    pub paths: u64,
+    /// Most transit nodes on one primary.
+    pub max: u32,
+    /// Mean transit nodes per primary.
+    pub mean: f64,
+}
+
+/// What `verify` proved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Format of this object: 1.
+    pub format: u32,
+    /// The plan's generation.
+    pub generation: String,
+    /// Ordered pairs of different nodes.
+    pub pairs: usize,
+    /// Pairs with a path.
+    pub reachable: usize,
+    /// Is every primary as short as the fabric allows?
+    pub minimal: bool,
+    /// Is every VLAN a tree?
+    pub loop_free: bool,
+    /// Is the channel dependency graph of all paths of any rank acyclic?
+    pub deadlock_free: bool,
+    /// Is that of the primaries alone acyclic?
+    pub primaries_deadlock_free: bool,
+    /// A cycle of directed channels `[from, to]`.
+    pub cycle: Option<Vec<[String; 2]>>,
+    /// VLANs in the plan, backups and lines on shared switches included.
+    pub vlans: usize,
+    /// Of these, VLANs that carry backups only.
+    pub backup_vlans: usize,
+    /// VIDs that `[vlans] range` has left for trees that change (K4).
+    pub spare_vids: usize,
+    /// Mean switch-to-switch links per primary.
+    pub mean_hops: f64,
+    /// Most primaries over one directed switch-to-switch link.
+    pub max_link_load: u64,
+    /// Mean over all directed switch-to-switch links.
+    pub mean_link_load: f64,
+    /// (nodes - 1) / maximum load over all directed links, node links included, each load scaled
+    /// by the node link's rate over its own.
+    pub ideal_throughput: f64,
+    /// Paths through transit nodes.
+    pub transit: Transit,
+    /// Of a clique, its cut into halves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+    /// What reflectors bring for the demand, where the cluster file asks for them or lists one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reflect: Option<Reflect>,
+    /// What single failures leave.
+    pub failures: Failures,
+    /// What breaks the plan: exit code 1.
+    pub violations: Vec<Finding>,
+    /// What an operator should know.
+    pub notes: Vec<Finding>,
+}
+
+impl Report {
+    pub(super) fn new(plan: &Plan, judged: Judged, failures: Failures) -> Self {
+        let survey = &judged.survey;
+        let mut report = Self::of_plan(plan);
+        let pairs = report.pairs.max(1) as f64;
+        report.reachable = report.pairs;
+        report.minimal = survey.not_minimal.is_none();
+        report.deadlock_free = judged.cycle.is_none();
+        report.primaries_deadlock_free = judged.primaries_deadlock_free;
+        report.cycle = judged.cycle;
+        report.mean_hops = survey.hops as f64 / pairs;
+        report.max_link_load = survey.loads.iter().copied().max().unwrap_or(0);
+        if !survey.loads.is_empty() {
+            let sum: u64 = survey.loads.iter().sum();
+            report.mean_link_load = sum as f64 / survey.loads.len() as f64;
+        }
+        report.ideal_throughput = ideal_throughput(plan, survey);
+        report.transit = Transit {
+            paths: survey.transit.paths,
+            max: survey.transit.most,
+            mean: survey.transit.nodes as f64 / pairs,
+        };
+        report.failures = failures;
+        report.violations = judged.violations;
+        report.notes = judged.notes;
+        report
+    }
+
+    /// The report of a plan with a VLAN that is no tree: nothing else can be said.
+    pub(super) fn broken(plan: &Plan, violations: Vec<Finding>) -> Self {
+        Self { loop_free: false, violations, ..Self::of_plan(plan) }
+    }
+
+    pub(super) fn of_plan(plan: &Plan) -> Self {
+        let nodes = plan.cluster().nodes.len();
+        let ranges = &plan.cluster().vlans.ranges;
+        let room: usize = ranges.iter().map(|(a, b)| usize::from(b - a) + 1).sum();
+        let vlans = plan.specs().len() + plan.lines().len();
+        Self {
+            format: 1,
+            generation: plan.generation().into(),
+            pairs: nodes * nodes.saturating_sub(1),
+            reachable: 0,
+            minimal: false,
+            loop_free: true,
+            deadlock_free: false,
+            primaries_deadlock_free: false,
+            cycle: None,
+            vlans,
+            backup_vlans: plan.count(Role::Backup),
+            spare_vids: room - vlans,
+            mean_hops: 0.0,
+            max_link_load: 0,
+            mean_link_load: 0.0,
+            ideal_throughput: 0.0,
+            transit: Transit::default(),
+            cut: Cut::of(plan),
+            reflect: None,
+            failures: Failures::default(),
+            violations: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+pub(super) fn ideal_throughput(plan: &Plan, survey: &Survey) -> f64 {
+    let cluster = plan.cluster();
+    let nics = || cluster.nodes.iter().flat_map(|n| &n.nics);
+    let Some(unit) = nics().map(|n| n.rate.0).min() else { return 0.0 };
+    let scaled = |load: u64, rate: u64| load as f64 * unit as f64 / rate as f64;
+    let trunks = (0u32..)
+        .zip(&survey.loads)
+        .map(|(c, load)| scaled(*load, cluster.link(plan.graph().link(c)).rate.0));
+    let edges = nics()
+        .zip(survey.sent.iter().zip(&survey.received))
+        .map(|(nic, (sent, received))| scaled(*sent.max(received), nic.rate.0));
+    let worst = trunks.chain(edges).fold(0.0, f64::max);
+    if worst > 0.0 { (cluster.nodes.len() - 1) as f64 / worst } else { 0.0 }
+}

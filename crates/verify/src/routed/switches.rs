@@ -1,0 +1,153 @@
+//! What the loss of whole switches leaves on a P-Mesh: of one, which may hold several lines that fail
+//! together, and of two.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use tresse_base::hostlist::collapse;
+use tresse_base::id::{NodeId, SwitchId};
+use tresse_plan::Plan;
+use tresse_topology::cluster::{Kind, NicEnd};
+use tresse_topology::{Hop, Parts};
+
+use super::{Fabric, WALKED};
+use crate::Finding;
+
+/// Most switches that hold several lines and whose pairs are failed one by one.
+const PAIRED: usize = 128;
+
+/// Ordered pairs that the loss of each switch stops, pair by pair for one destination in `step`: a way may
+/// meet the same switch on several of its lines. O(pairs x dimensions x hops).
+pub(super) fn lost(fabric: &Fabric<'_>, step: usize) -> Vec<u64> {
+    let switches = fabric.xy.layout().switches();
+    let none = || vec![0; switches];
+    (0..fabric.nodes.div_ceil(step))
+        .into_par_iter()
+        .fold(none, |mut lost, d| {
+            let to = NodeId::from(d * step);
+            for from in (0..fabric.nodes).map(NodeId::from).filter(|from| *from != to) {
+                needed(fabric, from, to).for_each(|switch| lost[switch.index()] += 1);
+            }
+            lost
+        })
+        .reduce(none, |mut lost, other| {
+            lost.iter_mut().zip(other).for_each(|(lost, other)| *lost += other);
+            lost
+        })
+}
+
+/// The switches on the primary without which a packet does not arrive.
+fn needed(fabric: &Fabric<'_>, from: NodeId, to: NodeId) -> impl Iterator<Item = SwitchId> {
+    let layout = fabric.xy.layout();
+    let of = |end: NicEnd| layout.switch(layout.line(end.node, end.nic));
+    let (mut at, mut crossed) = (from, Vec::with_capacity(layout.rank()));
+    while at != to {
+        let hop = fabric.xy.hop(at, to);
+        crossed.push(of(NicEnd { node: at, nic: hop.nic }));
+        at = hop.to;
+    }
+    crossed.dedup();
+    let backups = fabric.plan.cluster().routing.paths > 1;
+    let arrives = move |dead: SwitchId| {
+        backups && fabric.arrives(from, to, &|end: NicEnd, _: &Hop| of(end) != dead)
+    };
+    crossed.into_iter().filter(move |switch| !arrives(*switch))
+}
+
+/// What each switch that holds several lines takes with it, in words; those that take the same in one
+/// note. `pairs`: how many were walked. What is cut off is counted up to [`WALKED`] nodes.
+pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
+    let mut alike: BTreeMap<Reverse<(u64, usize)>, Vec<&str>> = BTreeMap::new();
+    for (switch, lost) in lost.iter().enumerate() {
+        let name = plan.cluster().switches[switch].name.as_str();
+        let small = plan.cluster().nodes.len() <= WALKED;
+        let cut = if small { cut_off(plan, &[switch]) } else { 0 };
+        alike.entry(Reverse((*lost, cut))).or_default().push(name);
+    }
+    let note = |(Reverse((lost, cut)), names): (_, Vec<&str>)| {
+        let apart = match cut {
+            0 => String::new(),
+            1 => ", and 1 node is cut off from the others".to_owned(),
+            nodes => format!(", and {nodes} nodes are cut off from the largest part left"),
+        };
+        let each = if names.len() > 1 { "each of these" } else { "this" };
+        let round = match lost {
+            0 => "",
+            _ => {
+                "; pairs are counted one way, and what is sent in vain may go round among the others until \
+                 its TTL ends"
+            }
+        };
+        Finding {
+            kind: "shared-switch",
+            object: collapse(&names).join(","),
+            message: format!(
+                "lines on one switch fail together: with {each} gone {lost} of {pairs} ordered pairs are \
+                 lost{apart}{round}"
+            ),
+        }
+    };
+    alike.into_iter().map(note).collect()
+}
+
+/// p-mesh, section 4.0: two switch failures lose at most one node; this holds where no dimension is below
+/// 3 and every line has a switch of its own.
+pub(super) fn few_per_line(plan: &Plan) -> Option<Finding> {
+    let Kind::Pmesh { dims, .. } = &plan.cluster().kind else { return None };
+    let (a, b, lost) = two_failures(plan)?;
+    let shared = match plan.cluster().kind.shares_switches() {
+        true => " and every line has a switch of its own",
+        false => "",
+    };
+    (lost > 1 && dims.len() > 1).then(|| {
+        let name = |s: usize| plan.cluster().switches[s].name.clone();
+        Finding {
+            kind: "two-failures",
+            object: format!("{} and {}", name(a), name(b)),
+            message: format!(
+                "with both gone {lost} nodes are cut off: of two switch failures at most one node is \
+                 lost where no dimension is below 3{shared}"
+            ),
+        }
+    })
+}
+
+/// The two switches whose loss cuts most nodes off from the largest part left, and how many; `None`
+/// above [`WALKED`] nodes or [`PAIRED`] shared switches, and where no two switches can be lost.
+fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
+    let cluster = plan.cluster();
+    let switches = cluster.switches.len();
+    let Kind::Pmesh { dims, .. } = &cluster.kind else { return None };
+    let shared = cluster.kind.shares_switches();
+    if cluster.nodes.len() > WALKED || shared && switches > PAIRED {
+        return None;
+    }
+    // Of lines on switches of their own every pair is like one with the first switch of some dimension.
+    let counts = dims.iter().map(|n| cluster.nodes.len() / *n as usize);
+    let firsts = counts.scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
+    let firsts: Vec<usize> = if shared { (0..switches).collect() } else { firsts.collect() };
+    let pairs = firsts
+        .into_iter()
+        .flat_map(|a| (0..switches).filter(move |b| *b != a).map(move |b| (a, b)));
+    let all = pairs.map(|(a, b)| (a, b, cut_off(plan, &[a, b])));
+    all.max_by_key(|(a, b, lost)| (*lost, Reverse((*a, *b))))
+}
+
+/// How many nodes are outside the largest part that is left without these switches.
+fn cut_off(plan: &Plan, gone: &[usize]) -> usize {
+    let cluster = plan.cluster();
+    let Some(xy) = plan.xy() else { return 0 };
+    let nodes = cluster.nodes.len();
+    let mut parts = Parts::new(nodes + xy.layout().lines());
+    for (k, node) in cluster.nodes.iter().enumerate() {
+        for (dim, nic) in node.nics.iter().enumerate() {
+            if !gone.contains(&nic.switch.index()) {
+                parts.join(k, nodes + xy.layout().line(k.into(), dim));
+            }
+        }
+    }
+    let mut sizes = vec![0; nodes + xy.layout().lines()];
+    (0..nodes).for_each(|k| sizes[parts.root(k)] += 1);
+    nodes - sizes.into_iter().max().unwrap_or(0)
+}

@@ -1,0 +1,101 @@
+//! The uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): what its cables
+//! make of switches that stood by themselves. The rest of the proofs are [`direct`](super::direct)'s.
+//!
+//! One cable leads from every switch of the table to one more switch: a star, which has no loop, and no
+//! spanning tree protocol needs to cut one. But all NICs are in one broadcast domain, so every switch
+//! learns every one of them.
+
+use tresse_base::id::SwitchId;
+use tresse_plan::Plan;
+use tresse_topology::Parts;
+use tresse_topology::cluster::Link;
+use tresse_topology::path::Segment;
+
+use super::{Finding, Survey};
+
+/// What the uplink breaks, and what an operator should know of it; nothing where there is none. What
+/// loads it was seen by [`stays`], and is reported as a broken path.
+pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Finding>) {
+    let Some(uplink) = plan.cluster().uplink() else { return (Vec::new(), Vec::new()) };
+    let violations = Vec::from_iter(loops(plan));
+    let mut notes = Vec::new();
+    let unused = survey.loads.iter().all(|load| *load == 0);
+    notes.extend(unused.then(|| Finding {
+        kind: "uplink",
+        object: plan.cluster().switch(uplink).name.clone(),
+        message: "no planned path crosses its cables: they carry multicast, broadcast, what comes from \
+                  and goes to other networks, and unicast to addresses that a switch has forgotten, \
+                  which permanent neighbours and announcements every third of fdb_age_seconds avoid"
+            .into(),
+    }));
+    (violations, notes)
+}
+
+/// A cable between switches that others join already.
+fn loops(plan: &Plan) -> Option<Finding> {
+    let cluster = plan.cluster();
+    let mut parts = Parts::new(cluster.switches.len());
+    let closes = |link: &&Link| !parts.join(link.a.switch.index(), link.b.switch.index());
+    let link = cluster.links.iter().find(closes)?;
+    let name = |switch: SwitchId| cluster.switch(switch).name.as_str();
+    Some(Finding {
+        kind: "loop",
+        object: format!("{}-{}", name(link.a.switch), name(link.b.switch)),
+        message: "this cable closes a loop, in which broadcasts never end: take it out".into(),
+    })
+}
+
+/// Does a segment, of a path of any rank, stay on one switch? Where it does not, the cables by which the
+/// uplink would join its two are loaded.
+pub(super) fn stays(plan: &Plan, segment: &Segment, survey: &mut Survey) -> bool {
+    let (s, d) = (plan.sender(segment).switch, plan.receiver(segment).switch);
+    if let Some(uplink) = plan.cluster().uplink().filter(|_| s != d) {
+        let ways = [(s, uplink), (uplink, d)];
+        let channels = ways.into_iter().filter_map(|(from, to)| plan.graph().between(from, to));
+        channels.for_each(|channel| survey.loads[channel as usize] += 1);
+    }
+    s == d
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tresse_base::id::{NodeId, TreeId};
+    use tresse_cluster::parse;
+
+    fn plan(uplink: &str) -> Plan {
+        let text = format!(
+            "[fabric]\ntopology = {{ kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\"{uplink} }}\n"
+        );
+        Plan::build(parse(&text, "x").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_segment_between_switches_loads_the_uplink_and_stays_on_none() {
+        let plan = plan(", uplink = \"u0\"");
+        let mut survey = Survey::empty(&plan);
+        let segment = |nic, to_nic| Segment {
+            from: NodeId(0),
+            nic,
+            tree: TreeId::NONE,
+            to: NodeId(1),
+            to_nic,
+        };
+        assert!(stays(&plan, &segment(1, 1), &mut survey));
+        assert_eq!(survey.loads, [0; 4]);
+        assert!(!stays(&plan, &segment(0, 1), &mut survey));
+        let graph = plan.graph();
+        let loaded = (0u32..).zip(&survey.loads).filter(|(_, load)| **load > 0);
+        let ends: Vec<_> = loaded.map(|(c, _)| (graph.tail(c), graph.head(c))).collect();
+        assert_eq!(ends, [(0, 2), (2, 1)]);
+        assert_eq!(findings(&plan, &survey), (Vec::new(), Vec::new()), "not said to be unused");
+    }
+
+    #[test]
+    fn without_an_uplink_nothing_is_said() {
+        let found = |plan: &Plan| findings(plan, &Survey::empty(plan));
+        assert_eq!(found(&plan("")), (Vec::new(), Vec::new()));
+        let (violations, notes) = found(&plan(", uplink = \"u0\""));
+        assert_eq!((violations.len(), notes.len()), (0, 1));
+    }
+}

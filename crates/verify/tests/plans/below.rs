@@ -1,0 +1,121 @@
+//! `transit` beside `updown` where each switch has one node only: a node in transit pays with its one
+//! link.
+
+use tresse_base::id::SwitchId;
+use tresse_plan::Plan;
+use tresse_routing::reflect::{Flow, Network};
+use tresse_routing::updown::{Demand, Order, Updown};
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::{Channel, Graph};
+use tresse_verify::{self, Report};
+
+const UPDOWN: Strategy = Strategy::Updown { root: None };
+const TRANSIT: Strategy = Strategy::Transit { root: None };
+
+fn both(kind: &Kind) -> [Report; 2] {
+    [UPDOWN, TRANSIT].map(|strategy| {
+        tresse_verify::check(
+            &Plan::build(Cluster::generated(kind.clone(), 1, 1, strategy, 1)).unwrap(),
+        )
+    })
+}
+
+/// On a mesh all legal ways are minimal: nothing needs to turn.
+#[test]
+fn transit_is_never_below_updown_on_a_mesh() {
+    for dims in [&[3, 3][..], &[2, 5], &[4, 4], &[5, 3], &[9], &[2, 3, 2], &[3, 3, 3], &[6, 5]] {
+        let [updown, transit] = both(&Kind::Mesh { dims: dims.into() });
+        let what =
+            format!("{dims:?}: {} and {}", updown.ideal_throughput, transit.ideal_throughput);
+        assert!(transit.ideal_throughput >= updown.ideal_throughput, "{what}");
+        assert!(transit.minimal && transit.deadlock_free, "{what}");
+    }
+}
+
+/// Where `transit` is below, `check` says so, and that it must be where few pairs prove it.
+#[test]
+fn check_says_where_minimal_paths_cost_throughput() {
+    let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
+    let irregular = |seed| Kind::Irregular { switches: 16, ports: 5, seed };
+    for (kind, proved) in [
+        (torus(&[5]), true),
+        (torus(&[7]), true),
+        (torus(&[9]), true),
+        (torus(&[5, 4]), false),
+        (irregular(1), true),
+        (irregular(5), true),
+    ] {
+        let [updown, transit] = both(&kind);
+        assert!(transit.minimal && transit.ideal_throughput < updown.ideal_throughput, "{kind:?}");
+        let note = transit.notes.iter().find(|note| note.kind == "below-updown").unwrap();
+        assert_eq!(note.message.contains("from whatever root, some node"), proved, "{note}");
+        let ideal = format!("{:.4} by updown", updown.ideal_throughput);
+        assert!(note.message.contains(&ideal), "{note}");
+    }
+    for kind in [torus(&[4, 4]), torus(&[6, 6]), torus(&[5, 5])] {
+        let [updown, transit] = both(&kind);
+        let ideals = (updown.ideal_throughput, transit.ideal_throughput);
+        assert!(ideals.1 >= ideals.0, "{kind:?}: {ideals:?}");
+        assert!(transit.notes.iter().all(|note| note.kind != "below-updown"), "{kind:?}");
+    }
+}
+
+/// The proof for a torus of 5 x 4, where no pair alone is enough: by linear programs over all minimal
+/// ways, split as one likes, some link carries more than the 25 that updown needs, whatever the root.
+#[test]
+fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
+    let cluster = Cluster::generated(Kind::Torus { dims: vec![5, 4] }, 1, 1, TRANSIT, 1);
+    let graph = Graph::new(&cluster);
+    let without = Demand { nodes: &[1; 20], transit: &[0; 20] };
+    let updown = Updown::routes(&graph, None, &without).unwrap().1.cost(&without).0;
+    // By symmetry all roots of a torus are alike but for ties between equal levels, which go by index.
+    for root in [0, 7, 19] {
+        let order = Order::new(&graph, root);
+        let least = optimum(&graph, &order);
+        assert!(least > updown as f64 + 1e-6, "root {root}: {least} and {updown}");
+    }
+}
+
+/// The lowest highest load that minimal ways can have, split among all of them at will, each link with
+/// capacity 1; a switch has one node, whose link carries its own 19 paths.
+fn optimum(graph: &Graph, order: &Order) -> f64 {
+    let (n, channels) = (graph.switches(), graph.channels());
+    let mut network = Network { capacity: vec![1.0; channels + n], ..Network::default() };
+    network.fixed = vec![0.0; channels];
+    network.fixed.resize(channels + n, n as f64 - 1.0);
+    let (mut distance, mut queue) = (Vec::new(), Vec::new());
+    for d in 0..n as u32 {
+        graph.distances(d, &mut distance, &mut queue);
+        for s in (0..n as u32).filter(|s| *s != d) {
+            let mut ways = Vec::new();
+            extend(graph, &distance, s, &mut Vec::new(), &mut ways);
+            let uses = |way: &Vec<Channel>| {
+                let up = |c: Channel| order.is_up(graph, c);
+                let turns = way.windows(2).filter(|pair| !up(pair[0]) && up(pair[1]));
+                let turns = turns.map(|pair| (channels as u32 + graph.tail(pair[1]), 1.0));
+                way.iter().map(|c| (*c, 1.0)).chain(turns).collect()
+            };
+            network.flows.push(Flow { weight: 1.0, ways: ways.iter().map(uses).collect() });
+        }
+    }
+    network.optimum().unwrap().congestion
+}
+
+/// All ways on from `at` that come nearer with each step.
+fn extend(
+    graph: &Graph,
+    distance: &[u32],
+    at: u32,
+    way: &mut Vec<Channel>,
+    ways: &mut Vec<Vec<Channel>>,
+) {
+    let hops = |s: u32| distance[SwitchId(s).index()];
+    if hops(at) == 0 {
+        return ways.push(way.clone());
+    }
+    for c in graph.out(at).filter(|c| hops(graph.head(*c)) < hops(at)) {
+        way.push(c);
+        extend(graph, distance, graph.head(c), way, ways);
+        way.pop();
+    }
+}

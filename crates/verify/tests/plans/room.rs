@@ -1,0 +1,114 @@
+//! Backups and the room that VLANs leave for them.
+
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_verify as verify;
+
+const UPDOWN: Strategy = Strategy::Updown { root: None };
+const TRANSIT: Strategy = Strategy::Transit { root: None };
+
+fn irregular(seed: u32, strategy: Strategy, paths: u32) -> Cluster {
+    Cluster::generated(Kind::Irregular { switches: 16, ports: 8, seed }, 4, 1, strategy, paths)
+}
+
+fn torus(dims: &[u32], strategy: Strategy, paths: u32) -> Cluster {
+    Cluster::generated(Kind::Torus { dims: dims.into() }, 1, 1, strategy, paths)
+}
+
+fn checked(mut cluster: Cluster, max_vlans: u32) -> verify::Report {
+    cluster.switches.iter_mut().for_each(|s| s.max_vlans = max_vlans);
+    verify::check(&Plan::build(cluster).unwrap())
+}
+
+/// What fits without backups fits with them: those without a tree are counted.
+#[test]
+fn backups_alone_make_no_plan_fail() {
+    for strategy in [Strategy::Stp, Strategy::Minimal, UPDOWN, TRANSIT] {
+        for room in 2..10 {
+            let [one, two] = [1, 2].map(|paths| checked(irregular(1, strategy, paths), room));
+            let what = format!("{strategy:?} with {room}");
+            assert!(one.violations.is_empty(), "{what}: {:?}", one.violations);
+            assert!(two.violations.is_empty(), "{what}: {:?}", two.violations);
+            assert_eq!(
+                (one.vlans, one.max_link_load),
+                (two.vlans - two.backup_vlans, two.max_link_load)
+            );
+            let note = two.notes.iter().any(|note| note.kind == "no-disjoint-backup");
+            assert_eq!(note, two.failures.pairs_without_disjoint_backup > 0, "{what}");
+        }
+    }
+    // 8 trees and the base VLAN.
+    assert_eq!(checked(torus(&[4, 4], Strategy::Dor, 2), 9).violations, []);
+    assert_eq!(checked(torus(&[12, 12], Strategy::Dor, 2), 25).violations, []);
+}
+
+/// VIDs that the lock holds for trees before leave fewer for backups.
+#[test]
+fn backups_do_without_vids_that_the_lock_holds() {
+    let old = Plan::build(irregular(1, UPDOWN, 2)).unwrap();
+    let needed = Plan::build(irregular(2, UPDOWN, 1)).unwrap().specs().len();
+    let full = Plan::build(irregular(2, UPDOWN, 2)).unwrap().specs().len();
+    assert!(full > needed);
+    let range = vec![(2, (old.specs().len() + needed) as u16 + 1)];
+    let mut cluster = irregular(2, UPDOWN, 2);
+    cluster.vlans.ranges = range;
+    let plan = Plan::build_with(cluster, &old.lock(&Lock::default())).unwrap();
+    assert!((needed..full).contains(&plan.specs().len()), "{}", plan.specs().len());
+    assert_eq!(verify::check(&plan).violations, []);
+}
+
+/// `pdor` is defined on a mesh and most tori, and only helps where it is not in use.
+#[test]
+fn help_names_strategies_that_fit() {
+    let help = |mut cluster: Cluster, room| {
+        cluster.vlans.base = Some(1);
+        let found = checked(cluster, room).violations.swap_remove(0).message;
+        found.rsplit(": ").next().unwrap().to_owned()
+    };
+    assert_eq!(help(torus(&[4, 4], Strategy::Dor, 2), 7), "use pdor, minimal or stp");
+    assert_eq!(help(torus(&[4, 4], Strategy::Dor, 2), 6), "use minimal or stp");
+    assert_eq!(help(torus(&[4, 4], Strategy::Pdor, 1), 6), "use minimal or stp");
+    assert_eq!(help(torus(&[3, 3, 3], Strategy::Dor, 1), 16), "use minimal or stp");
+    let none = help(irregular(1, UPDOWN, 2), 1);
+    assert_eq!(none, "a switch that holds at least one beside the base VLAN");
+}
+
+/// What is said of a pair whose way has no room is not what is said of one whose way is not legal.
+#[test]
+fn pairs_without_room_are_told_apart() {
+    for (strategy, words) in [
+        (UPDOWN, "updown: max_vlans = 5 of s00 leaves room for 5 trees"),
+        (TRANSIT, "transit: max_vlans = 5 of s00 leaves room for 5 trees"),
+        (Strategy::Minimal, "minimal: max_vlans = 5 of s00 leaves room for 5 trees"),
+    ] {
+        let mut cluster = irregular(1, strategy, 1);
+        cluster.switches.iter_mut().for_each(|s| s.max_vlans = 5);
+        let plan = Plan::build(cluster).unwrap();
+        let report = verify::check(&plan);
+        let note = report.notes.iter().find(|note| note.kind == "not-minimal").unwrap();
+        let because =
+            "because max_vlans = 5 of s00 leaves room for 5 trees, and their ways fit into";
+        assert!(note.message.contains(because), "{}", note.message);
+        assert_eq!(
+            note.message.contains("because their shortest ways go up after down"),
+            strategy == UPDOWN
+        );
+        let (mut longer, mut crowded) = (0, 0);
+        for (src, dst) in plan.pairs() {
+            let trace = plan.trace(src, dst);
+            longer += usize::from(!trace.paths[0].minimal);
+            let why = trace.why.join("\n");
+            let illegal = why.contains("which goes up after down");
+            let room = why.contains(words);
+            assert!(!(illegal && room), "{why}");
+            assert!(trace.paths[0].minimal || illegal || room, "{why}");
+            crowded += usize::from(room);
+        }
+        assert!(
+            crowded > 0 && note.message.starts_with(&format!("{longer} ordered pairs")),
+            "{}",
+            note.message
+        );
+    }
+}
