@@ -8,13 +8,14 @@ use serde_json::json;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::kinds::TopologyKind;
 use super::problem::{Found, ProblemKind, suggestion};
 use super::read::{At, Number, Read, choice, section, wrong_type};
 use super::{Learning, Stp, limits, pattern};
 
 section! {
     /// A Tresse cluster file: the same on every node.
-    #[schemars(extend("required" = ["fabric"], "allOf" = super::schema::rules_of_kinds()))]
+    #[schemars(extend("required" = ["fabric"], "allOf" = super::kinds::rules_of_kinds()))]
     File, "the cluster file" {
         /// The fabric: its name and its shape.
         fabric: Fabric = "[fabric] with topology = { kind = \"torus\", dims = [4, 4] }",
@@ -49,7 +50,7 @@ section! {
 
 section! {
     /// A kind of topology with its sizes.
-    #[schemars(extend("required" = ["kind"], "allOf" = super::schema::keys_of_kinds()))]
+    #[schemars(extend("required" = ["kind"], "allOf" = super::kinds::keys_of_kinds()))]
     Topology, "`topology`" {
         /// The kind of topology.
         kind: TopologyKind = "kind = \"torus\"",
@@ -85,64 +86,6 @@ section! {
         /// The name of a switch to which every other has one cable, for multicast and other networks (fnn).
         #[schemars(extend("pattern" = pattern::name()))]
         uplink: String = "uplink = \"u0\"",
-    }
-}
-
-choice! {
-    /// Kinds of topology.
-    TopologyKind, "a kind of topology" {
-        /// A mesh of switches.
-        Mesh = "mesh",
-        /// A torus of switches.
-        Torus = "torus",
-        /// Every switch cabled to every other.
-        Clique = "clique",
-        /// Everything is listed in the file.
-        Explicit = "explicit",
-        /// A random regular graph of switches.
-        Irregular = "irregular",
-        /// A flat neighbourhood: switches without paths between them, by a wiring table.
-        Fnn = "fnn",
-        /// A P-Mesh: a switch per line of nodes, which route.
-        Pmesh = "pmesh",
-        /// A ring of nodes, without switches.
-        Ring = "ring",
-        /// A mesh of nodes, without switches.
-        DirectMesh = "direct-mesh",
-        /// A torus of nodes, without switches.
-        DirectTorus = "direct-torus",
-        /// Every node cabled to every other, without switches.
-        FullMesh = "full-mesh",
-    }
-}
-
-impl TopologyKind {
-    /// Switches that no dimension orders.
-    pub(super) fn has_no_dimensions(self) -> bool {
-        matches!(self, Self::Explicit | Self::Clique | Self::Irregular)
-    }
-
-    /// Do nodes route?
-    pub(super) fn is_routed(self) -> bool {
-        matches!(
-            self,
-            Self::Pmesh | Self::Ring | Self::DirectMesh | Self::DirectTorus | Self::FullMesh
-        )
-    }
-
-    /// The keys of `topology` beside `kind` for the kind of this word: those that must be given, and
-    /// the others.
-    pub(super) fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
-        match word {
-            "mesh" | "torus" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
-            "clique" => (&["ports"], &["nodes_per_switch", "nics_per_node"]),
-            "irregular" => (&["switches", "ports"], &["nodes_per_switch", "nics_per_node", "seed"]),
-            "fnn" => (&["wiring"], &["uplink"]),
-            "pmesh" => (&["dims"], &["grow_to", "lines_per_switch"]),
-            "ring" | "full-mesh" => (&["nodes"], &[]),
-            "direct-mesh" | "direct-torus" => (&["dims"], &[]),
-            _ => (&[], &[]),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod discover;
 mod file;
 mod format;
 mod guess;
+mod kinds;
 mod limits;
 mod pattern;
 mod read;

@@ -3,10 +3,9 @@
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::file::{File, TopologyKind};
-use super::limits;
+use super::file::File;
 
 /// The JSON Schema (draft 2020-12) of the cluster file, as indented JSON with a final newline.
 #[must_use]
@@ -17,91 +16,6 @@ pub fn schema() -> String {
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
-}
-
-/// Kinds whose nodes route.
-const ROUTED: [&str; 5] = ["pmesh", "ring", "direct-mesh", "direct-torus", "full-mesh"];
-
-/// Which keys `topology` has depends on its kind.
-pub(super) fn keys_of_kinds() -> Value {
-    let rule = |word: &&str| {
-        let (required, others) = TopologyKind::keys(word);
-        let keys = [&["kind"], required, others].concat();
-        let mut then = json!({ "propertyNames": { "enum": keys }, "required": required });
-        let ports = match *word {
-            "clique" => Some(limits::CLIQUE_PORTS),
-            "irregular" => Some(limits::IRREGULAR_PORTS),
-            _ => None,
-        };
-        if let Some(most) = ports {
-            then["properties"] = json!({ "ports": { "maximum": most } });
-        }
-        if ROUTED.contains(word) && required.contains(&"dims") {
-            then["properties"] = json!({ "dims": { "items": { "minimum": 2 } } });
-        }
-        json!({ "if": of_kind(&[word]), "then": then })
-    };
-    TopologyKind::WORDS.iter().map(rule).collect()
-}
-
-/// What a kind of topology asks of the other tables: an explicit fabric lists everything; dimension
-/// orders need dimensions; PDOR on a torus of more than two needs even sizes after the first.
-pub(super) fn rules_of_kinds() -> Value {
-    let topology = |rule: Value| {
-        json!({
-            "properties": { "fabric": {
-                "properties": { "topology": rule },
-                "required": ["topology"],
-            }},
-            "required": ["fabric"],
-        })
-    };
-    let strategy = |rule: Value| json!({ "properties": { "routing": { "properties": { "strategy": rule } } } });
-    let cabled = json!({ "items": { "required": ["switch", "port"] } });
-    json!([
-        {
-            "if": topology(of_kind(&["explicit"])),
-            "then": {
-                "properties": {
-                    "switch": { "minItems": 1 },
-                    "node": {
-                        "minItems": 1,
-                        "items": { "properties": { "nics": cabled }, "required": ["nics"] },
-                    },
-                },
-                "required": ["switch", "node"],
-            },
-        },
-        {
-            "if": topology(of_kind(&ROUTED)),
-            "then": strategy(json!({ "const": "xy" })),
-        },
-        {
-            "if": topology(of_kind(&["mesh", "torus", "clique", "irregular", "explicit"])),
-            "then": strategy(json!({ "not": { "const": "xy" } })),
-        },
-        {
-            "if": topology(of_kind(&["explicit", "clique", "irregular"])),
-            "then": strategy(json!({ "not": { "enum": ["dor", "pdor"] } })),
-        },
-        {
-            "if": topology(json!({ "allOf": [
-                of_kind(&["torus"]),
-                {
-                    "properties": { "dims": {
-                        "minItems": 3,
-                        "not": { "prefixItems": [true], "items": { "multipleOf": 2 } },
-                    }},
-                    "required": ["dims"],
-                },
-            ]})),
-            "then": strategy(json!({ "not": { "const": "pdor" } })),
-        },
-    ])
-}
-
-fn of_kind(words: &[&str]) -> Value {
-    json!({ "properties": { "kind": { "enum": words } }, "required": ["kind"] })
 }
 
 trait InSettings: JsonSchema {

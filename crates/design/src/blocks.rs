@@ -5,7 +5,7 @@
 //! 9/5 S by 5, 12/5 S by 8, 5/2 S by 9, 8/3 S by 10, 14/5 S by 11. By 3, 6, 7, 12 and 13 the
 //! families of `construct` reach what is known. The wirings here were found by the search.
 
-use super::construct::Family;
+use super::family::Family;
 
 /// The family for `k` NICs and so many switches, where one is known.
 pub fn blocks(switches: usize, k: usize) -> Option<Family> {

@@ -8,21 +8,9 @@
 use tresse_base::wiring::Wiring;
 
 use super::blocks::blocks;
+use super::family::Family;
 use super::field::Field;
 use super::problem::{Problem, Required};
-
-/// Sets of switches of which any two meet.
-#[derive(Debug, Clone)]
-pub struct Family {
-    /// For the report.
-    pub name: String,
-    /// Switches that it takes.
-    pub switches: usize,
-    /// Each set ascending.
-    pub sets: Vec<Vec<u32>>,
-    /// PCs of each set when all switches have this many ports; empty: filled greedily.
-    pub copies: fn(&Self, u32) -> Vec<u32>,
-}
 
 /// The first construction that satisfies a universal problem.
 #[must_use]
@@ -75,42 +63,6 @@ pub fn families(nics: usize, switches: usize) -> Vec<Family> {
         families.extend((1..=switches.min(MOST_BLOCKS)).filter_map(|m| blocks(m, k)));
     }
     families
-}
-
-impl Family {
-    /// How many PCs take each set so that `pcs` PCs fit on these ports.
-    fn counts(&self, ports: &[u32], pcs: u32) -> Option<Vec<u32>> {
-        let narrowest = ports.iter().copied().min()?;
-        let exact = (self.copies)(self, narrowest);
-        [exact, vec![0; self.sets.len()]].into_iter().find_map(|mut counts| {
-            if counts.len() != self.sets.len() {
-                return None;
-            }
-            let mut left: Vec<i64> = ports.iter().map(|p| i64::from(*p)).collect();
-            for (set, count) in self.sets.iter().zip(&counts) {
-                set.iter().for_each(|s| left[*s as usize] -= i64::from(*count));
-            }
-            let mut there: u32 = counts.iter().sum();
-            while there < pcs {
-                let best = (0..self.sets.len()).max_by_key(|i| {
-                    let slack = self.sets[*i].iter().map(|s| left[*s as usize]);
-                    (slack.clone().min(), slack.sum::<i64>(), std::cmp::Reverse(*i))
-                })?;
-                if self.sets[best].iter().any(|s| left[*s as usize] < 1) {
-                    return None;
-                }
-                self.sets[best].iter().for_each(|s| left[*s as usize] -= 1);
-                counts[best] += 1;
-                there += 1;
-            }
-            while there > pcs {
-                let most = (0..counts.len()).max_by_key(|i| counts[*i])?;
-                counts[most] -= 1;
-                there -= 1;
-            }
-            Some(counts)
-        })
-    }
 }
 
 fn subsets(m: usize, k: usize) -> Family {

@@ -12,6 +12,7 @@ pub mod bound;
 pub mod construct;
 pub mod cost;
 pub mod designer;
+pub mod family;
 mod field;
 mod fill;
 pub mod labels;

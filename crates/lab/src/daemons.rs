@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tresse_control::Client;
 
 use crate::netns::{self, NetnsError};
+use crate::options::UpOptions;
 use crate::run;
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, Record};
-use crate::up::UpOptions;
 
 /// Why the daemons do not run, or not in sync.
 #[derive(Debug, thiserror::Error)]

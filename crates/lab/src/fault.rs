@@ -7,20 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use serde::{Deserialize, Serialize};
-
 use crate::blueprint::{Blueprint, End, port_name};
 use crate::run::{self, RunError};
-use crate::state::{Directory, Record, StateError};
-
-/// One failure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
-    /// What was asked for: `s00-s01`, `s00:3`, a switch or a node.
-    pub object: String,
-    /// Without carrier loss.
-    pub silent: bool,
-}
+use crate::state::{Directory, Fault, Record, StateError};
 
 /// Why nothing failed or healed.
 #[derive(Debug, thiserror::Error)]

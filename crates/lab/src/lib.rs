@@ -11,6 +11,7 @@ pub mod down;
 pub mod fault;
 pub mod load;
 pub mod netns;
+pub mod options;
 pub mod ping;
 pub mod probe;
 pub mod run;

@@ -19,7 +19,6 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
-use crate::fault::Fault;
 
 /// Everything known of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +35,15 @@ pub struct Record {
     pub blueprint: Blueprint,
     /// What has been made to fail.
     pub faults: Vec<Fault>,
+}
+
+/// One failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What was asked for: `s00-s01`, `s00:3`, a switch or a node.
+    pub object: String,
+    /// Without carrier loss.
+    pub silent: bool,
 }
 
 /// How far a lab is.

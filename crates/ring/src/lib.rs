@@ -9,6 +9,7 @@ pub mod content;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+mod links;
 pub mod member;
 pub mod order;
 pub mod pace;

@@ -4,6 +4,7 @@
 //! rest to the one after, from where that one is.
 
 mod check;
+mod known;
 mod partial;
 mod place;
 mod receive;
@@ -18,13 +19,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
+use place::Place;
+use state::Shared;
+
 use crate::content::Stripe;
 use crate::proof;
 use crate::strangers::Strangers;
 use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
 use crate::wrong;
-use place::Place;
-use state::Shared;
 
 /// A connection on which nothing moves for so long is lost.
 const STALL: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::watch::Crossing;
 
-use crate::order::{Cost, links, stages};
+use crate::links::{Cost, links, stages};
 
 /// Nodes beyond which a move goes no further than this many places.
 const FAR: usize = 128;

@@ -11,7 +11,7 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::watch::Crossing;
 
-use crate::order::{links, rate};
+use crate::links::{links, rate};
 
 /// How what one node sends comes to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

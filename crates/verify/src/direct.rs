@@ -10,8 +10,11 @@ use tresse_plan::Plan;
 use tresse_topology::path::Path;
 
 use super::failures::Worst;
-use super::{Failures, Finding, Judged, Report, Survey};
-use super::{limits, nic_name, not_used, of_pair, silent, uplink};
+use super::judged::Judged;
+use super::judged::{not_used, silent};
+use super::names::{nic_name, of_pair};
+use super::{Failures, Finding, Report, Survey};
+use super::{limits, uplink};
 
 /// Proves or refutes everything about a plan of a flat neighbourhood.
 pub(super) fn check(plan: &Plan) -> Report {

@@ -5,7 +5,8 @@ use serde::Serialize;
 use tresse_base::id::{LinkId, NodeId};
 use tresse_plan::Plan;
 
-use super::{Finding, Survey, pair_name};
+use super::names::pair_name;
+use super::{Finding, Survey};
 
 /// Ordered pairs lost to single failures. A pair counts as lost where both its nodes live and
 /// none of its planned paths does.

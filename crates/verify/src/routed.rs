@@ -23,7 +23,9 @@ use tresse_topology::Hop;
 use tresse_topology::cluster::{Nic, NicEnd};
 
 use super::failures::Worst;
-use super::{Failures, Finding, Report, Transit, limits, nic_name, not_used, of_pair, silent};
+use super::judged::{not_used, silent};
+use super::names::{nic_name, of_pair};
+use super::{Failures, Finding, Report, Transit, limits};
 
 /// Most nodes of a fabric whose failures are walked for every destination.
 const WALKED: usize = 1024;

@@ -11,7 +11,7 @@ use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::super::{Link, Port};
 use super::fabric::{Draft, NOWHERE};
-use super::nodes::{mismatch, read_rate};
+use super::values::{mismatch, port_numbers, read_rate};
 use super::{hosts, limits, missing, names};
 
 /// The end of a cable that could not be read: no check looks at it.
@@ -252,34 +252,4 @@ fn free_port(
         Some(port) => format!("the nearest free port is {port}"),
         None => format!("all {most} ports of this switch are taken"),
     }
-}
-
-/// Port numbers out of expanded hostlists; empty where one is none (then reported). `most` is the
-/// highest port that the switches have.
-pub(super) fn port_numbers(
-    texts: &[String],
-    most: u32,
-    span: &Range<usize>,
-    found: &mut Found,
-) -> Vec<u32> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let number = |text: &String| {
-        let text = Some(text.trim()).filter(|text| digits(text))?;
-        text.parse::<u32>().ok().filter(|port| (1..=limits::PORTS).contains(port))
-    };
-    if let Some(bad) = texts.iter().find(|text| number(text).is_none()) {
-        let bad = bad.trim();
-        let message = format!("`{bad}` is not a port: ports are 1 to {}", limits::PORTS);
-        let help = match bad.strip_prefix('-') {
-            _ if digits(bad) => {
-                let near = bad.parse::<u64>().unwrap_or(u64::MAX).clamp(1, most.into());
-                format!("the nearest valid value is {near}")
-            }
-            Some(rest) if digits(rest) => "the nearest valid value is 1".to_owned(),
-            _ => format!("a number from 1 to {most}"),
-        };
-        found.add(ProblemKind::PortOutOfRange, span, message, help);
-        return Vec::new();
-    }
-    texts.iter().filter_map(number).collect()
 }

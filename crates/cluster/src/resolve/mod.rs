@@ -10,6 +10,7 @@ mod routing;
 mod shape;
 mod untagged;
 mod uplink;
+mod values;
 mod vlans;
 
 use std::ops::{Range, RangeInclusive};

@@ -16,6 +16,7 @@ use super::super::problem::{Found, ProblemKind, suggestion};
 use super::super::read::{At, Keys};
 use super::super::{Addressing, Nic, Node};
 use super::fabric::{Draft, NOWHERE, duplicate};
+use super::values::{mismatch, port_numbers, read_rate};
 use super::{hosts, limits, missing, names, within};
 
 /// The keys of one `nics` entry, read once for all nodes of a hostlist.
@@ -331,18 +332,6 @@ fn read_mac(text: &At<String>, found: &mut Found) -> Option<Mac> {
     None
 }
 
-pub(super) fn read_rate(text: &At<String>, found: &mut Found) -> Option<Rate> {
-    let rate = text.value.parse();
-    rate.map_err(|error: tresse_base::units::UnitError| {
-        let help = match guess::rate(&text.value) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "such as `1G`".to_owned(),
-        };
-        found.add(ProblemKind::BadRate, &text.span, error.to_string(), help);
-    })
-    .ok()
-}
-
 fn read_ports(ports: &At<PortNumbers>, count: usize, most: u32, found: &mut Found) -> Vec<u32> {
     let texts = match &ports.value {
         PortNumbers::One(number) => vec![number.0.to_string()],
@@ -355,17 +344,5 @@ fn read_ports(ports: &At<PortNumbers>, count: usize, most: u32, found: &mut Foun
             texts
         }
     };
-    super::cables::port_numbers(&texts, most, &ports.span, found)
-}
-
-pub(super) fn mismatch(
-    text: &str,
-    has: usize,
-    wants: usize,
-    span: &std::ops::Range<usize>,
-    found: &mut Found,
-) {
-    let message = format!("`{text}` names {has} things beside a list of {wants}");
-    let help = format!("one for all, or {wants}: one for each");
-    found.add(ProblemKind::CountMismatch, span, message, help);
+    port_numbers(&texts, most, &ports.span, found)
 }

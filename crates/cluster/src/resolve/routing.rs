@@ -1,6 +1,7 @@
 //! `[routing]`: which strategy, and whether it is defined on the topology.
 
-use super::super::file::{PathChoice, Routing as Table, StrategyName, TopologyKind};
+use super::super::file::{PathChoice, Routing as Table, StrategyName};
+use super::super::kinds::TopologyKind;
 use super::super::limits;
 use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};

@@ -3,7 +3,8 @@
 use tresse_topology::generate::clique_nodes_per_switch;
 
 use super::super::Kind;
-use super::super::file::{Fabric, Topology, TopologyKind};
+use super::super::file::{Fabric, Topology};
+use super::super::kinds::TopologyKind;
 use super::super::limits;
 use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};

@@ -8,7 +8,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::channel::{Channel, ChannelError};
-use super::client::{Input, RequestError, at};
+use super::request::{Input, RequestError, at};
 use super::wire::{Request, STDIN_WINDOW_BYTES};
 
 /// Standard input on its way to the guest, within the window the guest grants.

@@ -36,6 +36,7 @@ pub mod guest;
 mod image;
 mod packages;
 mod recipe;
+mod request;
 mod transfer;
 mod wire;
 
@@ -44,9 +45,10 @@ use std::time::Duration;
 
 pub use boot::StartError;
 pub use channel::ChannelError;
-pub use client::{ExecRequest, Input, RequestError};
+pub use client::ExecRequest;
 pub use image::ImageError;
 pub use packages::{INSTALL, PackageError};
+pub use request::{Input, RequestError};
 
 /// How QEMU executes the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use super::Vm;
 use super::channel::Channel;
-use super::client::{ExecRequest, RequestError, at};
+use super::client::ExecRequest;
+use super::request::{RequestError, at};
 use super::wire::{MAX_PAYLOAD_BYTES, Reply, Request};
 
 impl Vm {

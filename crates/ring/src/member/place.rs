@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::known::Known;
 use super::partial::Partial;
-use super::state::Known;
 use crate::content::{Content, Entry, Kind, Manifest};
 use crate::frame::{Hash, MANIFEST};
 use crate::talk::Part;

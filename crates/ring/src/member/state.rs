@@ -7,41 +7,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::known::Known;
 use super::partial::{Left, Partial};
 use super::place::{Described, Place, place, source};
-use crate::content::{Manifest, Stripe, frontier};
+use crate::content::{Manifest, Stripe};
 use crate::frame::{HASH, Hash, Hello};
 use crate::proof::Token;
 use crate::talk::Join;
 use crate::wrong;
-
-/// What is known of a part.
-#[derive(Debug, Default)]
-pub struct Known {
-    pub described: Option<Arc<Described>>,
-    /// Octets of it, once that is known.
-    pub total: Option<u64>,
-    /// Its checksum: as the source told, or as it is.
-    pub hash: Option<Hash>,
-    /// Octets of each stripe in its files.
-    pub has: Vec<u64>,
-    /// All of it has its final name.
-    pub done: bool,
-    /// What there is from before, until it is known to be as it was: nobody is sent it before that.
-    pub left: Option<Left>,
-}
-
-impl Known {
-    /// Octets without a gap.
-    pub fn frontier(&self) -> u64 {
-        frontier(&self.has).min(self.total.unwrap_or(u64::MAX))
-    }
-
-    /// Octets of a stripe that may be sent.
-    pub fn sendable(&self, stripe: Stripe) -> u64 {
-        if self.left.is_some() { 0 } else { self.has[stripe.number as usize] }
-    }
-}
 
 /// What changes.
 #[derive(Debug, Default)]

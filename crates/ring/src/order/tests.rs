@@ -1,4 +1,5 @@
 use super::*;
+use crate::links::{links, stages};
 
 fn planned(topology: &str, strategy: &str) -> (Plan, Vec<NodeId>) {
     let text = format!(

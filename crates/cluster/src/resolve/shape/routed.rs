@@ -3,7 +3,8 @@
 use tresse_topology::lines;
 
 use super::super::super::Kind;
-use super::super::super::file::{Topology, TopologyKind};
+use super::super::super::file::Topology;
+use super::super::super::kinds::TopologyKind;
 use super::super::super::limits;
 use super::super::super::problem::{Found, ProblemKind};
 use super::super::super::read::{At, Keys, Number};

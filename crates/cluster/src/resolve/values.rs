@@ -1,0 +1,63 @@
+//! Values that nodes and cables have alike: rates, port numbers, counts of names.
+
+use std::ops::Range;
+
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_base::units::Rate;
+
+use super::super::read::At;
+use super::super::{guess, limits};
+
+pub(super) fn read_rate(text: &At<String>, found: &mut Found) -> Option<Rate> {
+    let rate = text.value.parse();
+    rate.map_err(|error: tresse_base::units::UnitError| {
+        let help = match guess::rate(&text.value) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "such as `1G`".to_owned(),
+        };
+        found.add(ProblemKind::BadRate, &text.span, error.to_string(), help);
+    })
+    .ok()
+}
+
+/// Port numbers out of expanded hostlists; empty where one is none (then reported). `most` is the
+/// highest port that the switches have.
+pub(super) fn port_numbers(
+    texts: &[String],
+    most: u32,
+    span: &Range<usize>,
+    found: &mut Found,
+) -> Vec<u32> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = |text: &String| {
+        let text = Some(text.trim()).filter(|text| digits(text))?;
+        text.parse::<u32>().ok().filter(|port| (1..=limits::PORTS).contains(port))
+    };
+    if let Some(bad) = texts.iter().find(|text| number(text).is_none()) {
+        let bad = bad.trim();
+        let message = format!("`{bad}` is not a port: ports are 1 to {}", limits::PORTS);
+        let help = match bad.strip_prefix('-') {
+            _ if digits(bad) => {
+                let near = bad.parse::<u64>().unwrap_or(u64::MAX).clamp(1, most.into());
+                format!("the nearest valid value is {near}")
+            }
+            Some(rest) if digits(rest) => "the nearest valid value is 1".to_owned(),
+            _ => format!("a number from 1 to {most}"),
+        };
+        found.add(ProblemKind::PortOutOfRange, span, message, help);
+        return Vec::new();
+    }
+    texts.iter().filter_map(number).collect()
+}
+
+pub(super) fn mismatch(
+    text: &str,
+    has: usize,
+    wants: usize,
+    span: &Range<usize>,
+    found: &mut Found,
+) {
+    let message = format!("`{text}` names {has} things beside a list of {wants}");
+    let help = format!("one for all, or {wants}: one for each");
+    found.add(ProblemKind::CountMismatch, span, message, help);
+}

@@ -1,0 +1,43 @@
+//! What `lab up` is asked to build.
+
+use std::path::PathBuf;
+
+use crate::state::Shape;
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub struct UpOptions {
+    /// The lab's name.
+    pub name: String,
+    /// Rate of the cables.
+    pub shape: Shape,
+    /// The node daemon; `None` sets nodes up by iproute2 instead.
+    pub tressed: Option<PathBuf>,
+    /// Text of the cluster file, for the daemons.
+    pub cluster: String,
+    /// Text of the lock beside it.
+    pub lock: Option<String>,
+    /// Seconds between a daemon's announcements; `None` for its own choice.
+    pub announce_seconds: Option<u32>,
+    /// Milliseconds between the packets of a BFD session; `None`: no path is watched. A lab shares its
+    /// processors, and counters are to show what was sent by its users.
+    pub bfd_ms: Option<u16>,
+    /// What the daemons forward labelled frames by.
+    pub engine: LabEngine,
+    /// What the daemons push labels by: the `source` of their `tressed.toml`.
+    pub source: &'static str,
+}
+
+/// What forwards labelled frames in a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LabEngine {
+    /// Each daemon's own choice.
+    #[default]
+    Auto,
+    /// The kernel on all nodes.
+    Kernel,
+    /// Raw sockets on all nodes.
+    Packet,
+    /// The kernel on every other node, beginning with the first, raw sockets on the rest.
+    Mixed,
+}

@@ -1,0 +1,62 @@
+//! What a request to the guest takes in and how it fails.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::channel::ChannelError;
+use super::wire::Reply;
+
+/// Why a request to the guest had no success.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The guest could not be reached.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// The guest could not do it.
+    #[error("in the virtual machine: {message}")]
+    Guest {
+        /// Its words.
+        message: String,
+    },
+    /// The guest answered something else than was asked.
+    #[error("unexpected answer from the guest: {reply:?}")]
+    Answer {
+        /// The answer.
+        reply: Reply,
+    },
+    /// The program ran longer than it was given; it has been killed.
+    #[error("`{program}` did not end within {seconds} s")]
+    Timeout {
+        /// The program.
+        program: String,
+        /// Its time limit.
+        seconds: u64,
+    },
+    /// A file or stream on the host failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file, or the name of the stream.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// Where a program's standard input comes from.
+#[derive(Debug, Clone, Default)]
+pub enum Input {
+    /// `/dev/null`.
+    #[default]
+    Null,
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// The standard input of this process.
+    Inherit,
+}
+
+pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> RequestError + use<> {
+    let path = path.to_owned();
+    move |source| RequestError::Io { path, source }
+}

@@ -1,0 +1,113 @@
+//! What one walk over all pairs says of a plan, but for what failures leave.
+
+use tresse_plan::{Longer, Plan};
+use tresse_topology::Channel;
+use tresse_topology::cluster::Kind;
+
+use super::names::pair_name;
+use super::{Finding, Survey, limits};
+
+/// All but what failures leave.
+pub(super) struct Judged {
+    pub(super) survey: Survey,
+    pub(super) cycle: Option<Vec<[String; 2]>>,
+    pub(super) primaries_deadlock_free: bool,
+    pub(super) violations: Vec<Finding>,
+    pub(super) notes: Vec<Finding>,
+}
+
+impl Judged {
+    /// Walks every path of a plan whose VLANs are trees.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let survey = Survey::of(plan);
+        let cycle = survey.dependencies.cycle(plan.graph()).map(|cycle| named(plan, &cycle));
+        let primaries_deadlock_free = cycle.is_none()
+            || plan.cluster().routing.paths > 1
+                && Survey::of_primaries(plan).dependencies.cycle(plan.graph()).is_none();
+        let (mut violations, mut notes) = (Vec::new(), Vec::new());
+        if let Some(cycle) = &cycle {
+            let lossless = plan.cluster().routing.lossless;
+            let found = deadlock(plan, cycle, lossless, primaries_deadlock_free);
+            if lossless { &mut violations } else { &mut notes }.push(found);
+        }
+        if let Some((s, d)) = survey.not_minimal {
+            notes.push(Finding {
+                kind: "not-minimal",
+                object: pair_name(plan, s, d),
+                message: longer(plan, &survey.longer),
+            });
+        }
+        violations.extend(limits::of_switches(plan));
+        limits::of_paths(plan, &survey, &mut violations, &mut notes);
+        notes.extend(not_used(plan));
+        if !plan.cluster().links.is_empty() {
+            notes.extend(silent(plan, "cables between switches, switches"));
+        }
+        Self { survey, cycle, primaries_deadlock_free, violations, notes }
+    }
+}
+
+/// How many primaries are longer than the shortest way, and why.
+pub(super) fn longer(plan: &Plan, longer: &[u64; Longer::ALL.len()]) -> String {
+    let each = Longer::ALL.into_iter().zip(longer).filter(|(_, pairs)| **pairs > 0);
+    let each =
+        each.map(|(cause, pairs)| format!("{pairs} because {}", cause.words(plan.cluster())));
+    format!(
+        "{} ordered pairs, this one first, have a primary that is longer than the shortest way: {}",
+        longer.iter().sum::<u64>(),
+        each.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Failures that no carrier shows to those whose paths they cut (K1), of such objects.
+pub(super) fn silent(plan: &Plan, objects: &str) -> Option<Finding> {
+    (plan.cluster().routing.paths > 1).then(|| Finding {
+        kind: "silent-failures",
+        object: objects.into(),
+        message: "what these leave is by the paths of the plan, to which nodes move when BFD has found the \
+                  failure: in 900 ms unless `bfd` in tressed.toml says otherwise, never where that is off"
+            .into(),
+    })
+}
+
+/// What the cluster file says and this version does nothing about.
+pub(super) fn not_used(plan: &Plan) -> Vec<Finding> {
+    let cluster = plan.cluster();
+    let find = |objects: Vec<&str>, message: &str| {
+        let (first, more) = (*objects.first()?, objects.len() - 1);
+        let object = if more == 0 { first.into() } else { format!("{first} and {more} more") };
+        Some(Finding { kind: "not-used", object, message: message.into() })
+    };
+    let lags = cluster.switches.iter().filter(|s| s.lag).map(|s| s.name.as_str());
+    let gateways = cluster.nodes.iter().filter(|n| n.gateway).map(|n| n.name.as_str());
+    let lag = "lag = true does nothing in this version: of parallel cables a VLAN uses one";
+    let gateway = "gateway = true does nothing in this version: route to other networks by hand";
+    [find(lags.collect(), lag), find(gateways.collect(), gateway)].into_iter().flatten().collect()
+}
+
+fn deadlock(plan: &Plan, cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {
+    let mut message =
+        format!("the channel dependency graph has a cycle of {} channels", cycle.len());
+    message += &match (lossless, primaries_free) {
+        (true, _) => {
+            let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
+            let mesh = matches!(plan.cluster().kind, Kind::Mesh { .. });
+            let dor = if mesh { "dor, " } else { "" };
+            let way = way.join(" -> ");
+            format!(" ({way}), and lossless = true: use {dor}transit, updown or stp")
+        }
+        (false, true) => ", made by backup paths: switches that send PAUSE can deadlock; export \
+                          switches flow control off, lossless = true takes other backups"
+            .into(),
+        (false, false) => {
+            ": switches that send PAUSE can deadlock; export switches flow control off".into()
+        }
+    };
+    Finding { kind: "deadlock", object: format!("{} -> {}", cycle[0][0], cycle[0][1]), message }
+}
+
+fn named(plan: &Plan, cycle: &[Channel]) -> Vec<[String; 2]> {
+    let name = |s: u32| plan.cluster().switches[s as usize].name.clone();
+    let ends = |c: &Channel| [name(plan.graph().tail(*c)), name(plan.graph().head(*c))];
+    cycle.iter().map(ends).collect()
+}

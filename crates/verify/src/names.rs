@@ -1,0 +1,28 @@
+//! Names of pairs and NICs in findings.
+
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+
+use super::Finding;
+
+/// What is said of a pair, if one was found.
+pub(super) fn of_pair(
+    plan: &Plan,
+    kind: &'static str,
+    found: Option<(NodeId, NodeId)>,
+    message: &str,
+) -> Option<Finding> {
+    let (s, d) = found?;
+    Some(Finding { kind, object: pair_name(plan, s, d), message: message.into() })
+}
+
+/// The node and name of the NIC with this number, where each node's first has the given one.
+pub(super) fn nic_name(plan: &Plan, first_nic: &[usize], nic: usize) -> String {
+    let node = first_nic.partition_point(|first| *first <= nic) - 1;
+    let of = &plan.cluster().nodes[node];
+    format!("{} {}", of.name, of.nics[nic - first_nic[node]].name)
+}
+
+pub(super) fn pair_name(plan: &Plan, s: NodeId, d: NodeId) -> String {
+    format!("{} {}", plan.cluster().node(s).name, plan.cluster().node(d).name)
+}

@@ -1,0 +1,41 @@
+//! Is every VLAN a tree, the base VLAN too? Tried link by link.
+
+use tresse_base::id::TreeId;
+use tresse_plan::{Plan, base_vlan};
+use tresse_topology::vlan::Tree;
+
+use super::Finding;
+
+pub(super) fn broken_trees(plan: &Plan) -> Vec<Finding> {
+    let try_tree = |id: TreeId| {
+        let error = plan.try_tree(id).err()?;
+        Some(Finding {
+            kind: "not-a-spanning-tree",
+            object: plan.specs()[id.index()].name.clone(),
+            message: error.to_string(),
+        })
+    };
+    let planned = (0..plan.specs().len()).filter_map(|t| try_tree(t.into()));
+    planned.chain(broken_base(plan)).collect()
+}
+
+/// The untagged VLAN exists on the switches too: without a tree it is the first storm (K3).
+fn broken_base(plan: &Plan) -> Option<Finding> {
+    let vid = plan.cluster().vlans.base?;
+    let finding = |message: String| Finding {
+        kind: "not-a-spanning-tree",
+        object: format!("base VLAN {vid}"),
+        message,
+    };
+    let Some((_, links)) = base_vlan(plan) else {
+        return Some(finding("the switches are not connected".into()));
+    };
+    let ends: Vec<_> = links
+        .iter()
+        .map(|&id| {
+            let link = plan.cluster().link(id);
+            (id, link.a.switch.0, link.b.switch.0)
+        })
+        .collect();
+    Tree::of_links(plan.graph(), &ends).err().map(|e| finding(e.to_string()))
+}
