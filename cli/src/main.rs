@@ -2,36 +2,16 @@
 //!
 //! Standard output is data, standard error is words (DESIGN section 8).
 
-mod allgather;
-mod bugreport;
-mod check;
-mod collective;
-mod compare;
 mod completion;
-mod copy;
-mod design;
-mod discover;
-mod doctor;
-mod env;
-mod export;
 mod fail;
+mod files;
 mod fleet;
-mod fmt;
-mod gather;
 mod input;
 mod lab;
-mod lfts;
-mod macs;
 mod node;
 mod output;
-mod paths;
 mod plan;
-mod reflect;
-mod rollout;
-mod scatter;
-mod schema;
-mod simulate;
-mod trace;
+mod study;
 
 use std::process::ExitCode;
 
@@ -53,38 +33,38 @@ enum Verb {
     /// Compute the plan of a cluster file, or compare it with an older one.
     Plan(plan::Plan),
     /// List the paths between nodes.
-    Paths(paths::Paths),
+    Paths(plan::Paths),
     /// Prove what the plan promises, or name what breaks it.
-    Check(check::Check),
+    Check(plan::Check),
     /// Follow the paths of one pair through every switch and port, and say why they are so.
-    Trace(trace::Trace),
+    Trace(plan::Trace),
     /// Compare what architectures cost and give for a number of nodes.
-    Compare(compare::Compare),
+    Compare(plan::Compare),
     /// Find the wiring of a flat neighbourhood: which NIC goes to which switch.
-    Design(design::Design),
+    Design(plan::Design),
     /// Simulate the plan flit by flit, from low load to saturation.
-    Simulate(simulate::Simulate),
+    Simulate(study::Simulate),
     /// Propose reflectors for what links and nodes carry now.
-    Reflect(reflect::Reflect),
+    Reflect(study::Reflect),
     /// Write switch configurations, node scripts and other programs' files.
-    Export(export::Export),
+    Export(plan::Export),
     /// Tell MPI, UCX, NCCL or Gloo which interface and addresses to use.
-    Env(env::Env),
+    Env(plan::Env),
     /// Print the JSON Schema of the cluster file.
-    Schema(schema::Schema),
+    Schema(plan::Schema),
     /// Rewrite a cluster file in the usual order and spacing.
-    Fmt(fmt::Fmt),
+    Fmt(plan::Fmt),
     /// Copy files or directories from nodes to all others, at the speed of one link.
-    Copy(copy::Copy),
+    Copy(files::Copy),
     /// Give each node its own file of one node, or its piece of one file.
-    Scatter(scatter::Scatter),
+    Scatter(files::Scatter),
     /// Fetch a file or directory of every node to one node.
-    Gather(gather::Gather),
+    Gather(files::Gather),
     /// Give every node the file or directory of every node.
-    Allgather(allgather::Allgather),
+    Allgather(files::Allgather),
     /// What these run on each node.
     #[command(hide = true)]
-    RingMember(collective::RingMember),
+    RingMember(files::RingMember),
     /// Build and use a cluster on one machine.
     Lab(lab::Lab),
     /// Show what this node holds and does.
@@ -112,9 +92,9 @@ enum Verb {
     /// Use all paths to a node again.
     Unpin(node::Unpin),
     /// Install one plan on all nodes, or on none.
-    Rollout(rollout::Rollout),
+    Rollout(fleet::Rollout),
     /// Draft a cluster file from what nodes hear: LLDP of switches, and of each other.
-    Discover(discover::Discover),
+    Discover(fleet::Discover),
     /// Lead standard input and output to the daemon's socket, for other hosts.
     Bridge(node::Bridge),
     /// Print events as they happen.
@@ -126,11 +106,11 @@ enum Verb {
     /// Compare what is plugged into this node with the cluster file.
     Cables(node::Cables),
     /// Look for what keeps the plan from working on this host.
-    Doctor(doctor::Doctor),
+    Doctor(node::Doctor),
     /// Collect what is needed to look into a fault on this host.
-    Bugreport(bugreport::Bugreport),
+    Bugreport(node::Bugreport),
     /// Print this host's NICs as a block for the cluster file.
-    Macs(macs::Macs),
+    Macs(node::Macs),
     /// Print a completion script.
     Completion(completion::Completion),
     /// Write manual pages.

@@ -2,11 +2,13 @@
 
 mod apply;
 mod bridge;
+mod bugreport;
 mod cables;
 mod change;
 mod counters;
 mod diff;
-mod everywhere;
+mod doctor;
+mod macs;
 mod monitor;
 mod status;
 mod steer;
@@ -16,10 +18,13 @@ mod withdraw;
 
 pub use apply::{Apply, duration};
 pub use bridge::Bridge;
+pub use bugreport::Bugreport;
 pub use cables::Cables;
 pub use change::{Confirm, Reload, Rollback};
 pub use counters::Counters;
 pub use diff::Diff;
+pub use doctor::Doctor;
+pub use macs::Macs;
 pub use monitor::Monitor;
 pub use status::Status;
 pub use steer::{Drain, Pin, Undrain, Unpin};

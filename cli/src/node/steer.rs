@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use tresse_control::{Drain as HowToDrain, Pin as HowToPin, Steered};
 
-use super::{Formatted, NodeArgs, everywhere};
+use super::{Formatted, NodeArgs};
 use crate::fail::{self, Code, Failure};
-use crate::fleet::FleetArgs;
+use crate::fleet::{FleetArgs, everywhere};
 use crate::input;
 use crate::output::{self, count};
 

@@ -1,5 +1,7 @@
 //! `tresse check`: proofs and their witnesses.
 
+mod lfts;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -11,7 +13,7 @@ use tresse_fabric::watch::Watches;
 
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
-use crate::{lfts, output};
+use crate::output;
 
 /// Arguments of `tresse check`.
 #[derive(Debug, Args)]

@@ -9,9 +9,9 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::{fstat, makedev};
 use tresse_ring::talk::Part;
 
-use crate::collective::names::{self, on_node};
-use crate::collective::{CollectiveArgs, Job, Moved, Party, RingArgs};
 use crate::fail::{Code, Failure};
+use crate::files::collective::names::{self, on_node};
+use crate::files::collective::{CollectiveArgs, Job, Moved, Party, RingArgs};
 
 /// Standard input.
 const INPUT: &str = "-";

@@ -3,8 +3,8 @@
 use clap::Args;
 use tresse_ring::talk::Part;
 
-use crate::collective::names::{self, on_node};
-use crate::collective::{CollectiveArgs, Job, Moved, RingArgs};
+use super::collective::names::{self, on_node};
+use super::collective::{CollectiveArgs, Job, Moved, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse gather`.

@@ -5,8 +5,8 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_control::FORMAT;
 
-use crate::collective::{Party, Prediction, RingArgs};
 use crate::fail::{Code, Failure};
+use crate::files::collective::{Party, Prediction, RingArgs};
 use crate::output;
 
 #[derive(Debug, Serialize)]

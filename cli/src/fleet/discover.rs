@@ -11,8 +11,8 @@ use tresse_control::{Client, FORMAT, LldpLine, NeighbourList};
 use tresse_fabric::cluster;
 use tresse_fabric::discover::{Discovered, Heard, Host, Nic};
 
+use super::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
-use crate::fleet::{Fleet, FleetArgs};
 use crate::output;
 
 /// Times that nodes introduce themselves: a frame may be lost.

@@ -3,8 +3,8 @@
 use clap::Args;
 use tresse_ring::talk::Part;
 
-use crate::collective::names;
-use crate::collective::{CollectiveArgs, Job, Moved, RingArgs};
+use super::collective::names;
+use super::collective::{CollectiveArgs, Job, Moved, RingArgs};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse allgather`.

@@ -7,8 +7,8 @@ use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
 use tresse_fabric::cluster::Cluster;
 
+use super::{Fleet, FleetArgs};
 use crate::fail::{self, Code, Failure};
-use crate::fleet::{Fleet, FleetArgs};
 use crate::output::{self, count, plain};
 
 #[derive(Debug, Serialize)]

@@ -1,0 +1,10 @@
+//! The verbs that speak to the daemons of many nodes, and how these are reached.
+
+mod discover;
+pub mod everywhere;
+mod nodes;
+mod rollout;
+
+pub use discover::Discover;
+pub use nodes::{Fleet, FleetArgs};
+pub use rollout::Rollout;
