@@ -11,6 +11,7 @@ mod lab;
 mod node;
 mod output;
 mod plan;
+mod plot;
 mod study;
 
 use std::process::ExitCode;

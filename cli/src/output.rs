@@ -7,10 +7,6 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
-/// Lines of pictures: told apart with the usual kinds of colour blindness (Okabe and Ito 2008), black first.
-pub const COLOURS: [&str; 8] =
-    ["#000000", "#e69f00", "#56b4e9", "#009e73", "#8f7d00", "#0072b2", "#d55e00", "#cc79a7"];
-
 /// Standard output, buffered.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())

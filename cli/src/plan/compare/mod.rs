@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use tresse_fabric::cost::{BreakEven, Measured, Model, Prices, Row};
 
 use crate::fail::{Code, Failure};
-use crate::input;
 use crate::output::{self, json_line};
+use crate::plot::PictureFile;
 
 /// Arguments of `tresse compare`.
 #[derive(Debug, Args)]
@@ -27,8 +27,11 @@ pub struct Compare {
     /// Latencies and bandwidths as measured (TOML: latency, bandwidth, ...); default: the paper's.
     #[arg(long, value_name = "FILE")]
     measured: Option<PathBuf>,
-    /// Draw cost and bisection against the number of nodes, up to the given one.
+    /// Draw cost and bisection against the number of nodes, up to the given one, into this file, .svg or .png.
     #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// The same as SVG, whatever the file's name ends in.
+    #[arg(long, value_name = "FILE", conflicts_with = "plot")]
     svg: Option<PathBuf>,
 }
 
@@ -47,8 +50,12 @@ impl Compare {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let model = Model { prices: read(&self.prices)?, measured: read(&self.measured)? };
         let rows = model.rows(self.nodes);
-        if let Some(path) = &self.svg {
-            input::replace(path, plot::svg(&model, self.nodes))?;
+        let file = match (&self.plot, &self.svg) {
+            (Some(path), _) => Some(PictureFile::new(path)?),
+            (None, svg) => svg.as_deref().map(PictureFile::svg),
+        };
+        if let Some(file) = file {
+            file.write(&plot::picture(&model, self.nodes))?;
         }
         let mut out = output::stdout();
         if json {

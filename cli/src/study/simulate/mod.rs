@@ -29,6 +29,7 @@ use self::answer::Curve;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
+use crate::plot::PictureFile;
 
 /// Cycles of a run, unless messages are long.
 const CYCLES: u64 = 100_000;
@@ -147,7 +148,7 @@ impl Simulate {
             Some(Paper::Itb) => return self.itb_paper(json),
             None => {}
         }
-        let plot = self.plot.as_deref().map(plot::Target::new).transpose()?;
+        let file = self.plot.as_deref().map(PictureFile::new).transpose()?;
         let mut curves = Vec::new();
         for plan in self.plans()? {
             curves.push(self.curve(&plan)?);
@@ -161,8 +162,8 @@ impl Simulate {
             }
         }
         out.flush()?;
-        if let Some(plot) = plot {
-            plot.draw(&curves)?;
+        if let Some(file) = file {
+            file.write(&plot::picture(&curves)?)?;
         }
         if let Some(path) = &self.links {
             let head = "strategy,offered,link,used,buffer_peak\n".to_owned();

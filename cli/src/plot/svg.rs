@@ -1,16 +1,18 @@
-//! Shapes as SVG that needs nothing else.
+//! A picture as SVG, without style sheets or fonts of its own.
 
 use std::fmt::Write as _;
 
-use super::{Align, HEIGHT, Shape, WIDTH};
+use super::picture::{Align, Picture, Shape};
 
-pub fn draw(shapes: &[Shape]) -> String {
+/// The text of the file.
+pub fn draw(picture: &Picture) -> String {
+    let [width, height] = picture.size;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
-    for shape in shapes {
+    for shape in &picture.shapes {
         // Writing to a string cannot fail.
         let _ = match shape {
             Shape::Line { points, width, colour, dashes } => {

@@ -1,4 +1,4 @@
-//! Shapes as a PNG of twice their size.
+//! A picture as PNG, two pixels for each unit.
 
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 use tiny_skia::{
@@ -6,17 +6,17 @@ use tiny_skia::{
     Transform,
 };
 
-use super::{Align, HEIGHT, Shape, WIDTH};
+use super::picture::{Align, Picture, Shape};
 
 const SCALE: f32 = 2.0;
 const LETTERS: RasterHeight = RasterHeight::Size20;
 
-/// The picture; in words, why there is none.
-pub fn draw(shapes: &[Shape]) -> Result<Vec<u8>, String> {
-    let size = |of: u32| of * SCALE as u32;
-    let mut picture = Pixmap::new(size(WIDTH), size(HEIGHT)).ok_or("a picture of no size")?;
-    picture.fill(Color::WHITE);
-    for shape in shapes {
+/// The bytes of the file; the error says why it cannot be drawn.
+pub fn draw(picture: &Picture) -> Result<Vec<u8>, String> {
+    let [width, height] = picture.size.map(|units| units * SCALE as u32);
+    let mut pixels = Pixmap::new(width, height).ok_or("a picture of no size")?;
+    pixels.fill(Color::WHITE);
+    for shape in &picture.shapes {
         match shape {
             Shape::Line { points, width, colour, dashes } => {
                 let mut builder = PathBuilder::new();
@@ -24,7 +24,7 @@ pub fn draw(shapes: &[Shape]) -> Result<Vec<u8>, String> {
                     let (x, y) = (*x as f32, *y as f32);
                     if i == 0 { builder.move_to(x, y) } else { builder.line_to(x, y) }
                 }
-                // Of less than two points there is no line.
+                // Fewer than two points make no line.
                 let Some(path) = builder.finish() else { continue };
                 let mut paint = Paint::default();
                 let [red, green, blue] = rgb(colour);
@@ -36,18 +36,18 @@ pub fn draw(shapes: &[Shape]) -> Result<Vec<u8>, String> {
                     ..Stroke::default()
                 };
                 let scale = Transform::from_scale(SCALE, SCALE);
-                picture.stroke_path(&path, &paint, &stroke, scale, None);
+                pixels.stroke_path(&path, &paint, &stroke, scale, None);
             }
             Shape::Text { at, align, colour, text } => {
-                write(&mut picture, *at, *align, rgb(colour), text);
+                write(&mut pixels, *at, *align, rgb(colour), text);
             }
         }
     }
-    picture.encode_png().map_err(|e| e.to_string())
+    pixels.encode_png().map_err(|e| e.to_string())
 }
 
-/// Letters of one width, each from its picture in shades of grey.
-fn write(picture: &mut Pixmap, [x, y]: [f64; 2], align: Align, colour: [u8; 3], text: &str) {
+/// Writes a text in letters of one width, each from its bitmap in shades of grey.
+fn write(pixels: &mut Pixmap, [x, y]: [f64; 2], align: Align, colour: [u8; 3], text: &str) {
     let letter = get_raster_width(FontWeight::Regular, LETTERS) as i32;
     let wide = letter * text.chars().count() as i32;
     let shift = match align {
@@ -56,9 +56,9 @@ fn write(picture: &mut Pixmap, [x, y]: [f64; 2], align: Align, colour: [u8; 3], 
         Align::End => wide,
     };
     let left = (x as f32 * SCALE) as i32 - shift;
-    // Of a letter's height a fifth is below the base line.
+    // A fifth of a letter's height is below the base line.
     let top = (y as f32 * SCALE) as i32 - LETTERS.val() as i32 * 4 / 5;
-    let size = [picture.width() as i32, picture.height() as i32];
+    let size = [pixels.width() as i32, pixels.height() as i32];
     for (i, c) in (0..).zip(text.chars()) {
         let Some(raster) = get_raster(c, FontWeight::Regular, LETTERS) else { continue };
         for (row, shades) in (0..).zip(raster.rows()) {
@@ -67,7 +67,7 @@ fn write(picture: &mut Pixmap, [x, y]: [f64; 2], align: Align, colour: [u8; 3], 
                 if !(0..size[0]).contains(&x) || !(0..size[1]).contains(&y) || *shade == 0 {
                     continue;
                 }
-                let pixel = &mut picture.pixels_mut()[(y * size[0] + x) as usize];
+                let pixel = &mut pixels.pixels_mut()[(y * size[0] + x) as usize];
                 let mix = |under: u8, over: u8| {
                     let shade = u16::from(*shade);
                     ((u16::from(under) * (255 - shade) + u16::from(over) * shade) / 255) as u8
@@ -77,14 +77,14 @@ fn write(picture: &mut Pixmap, [x, y]: [f64; 2], align: Align, colour: [u8; 3], 
                     mix(pixel.green(), colour[1]),
                     mix(pixel.blue(), colour[2]),
                 ];
-                // The ground is opaque.
+                // The background is opaque.
                 *pixel = PremultipliedColorU8::from_rgba(red, green, blue, 255).unwrap_or(*pixel);
             }
         }
     }
 }
 
-/// Of `#rrggbb`.
+/// Red, green and blue of `#rrggbb`.
 fn rgb(colour: &str) -> [u8; 3] {
     let of = |at: usize| {
         colour.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(0)

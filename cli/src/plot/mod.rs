@@ -1,0 +1,11 @@
+//! Pictures of curves, as SVG or PNG.
+
+mod diagram;
+mod file;
+mod picture;
+mod png;
+mod svg;
+
+pub use diagram::{Axis, Curve, Diagram};
+pub use file::PictureFile;
+pub use picture::Picture;

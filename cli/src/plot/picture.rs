@@ -1,0 +1,25 @@
+//! A picture as a list of lines and texts.
+
+/// A picture. Places are in units of SVG, from the upper left corner to the right and down.
+pub struct Picture {
+    /// Width and height.
+    pub size: [u32; 2],
+    /// What is drawn, in order: later shapes cover earlier ones.
+    pub shapes: Vec<Shape>,
+}
+
+/// A part of a picture.
+pub enum Shape {
+    /// A line through points. `dashes` are lengths of dashes and gaps in turn; none is a whole line.
+    Line { points: Vec<[f64; 2]>, width: f32, colour: &'static str, dashes: &'static [f32] },
+    /// A text whose base line is at `at`.
+    Text { at: [f64; 2], align: Align, colour: &'static str, text: String },
+}
+
+/// Which part of a text stands at its place.
+#[derive(Clone, Copy)]
+pub enum Align {
+    Start,
+    Middle,
+    End,
+}

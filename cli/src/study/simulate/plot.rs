@@ -1,0 +1,35 @@
+//! Latency against accepted traffic, one curve for each plan.
+
+use super::answer::Curve;
+use crate::fail::{Code, Failure};
+use crate::plot::{self, Axis, Diagram, Picture};
+
+const SIZE: [u32; 2] = [720, 420];
+const LEGEND: u32 = 120;
+
+/// The picture of these curves. Latency has a logarithmic axis.
+pub fn picture(curves: &[Curve]) -> Result<Picture, Failure> {
+    let named = |curve: &Curve| plot::Curve {
+        name: curve.name().into(),
+        // A latency below 1 ns has no place on the axis.
+        points: curve.points().map(|(accepted, ns)| (accepted, ns.max(1.0))).collect(),
+    };
+    let curves: Vec<plot::Curve> = curves.iter().map(named).collect();
+    let points = curves.iter().flat_map(|curve| &curve.points);
+    if points.clone().next().is_none() {
+        let words = "--plot: no message arrived at any load, so there is nothing to draw";
+        return Err(Failure::new(Code::Fault, words));
+    }
+    let most = points.clone().map(|(accepted, _)| *accepted).fold(0.01, f64::max);
+    let us = |ns: f64| (ns / 1000.0).to_string();
+    let diagram = Diagram {
+        left: 0,
+        size: SIZE,
+        legend: LEGEND,
+        x: Axis::linear("accepted, of a node link's rate", most * 1.05),
+        y: Axis::decades("Mean latency, us", points.map(|(_, ns)| *ns), us),
+    };
+    let mut picture = Picture { size: SIZE, shapes: Vec::new() };
+    diagram.draw(&curves, &mut picture);
+    Ok(picture)
+}
