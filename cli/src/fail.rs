@@ -1,11 +1,13 @@
 //! How verbs end: exit codes (DESIGN section 8) and the words on standard error.
 
+use std::error::Error;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind as IoErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use serde::Serialize;
+use tresse_control::{ClientError, NodeError};
 use tresse_fabric::cluster::Problem;
 
 use crate::output;
@@ -65,11 +67,54 @@ impl Failure {
 impl From<std::io::Error> for Failure {
     /// Writing the answer failed. A closed pipe is no failure: the reader has seen enough.
     fn from(error: std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::BrokenPipe {
+        if error.kind() == IoErrorKind::BrokenPipe {
             Self::new(Code::Fine, "")
         } else {
             Self::new(Code::Fault, format!("cannot write the answer: {error}"))
         }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let code = match &error {
+            ClientError::Unreachable { source, .. }
+                if source.kind() == IoErrorKind::PermissionDenied =>
+            {
+                Code::NotPermitted
+            }
+            ClientError::Unreachable { .. }
+            | ClientError::Protocol { .. }
+            | ClientError::TimedOut { .. } => Code::Unreachable,
+            ClientError::Node(error) => match error {
+                NodeError::BadCluster { .. } | NodeError::WrongNode { .. } => Code::BadFile,
+                NodeError::NotPermitted { .. } => Code::NotPermitted,
+                NodeError::PartlyInstalled { .. } => Code::Partly,
+                _ => Code::Fault,
+            },
+        };
+        let mut message = error.to_string();
+        if let Some(source) = error.source() {
+            message.push_str(&format!(" ({source})"));
+        }
+        if let ClientError::Node(NodeError::PartlyInstalled { left, .. }) = &error {
+            for line in left {
+                message.push_str(&format!("\n  left: {}", output::operation(line)));
+            }
+        }
+        if let ClientError::Node(NodeError::WouldCut { .. }) = &error {
+            message.push_str("\n  help: --force drains it all the same; these go on using it");
+        }
+        if let ClientError::Node(NodeError::WouldLockOut { .. }) = &error {
+            message.push_str("\n  help: --force leaves this guard out");
+        }
+        if code == Code::Unreachable {
+            message.push_str(
+                "\n  help: `systemctl status tressed` tells about the daemon; \
+                 --socket or TRESSE_SOCKET name another socket",
+            );
+        }
+        Self::new(code, message)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Standard output is data, standard error is words (DESIGN section 8).
 
 mod completion;
+mod duration;
 mod fail;
 mod files;
 mod fleet;

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
+use tresse_control::OperationLine;
 
 /// Standard output, buffered.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -30,6 +31,11 @@ pub fn table<const N: usize>(head: [&str; N]) -> Table {
 /// `1 problem`, `2 problems`.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `add route 10.77.0.3/32 metric 100: missing`.
+pub fn operation(line: &OperationLine) -> String {
+    format!("{} {} {}: {}", line.op, line.kind, line.object, line.why)
 }
 
 /// Text that others may have written, for a terminal: what would steer it is shown by its code, as

@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_ring::talk::Part;
 
 use super::collective::names;
-use super::collective::{CollectiveArgs, Job, Moved, RingArgs};
+use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse allgather`.
@@ -28,7 +28,7 @@ impl Allgather {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let path = names::absolute(&self.path, false)?;
         let target = names::apart(&self.target, &path)?;
-        let party = self.args.party(&self.around, &[], true)?;
+        let party = Party::of(&self.args, &self.around, &[], true)?;
         let nodes = party.rings[0].nodes().to_vec();
         let part = |from: usize| {
             let own = names::of_node(&path, party.name(from));
@@ -44,6 +44,6 @@ impl Allgather {
             Moved { from, places: (0..nodes.len()).map(place).collect() }
         };
         let parts = (0..nodes.len()).map(part).collect();
-        self.args.run(&self.around, &party, &Job { nodes, parts, hub: None, input: false }, json)
+        run(&self.args, &self.around, &party, &Job { nodes, parts, hub: None, input: false }, json)
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_ring::talk::Part;
 
 use super::collective::names::{self, on_node};
-use super::collective::{CollectiveArgs, Job, Moved, RingArgs};
+use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse gather`.
@@ -30,7 +30,7 @@ impl Gather {
         })?;
         let path = names::absolute(&self.path, false)?;
         let target = names::apart(target, &path)?;
-        let party = self.args.party(&RingArgs::NONE, &[node.to_owned()], false)?;
+        let party = Party::of(&self.args, &RingArgs::NONE, &[node.to_owned()], false)?;
         let nodes = party.rings[0].nodes().to_vec();
         let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
         let part = |member: usize| {
@@ -45,7 +45,8 @@ impl Gather {
             Moved { from: member, places }
         };
         let parts = (0..members).filter(|member| party.asked(*member)).map(part).collect();
-        self.args.run(
+        run(
+            &self.args,
             &RingArgs::NONE,
             &party,
             &Job { nodes, parts, hub: Some(hub), input: false },

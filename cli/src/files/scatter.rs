@@ -5,7 +5,7 @@ use tresse_fabric::id::NodeId;
 use tresse_ring::talk::Part;
 
 use super::collective::names::{self, on_node};
-use super::collective::{CollectiveArgs, Job, Moved, RingArgs};
+use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse scatter`.
@@ -31,7 +31,7 @@ impl Scatter {
         })?;
         let path = names::absolute(path, false)?;
         names::absolute(&self.target, true)?;
-        let party = self.args.party(&RingArgs::NONE, &[node.to_owned()], false)?;
+        let party = Party::of(&self.args, &RingArgs::NONE, &[node.to_owned()], false)?;
         let nodes = party.rings[0].nodes().to_vec();
         let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
         let each = path.to_string_lossy().contains("{node}");
@@ -51,7 +51,8 @@ impl Scatter {
             party.asked(member).then_some(Moved { from: hub, places })
         };
         let parts = party.all.iter().enumerate().filter_map(part).collect();
-        self.args.run(
+        run(
+            &self.args,
             &RingArgs::NONE,
             &party,
             &Job { nodes, parts, hub: Some(hub), input: false },

@@ -11,7 +11,7 @@ use tresse_control::{Client, FORMAT, LldpLine, NeighbourList};
 use tresse_fabric::cluster;
 use tresse_fabric::discover::{Discovered, Heard, Host, Nic};
 
-use super::{Fleet, FleetArgs};
+use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
 use crate::output;
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
 use tresse_fabric::cluster::Cluster;
 
-use super::{Fleet, FleetArgs};
+use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 

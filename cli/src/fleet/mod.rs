@@ -6,5 +6,5 @@ mod nodes;
 mod rollout;
 
 pub use discover::Discover;
-pub use nodes::{Fleet, FleetArgs};
+pub use nodes::FleetArgs;
 pub use rollout::Rollout;

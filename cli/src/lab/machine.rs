@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tresse_lab::state::Directory;
 use tresse_lab::vm::{ExecRequest, Input, Options, Vm};
 
-use super::{Lab, LabVerb};
+use super::arguments::{Lab, LabVerb};
 use crate::fail::{Code, Failure};
 use crate::input;
 

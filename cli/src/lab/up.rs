@@ -9,6 +9,7 @@ use tresse_lab::signals::Signals;
 use tresse_lab::state::Shape;
 use tresse_lab::up::{self, LabEngine, UpError, UpOptions};
 
+use super::status;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 
@@ -101,7 +102,7 @@ impl Up {
         };
         let record = up::up(&plan, &options, &signals, &mut progress).map_err(failed)?;
         if json {
-            crate::lab::status(true)?;
+            status::status(true)?;
         } else {
             let blueprint = &record.blueprint;
             println!(

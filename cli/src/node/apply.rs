@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use tresse_control::{Applied, ApplyRequest, ClientError, NodeError};
 
-use super::change;
-use super::{Formatted, NodeArgs, write_operations, write_pending};
+use super::answer::{self, Formatted, write_operations, write_pending};
+use super::connection::NodeArgs;
+use crate::duration::duration;
 use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output::{self, count};
@@ -55,7 +56,7 @@ impl Apply {
         if self.dry_run {
             return dry_run(&applied, json);
         }
-        change::report(&applied, "installed", json)
+        answer::changed(&applied, "installed", json)
     }
 
     /// The daemon's problems, shown as the offline verbs show theirs.
@@ -91,37 +92,4 @@ fn dry_run(applied: &Applied, json: bool) -> Result<Code, Failure> {
     out.flush()?;
     fail::say(&format!("{} to do; nothing was done", count(applied.operations.len(), "operation")));
     Ok(Code::Fine)
-}
-
-/// `60s`, `5m`, `1h`, or seconds alone; whole seconds, at least 1, at most a day.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("`{text}` is not a time from 1s to 24h such as 60s or 5m");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(expected()),
-    };
-    let number: u64 = digits.parse().map_err(|_| expected())?;
-    match number.checked_mul(unit) {
-        Some(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
-        _ => Err(expected()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_whole_seconds_within_a_day() {
-        for (text, seconds) in [("60s", 60), ("90", 90), ("5m", 300), ("24h", 86_400)] {
-            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
-        }
-        for text in ["", "s", "0", "-1s", "1.5m", "25h", "60 s", "1d", "99999999999999999999h", "é"]
-        {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::net::Shutdown;
 
 use clap::Args;
 
-use super::NodeArgs;
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse bridge`.

@@ -10,8 +10,8 @@ use clap::Args;
 use serde::Serialize;
 use tresse_control::Client;
 
+use super::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
-use crate::node::NodeArgs;
 use crate::output;
 
 /// Of one file or program this much is taken, from its end.

@@ -11,7 +11,8 @@ use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::id::NodeId;
 use tresse_fabric::units::Mac;
 
-use super::{Formatted, NodeArgs};
+use super::answer::Formatted;
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
 use crate::output::{self, plain};

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{Formatted, NodeArgs};
+use super::answer::Formatted;
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{NodeArgs, code_of, write_operations, write_pending};
+use super::answer::{code_of, write_operations, write_pending};
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 

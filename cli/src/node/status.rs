@@ -5,7 +5,8 @@ use std::io::Write;
 use clap::Args;
 use tresse_control::Status as Answer;
 
-use super::{NodeArgs, code_of, write_operations, write_pending};
+use super::answer::{code_of, write_operations, write_pending};
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 

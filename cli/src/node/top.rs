@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use tresse_control::{Client, FORMAT, NicLine, Status};
 
-use super::NodeArgs;
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output::{self, plain};
 

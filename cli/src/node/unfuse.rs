@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{NodeArgs, change};
+use super::answer;
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse unfuse`.
@@ -20,6 +21,6 @@ impl Unfuse {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         self.node.connect()?.unfuse(self.vid)?;
         let words = format!("VLAN {} carries traffic again once its canary is back", self.vid);
-        change::done("unfused", &words, json)
+        answer::done("unfused", &words, json)
     }
 }

@@ -1,11 +1,17 @@
 //! How long a run would take, by its shape (big-fat-switches, section 3).
 
+use std::time::Duration;
+
 use serde::Serialize;
 use tresse_ring::shape::{Shape, Time};
-
 use tresse_ring::talk::Part;
 
-use super::{Job, LATENCY, Moved, Party, RingArgs, ShapeArg};
+use super::arguments::{RingArgs, ShapeArg};
+use super::job::{Job, Moved};
+use super::party::Party;
+
+/// What a stage adds to the time: `tests/latency.sh` has 92 to 132 us (big-fat-switches, section 6, has 400 us).
+const LATENCY: Duration = Duration::from_micros(120);
 
 /// The shape that is asked for, or the fastest for so many octets of each part; the ring where these are not known.
 pub fn shape(

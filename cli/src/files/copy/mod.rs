@@ -11,7 +11,7 @@ use tresse_ring::talk::Part;
 
 use crate::fail::{Code, Failure};
 use crate::files::collective::names::{self, on_node};
-use crate::files::collective::{CollectiveArgs, Job, Moved, Party, RingArgs};
+use crate::files::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 
 /// Standard input.
 const INPUT: &str = "-";
@@ -49,12 +49,12 @@ impl Copy {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let what = self.what()?;
         let nodes: Vec<String> = what.sources.iter().map(|(node, _)| node.clone()).collect();
-        let party = self.args.party(&self.around, &nodes, false)?;
+        let party = Party::of(&self.args, &self.around, &nodes, false)?;
         if self.ring {
             return ring::show(&self.around, &party, self.size, json);
         }
         let job = job(&party, &what);
-        self.args.run(&self.around, &party, &job, json)
+        run(&self.args, &self.around, &party, &job, json)
     }
 
     fn what(&self) -> Result<What, Failure> {

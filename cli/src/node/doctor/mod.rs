@@ -1,7 +1,9 @@
 //! `tresse doctor`: what of this host keeps the plan from working, with cause, effect and fix.
 
 mod checks;
+mod finding;
 mod host;
+mod seen;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,9 +12,11 @@ use clap::Args;
 use serde::Serialize;
 use tresse_control::FORMAT;
 
+use self::finding::{Finding, Verdict};
+use self::seen::Seen;
+use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
-use crate::node::NodeArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse doctor`.
@@ -34,35 +38,6 @@ pub struct Doctor {
     daemon: NodeArgs,
 }
 
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// Looked at, and as it should be.
-    Fine,
-    /// Works, and may not for long or for everything.
-    Warning,
-    /// Something does not work.
-    Fault,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Clone, Serialize)]
-pub struct Finding {
-    /// Which check.
-    pub check: &'static str,
-    /// How it is.
-    pub verdict: Verdict,
-    /// The object: an interface, a node, a module.
-    pub object: String,
-    /// What was found.
-    pub cause: String,
-    /// What that does.
-    pub effect: String,
-    /// What helps.
-    pub fix: String,
-}
-
 #[derive(Serialize)]
 struct Answer<'a> {
     format: u32,
@@ -79,11 +54,11 @@ impl Doctor {
         let links = host::links().ok_or_else(|| {
             Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
         })?;
-        let node = checks::which(&plan, &links, self.node.as_deref(), &self.file)?;
+        let node = seen::which(&plan, &links, self.node.as_deref(), &self.file)?;
         let mut daemon = self.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
         let status = daemon.and_then(|mut daemon| Ok(daemon.status()?));
-        let seen = checks::Seen { plan: &plan, node, links, status, neighbours, local: self.local };
+        let seen = Seen { plan: &plan, node, links, status, neighbours, local: self.local };
         let findings = checks::all(&seen);
         let fine = findings.iter().all(|finding| finding.verdict != Verdict::Fault);
         let name = &plan.cluster().node(node).name;

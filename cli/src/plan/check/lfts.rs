@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tresse_fabric::verify::lfts::{Cables, Dump, Network, Report};
 
-use super::findings;
+use super::findings::findings;
 use crate::fail::{Code, Failure};
 use crate::{input, output};
 

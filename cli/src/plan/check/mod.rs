@@ -1,5 +1,6 @@
 //! `tresse check`: proofs and their witnesses.
 
+mod findings;
 mod lfts;
 
 use std::io::Write;
@@ -8,9 +9,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tresse_fabric::plan::Plan;
-use tresse_fabric::verify::{self, Finding, Reflect, Report};
+use tresse_fabric::verify::{self, Reflect, Report};
 use tresse_fabric::watch::Watches;
 
+use self::findings::findings;
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
@@ -143,20 +145,6 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions) -> std::io::Resul
         }
     }
     findings(out, &r.violations, &r.notes)
-}
-
-/// What was found, violations first.
-pub fn findings(
-    out: &mut impl Write,
-    violations: &[Finding],
-    notes: &[Finding],
-) -> std::io::Result<()> {
-    for (title, findings) in [("VIOLATION", violations), ("note", notes)] {
-        for f in findings {
-            writeln!(out, "{title}: {f}")?;
-        }
-    }
-    Ok(())
 }
 
 fn reflect_text(out: &mut impl Write, r: &Reflect) -> std::io::Result<()> {

@@ -9,7 +9,7 @@ use tresse_fabric::design::spec::{MOST_NICS, Nics};
 use tresse_fabric::design::{Answer, Designer, Spec, Wiring};
 use tresse_lab::signals::Signals;
 
-use super::search;
+use super::search::search;
 use crate::output;
 
 /// What one purchase gives, where NICs or switches were to be found.

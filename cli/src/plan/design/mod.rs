@@ -3,25 +3,28 @@
 //! Time, progress and Ctrl-C live here; the search itself is a stepper of the planner.
 
 mod fewest;
+mod search;
+mod text;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tresse_fabric::design::basic::Basic;
 use tresse_fabric::design::placement::place;
 use tresse_fabric::design::tuple::Tuples;
-use tresse_fabric::design::{Answer, Designer, Progress, Spec, Wiring, labels};
+use tresse_fabric::design::{Answer, Designer, Spec, Wiring, labels};
 use tresse_lab::signals::Signals;
 
 use self::fewest::{Choice, Found, choices_text, fewest};
+use self::search::search;
+use self::text::{answer_text, uplinks_text};
 use crate::fail::{Code, Failure};
 use crate::input;
-use crate::output::{self, count, json_line};
+use crate::output::{self, json_line};
 
 /// Arguments of `tresse design`.
 #[derive(Debug, Args)]
@@ -120,7 +123,7 @@ impl Design {
                 json_line(&mut out, &WithChoices { answer: &answer, nics, choices: &choices })?;
             } else {
                 choices_text(&mut out, &choices)?;
-                text_of(&mut out, &answer)?;
+                answer_text(&mut out, &answer)?;
                 uplinks_text(&mut out, &spec, &answer)?;
             }
             out.flush()?;
@@ -136,7 +139,7 @@ impl Design {
         if json {
             json_line(&mut out, &answer)?;
         } else {
-            text_of(&mut out, &answer)?;
+            answer_text(&mut out, &answer)?;
             uplinks_text(&mut out, &spec, &answer)?;
         }
         out.flush()?;
@@ -185,7 +188,7 @@ impl Design {
         if json {
             json_line(&mut out, &judged)?;
         } else {
-            text_of(&mut out, &answer)?;
+            answer_text(&mut out, &answer)?;
             writeln!(
                 out,
                 "# one switch per pair: {} to {} paths on a NIC, sum of squares {}",
@@ -202,30 +205,6 @@ impl Design {
     }
 }
 
-/// Steps until it is done, the time or the moves are over, or somebody has seen enough.
-fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: bool) {
-    let began = Instant::now();
-    let bar = if show && std::io::stderr().is_terminal() {
-        let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
-        ProgressBar::new_spinner().with_style(style.unwrap_or(ProgressStyle::default_spinner()))
-    } else {
-        ProgressBar::hidden()
-    };
-    while !designer.is_done() && signals.check().is_ok() {
-        let over = match spec.design.moves {
-            Some(moves) => designer.progress().moves >= moves,
-            None => began.elapsed().as_secs_f64() >= spec.design.seconds,
-        };
-        if over {
-            break;
-        }
-        let progress = designer.step(STEP);
-        bar.set_message(words(&progress));
-        bar.tick();
-    }
-    bar.finish_and_clear();
-}
-
 /// Puts a wiring into racks, where the specification has them.
 fn placed(answer: &mut Answer, spec: &Spec) {
     let Some(racks) = spec.design.placement else { return };
@@ -235,74 +214,3 @@ fn placed(answer: &mut Answer, spec: &Spec) {
         answer.placement = Some(place(&wiring, pcs, racks.rack, spec.design.seed));
     }
 }
-
-/// The uplink switch, which is in no table.
-fn uplinks_text(out: &mut impl Write, spec: &Spec, answer: &Answer) -> std::io::Result<()> {
-    let used = answer.switches.iter().filter(|members| !members.is_empty()).count();
-    match spec.uplink_ports(used) {
-        0 => Ok(()),
-        ports => writeln!(
-            out,
-            "# uplink switch: {ports} ports, {} of them for spares",
-            spec.design.spares
-        ),
-    }
-}
-
-fn words(progress: &Progress) -> String {
-    format!(
-        "{} uncovered, {} lacking, {} weighted links, {:.0} million moves (Ctrl-C takes the best)",
-        progress.uncovered,
-        progress.lacking,
-        progress.links,
-        progress.moves as f64 / 1e6
-    )
-}
-
-fn text_of(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
-    let wiring = Wiring { switches: answer.switches.clone() };
-    match (answer.feasible, &answer.proof) {
-        (Some(false), Some(proof)) => {
-            return writeln!(out, "impossible ({}): {proof}", answer.bound.name);
-        }
-        (Some(true), _) => {}
-        _ => writeln!(
-            out,
-            "# not found: {} left; the best wiring so far",
-            count(answer.uncovered as usize, "uncovered pair")
-        )?,
-    }
-    write!(out, "{wiring}")?;
-    writeln!(out, "# links per pair: {:.4} on average", answer.mean_links_per_pair)?;
-    if answer.pattern.pairs > 0 {
-        let pattern = &answer.pattern;
-        writeln!(
-            out,
-            "# {} pairs in patterns: {} links, {:.4} on average, {} at least",
-            pattern.pairs,
-            pattern.total,
-            pattern.total as f64 / pattern.pairs as f64,
-            pattern.min
-        )?;
-    }
-    if let Some(value) = answer.bound.value {
-        writeln!(out, "# bound ({}): {value:.4}", answer.bound.name)?;
-    }
-    if let Some(placement) = &answer.placement {
-        let racks = placement.pcs.iter().max().map_or(0, |last| last + 1);
-        for rack in 0..racks {
-            let list = |of: &[u32]| {
-                let there = (0..).zip(of).filter(|(_, at)| **at == rack);
-                there.map(|(number, _): (usize, _)| format!(" {number}")).collect::<String>()
-            };
-            let (pcs, switches) = (list(&placement.pcs), list(&placement.switches));
-            writeln!(out, "# rack {rack}: PCs{pcs}; switches{switches}")?;
-        }
-        let (length, before) = (placement.length, placement.length_by_number);
-        writeln!(out, "# cables cross {length} racks, {before} with PCs in order")?;
-    }
-    writeln!(out, "# {:.2} s, seed {}", answer.seconds, answer.seed)
-}
-
-/// Moves of each walk between two looks at the clock.
-const STEP: u64 = 20_000;

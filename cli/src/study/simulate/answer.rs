@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use tresse_control::FORMAT;
+use tresse_fabric::cluster;
 use tresse_fabric::plan::Plan;
 use tresse_fabric::units::Rate;
 use tresse_sim::model::Model;
@@ -12,7 +13,6 @@ use tresse_sim::network::Network;
 use tresse_sim::outcome::Outcome;
 use tresse_sim::sweep::{Point, Sweep};
 
-use super::arguments::strategy;
 use crate::output;
 
 /// Latency against accepted traffic.
@@ -262,5 +262,19 @@ impl Line {
             deadlock: circle
                 .map(|(_, circle)| circle.iter().map(|c| network.name(plan, *c)).collect()),
         }
+    }
+}
+
+/// The name of a plan's strategy.
+pub fn strategy(plan: &Plan) -> &'static str {
+    match plan.cluster().routing.strategy {
+        cluster::Strategy::Stp => "stp",
+        cluster::Strategy::Dor => "dor",
+        cluster::Strategy::Pdor => "pdor",
+        cluster::Strategy::Updown { .. } => "updown",
+        cluster::Strategy::Minimal => "minimal",
+        cluster::Strategy::Transit { .. } => "transit",
+        cluster::Strategy::Xy => "xy",
+        cluster::Strategy::Direct => "direct",
     }
 }

@@ -1,238 +1,111 @@
-//! What the arguments mean: the model, and the traffic.
+//! Arguments of `tresse simulate`.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
-use tresse_fabric::cluster;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_sim::model::{Buffers, Model};
-use tresse_sim::network::Network;
-use tresse_sim::traffic::{self, Pattern, Traced, Traffic};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, ValueEnum};
 
-use super::{Arrivals, Paper, Queues, Simulate, Switching, vlan};
-use crate::fail::{Code, Failure};
-use crate::input;
-
-impl Simulate {
-    /// Switches, links and nodes.
-    pub(super) fn model_of(&self, network: &Network) -> Result<Model, Failure> {
-        let mut model = match self.model {
-            // 4 octets at the rate of a node's link.
-            Switching::Ethernet => Model::ethernet(32e9 / network.base_rate().0 as f64),
-            Switching::Wormhole => Model::wormhole(),
-        };
-        if self.queues == Some(Queues::Output) {
-            model.queues = tresse_sim::model::Queues::Output;
-        }
-        let Some(text) = self.buffers_text() else { return Ok(model) };
-        let wrong = || {
-            let words = "unlimited, lossless:FLITS or drop:FLITS (of at most 16777216)";
-            Failure::new(Code::Usage, format!("--buffers: `{text}` is none of {words}"))
-        };
-        let (kind, flits) = match text.split_once(':') {
-            Some((kind, flits)) => {
-                let flits = flits.parse::<u32>().ok().filter(|flits| *flits <= 1 << 24);
-                (kind, flits.ok_or_else(wrong)?)
-            }
-            None => (text, 0),
-        };
-        model.buffers = match (kind, text.contains(':')) {
-            ("unlimited", false) => Buffers::Unlimited,
-            ("lossless", true) => Buffers::lossless(flits, model.link).ok_or_else(|| {
-                let least = 2 * model.link + 1;
-                let words = "hold what is on its way when the sender is stopped";
-                Failure::new(Code::Usage, format!("--buffers: {least} flits at least {words}"))
-            })?,
-            ("drop", true) => Buffers::Drop { flits },
-            _ => return Err(wrong()),
-        };
-        Ok(model)
-    }
-
-    /// What buffers hold, where it is not left to the model.
-    pub(super) fn buffers_text(&self) -> Option<&str> {
-        let paper = (self.paper == Some(Paper::Vlan)).then_some(vlan::BUFFERS);
-        self.buffers.as_deref().or(paper)
-    }
-
-    /// What is sent.
-    pub(super) fn traffic_of(
-        &self,
-        plan: &Plan,
-        network: &Network,
-        model: &Model,
-    ) -> Result<Traffic, Failure> {
-        let arrivals = match self.arrivals {
-            None | Some(Arrivals::Even) => traffic::Arrivals::Even,
-            Some(Arrivals::Poisson) => traffic::Arrivals::Poisson,
-        };
-        let pattern = self.pattern(plan, network, model)?;
-        let traffic = Traffic { pattern, arrivals, octets: self.message };
-        let longest = model.frames(traffic.largest()).max().unwrap_or(1);
-        match model.buffers {
-            Buffers::Drop { flits } if flits < longest => {
-                let words =
-                    format!("--buffers: a frame of {longest} flits fits into none of {flits}");
-                Err(Failure::new(Code::Usage, words))
-            }
-            _ => Ok(traffic),
-        }
-    }
-
-    fn pattern(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Pattern, Failure> {
-        let text = self.traffic.as_str();
-        let wrong =
-            |words: String| Failure::new(Code::Usage, format!("--traffic: `{text}`: {words}"));
-        let (kind, rest) =
-            text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
-        let nodes = network.nodes as u32;
-        match (kind, rest) {
-            ("uniform", None) => Ok(Pattern::Uniform),
-            ("all-to-all", None) => Ok(Pattern::AllToAll),
-            ("ring", None) => Ok(Pattern::Permutation((0..nodes).map(|n| (n + 1) % nodes).collect())),
-            ("bit-reversal", None) if nodes.is_power_of_two() => Ok(Pattern::BitReversal),
-            ("bit-reversal", None) => Err(wrong(format!("{nodes} nodes are no power of two"))),
-            ("local", Some(switches)) => {
-                let most = switches.parse().map_err(|_| wrong("such as local:3".into()))?;
-                Ok(Pattern::Among(near(plan, most).into()))
-            }
-            ("hot-spot", Some(rest)) => {
-                let (percent, node) =
-                    rest.split_once(':').map_or((rest, None), |(p, node)| (p, Some(node)));
-                let percent: f64 = percent
-                    .parse()
-                    .ok()
-                    .filter(|percent| (0.0..=100.0).contains(percent))
-                    .ok_or_else(|| wrong("such as hot-spot:5 or hot-spot:5:n03".into()))?;
-                let node = node.map_or(Ok(NodeId(0)), |name| input::node_named(plan, name))?;
-                Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
-            }
-            ("permutation", Some(path)) => {
-                permutation(plan, Path::new(path))
-            }
-            ("trace", Some(path)) => trace(plan, model, Path::new(path)),
-            _ => Err(wrong(
-                "none of uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT[:NODE], permutation:FILE, \
-                 all-to-all, ring, trace:FILE"
-                    .into(),
-            )),
-        }
-    }
+/// Arguments of `tresse simulate`.
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// The cluster file.
+    #[arg(required_unless_present = "paper")]
+    pub file: Option<PathBuf>,
+    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    #[arg(long)]
+    pub lock: Option<PathBuf>,
+    /// Run a paper's whole evaluation in place of a file's plan.
+    #[arg(long, value_enum, conflicts_with_all = ["file", "lock", "strategies", "model", "traffic", "message", "loads",
+        "fail", "csv", "plot", "links", "seeds"])]
+    pub paper: Option<Paper>,
+    /// Plan by these strategies, one after the other, in place of the file's: stp,pdor,dor.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub strategies: Vec<String>,
+    /// Switched Ethernet with cut-through, or wormholes with stop and go as in Myrinet.
+    #[arg(long, value_enum, default_value_t = Switching::Ethernet)]
+    pub model: Switching,
+    /// What nodes send: uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT or hot-spot:PERCENT:NODE,
+    /// permutation:FILE (lines `FROM TO`), all-to-all, ring or trace:FILE (lines `NANOSECONDS FROM TO OCTETS`).
+    #[arg(long, value_name = "PATTERN", default_value = "uniform")]
+    pub traffic: String,
+    /// Octets of a message.
+    #[arg(long, value_name = "OCTETS", default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub message: u32,
+    /// Messages come at even distances (the default) or at random ones.
+    #[arg(long, value_enum)]
+    pub arrivals: Option<Arrivals>,
+    /// What channel buffers hold: unlimited, lossless:FLITS (they stop the sender) or drop:FLITS. The default is
+    /// the model's, for `--paper vlan` drop:134, a frame.
+    #[arg(long, value_name = "KIND")]
+    pub buffers: Option<String>,
+    /// Where frames wait in a switch: the default is at its inputs.
+    #[arg(long, value_enum)]
+    pub queues: Option<Queues>,
+    /// These loads alone, in parts of a node link's rate: 0.1,0.5.
+    #[arg(long, value_name = "LOADS", value_delimiter = ',')]
+    pub loads: Vec<f64>,
+    /// Cycles of a run; default: 100,000, or as many as 700 messages take on a node's link, for a trace 100,000 after
+    /// its last message, for `--paper itb` 500,000.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..=1 << 40))]
+    pub cycles: Option<u64>,
+    /// Of those the first, which are not measured; default: a tenth, of a trace none.
+    #[arg(long, value_name = "CYCLES")]
+    pub warm_up: Option<u64>,
+    /// For `--paper itb`: random networks of each size.
+    #[arg(long, value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub networks: Option<u32>,
+    /// For `--paper itb`: networks of so many switches alone, of 8, 16, 32 and 64.
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(["8", "16", "32", "64"])
+            .map(|text| text.parse::<u32>().unwrap_or_default()))]
+    pub switches: Vec<u32>,
+    /// Of all that is random.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Run each load with so many seeds, `--seed` and those that follow it, and give what they measured together.
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: u64,
+    /// What has failed: a switch, a node, `s0-s1`, `s0:3` or `n2:eth0`; may be repeated. Pairs take the first of
+    /// their paths that is whole.
+    #[arg(long, value_name = "OBJECT")]
+    pub fail: Vec<String>,
+    /// Print a table for other programs, separated by commas.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Write to this file what part of the time each link was used, and the most flits in the buffer behind it, as a
+    /// table separated by commas.
+    #[arg(long, value_name = "FILE")]
+    pub links: Option<PathBuf>,
+    /// Draw latency against accepted traffic into this file, .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
 }
 
-/// By node, those at most so many switch-to-switch links away on the plan's paths.
-fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
-    let mut near = vec![Vec::new(); plan.cluster().nodes.len()];
-    for (src, dst) in plan.pairs() {
-        if plan.distance(src, dst) <= most {
-            near[src.index()].push(dst.0);
-        }
-    }
-    near
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Paper {
+    /// vlan-minimal-paths: mesh and torus by stp, pdor and dor.
+    Vlan,
+    /// in-transit-buffers: up*/down* and minimal paths through nodes in transit on random networks.
+    Itb,
 }
 
-/// A line of a file: its place in words, and its words.
-struct Line<const N: usize> {
-    place: String,
-    words: [String; N],
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switching {
+    Ethernet,
+    Wormhole,
 }
 
-impl<const N: usize> Line<N> {
-    fn wrong(&self, words: &str) -> Failure {
-        Failure::new(Code::BadFile, format!("{}: {words}", self.place))
-    }
-
-    fn node(&self, plan: &Plan, at: usize) -> Result<NodeId, Failure> {
-        let name = &self.words[at];
-        input::node_named(plan, name)
-            .map_err(|_| self.wrong(&format!("the fabric has no node `{name}`")))
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Arrivals {
+    Even,
+    Poisson,
 }
 
-/// Each line that is neither empty nor a comment.
-fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
-    let text = input::read_text(path)?;
-    let mut all = Vec::new();
-    for (at, line) in (1..).zip(text.lines()) {
-        let line = line.split('#').next().unwrap_or_default();
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        if words.is_empty() {
-            continue;
-        }
-        let (found, place) = (words.len(), format!("{}:{at}", path.display()));
-        let words = <[String; N]>::try_from(words).map_err(|_| {
-            let words = format!("{place}: {N} words are expected, {found} found");
-            Failure::new(Code::BadFile, words)
-        })?;
-        all.push(Line { place, words });
-    }
-    Ok(all)
-}
-
-/// Lines of source and destination, each node at most once as either.
-fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
-    let nodes = plan.cluster().nodes.len();
-    let mut to: Vec<u32> = (0..nodes as u32).collect();
-    let (mut sends, mut receives) = (vec![false; nodes], vec![false; nodes]);
-    for line in lines::<2>(path)? {
-        let (from, dst) = (line.node(plan, 0)?, line.node(plan, 1)?);
-        let [source, target] = &line.words;
-        if std::mem::replace(&mut sends[from.index()], true) {
-            return Err(line.wrong(&format!("`{source}` sends to another node already")));
-        }
-        if std::mem::replace(&mut receives[dst.index()], true) {
-            return Err(line.wrong(&format!("another node sends to `{target}` already")));
-        }
-        to[from.index()] = dst.0;
-    }
-    Ok(Pattern::Permutation(to.into()))
-}
-
-/// Lines of nanoseconds, source, destination, octets.
-fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
-    let mut messages: BTreeMap<u32, Vec<Traced>> = BTreeMap::new();
-    for line in lines::<4>(path)? {
-        let [at, _, target, octets] = &line.words;
-        let ns: Option<f64> = at.parse().ok().filter(|ns| (0.0..=1e15).contains(ns));
-        let ns = ns.ok_or_else(|| {
-            line.wrong(&format!(
-                "`{at}` is no time: expected nanoseconds, at most a million seconds"
-            ))
-        })?;
-        let size = octets.parse().ok().filter(|octets| (1..=1 << 20).contains(octets));
-        let octets = size.ok_or_else(|| {
-            line.wrong(&format!("`{octets}` is no number of octets from 1 to 1048576"))
-        })?;
-        let (from, dst) = (line.node(plan, 1)?, line.node(plan, 2)?.0);
-        if from.0 == dst {
-            return Err(line.wrong(&format!("`{target}` sends to itself")));
-        }
-        let at = (ns / model.cycle_ns) as u64;
-        messages.entry(from.0).or_default().push(Traced { at, dst, octets });
-    }
-    if messages.is_empty() {
-        return Err(Failure::new(Code::BadFile, format!("{}: no message", path.display())));
-    }
-    let nodes = 0..plan.cluster().nodes.len() as u32;
-    let sorted = nodes.map(|node| {
-        let mut own = messages.remove(&node).unwrap_or_default();
-        own.sort_by_key(|message| message.at);
-        own
-    });
-    Ok(Pattern::Trace(sorted.collect()))
-}
-
-/// The name of a plan's strategy.
-pub(super) fn strategy(plan: &Plan) -> &'static str {
-    match plan.cluster().routing.strategy {
-        cluster::Strategy::Stp => "stp",
-        cluster::Strategy::Dor => "dor",
-        cluster::Strategy::Pdor => "pdor",
-        cluster::Strategy::Updown { .. } => "updown",
-        cluster::Strategy::Minimal => "minimal",
-        cluster::Strategy::Transit { .. } => "transit",
-        cluster::Strategy::Xy => "xy",
-        cluster::Strategy::Direct => "direct",
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Queues {
+    Input,
+    Output,
 }

@@ -17,7 +17,7 @@ use tresse_sim::route::Routes;
 use tresse_sim::sweep::{self, Point};
 use tresse_sim::traffic::{Arrivals, Traffic};
 
-use super::Simulate;
+use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 use crate::output;
 
@@ -78,7 +78,7 @@ struct Found {
 
 impl Simulate {
     /// All tables.
-    pub(super) fn itb_paper(&self, json: bool) -> Result<Code, Failure> {
+    pub fn itb_paper(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         if self.itb_cycles() < LEAST {
             let words = format!("--cycles: {LEAST} at least: fewer say nothing of long messages");

@@ -8,7 +8,8 @@ use tresse_fabric::cluster::{Cluster, Kind, Strategy};
 use tresse_fabric::plan::Plan;
 use tresse_sim::network::Network;
 
-use super::{Arrivals, CYCLES, Queues, Simulate};
+use super::arguments::{Arrivals, Queues, Simulate};
+use super::sweep::CYCLES;
 use crate::fail::{Code, Failure};
 use crate::output;
 
@@ -29,10 +30,6 @@ struct Row<'a> {
     deadlock: Option<f64>,
     buffers: &'a str,
 }
-
-/// A frame in each buffer, and what finds it full is lost: of all that the paper may have meant this comes nearest to
-/// what it publishes.
-pub const BUFFERS: &str = "drop:134";
 
 const STRATEGIES: [(&str, Strategy); 3] =
     [("stp", Strategy::Stp), ("pdor", Strategy::Pdor), ("dor", Strategy::Dor)];
@@ -58,7 +55,7 @@ fn fabrics() -> [(&'static str, Kind, [&'static str; 3]); 6] {
 
 impl Simulate {
     /// Section 4 of vlan-minimal-paths: its six fabrics by its three strategies.
-    pub(super) fn vlan_paper(&self, json: bool) -> Result<Code, Failure> {
+    pub fn vlan_paper(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         if !json {
             self.say_choices(&mut out)?;

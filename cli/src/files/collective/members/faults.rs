@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{Loss, Member, Members, Outcome};
-use tresse_ring::talk::Part;
+use super::state::{Loss, Member, Members};
 
 /// A member that tells nothing for so long is gone: one that lives tells every second what it has.
-pub(super) const SILENT: Duration = Duration::from_secs(20);
+pub const SILENT: Duration = Duration::from_secs(20);
 /// Who told something not longer ago than that lives.
 const FRESH: Duration = Duration::from_secs(3);
 /// Connections that may be lost at one member that lives.
@@ -21,7 +20,7 @@ const STILL: u32 = 30;
 
 impl Members<'_> {
     /// A member could not send to another one.
-    pub(super) fn lost(&mut self, from: usize, number: u32, words: &str) {
+    pub fn lost(&mut self, from: usize, number: u32, words: &str) {
         let Some(to) = self.all[from].told.get(number as usize).copied() else { return };
         let latest = self.all[from].told.iter().rposition(|it| *it == to);
         let open = self.all[to].outcome.is_none() && self.routes.lives(to);
@@ -68,58 +67,15 @@ impl Members<'_> {
     }
 
     /// A member is connected to another one.
-    pub(super) fn linked(&mut self, from: usize, number: u32) {
+    pub fn linked(&mut self, from: usize, number: u32) {
         self.unlinked = self.unlinked.saturating_sub(1);
         let to = self.all[from].told.get(number as usize).copied();
         let others = |loss: &&mut Loss| Some(loss.to) == to && loss.from != from;
         self.losses.iter_mut().filter(others).for_each(|loss| loss.reached = true);
     }
 
-    /// Leaves a member out: the one before it sends to those behind it.
-    pub(super) fn fail(&mut self, at: usize, words: String) {
-        if self.all[at].outcome.is_none() {
-            self.out(at, words.clone());
-        }
-        // What it is not done with it keeps for another run.
-        self.all[at].link.close();
-        if self.routes.lives(at) {
-            if self.leave(at) {
-                // It had all itself, but is the reason why others have not.
-                let outcome = self.all[at].outcome.as_mut();
-                outcome.map(|outcome| outcome.error.get_or_insert(words));
-            }
-            self.tell_changes();
-        }
-    }
-
-    /// It has not got all.
-    pub(super) fn out(&mut self, at: usize, words: String) {
-        let member = &mut self.all[at];
-        let places = |part: u32| &self.job.parts[part as usize].places[at];
-        let whole = member.done.iter().filter(|it| matches!(places(it.0), Part::Target { .. }));
-        let whole: u64 = whole.map(|(_, octets, _)| octets).sum();
-        let left = (member.has.0.saturating_sub(whole), member.has.1.saturating_sub(whole));
-        let left = Some(left).filter(|(octets, of)| *octets > 0 && octets < of);
-        let has = member.done.clone();
-        member.outcome.get_or_insert(Outcome { has, error: Some(words), left });
-        self.progress.done(at);
-    }
-
-    /// It is there no more. Are there others that cannot have what it had?
-    pub(super) fn leave(&mut self, at: usize) -> bool {
-        let orphans = self.routes.leave(at);
-        let some = !orphans.is_empty();
-        for (part, orphan) in &orphans {
-            self.all[*orphan].lacks.push(*part);
-        }
-        for (_, orphan) in orphans {
-            self.judge(orphan);
-        }
-        some
-    }
-
     /// What nobody tells.
-    pub(super) fn look_after(&mut self) {
+    pub fn look_after(&mut self) {
         let open = |m: &Member| m.outcome.is_none();
         // Who has all may have to send it yet.
         let needed = |at: usize, m: &Member| open(m) || self.routes.has_behind(at);

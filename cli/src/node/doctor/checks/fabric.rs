@@ -5,13 +5,14 @@ use tresse_fabric::reconcile::METRIC_PRIMARY;
 use tresse_fabric::slice::Slice;
 use tresse_fabric::units::Prefix;
 
-use super::super::{Finding, host};
-use super::{Check, Seen};
+use crate::node::doctor::finding::{Check, Finding};
+use crate::node::doctor::host;
+use crate::node::doctor::seen::Seen;
 
 /// Peers whose paths are tried: those spread evenly over the cluster where there are more.
 const PEERS: usize = 64;
 
-pub(super) fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("daemon");
     let status = match &seen.status {
         Ok(status) => status,
@@ -57,7 +58,7 @@ pub(super) fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "runs, with the plan of this file")
 }
 
-pub(super) fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("bfd");
     let Ok(status) = &seen.status else { return Vec::new() };
     if status.sessions > 0 && status.sessions_up == 0 {
@@ -77,7 +78,7 @@ pub(super) fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 }
 
 /// Packets of the size that the plan promises, to other nodes, by the routes in force.
-pub(super) fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("path");
     if seen.local {
         return Vec::new();

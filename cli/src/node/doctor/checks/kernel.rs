@@ -3,10 +3,11 @@
 use tresse_fabric::slice::Slice;
 use tresse_fabric::verify;
 
-use super::super::{Finding, host};
-use super::{Check, Seen, families};
+use crate::node::doctor::finding::{Check, Finding};
+use crate::node::doctor::host;
+use crate::node::doctor::seen::Seen;
 
-pub(super) fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("kernel");
     let mut findings = Vec::new();
     let vlans = slice.interfaces.values().any(|interface| interface.vid.is_some());
@@ -38,7 +39,7 @@ pub(super) fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "has what the plan needs")
 }
 
-pub(super) fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("rp-filter");
     let value = |of: &str| {
         let text = host::sysctl(&format!("net/ipv4/conf/{of}/rp_filter"))?;
@@ -58,13 +59,13 @@ pub(super) fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings.collect(), "no interface of the plan is strict")
 }
 
-pub(super) fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("forward");
     if seen.plan.xy().is_none() {
         return vec![check.fine("this node routes for nobody")];
     }
     let mut findings = Vec::new();
-    for ipv4 in families(seen) {
+    for ipv4 in seen.families() {
         for chain in host::forward_drops(ipv4) {
             let effect =
                 "what others send through this node is dropped: it looks like a dead cable";
@@ -80,9 +81,9 @@ pub(super) fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "no chain drops what is forwarded")
 }
 
-pub(super) fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("ipv6");
-    if !families(seen).contains(&false) {
+    if !seen.families().contains(&false) {
         return vec![check.fine("the plan has no IPv6 addresses")];
     }
     let Some(_) = host::sysctl("net/ipv6/conf/all/disable_ipv6") else {
@@ -101,7 +102,7 @@ pub(super) fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings.collect(), "is on where the plan needs it")
 }
 
-pub(super) fn pause(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn pause(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("pause");
     let cyclic = verify::check(seen.plan).cycle.is_some();
     if !cyclic {
@@ -118,7 +119,7 @@ pub(super) fn pause(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings.collect(), "flow control is off")
 }
 
-pub(super) fn clock(_: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn clock(_: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("clock");
     match host::clock_synchronised() {
         Some(true) => vec![check.fine("is set by the network")],

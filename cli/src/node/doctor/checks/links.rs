@@ -7,11 +7,11 @@ use tresse_control::HeardLine;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::slice::Slice;
 
-use super::super::Finding;
-use super::super::host::{self, Link};
-use super::{Check, Seen};
+use crate::node::doctor::finding::{Check, Finding};
+use crate::node::doctor::host::{self, Link};
+use crate::node::doctor::seen::Seen;
 
-pub(super) fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("nic");
     let mut findings = Vec::new();
     for nic in seen.nics() {
@@ -66,7 +66,7 @@ pub(super) fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "all NICs of the plan are there, with carrier")
 }
 
-pub(super) fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("master");
     let mut findings = Vec::new();
     let mut of_master: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -95,7 +95,7 @@ pub(super) fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 }
 
 /// Addresses that two hosts have, and two hosts that are the same node.
-pub(super) fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("duplicate");
     let addresses = seen.plan.addresses();
     let others = (0..seen.plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != seen.node);
@@ -133,7 +133,7 @@ pub(super) fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "no address and no name of the plan is taken twice")
 }
 
-pub(super) fn managers(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub fn managers(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("manager");
     let managed = host::managed();
     let ours = slice.interfaces.keys().chain(seen.nics().iter().map(|nic| &nic.name));

@@ -1,124 +1,17 @@
-//! `tresse lab ping`, `counters` and `load`.
+//! `tresse lab load`: sends all-to-all traffic, and measures what arrives.
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use tresse_fabric::units::Rate;
-use tresse_lab::counters::{self, Counter};
 use tresse_lab::load::{self, LoadOptions, LoadReport, Trial};
-use tresse_lab::ping::{self, PingOptions};
 use tresse_lab::signals::Signals;
 use tresse_lab::state::Shape;
 
-use super::Found;
-use crate::fail::{self, Code, Failure};
+use super::found::Found;
+use crate::duration::seconds;
+use crate::fail::{Code, Failure};
 use crate::output;
-
-/// Ask all ordered pairs of nodes.
-#[derive(Debug, Args)]
-pub struct Ping {
-    /// Echo requests per pair.
-    #[arg(long, short = 'c', default_value_t = 1)]
-    count: u32,
-    /// Seconds to wait for an answer.
-    #[arg(long, short = 'W', default_value_t = 1.0)]
-    wait: f64,
-    /// Use our own prober instead of `ping`.
-    #[arg(long)]
-    fast: bool,
-    /// Only from this node.
-    #[arg(long)]
-    from: Option<String>,
-    /// Only to this node.
-    #[arg(long)]
-    to: Option<String>,
-    /// Ask the IPv6 addresses.
-    #[arg(long, short = '6')]
-    ipv6: bool,
-}
-
-impl Ping {
-    pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
-        let options = PingOptions {
-            count: self.count,
-            wait: seconds(self.wait)?,
-            fast: self.fast,
-            from: self.from.clone(),
-            to: self.to.clone(),
-            ipv6: self.ipv6,
-        };
-        let report =
-            ping::ping(&found.directory, &found.record, &options).map_err(|e| match e {
-                ping::PingError::NoNode { .. } | ping::PingError::NoAddress { .. } => {
-                    Failure::new(Code::Usage, e)
-                }
-                other => Failure::new(Code::Fault, other),
-            })?;
-        let mut out = output::stdout();
-        if json {
-            output::json_line(&mut out, &report)?;
-        } else {
-            writeln!(out, "{} of {} pairs answer", report.ok, report.pairs)?;
-            for (from, to) in &report.failed {
-                writeln!(out, "{from} -> {to}: no answer")?;
-            }
-        }
-        out.flush()?;
-        Ok(if report.failed.is_empty() { Code::Fine } else { Code::Fault })
-    }
-}
-
-/// Frames per directed link and VLAN.
-#[derive(Debug, Args)]
-pub struct Counters {
-    /// Count from zero again.
-    #[arg(long)]
-    reset: bool,
-}
-
-#[derive(Serialize)]
-struct CounterLine<'a> {
-    format: u32,
-    #[serde(flatten)]
-    counter: &'a Counter,
-}
-
-impl Counters {
-    pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
-        let fault = |e: counters::CounterError| Failure::new(Code::Fault, e);
-        if self.reset {
-            counters::reset(&found.directory, &found.record).map_err(fault)?;
-            return Ok(Code::Fine);
-        }
-        let all = counters::counters(&found.directory, &found.record).map_err(fault)?;
-        if all.is_empty() {
-            fail::say("no counters: the switches of this lab have no VLANs, and count none");
-        }
-        let mut out = output::stdout();
-        if json {
-            for counter in &all {
-                output::json_line(&mut out, &CounterLine { format: 1, counter })?;
-            }
-        } else {
-            let mut table = output::table(["FROM", "TO", "VLAN", "FRAMES", "BYTES", "CONTROL"]);
-            for c in all.iter().filter(|c| c.frames + c.control_frames > 0) {
-                table.add_row([
-                    c.from.clone(),
-                    c.to.clone(),
-                    c.vlan.to_string(),
-                    c.frames.to_string(),
-                    c.bytes.to_string(),
-                    c.control_frames.to_string(),
-                ]);
-            }
-            writeln!(out, "{}", table.trim_fmt())?;
-        }
-        out.flush()?;
-        Ok(Code::Fine)
-    }
-}
 
 /// Uniform all-to-all traffic, and what arrives of it.
 #[derive(Debug, Args)]
@@ -225,11 +118,4 @@ impl Load {
         out.flush()?;
         Ok(Code::Fine)
     }
-}
-
-fn seconds(value: f64) -> Result<Duration, Failure> {
-    Duration::try_from_secs_f64(value)
-        .ok()
-        .filter(|d| !d.is_zero())
-        .ok_or_else(|| Failure::new(Code::Usage, format!("{value} s is no time to wait")))
 }

@@ -1,0 +1,82 @@
+//! `--launcher manual`: members that somebody else starts connect to this process.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use nix::sys::socket::{setsockopt, sockopt};
+use tresse_ring::proof::{self, Token};
+use tresse_ring::strangers::Strangers;
+
+use super::link::Event;
+use crate::fail::{Code, Failure};
+
+/// So long one that connects may take to say who it is, and a process to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After so many seconds without an answer the other end's host is gone.
+const GONE: u32 = 60;
+
+/// Takes the members that somebody else starts, and says on standard error how.
+pub fn wait_for(
+    address: Option<SocketAddr>,
+    names: &[String],
+    token: Token,
+    send: Sender<(usize, Event)>,
+) -> Result<(), Failure> {
+    let words = "--launcher manual: say by --listen at which address of this host nodes reach it";
+    let address = address.ok_or_else(|| Failure::new(Code::Usage, words))?;
+    let listener = TcpListener::bind(address)
+        .map_err(|e| Failure::new(Code::Usage, format!("--listen {address}: {e}")))?;
+    let address = listener.local_addr()?;
+    for name in names {
+        let token = proof::text(&token);
+        eprintln!(
+            "on {name}: TRESSE_TOKEN={token} tresse ring-member --connect {address} --node {name}"
+        );
+    }
+    let names = names.to_vec();
+    std::thread::spawn(move || {
+        let strangers = Arc::new(Strangers::default());
+        loop {
+            let accepted = listener.accept();
+            let accepted = accepted.and_then(|(stream, _)| Ok((strangers.enter(&stream)?, stream)));
+            let Ok((number, stream)) = accepted else {
+                // Out of descriptors, or the one that came is gone.
+                std::thread::sleep(Duration::from_millis(50));
+                continue;
+            };
+            let (names, send, strangers) = (names.clone(), send.clone(), strangers.clone());
+            std::thread::spawn(move || {
+                let introduced = introduced(&stream, &names, &token);
+                strangers.leave(number);
+                if let Some(at) = introduced {
+                    let _ = send.send((at, Event::Connected(stream)));
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// An end whose host is gone without a word is noticed.
+pub fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
+    setsockopt(stream, sockopt::KeepAlive, &true)?;
+    setsockopt(stream, sockopt::TcpKeepIdle, &(GONE / 3))?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &(GONE / 6))?;
+    setsockopt(stream, sockopt::TcpUserTimeout, &(GONE * 1000))?;
+    Ok(())
+}
+
+/// Which member is it that connects?
+fn introduced(mut stream: &TcpStream, names: &[String], token: &Token) -> Option<usize> {
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    proof::welcome(&mut stream, token).ok()?;
+    let mut line = String::new();
+    // It says nothing more before it is asked.
+    BufReader::new(stream.take(1024)).read_line(&mut line).ok()?;
+    stream.set_read_timeout(None).ok()?;
+    keep_alive(stream).ok()?;
+    names.iter().position(|it| it == line.trim_end())
+}

@@ -1,0 +1,223 @@
+//! A run from the start of its members to their end.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use tresse_ring::pace::Pace;
+use tresse_ring::proof::{self, Token};
+use tresse_ring::routes::Routes;
+use tresse_ring::talk::{Ask, Join, Part, Tell};
+
+use super::faults;
+use super::state::{Member, Members};
+use crate::fail::{Code, Failure};
+use crate::files::collective::arguments::{CollectiveArgs, RingArgs};
+use crate::files::collective::job::{Job, Moved};
+use crate::files::collective::link::{Event, Link};
+use crate::files::collective::outcome::Outcome;
+use crate::files::collective::party::Party;
+use crate::files::collective::progress::Progress;
+use crate::files::collective::{manual, predict};
+
+/// So long one may take to be there, and one that somebody else starts.
+const LAUNCH: Duration = Duration::from_secs(60);
+const MANUAL: Duration = Duration::from_secs(600);
+/// A source finds out first what it has, which may be many files.
+const SOURCE: Duration = Duration::from_secs(600);
+/// So long a process may take to end by itself.
+const ENDING: Duration = Duration::from_secs(5);
+/// How often all of that is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// So long the start waits for connections that do not come about.
+const LINKING: Duration = Duration::from_secs(2);
+
+impl<'a> Members<'a> {
+    /// Starts them and waits until they are ready; those that cannot are left out, but for the only source.
+    pub fn start(
+        args: &'a CollectiveArgs,
+        ring: &'a RingArgs,
+        party: &'a Party,
+        job: &'a Job,
+        json: bool,
+    ) -> Result<Self, Failure> {
+        let launched = Instant::now();
+        let token = proof::number()?;
+        let names: Vec<String> = (0..job.nodes.len()).map(|at| party.name(at).into()).collect();
+        let (send, events) = channel();
+        if args.fleet.is_manual() {
+            manual::wait_for(args.listen, &names, token, send.clone())?;
+        }
+        let mut all = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let address = party.plan.addresses().node[job.nodes[at].index()].first().copied();
+            let address = address.ok_or_else(|| {
+                Failure::new(Code::Fault, format!("{name} has no address of its own"))
+            })?;
+            let link = match args.fleet.is_manual() {
+                true => Link::awaited(),
+                false => Link::start(&args.fleet, name, at, send.clone())?,
+            };
+            all.push(Member::new(link, address));
+        }
+        let stripes = if job.hub.is_some() { 1 } else { party.rings.len() };
+        let (routes, pace) = (Routes::new(Vec::new(), 1), Pace::new(all.len(), stripes));
+        let mut members = Self {
+            job,
+            party,
+            args,
+            ring,
+            all,
+            send,
+            events,
+            routes,
+            pace,
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            unlinked: 0,
+            losses: Vec::new(),
+            input: job.input,
+            moved: (0, launched),
+            progress: Progress::new(&names, json),
+            launched,
+            started: launched,
+            last_done: Duration::ZERO,
+            ended: Duration::ZERO,
+        };
+        if !args.fleet.is_manual() {
+            (0..members.all.len()).for_each(|at| members.join(at, &token));
+        }
+        members.wait_until_ready(&token)?;
+        Ok(members)
+    }
+
+    fn join(&self, at: usize, token: &Token) {
+        let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
+        self.all[at].link.ask(Ask::Join(Join {
+            // One that somebody else started was told it by them.
+            token: if self.args.fleet.is_manual() { String::new() } else { proof::text(token) },
+            address: self.all[at].address,
+            parts,
+            stripes: self.stripes() as u32,
+            keep: self.args.keep,
+        }));
+    }
+
+    fn wait_until_ready(&mut self, token: &Token) -> Result<(), Failure> {
+        let launch = if self.args.fleet.is_manual() { MANUAL } else { LAUNCH };
+        while self.all.iter().any(|member| member.outcome.is_none() && member.port.is_none()) {
+            let event = self.events.recv_timeout(LOOK);
+            if let Ok((at, _)) = event {
+                self.all[at].heard = Some(Instant::now());
+            }
+            match event {
+                // The first one that says so is it.
+                Ok((at, Event::Connected(stream))) if !self.all[at].link.is_open() => {
+                    self.all[at].link.connect(stream, at, self.send.clone());
+                    self.join(at, token);
+                }
+                Ok((at, Event::Told(Tell::Listens { port, octets }))) => {
+                    self.all[at].port = Some(port);
+                    self.all[at].octets = octets;
+                }
+                Ok((at, Event::Told(Tell::Failed { words }))) => self.out(at, words),
+                Ok((at, Event::Gone(words))) => {
+                    let found_nothing = self.all[at].link.found_nothing();
+                    let words = if found_nothing { no_tresse(&words) } else { words };
+                    self.out(at, words);
+                }
+                _ => {}
+            }
+            for at in 0..self.all.len() {
+                let member = &self.all[at];
+                let open = member.outcome.is_none() && member.port.is_none();
+                let waited = self.launched.elapsed();
+                let late = match member.heard {
+                    None => waited > launch,
+                    Some(heard) => heard.elapsed() > faults::SILENT || waited > launch + SOURCE,
+                };
+                if open && late {
+                    self.out(at, "it does not answer".into());
+                    self.all[at].link.close();
+                }
+            }
+        }
+        let sources: Vec<usize> = self.job.parts.iter().map(|part| part.from).collect();
+        let gone = |at: &&usize| self.all[**at].outcome.is_some();
+        match sources.iter().find(gone) {
+            // With others there is something left to do.
+            Some(at) if sources.iter().all(|source| gone(&source)) => {
+                let error = self.all[*at].outcome.as_ref().and_then(|it| it.error.clone());
+                let words = format!("{}: {}", self.party.name(*at), error.unwrap_or_default());
+                Err(Failure::new(Code::Fault, words))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets them copy, until each has all or has failed.
+    pub fn finish(&mut self) -> Vec<Outcome> {
+        let alive: Vec<bool> = self.all.iter().map(|member| member.outcome.is_none()).collect();
+        let lives = |at: usize| alive[at];
+        let octets = self.job.parts.iter().map(|part| self.all[part.from].octets);
+        let octets: Vec<Option<u64>> = octets.collect();
+        let shape = predict::shape(self.ring, self.party, self.job, &octets, lives);
+        let flows = self.job.flows(&self.party.orders(), shape, lives);
+        self.routes = Routes::new(flows, self.stripes());
+        let now = Instant::now();
+        self.all.iter_mut().for_each(|member| member.heard = Some(now));
+        for at in (0..self.all.len()).filter(|at| !alive[*at]) {
+            self.leave(at);
+        }
+        for part in 0..self.job.parts.len() {
+            if !lives(self.job.parts[part].from) {
+                for at in self.job.wants(part).filter(|at| lives(*at)) {
+                    self.all[at].lacks.push(part);
+                }
+            }
+        }
+        (0..self.all.len()).for_each(|at| self.judge(at));
+        self.tell_changes();
+        let linking = Instant::now();
+        while self.unlinked > 0 && linking.elapsed() < LINKING {
+            self.attend(LINKING.saturating_sub(linking.elapsed()));
+        }
+        self.started = Instant::now();
+        self.moved.1 = self.started;
+        for (at, member) in self.all.iter().enumerate() {
+            let starts = |part: &Moved| {
+                matches!(part.places[at], Part::Source { .. } | Part::Target { input: true, .. })
+            };
+            if self.job.parts.iter().any(starts) {
+                member.link.ask(Ask::Start);
+            }
+        }
+        if self.job.input {
+            self.all[0].link.pump(0, self.send.clone());
+        }
+        while self.all.iter().any(|member| member.outcome.is_none()) {
+            self.attend(LOOK);
+            self.look_after();
+        }
+        self.ended = self.started.elapsed();
+        self.progress.end();
+        for member in &mut self.all {
+            member.link.ask(Ask::Quit);
+            member.link.close();
+        }
+        let until = Instant::now() + ENDING;
+        for member in &mut self.all {
+            member.link.wait(until);
+        }
+        self.all.iter().filter_map(|member| member.outcome.clone()).collect()
+    }
+
+    /// From the launch, and from the start of what is sent, to the end.
+    pub fn took(&self) -> (Duration, Duration) {
+        (self.launched.elapsed(), self.ended)
+    }
+}
+
+fn no_tresse(words: &str) -> String {
+    format!("there is no `tresse` on it, install the package there ({words})")
+}

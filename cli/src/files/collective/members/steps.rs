@@ -1,0 +1,121 @@
+//! Changes of the run: a member has all, is out, or is to send to other members.
+
+use std::net::SocketAddr;
+
+use tresse_ring::routes::Stage;
+use tresse_ring::talk::{Ask, Part, Send};
+
+use super::state::Members;
+use crate::files::collective::job::Moved;
+use crate::files::collective::outcome::Outcome;
+
+/// Stages at once from or to a node where everything comes from or goes to.
+const AT_ONCE: usize = 8;
+
+impl Members<'_> {
+    /// Has it all that it is to have?
+    pub fn judge(&mut self, at: usize) {
+        let own = |part: &&Moved| {
+            let input = matches!(part.places[at], Part::Target { input: true, .. });
+            input || matches!(part.places[at], Part::Source { .. })
+        };
+        let own = self.job.parts.iter().enumerate().filter(|(_, part)| own(part));
+        let done = |(part, _): (usize, &Moved)| {
+            self.all[at].done.iter().any(|(it, _, _)| *it as usize == part)
+        };
+        let member = &self.all[at];
+        if member.outcome.is_some() || !self.routes.is_whole(at) || !own.clone().all(done) {
+            return;
+        }
+        let mut from: Vec<usize> =
+            member.lacks.iter().map(|part| self.job.parts[*part].from).collect();
+        // As in the cluster file, not as they went.
+        from.sort_by_key(|from| self.job.nodes[*from]);
+        let from: Vec<&str> = from.into_iter().map(|from| self.party.name(from)).collect();
+        match &from[..] {
+            [from] => self.out(at, format!("it lacks what {from} has: that is gone")),
+            [_, ..] => {
+                self.out(at, format!("it lacks what {} have: they are gone", from.join(", ")));
+            }
+            [] => {
+                self.progress.done(at);
+                let has = member.done.clone();
+                self.all[at].outcome = Some(Outcome { has, error: None, left: None });
+            }
+        }
+    }
+
+    /// It has not got all.
+    pub fn out(&mut self, at: usize, words: String) {
+        let member = &mut self.all[at];
+        let places = |part: u32| &self.job.parts[part as usize].places[at];
+        let whole = member.done.iter().filter(|it| matches!(places(it.0), Part::Target { .. }));
+        let whole: u64 = whole.map(|(_, octets, _)| octets).sum();
+        let left = (member.has.0.saturating_sub(whole), member.has.1.saturating_sub(whole));
+        let left = Some(left).filter(|(octets, of)| *octets > 0 && octets < of);
+        let has = member.done.clone();
+        member.outcome.get_or_insert(Outcome { has, error: Some(words), left });
+        self.progress.done(at);
+    }
+
+    /// It is there no more. Are there others that cannot have what it had?
+    pub fn leave(&mut self, at: usize) -> bool {
+        let orphans = self.routes.leave(at);
+        let some = !orphans.is_empty();
+        for (part, orphan) in &orphans {
+            self.all[*orphan].lacks.push(*part);
+        }
+        for (_, orphan) in orphans {
+            self.judge(orphan);
+        }
+        some
+    }
+
+    /// Leaves a member out: the one before it sends to those behind it.
+    pub fn fail(&mut self, at: usize, words: String) {
+        if self.all[at].outcome.is_none() {
+            self.out(at, words.clone());
+        }
+        // What it is not done with it keeps for another run.
+        self.all[at].link.close();
+        if self.routes.lives(at) {
+            if self.leave(at) {
+                // It had all itself, but is the reason why others have not.
+                let outcome = self.all[at].outcome.as_mut();
+                outcome.map(|outcome| outcome.error.get_or_insert(words));
+            }
+            self.tell_changes();
+        }
+    }
+
+    /// Tells members what has changed, as far as they are not too many at once.
+    pub fn tell_changes(&mut self) {
+        self.waiting.extend(self.routes.changes());
+        let (job, routes) = (self.job, &self.routes);
+        let stripes = self.stripes() as u32;
+        let open = |stage: &Stage| {
+            let open = |stream: &u32| !routes.has((stream / stripes) as usize, stage.to);
+            routes.lives(stage.from) && routes.lives(stage.to) && stage.streams.iter().any(open)
+        };
+        self.active.retain(open);
+        while job.hub.is_none() || self.active.len() < AT_ONCE {
+            let Some(stage) = self.waiting.pop_front() else { break };
+            let told = stage.streams.is_empty() || self.routes.lives(stage.to);
+            if !told || !self.routes.lives(stage.from) {
+                continue;
+            }
+            let to = &self.all[stage.to];
+            let Some(port) = to.port else { continue };
+            let address = SocketAddr::from((to.address, port));
+            let from = &mut self.all[stage.from];
+            let number = from.told.len() as u32;
+            from.told.push(stage.to);
+            let streams = stage.streams.clone();
+            self.unlinked += usize::from(!streams.is_empty());
+            from.link.ask(Ask::Send(Send { to: stage.to as u32, number, address, streams }));
+            if !stage.streams.is_empty() {
+                self.active.push(stage);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The nodes that take part, and their order.
+
+use tresse_fabric::cluster;
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_ring::order::Ring;
+
+use super::arguments::{CollectiveArgs, RingArgs};
+use crate::fail::{Code, Failure};
+use crate::input;
+
+/// The nodes that take part, and how these are ordered.
+pub struct Party {
+    /// Where they are.
+    pub plan: Plan,
+    /// At least one; members are numbered as in the first one.
+    pub rings: Vec<Ring>,
+    /// All nodes but those of `--except`, in the order of the cluster file, and those of them in `--to`.
+    pub all: Vec<NodeId>,
+    pub to: Vec<NodeId>,
+}
+
+impl Party {
+    /// Those of `--to`, or all where `everyone`, and these sources in any case; the first source is the first member.
+    pub fn of(
+        args: &CollectiveArgs,
+        ring: &RingArgs,
+        sources: &[String],
+        everyone: bool,
+    ) -> Result<Self, Failure> {
+        let plan = args.cluster.plan()?;
+        let usage = |words: String| Failure::new(Code::Usage, words);
+        if args.listen.is_some() && !args.fleet.is_manual() {
+            return Err(usage("--listen: only --launcher manual needs it".into()));
+        }
+        let mut names = args.fleet.nodes(plan.cluster())?;
+        for source in sources {
+            input::node_named(&plan, source)?;
+            if !names.contains(source) {
+                return Err(usage("--except: the source is left out".into()));
+            }
+        }
+        let numbers = |names: &[String]| -> Result<Vec<NodeId>, Failure> {
+            names.iter().map(|name| input::node_named(&plan, name)).collect()
+        };
+        let all = numbers(&names)?;
+        let mut to = all.clone();
+        if let Some(text) = &args.to {
+            let named = cluster::expand_all(text).map_err(|e| usage(format!("--to: {e}")))?;
+            if let Some(unknown) = named.iter().find(|name| !names.contains(name)) {
+                return Err(usage(format!(
+                    "--to: there is no node `{unknown}`, or it is left out"
+                )));
+            }
+            to = numbers(&named)?;
+            names.retain(|name| everyone || named.contains(name) || sources.contains(name));
+        }
+        if let Some(first) = sources.first() {
+            let at = names.iter().position(|name| name == first).unwrap_or(0);
+            names.rotate_left(at);
+        }
+        let nodes = numbers(&names)?;
+        if nodes.is_empty() {
+            return Err(usage("--except: no node is left".into()));
+        }
+        let mut rings = match ring.stripes {
+            Some(1) => vec![Ring::of(&plan, &nodes)],
+            _ => Ring::disjoint(&plan, &nodes),
+        };
+        rings.truncate(ring.stripes.map_or(usize::MAX, |n| n as usize));
+        Ok(Self { plan, rings, all, to })
+    }
+
+    /// The name of a member.
+    pub fn name(&self, member: usize) -> &str {
+        &self.plan.cluster().node(self.rings[0].nodes()[member]).name
+    }
+
+    /// The member that a node is.
+    pub fn member(&self, name: &str) -> Option<usize> {
+        (0..self.rings[0].nodes().len()).find(|member| self.name(*member) == name)
+    }
+
+    /// Is a member to have what is sent?
+    pub fn asked(&self, member: usize) -> bool {
+        self.to.contains(&self.rings[0].nodes()[member])
+    }
+
+    /// The rings as members.
+    pub fn orders(&self) -> Vec<Vec<usize>> {
+        let number = |node: &NodeId| {
+            let all = self.rings[0].nodes();
+            all.iter().position(|it| it == node).unwrap_or(0)
+        };
+        self.rings.iter().map(|ring| ring.nodes().iter().map(number).collect()).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! Progress of each node while a run goes on.
+
+use std::io::{IsTerminal as _, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use tresse_control::FORMAT;
+
+use crate::output;
+
+/// How often a node's progress is told as JSON, at most.
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// A node on its way.
+#[derive(Debug, Serialize)]
+struct Running<'a> {
+    format: u32,
+    node: &'a str,
+    state: &'static str,
+    octets: u64,
+    of: u64,
+    /// Octets per second, and seconds left at that; none at first.
+    rate: Option<f64>,
+    left: Option<f64>,
+}
+
+/// On a terminal a bar for each node, as JSON lines, or nothing.
+pub struct Progress {
+    names: Vec<String>,
+    bars: Vec<ProgressBar>,
+    json: bool,
+    said: Vec<Option<Instant>>,
+    all: MultiProgress,
+}
+
+impl Progress {
+    pub fn new(names: &[String], json: bool) -> Self {
+        let all = MultiProgress::new();
+        let drawn = !json && std::io::stderr().is_terminal();
+        if !drawn {
+            all.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let style = "{prefix:>10} {bar:30} {percent:>3} % {binary_bytes_per_sec:>14} {eta:>4}";
+        let style = ProgressStyle::with_template(style).unwrap_or(ProgressStyle::default_bar());
+        let bar = |name: &String| {
+            let bar = ProgressBar::new(0).with_style(style.clone()).with_prefix(name.clone());
+            all.add(bar)
+        };
+        let bars = names.iter().filter(|_| drawn).map(bar).collect();
+        Self { names: names.to_vec(), bars, json, said: vec![None; names.len()], all }
+    }
+
+    pub fn has(&mut self, member: usize, octets: u64, of: u64, rate: Option<f64>) {
+        if let Some(bar) = self.bars.get(member) {
+            bar.set_length(of);
+            bar.set_position(octets);
+        }
+        let early = self.said[member].is_some_and(|said| said.elapsed() < OFTEN);
+        if !self.json || early {
+            return;
+        }
+        self.said[member] = Some(Instant::now());
+        let left = rate.filter(|rate| *rate > 0.0).map(|rate| (of - octets.min(of)) as f64 / rate);
+        let node = self.names[member].as_str();
+        let line = Running { format: FORMAT, node, state: "running", octets, of, rate, left };
+        // Whoever does not read that any more is told at the end.
+        let mut out = output::stdout();
+        let _ = output::json_line(&mut out, &line).and_then(|()| out.flush());
+    }
+
+    pub fn done(&self, member: usize) {
+        self.bars.get(member).inspect(|bar| bar.finish_and_clear());
+    }
+
+    pub fn say(&self, words: &str) {
+        self.all.suspend(|| eprintln!("tresse: {words}"));
+    }
+
+    pub fn end(&self) {
+        self.bars.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}

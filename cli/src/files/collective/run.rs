@@ -1,0 +1,22 @@
+//! Runs a job from the start of its members to the report.
+
+use super::arguments::{CollectiveArgs, RingArgs};
+use super::job::Job;
+use super::members::Members;
+use super::party::Party;
+use super::report;
+use crate::fail::{Code, Failure};
+
+/// Does it; exits with 1 where a node has not got all.
+pub fn run(
+    args: &CollectiveArgs,
+    ring: &RingArgs,
+    party: &Party,
+    job: &Job,
+    json: bool,
+) -> Result<Code, Failure> {
+    job.check(party)?;
+    let mut members = Members::start(args, ring, party, job, json)?;
+    let outcomes = members.finish();
+    report::report(party, job, &outcomes, &members.took(), json)
+}

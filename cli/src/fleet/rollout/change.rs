@@ -1,0 +1,111 @@
+//! The steps of a rollout that change nodes: install, wait, confirm.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status};
+
+use super::state::Run;
+use crate::fail::Failure;
+
+/// Between two looks at who is done.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Run {
+    /// Installs it everywhere, until confirmed.
+    pub fn apply(&mut self, request: &ApplyRequest) -> bool {
+        let answers = self.fleet.each(|_| true, |client| client.apply(request));
+        let mut fine = true;
+        for (node, answer) in answers {
+            let line = self.lines.entry(node).or_default();
+            match answer {
+                Ok(applied) => {
+                    line.after = applied.generation;
+                    line.operations = applied.operations.len();
+                }
+                Err(failure) => {
+                    line.error = Some(failure.message);
+                    fine = false;
+                }
+            }
+        }
+        fine
+    }
+
+    /// Waits until every node has proven what is new and let go of what is old.
+    pub fn settle(&mut self, until: Instant) -> bool {
+        loop {
+            let answers = self.fleet.each(|_| true, Client::status);
+            let waits = answers.into_iter().filter_map(|(node, answer)| match answer {
+                Ok(status) => {
+                    let why = self.waits(&node, &status)?;
+                    Some((node, why))
+                }
+                Err(failure) => Some((node, failure.message)),
+            });
+            let waits: BTreeMap<String, String> = waits.collect();
+            if waits.is_empty() {
+                return true;
+            }
+            if Instant::now() >= until {
+                for (node, why) in waits {
+                    self.lines.entry(node).or_default().error = Some(why);
+                }
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Keeps it everywhere. Nodes that cannot be told are asked again: they may have been told.
+    pub fn confirm(&mut self) -> bool {
+        let generation = self.generation.clone();
+        let confirm = |client: &mut Client| match client.confirm() {
+            Err(ClientError::Node(NodeError::NothingToConfirm)) => {
+                let status = client.status()?;
+                if status.generation.as_ref() == Some(&generation) {
+                    return Ok(());
+                }
+                let message = "has gone back to the plan before: its time was over".into();
+                Err(ClientError::Node(NodeError::Internal { message }))
+            }
+            answer => answer,
+        };
+        let failed = |answers: Vec<(String, Result<(), Failure>)>| -> BTreeMap<String, String> {
+            let failed = answers.into_iter().filter_map(|(n, a)| Some((n, a.err()?.message)));
+            failed.collect()
+        };
+        let first = failed(self.fleet.each(|_| true, confirm));
+        let again = failed(self.fleet.each(|name| first.contains_key(name), confirm));
+        for (node, why) in &again {
+            self.lines.entry(node.clone()).or_default().error = Some(why.clone());
+        }
+        again.is_empty()
+    }
+
+    /// What a node is not done with.
+    fn waits(&self, node: &str, status: &Status) -> Option<String> {
+        if status.generation.as_ref() != Some(&self.generation) {
+            return Some("has gone back to another plan".into());
+        }
+        if let Some(fault) = &status.fault {
+            return Some(fault.clone());
+        }
+        let before = self.lines.get(node).map(|line| &line.fused);
+        let new = |vid: &u16| before.is_none_or(|before| !before.contains(vid));
+        if let Some(fused) = status.fused.iter().find(|fused| new(&fused.vid)) {
+            return Some(format!("VLAN {} is fused: {}", fused.vid, fused.why));
+        }
+        if !status.unproven.is_empty() {
+            let vids: Vec<String> = status.unproven.iter().map(ToString::to_string).collect();
+            return Some(format!("VLANs {} are not proven", vids.join(" ")));
+        }
+        // It sends by the new plan and receives by both, as long as others send by the one before.
+        let holds = status.pending.iter().any(|line| line.kind == "plan");
+        if status.changing && !(self.partial && holds) {
+            let first = tresse_control::waiting(&status.pending).into_iter().next();
+            return Some(first.unwrap_or_else(|| "still sends by the plan before".into()));
+        }
+        (!status.in_sync).then(|| "is not in sync".into())
+    }
+}

@@ -1,0 +1,31 @@
+//! `tresse lab down`: removes a lab and all that runs in it.
+
+use clap::Args;
+use tresse_lab::down;
+use tresse_lab::state::Directory;
+
+use super::found::state;
+use crate::fail::{Code, Failure};
+
+#[derive(Debug, Args)]
+pub struct Down {
+    /// Every lab.
+    #[arg(long)]
+    all: bool,
+}
+
+impl Down {
+    pub fn run(&self, name: Option<&str>) -> Result<Code, Failure> {
+        let labs =
+            if self.all { Directory::all() } else { vec![Directory::find(name).map_err(state)?] };
+        let mut faults = Vec::new();
+        for lab in labs {
+            faults.extend(down::down(&lab).err().unwrap_or_default());
+        }
+        if faults.is_empty() {
+            return Ok(Code::Fine);
+        }
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        Err(Failure::new(Code::Fault, lines.join("\n")))
+    }
+}

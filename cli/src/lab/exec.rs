@@ -1,0 +1,45 @@
+//! `tresse lab exec`: runs a program in a node or switch.
+
+use std::os::unix::process::ExitStatusExt;
+
+use clap::Args;
+use tresse_lab::blueprint::Blueprint;
+use tresse_lab::netns;
+
+use super::found::Found;
+use crate::fail::{Code, Failure};
+
+#[derive(Debug, Args)]
+pub struct Exec {
+    /// Node or switch.
+    place: String,
+    /// Program and arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    command: Vec<String>,
+}
+
+impl Exec {
+    pub fn run(&self, found: &Found) -> Result<Code, Failure> {
+        let Blueprint { nodes, switches, .. } = &found.record.blueprint;
+        let mut names = nodes.iter().map(|n| &n.name).chain(switches.iter().map(|s| &s.name));
+        if !names.any(|n| *n == self.place) {
+            return Err(Failure::new(Code::Usage, format!("no node or switch `{}`", self.place)));
+        }
+        let mut command = std::process::Command::new(&self.command[0]);
+        command.args(&self.command[1..]);
+        command.env("TRESSE_SOCKET", found.directory.socket(&self.place));
+        // `tresse` is this program, wherever it is.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let own = std::env::current_exe()?.parent().map(Into::into);
+        let all = own.into_iter().chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(all) {
+            command.env("PATH", path);
+        }
+        let status = netns::inside(&found.directory.netns(&self.place), || command.status())
+            .map_err(|e| Failure::new(Code::Fault, e))?
+            .map_err(|e| Failure::new(Code::Usage, format!("{}: {e}", self.command[0])))?;
+        let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
+        // The program's own code, whatever it is.
+        std::process::exit(code);
+    }
+}

@@ -1,0 +1,65 @@
+//! `tresse lab ping`: asks all ordered pairs of nodes.
+
+use std::io::Write;
+
+use clap::Args;
+use tresse_lab::ping::{self, PingOptions};
+
+use super::found::Found;
+use crate::duration::seconds;
+use crate::fail::{Code, Failure};
+use crate::output;
+
+/// Ask all ordered pairs of nodes.
+#[derive(Debug, Args)]
+pub struct Ping {
+    /// Echo requests per pair.
+    #[arg(long, short = 'c', default_value_t = 1)]
+    count: u32,
+    /// Seconds to wait for an answer.
+    #[arg(long, short = 'W', default_value_t = 1.0)]
+    wait: f64,
+    /// Use our own prober instead of `ping`.
+    #[arg(long)]
+    fast: bool,
+    /// Only from this node.
+    #[arg(long)]
+    from: Option<String>,
+    /// Only to this node.
+    #[arg(long)]
+    to: Option<String>,
+    /// Ask the IPv6 addresses.
+    #[arg(long, short = '6')]
+    ipv6: bool,
+}
+
+impl Ping {
+    pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
+        let options = PingOptions {
+            count: self.count,
+            wait: seconds(self.wait)?,
+            fast: self.fast,
+            from: self.from.clone(),
+            to: self.to.clone(),
+            ipv6: self.ipv6,
+        };
+        let report =
+            ping::ping(&found.directory, &found.record, &options).map_err(|e| match e {
+                ping::PingError::NoNode { .. } | ping::PingError::NoAddress { .. } => {
+                    Failure::new(Code::Usage, e)
+                }
+                other => Failure::new(Code::Fault, other),
+            })?;
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &report)?;
+        } else {
+            writeln!(out, "{} of {} pairs answer", report.ok, report.pairs)?;
+            for (from, to) in &report.failed {
+                writeln!(out, "{from} -> {to}: no answer")?;
+            }
+        }
+        out.flush()?;
+        Ok(if report.failed.is_empty() { Code::Fine } else { Code::Fault })
+    }
+}

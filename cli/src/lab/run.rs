@@ -1,0 +1,36 @@
+//! Runs a verb of `tresse lab`, here or in the virtual machine.
+
+use tresse_lab::vm;
+
+use super::arguments::{Lab, LabVerb};
+use super::found::Found;
+use super::{machine, status};
+use crate::fail::{Code, Failure};
+
+impl Lab {
+    /// Runs the verb here or in the virtual machine.
+    pub fn run(self, json: bool) -> Result<Code, Failure> {
+        if matches!(self.verb, LabVerb::Guest) {
+            vm::guest::main();
+        }
+        if let Some(machine) = machine::choose(&self)? {
+            return machine::run(&self, &machine);
+        }
+        match self.verb {
+            LabVerb::Up(ref verb) => verb.run(self.name.as_deref(), json),
+            LabVerb::Ping(ref verb) => verb.run(&self.found()?, json),
+            LabVerb::Counters(ref verb) => verb.run(&self.found()?, json),
+            LabVerb::Load(ref verb) => verb.run(&self.found()?, json),
+            LabVerb::Exec(ref verb) => verb.run(&self.found()?),
+            LabVerb::Fail(ref verb) => verb.run(&self.found()?),
+            LabVerb::Heal(ref verb) => verb.run(&self.found()?),
+            LabVerb::Status => status::status(json),
+            LabVerb::Down(ref verb) => verb.run(self.name.as_deref()),
+            LabVerb::Guest => unreachable!("served above"),
+        }
+    }
+
+    fn found(&self) -> Result<Found, Failure> {
+        Found::new(self.name.as_deref())
+    }
+}

@@ -1,0 +1,97 @@
+//! What the verbs of this folder have in common in their answers.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use tresse_control::{Applied, FORMAT, OperationLine, PendingLine, Steered, waiting};
+
+use crate::fail::{self, Code, Failure};
+use crate::output::{self, count, plain};
+
+/// An answer with the version of its format.
+#[derive(Debug, Serialize)]
+pub struct Formatted<'a, T> {
+    format: u32,
+    #[serde(flatten)]
+    answer: &'a T,
+}
+
+impl<'a, T> Formatted<'a, T> {
+    pub const fn new(answer: &'a T) -> Self {
+        Self { format: FORMAT, answer }
+    }
+}
+
+/// The answer of a method that has none.
+#[derive(Debug, Serialize)]
+struct Done {
+    done: &'static str,
+}
+
+/// Operations, one per line.
+pub fn write_operations(out: &mut impl Write, operations: &[OperationLine]) -> io::Result<()> {
+    operations.iter().try_for_each(|line| writeln!(out, "{}", plain(&output::operation(line))))
+}
+
+/// What waits, a line per reason.
+pub fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()> {
+    waiting(pending).iter().try_for_each(|line| writeln!(out, "pending {}", plain(line)))
+}
+
+/// Fine, or partly installed where something waits.
+pub const fn code_of(pending: &[PendingLine]) -> Code {
+    if pending.is_empty() { Code::Fine } else { Code::Partly }
+}
+
+/// Tells what a change did.
+pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failure> {
+    let mut out = output::stdout();
+    if json {
+        output::json_line(&mut out, &Formatted::new(applied))?;
+    } else {
+        let plan = match &applied.generation {
+            Some(generation) => format!("generation {generation}"),
+            None => "no plan".into(),
+        };
+        writeln!(out, "{verb} {plan}: {}", count(applied.operations.len(), "operation"))?;
+        write_pending(&mut out, &applied.pending)?;
+    }
+    out.flush()?;
+    if let Some(seconds) = applied.confirm_seconds {
+        fail::say(&format!(
+            "rolls back in {seconds} s unless you run `tresse confirm` (at once: `tresse rollback`)"
+        ));
+    }
+    Ok(code_of(&applied.pending))
+}
+
+/// Tells that a method without an answer worked.
+pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure> {
+    let mut out = output::stdout();
+    if json {
+        output::json_line(&mut out, &Formatted::new(&Done { done: what }))?;
+    } else {
+        writeln!(out, "{words}")?;
+    }
+    out.flush()?;
+    Ok(Code::Fine)
+}
+
+/// Tells what a change of the paths in use moved.
+pub fn steered(steered: &Steered, done: &str, json: bool) -> Result<Code, Failure> {
+    let mut out = output::stdout();
+    if json {
+        output::json_line(&mut out, &Formatted::new(steered))?;
+    } else {
+        writeln!(out, "{done}: {} of this node moved", count(steered.moved.len(), "destination"))?;
+        if !steered.single.is_empty() {
+            writeln!(out, "left with one way: {}", steered.single.join(" "))?;
+        }
+        if !steered.cut.is_empty() {
+            let cut = steered.cut.join(" ");
+            writeln!(out, "without another way, so that they go on using it: {cut}")?;
+        }
+    }
+    out.flush()?;
+    Ok(Code::Fine)
+}

@@ -1,0 +1,22 @@
+//! `tresse confirm`: keeps what the last apply installed.
+
+use clap::Args;
+
+use super::answer;
+use super::connection::NodeArgs;
+use crate::fail::{Code, Failure};
+
+/// Arguments of `tresse confirm`.
+#[derive(Debug, Args)]
+pub struct Confirm {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+impl Confirm {
+    /// Keeps what the last apply installed.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        self.node.connect()?.confirm()?;
+        answer::done("confirmed", "confirmed: the rollback is called off", json)
+    }
+}

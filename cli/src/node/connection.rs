@@ -1,0 +1,23 @@
+//! The connection to this node's daemon.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tresse_control::{Client, DEFAULT_SOCKET};
+
+use crate::fail::Failure;
+
+/// Where the daemon listens.
+#[derive(Debug, Args)]
+pub struct NodeArgs {
+    /// The daemon's control socket.
+    #[arg(long, value_name = "PATH", env = "TRESSE_SOCKET", default_value = DEFAULT_SOCKET)]
+    socket: PathBuf,
+}
+
+impl NodeArgs {
+    /// Connects.
+    pub fn connect(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(&self.socket)?)
+    }
+}

@@ -1,0 +1,62 @@
+//! What the checks look at, and which node this host is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::Path;
+
+use tresse_control::{NeighbourList, Status};
+use tresse_fabric::cluster::{self, Nic};
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_fabric::units::Mac;
+
+use super::host::Link;
+use crate::fail::{Code, Failure};
+
+/// What all checks look at.
+pub struct Seen<'a> {
+    pub plan: &'a Plan,
+    pub node: NodeId,
+    pub links: BTreeMap<String, Link>,
+    pub status: Result<Status, Failure>,
+    /// Who is heard by the daemon, where it runs.
+    pub neighbours: Option<NeighbourList>,
+    pub local: bool,
+}
+
+impl Seen<'_> {
+    pub fn nics(&self) -> &[Nic] {
+        &self.plan.cluster().node(self.node).nics
+    }
+
+    /// The families of the plan's addresses: is it IPv4?
+    pub fn families(&self) -> BTreeSet<bool> {
+        self.plan.addresses().node[self.node.index()].iter().map(IpAddr::is_ipv4).collect()
+    }
+}
+
+/// Which node of the plan this host is.
+pub fn which(
+    plan: &Plan,
+    links: &BTreeMap<String, Link>,
+    name: Option<&str>,
+    file: &Path,
+) -> Result<NodeId, Failure> {
+    let cluster = plan.cluster();
+    if let Some(name) = name {
+        return cluster
+            .node_named(name)
+            .ok_or_else(|| Failure::new(Code::Usage, format!("the cluster has no node `{name}`")));
+    }
+    let macs: BTreeSet<Mac> = links.values().filter_map(Link::mac).collect();
+    let has = |node: &cluster::Node| {
+        node.nics.iter().any(|nic| !nic.mac_derived && macs.contains(&nic.mac))
+    };
+    cluster.nodes.iter().position(has).map(NodeId::from).ok_or_else(|| {
+        let message = format!(
+            "no node of {} has a NIC of this host: say which with --node, or run `tresse macs`",
+            file.display()
+        );
+        Failure::new(Code::BadFile, message)
+    })
+}

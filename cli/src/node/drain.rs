@@ -1,0 +1,58 @@
+//! `tresse drain`: keeps paths off a part of the fabric.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tresse_control as control;
+
+use super::answer;
+use super::connection::NodeArgs;
+use crate::fail::{self, Code, Failure};
+use crate::fleet::{FleetArgs, everywhere};
+use crate::input;
+
+/// Arguments of `tresse drain`.
+#[derive(Debug, Args)]
+pub struct Drain {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// A switch or node (s00, n03), a link (s00-s01, n03-s00), a port (s00:3) or a NIC (n03:eth1).
+    object: String,
+    /// Tell what would move and what would lose its redundancy, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Also where no other way is left: what has none goes on using it.
+    #[arg(long)]
+    force: bool,
+    /// On all nodes of this cluster file, or on none.
+    #[arg(long, value_name = "FILE")]
+    all: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
+}
+
+impl Drain {
+    /// Shows what loses its redundancy, then drains.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let how = control::Drain { object: &self.object, dry_run: true, force: self.force };
+        if let Some(file) = &self.all {
+            let cluster = input::read_cluster(file)?;
+            return everywhere::drain(&self.fleet, &cluster, how, self.dry_run, json);
+        }
+        let mut client = self.node.connect()?;
+        let mut steered = client.drain(&how)?;
+        if !self.dry_run {
+            if !steered.single.is_empty() && !json {
+                let single = steered.single.join(" ");
+                fail::say(&format!(
+                    "left with one way, so that one more failure cuts them: {single}"
+                ));
+            }
+            steered = client.drain(&control::Drain { dry_run: false, ..how })?;
+        }
+        let verb = if self.dry_run { "would be drained" } else { "drained" };
+        let cut = self.dry_run && !self.force && !steered.cut.is_empty();
+        let code = answer::steered(&steered, &format!("{} {verb}", self.object), json)?;
+        Ok(if cut { Code::Fault } else { code })
+    }
+}

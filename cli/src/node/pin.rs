@@ -1,0 +1,36 @@
+//! `tresse pin`: uses one path to a node, as long as it is whole.
+
+use clap::Args;
+use tresse_control as control;
+
+use super::answer;
+use super::connection::NodeArgs;
+use crate::fail::{Code, Failure};
+
+/// Arguments of `tresse pin`.
+#[derive(Debug, Args)]
+pub struct Pin {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// The node at the other end.
+    to: String,
+    /// The path's rank, as `tresse paths` tells it.
+    rank: u32,
+    /// Tell what would move and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Pin {
+    /// Uses that path alone, as long as it is whole.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let how = control::Pin { to: &self.to, rank: self.rank, dry_run: self.dry_run };
+        let steered = self.node.connect()?.pin(&how)?;
+        let verb = if self.dry_run { "would be pinned" } else { "pinned" };
+        answer::steered(
+            &steered,
+            &format!("{} {verb} to the path of rank {}", self.to, self.rank),
+            json,
+        )
+    }
+}

@@ -1,0 +1,21 @@
+//! `tresse reload`: has the daemon read its configured cluster file again and apply it.
+
+use clap::Args;
+
+use super::answer;
+use super::connection::NodeArgs;
+use crate::fail::{Code, Failure};
+
+/// Arguments of `tresse reload`.
+#[derive(Debug, Args)]
+pub struct Reload {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+impl Reload {
+    /// Has the daemon read its configured cluster file again and apply it.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        answer::changed(&self.node.connect()?.reload()?, "installed", json)
+    }
+}

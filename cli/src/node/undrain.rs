@@ -1,0 +1,37 @@
+//! `tresse undrain`: uses again what was drained.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::answer;
+use super::connection::NodeArgs;
+use crate::fail::{Code, Failure};
+use crate::fleet::{FleetArgs, everywhere};
+use crate::input;
+
+/// Arguments of `tresse undrain`.
+#[derive(Debug, Args)]
+pub struct Undrain {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// What was drained.
+    object: String,
+    /// On all nodes of this cluster file where it is drained.
+    #[arg(long, value_name = "FILE")]
+    all: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
+}
+
+impl Undrain {
+    /// Uses it again.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        if let Some(file) = &self.all {
+            let cluster = input::read_cluster(file)?;
+            return everywhere::undrain(&self.fleet, &cluster, &self.object, json);
+        }
+        let steered = self.node.connect()?.undrain(&self.object)?;
+        answer::steered(&steered, &format!("{} in use again", self.object), json)
+    }
+}

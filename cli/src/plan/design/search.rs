@@ -1,0 +1,45 @@
+//! Runs the search for a wiring: its time limit, its progress on a terminal, and Ctrl-C.
+
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tresse_fabric::design::{Designer, Progress, Spec};
+use tresse_lab::signals::Signals;
+
+/// Moves of each walk between two looks at the clock.
+const STEP: u64 = 20_000;
+
+/// Steps until it is done, the time or the moves are over, or somebody has seen enough.
+pub fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: bool) {
+    let began = Instant::now();
+    let bar = if show && std::io::stderr().is_terminal() {
+        let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+        ProgressBar::new_spinner().with_style(style.unwrap_or(ProgressStyle::default_spinner()))
+    } else {
+        ProgressBar::hidden()
+    };
+    while !designer.is_done() && signals.check().is_ok() {
+        let over = match spec.design.moves {
+            Some(moves) => designer.progress().moves >= moves,
+            None => began.elapsed().as_secs_f64() >= spec.design.seconds,
+        };
+        if over {
+            break;
+        }
+        let progress = designer.step(STEP);
+        bar.set_message(words(&progress));
+        bar.tick();
+    }
+    bar.finish_and_clear();
+}
+
+fn words(progress: &Progress) -> String {
+    format!(
+        "{} uncovered, {} lacking, {} weighted links, {:.0} million moves (Ctrl-C takes the best)",
+        progress.uncovered,
+        progress.lacking,
+        progress.links,
+        progress.moves as f64 / 1e6
+    )
+}

@@ -1,0 +1,182 @@
+//! What nodes send, as the arguments say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+use tresse_sim::model::{Buffers, Model};
+use tresse_sim::network::Network;
+use tresse_sim::traffic::{self, Pattern, Traced, Traffic};
+
+use super::arguments::{Arrivals, Simulate};
+use crate::fail::{Code, Failure};
+use crate::input;
+
+impl Simulate {
+    /// What is sent.
+    pub fn traffic_of(
+        &self,
+        plan: &Plan,
+        network: &Network,
+        model: &Model,
+    ) -> Result<Traffic, Failure> {
+        let arrivals = match self.arrivals {
+            None | Some(Arrivals::Even) => traffic::Arrivals::Even,
+            Some(Arrivals::Poisson) => traffic::Arrivals::Poisson,
+        };
+        let pattern = self.pattern(plan, network, model)?;
+        let traffic = Traffic { pattern, arrivals, octets: self.message };
+        let longest = model.frames(traffic.largest()).max().unwrap_or(1);
+        match model.buffers {
+            Buffers::Drop { flits } if flits < longest => {
+                let words =
+                    format!("--buffers: a frame of {longest} flits fits into none of {flits}");
+                Err(Failure::new(Code::Usage, words))
+            }
+            _ => Ok(traffic),
+        }
+    }
+
+    fn pattern(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Pattern, Failure> {
+        let text = self.traffic.as_str();
+        let wrong =
+            |words: String| Failure::new(Code::Usage, format!("--traffic: `{text}`: {words}"));
+        let (kind, rest) =
+            text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        let nodes = network.nodes as u32;
+        match (kind, rest) {
+            ("uniform", None) => Ok(Pattern::Uniform),
+            ("all-to-all", None) => Ok(Pattern::AllToAll),
+            ("ring", None) => Ok(Pattern::Permutation((0..nodes).map(|n| (n + 1) % nodes).collect())),
+            ("bit-reversal", None) if nodes.is_power_of_two() => Ok(Pattern::BitReversal),
+            ("bit-reversal", None) => Err(wrong(format!("{nodes} nodes are no power of two"))),
+            ("local", Some(switches)) => {
+                let most = switches.parse().map_err(|_| wrong("such as local:3".into()))?;
+                Ok(Pattern::Among(near(plan, most).into()))
+            }
+            ("hot-spot", Some(rest)) => {
+                let (percent, node) =
+                    rest.split_once(':').map_or((rest, None), |(p, node)| (p, Some(node)));
+                let percent: f64 = percent
+                    .parse()
+                    .ok()
+                    .filter(|percent| (0.0..=100.0).contains(percent))
+                    .ok_or_else(|| wrong("such as hot-spot:5 or hot-spot:5:n03".into()))?;
+                let node = node.map_or(Ok(NodeId(0)), |name| input::node_named(plan, name))?;
+                Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
+            }
+            ("permutation", Some(path)) => {
+                permutation(plan, Path::new(path))
+            }
+            ("trace", Some(path)) => trace(plan, model, Path::new(path)),
+            _ => Err(wrong(
+                "none of uniform, bit-reversal, local:SWITCHES, hot-spot:PERCENT[:NODE], permutation:FILE, \
+                 all-to-all, ring, trace:FILE"
+                    .into(),
+            )),
+        }
+    }
+}
+
+/// By node, those at most so many switch-to-switch links away on the plan's paths.
+fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
+    let mut near = vec![Vec::new(); plan.cluster().nodes.len()];
+    for (src, dst) in plan.pairs() {
+        if plan.distance(src, dst) <= most {
+            near[src.index()].push(dst.0);
+        }
+    }
+    near
+}
+
+/// A line of a file: its place in words, and its words.
+struct Line<const N: usize> {
+    place: String,
+    words: [String; N],
+}
+
+impl<const N: usize> Line<N> {
+    fn wrong(&self, words: &str) -> Failure {
+        Failure::new(Code::BadFile, format!("{}: {words}", self.place))
+    }
+
+    fn node(&self, plan: &Plan, at: usize) -> Result<NodeId, Failure> {
+        let name = &self.words[at];
+        input::node_named(plan, name)
+            .map_err(|_| self.wrong(&format!("the fabric has no node `{name}`")))
+    }
+}
+
+/// Each line that is neither empty nor a comment.
+fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
+    let text = input::read_text(path)?;
+    let mut all = Vec::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if words.is_empty() {
+            continue;
+        }
+        let (found, place) = (words.len(), format!("{}:{at}", path.display()));
+        let words = <[String; N]>::try_from(words).map_err(|_| {
+            let words = format!("{place}: {N} words are expected, {found} found");
+            Failure::new(Code::BadFile, words)
+        })?;
+        all.push(Line { place, words });
+    }
+    Ok(all)
+}
+
+/// Lines of source and destination, each node at most once as either.
+fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
+    let nodes = plan.cluster().nodes.len();
+    let mut to: Vec<u32> = (0..nodes as u32).collect();
+    let (mut sends, mut receives) = (vec![false; nodes], vec![false; nodes]);
+    for line in lines::<2>(path)? {
+        let (from, dst) = (line.node(plan, 0)?, line.node(plan, 1)?);
+        let [source, target] = &line.words;
+        if std::mem::replace(&mut sends[from.index()], true) {
+            return Err(line.wrong(&format!("`{source}` sends to another node already")));
+        }
+        if std::mem::replace(&mut receives[dst.index()], true) {
+            return Err(line.wrong(&format!("another node sends to `{target}` already")));
+        }
+        to[from.index()] = dst.0;
+    }
+    Ok(Pattern::Permutation(to.into()))
+}
+
+/// Lines of nanoseconds, source, destination, octets.
+fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
+    let mut messages: BTreeMap<u32, Vec<Traced>> = BTreeMap::new();
+    for line in lines::<4>(path)? {
+        let [at, _, target, octets] = &line.words;
+        let ns: Option<f64> = at.parse().ok().filter(|ns| (0.0..=1e15).contains(ns));
+        let ns = ns.ok_or_else(|| {
+            line.wrong(&format!(
+                "`{at}` is no time: expected nanoseconds, at most a million seconds"
+            ))
+        })?;
+        let size = octets.parse().ok().filter(|octets| (1..=1 << 20).contains(octets));
+        let octets = size.ok_or_else(|| {
+            line.wrong(&format!("`{octets}` is no number of octets from 1 to 1048576"))
+        })?;
+        let (from, dst) = (line.node(plan, 1)?, line.node(plan, 2)?.0);
+        if from.0 == dst {
+            return Err(line.wrong(&format!("`{target}` sends to itself")));
+        }
+        let at = (ns / model.cycle_ns) as u64;
+        messages.entry(from.0).or_default().push(Traced { at, dst, octets });
+    }
+    if messages.is_empty() {
+        return Err(Failure::new(Code::BadFile, format!("{}: no message", path.display())));
+    }
+    let nodes = 0..plan.cluster().nodes.len() as u32;
+    let sorted = nodes.map(|node| {
+        let mut own = messages.remove(&node).unwrap_or_default();
+        own.sort_by_key(|message| message.at);
+        own
+    });
+    Ok(Pattern::Trace(sorted.collect()))
+}
