@@ -1,0 +1,48 @@
+//! The text of `tresse --help`, which lists the verbs in groups.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// The groups in the order of the help, and the verbs of each.
+pub const GROUPS: [(&str, &[&str]); 7] = [
+    (
+        "Plan",
+        &["plan", "check", "paths", "trace", "design", "compare", "export", "env", "schema", "fmt"],
+    ),
+    (
+        "Run",
+        &[
+            "apply", "confirm", "rollback", "withdraw", "reload", "rollout", "drain", "undrain",
+            "pin", "unpin",
+        ],
+    ),
+    ("Look", &["status", "diff", "counters", "monitor", "top", "cables", "discover", "macs"]),
+    ("Mend", &["doctor", "unfuse", "bugreport"]),
+    ("Move files", &["copy", "scatter", "gather", "allgather"]),
+    ("Study", &["simulate", "lab", "reflect"]),
+    ("Other", &["bridge", "completion", "help"]),
+];
+
+/// The command with a help that lists its verbs by [`GROUPS`]: clap itself knows one list only.
+pub fn grouped(command: Command) -> Command {
+    let styles = command.get_styles();
+    let (header, literal) = (*styles.get_header(), *styles.get_literal());
+    let about = |verb: &str| match command.find_subcommand(verb) {
+        Some(found) => found.get_about().map(ToString::to_string).unwrap_or_default(),
+        // clap adds this verb when it parses.
+        None => "Print the help of a verb".to_owned(),
+    };
+    let width = GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    // Writing to a string cannot fail.
+    for (group, verbs) in GROUPS {
+        let _ = writeln!(text, "\n{header}{group}:{header:#}");
+        for verb in verbs {
+            let _ = writeln!(text, "  {literal}{verb:<width$}{literal:#}  {}", about(verb));
+        }
+    }
+    let _ = write!(text, "\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    command.help_template(text)
+}
