@@ -1,4 +1,4 @@
-//! `tresse completion` and `tresse man`: what shells and `man` need, from the verbs' definitions.
+//! `tresse completion` and `tresse man`: completion scripts and manual pages, made from the definitions of the verbs.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
-//! Times on the command line.
+//! Parsers of times on the command line.
 
 use std::time::Duration;
 
 use crate::fail::{Code, Failure};
 
-/// `60s`, `5m`, `1h`, or seconds alone; whole seconds, at least 1, at most a day.
+/// Parses `60s`, `5m`, `1h` or a plain number of seconds: whole seconds, from one second to one day.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let expected = || format!("`{text}` is not a time from 1s to 24h such as 60s or 5m");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -21,7 +21,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time to wait, in seconds.
+/// Converts seconds into a time to wait, which must be above 0.
 pub fn seconds(value: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(value)
         .ok()

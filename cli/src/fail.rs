@@ -1,4 +1,4 @@
-//! How verbs end: exit codes (DESIGN section 8) and the words on standard error.
+//! How verbs end: exit codes (DESIGN section 8) and messages on standard error.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -49,23 +49,23 @@ impl Code {
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub struct Failure {
-    /// What the process exits with.
+    /// The exit code of the process.
     pub code: Code,
-    /// What standard error says; empty where everything was said.
+    /// The message for standard error; empty if everything was printed before.
     pub message: String,
-    /// What is wrong with the cluster file, for `--json`; standard error said it already.
+    /// The problems of the cluster file, for `--json`. They were printed on standard error before.
     pub problems: Vec<Problem>,
 }
 
 impl Failure {
-    /// A failure in words.
+    /// A failure with a message and no problems of a file.
     pub fn new(code: Code, message: impl std::fmt::Display) -> Self {
         Self { code, message: message.to_string(), problems: Vec::new() }
     }
 }
 
 impl From<std::io::Error> for Failure {
-    /// Writing the answer failed. A closed pipe is no failure: the reader has seen enough.
+    /// An error of writing the answer. A closed pipe is not a failure: the reader has seen enough.
     fn from(error: std::io::Error) -> Self {
         if error.kind() == IoErrorKind::BrokenPipe {
             Self::new(Code::Fine, "")
@@ -118,21 +118,21 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// The answer of `--json` where a verb fails.
+/// The answer of `--json` if a verb fails.
 #[derive(Debug, Serialize)]
 struct Refusal<'a, E> {
     format: u32,
     errors: &'a [E],
 }
 
-/// What is wrong as a whole: a file that cannot be read, no daemon that answers.
+/// An error that has no place in a file: a file that cannot be read, or a daemon that does not answer.
 #[derive(Debug, Serialize)]
 struct Whole<'a> {
     kind: &'static str,
     message: &'a str,
 }
 
-/// Says what failed and gives the exit code.
+/// Prints why the verb failed, if it did, and returns the exit code.
 pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
     let code = match result {
         Ok(code) => code,
@@ -141,7 +141,7 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
                 say(&format!("tresse: {}", failure.message));
             }
             if json && failure.code != Code::Fine {
-                // Standard error said it all; a reader that has gone needs no answer.
+                // The message is on standard error already; a closed standard output changes nothing.
                 let _ = refuse(&failure);
             }
             failure.code
@@ -150,9 +150,9 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// Says what is wrong with the command line, or prints the help or version that it asks for.
+/// Prints what is wrong with the command line, or the help or version that was asked for.
 pub fn usage(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // There is nowhere left to tell that it cannot be printed.
+    // If it cannot be printed, there is no other place to report that.
     let _ = error.print();
     if error.use_stderr() && wants_json(arguments) {
         let _ = refuse(&Failure::new(Code::Usage, wrong(error)));
@@ -172,7 +172,7 @@ fn wrong(error: &clap::Error) -> String {
     words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Is `--json` among the arguments, alone or among short flags? What the parser made of them is lost.
+/// Whether `--json` is among the arguments, alone or among short flags. A parser that fails does not tell.
 fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
     let mut own = arguments.take_while(|argument| argument != "--");
     own.any(|argument| {
@@ -191,8 +191,7 @@ fn refuse(failure: &Failure) -> std::io::Result<()> {
     output::json_line(&mut out, &Refusal { format: 1, errors: &failure.problems })
 }
 
-/// One line on standard error, without what could steer the terminal. There is nowhere left to tell
-/// that it is closed.
+/// Prints a line on standard error, with control characters escaped. If standard error is closed, the line is lost.
 pub fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "{}", output::plain(message));
 }

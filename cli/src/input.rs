@@ -1,4 +1,4 @@
-//! Reading cluster files and locks; problems are shown with the line they are in.
+//! Reads cluster files and locks, and shows their problems with the line that each is in.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -28,19 +28,19 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// Reads and plans.
+    /// Reads the files and computes the plan.
     pub fn plan(&self) -> Result<Plan, Failure> {
         let cluster = read_cluster(&self.file)?;
         let lock = self.read_lock()?;
         build(cluster, &lock, &self.file)
     }
 
-    /// Where the lock is or would be.
+    /// The path of the lock, which need not exist.
     pub fn lock_path(&self) -> PathBuf {
         self.lock.clone().unwrap_or_else(|| self.file.with_file_name("tresse.lock"))
     }
 
-    /// The lock, empty where there is none.
+    /// Reads the lock; without a file it is empty.
     pub fn read_lock(&self) -> Result<Lock, Failure> {
         let Some(text) = self.lock_text()? else { return Ok(Lock::default()) };
         Lock::parse(&text).map_err(|e| {
@@ -48,7 +48,7 @@ impl ClusterArgs {
         })
     }
 
-    /// The text of the lock; only a lock that was asked for must exist.
+    /// Reads the text of the lock. The default lock may be missing; a lock that was named must exist.
     pub fn lock_text(&self) -> Result<Option<String>, Failure> {
         let path = self.lock_path();
         match std::fs::read_to_string(&path) {
@@ -69,13 +69,14 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
 }
 
-/// Reads a cluster file, its wiring table in it where it names one; or such a table alone.
+/// Reads the text of a cluster file. If the file names a wiring table, the table becomes part of the text. A wiring
+/// table alone counts as a cluster file.
 pub fn cluster_text(path: &Path) -> Result<String, Failure> {
     let beside = |wiring: &str| read_text(&path.with_file_name(wiring));
     cluster::with_wiring(read_text(path)?, beside)
 }
 
-/// Reads a file that the operator named.
+/// Reads a file that the operator named. If there is none, the error suggests a file with a similar name.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| {
         let near = similar(path).filter(|_| e.kind() == ErrorKind::NotFound);
@@ -84,7 +85,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// A file beside this one whose name is nearly the same.
+/// A file in the same directory whose name is nearly the same.
 fn similar(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
@@ -96,13 +97,13 @@ fn similar(path: &Path) -> Option<String> {
     Some(path.with_file_name(near).display().to_string())
 }
 
-/// Reads a cluster file; every problem of it is shown at once.
+/// Reads a cluster file; if it has problems, shows all of them.
 pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     let text = cluster_text(path)?;
     cluster::parse(&text, &path.display().to_string()).map_err(refused)
 }
 
-/// Shows every problem of a file.
+/// Shows every problem of a file and returns the failure.
 pub fn refused(problems: Problems) -> Failure {
     let Problems { file, source, problems } = problems;
     for p in &problems {
@@ -118,7 +119,7 @@ pub fn show(name: &str, text: &str, message: &str, span: Range<usize>, help: Opt
     let (name, message) = (plain(name), plain(message));
     let help = help.map(plain);
     let mut err = io::stderr().lock();
-    // There is nowhere left to tell that standard error is closed.
+    // If standard error is closed, there is no other place to report that.
     let _ = if err.is_terminal() {
         let mut diagnostic = MietteDiagnostic::new(message)
             .with_label(LabeledSpan::new_with_span(Some("here".into()), span));
@@ -131,7 +132,7 @@ pub fn show(name: &str, text: &str, message: &str, span: Range<usize>, help: Opt
     };
 }
 
-/// The text for a terminal: as many bytes, and none that acts on it.
+/// The text with `?` in place of every byte of a control character. Its length stays, so that spans still fit.
 fn drawable(text: &str) -> String {
     let shown = |c: char| {
         let acts = c != '\n' && c != '\t' && c.escape_debug().count() > 2;
@@ -140,8 +141,8 @@ fn drawable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// The bytes of the word at a line and column, both from 1, the column in characters; empty where
-/// there is no such place.
+/// The byte range of the word at a line and column. Both count from 1, the column in characters. The range is empty
+/// if the text has no such place.
 pub fn span_at(text: &str, line: usize, column: usize) -> Range<usize> {
     let start_of_line: usize =
         text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
@@ -153,27 +154,27 @@ pub fn span_at(text: &str, line: usize, column: usize) -> Range<usize> {
     start..start + word.len()
 }
 
-/// Plans a cluster; what is wrong is a matter of the file.
+/// Computes the plan of a cluster. Its errors are reported as errors of the cluster file.
 pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure> {
     Plan::build_with(cluster, lock)
         .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display())))
 }
 
-/// A plan beside the older one that it replaces.
+/// A plan, and the older plan that it replaces.
 pub struct Change {
     /// The plan.
     pub plan: Plan,
-    /// The older one, where it was asked for.
+    /// The older plan, if one was asked for.
     pub old: Option<Plan>,
-    /// The lock that both follow.
+    /// The lock that both plans use.
     pub lock: Lock,
-    /// Did the lock as it was read know what the older plan uses? Else the plan is as if the lock had
-    /// been written for the older plan before.
+    /// Whether the lock file holds the VLAN IDs and addresses of the older plan. If it does not, both plans are as if
+    /// `plan --write-lock` had been run for the older one.
     pub held: bool,
 }
 
-/// Plans a cluster, and with the same lock that of an `old` file. What the older plan uses and the lock
-/// lacks is added to it, or the two would give one VID to two trees.
+/// Computes the plan of a cluster and, with the same lock, that of an `old` file. VLAN IDs and addresses of the older
+/// plan that the lock lacks are added to it: otherwise the two plans could give one VID to two trees.
 pub fn build_after(
     cluster: Cluster,
     mut lock: Lock,
@@ -188,7 +189,7 @@ pub fn build_after(
     Ok(Change { plan: build(cluster, &lock, path)?, old, lock, held })
 }
 
-/// The node of this name; where there is none, what it may have been meant to be.
+/// The node of this name. The error suggests what may have been meant.
 pub fn node_named(plan: &Plan, name: &str) -> Result<NodeId, Failure> {
     let cluster = plan.cluster();
     cluster.node_named(name).ok_or_else(|| {
@@ -202,7 +203,7 @@ pub fn node_named(plan: &Plan, name: &str) -> Result<NodeId, Failure> {
     })
 }
 
-/// Says that a plan is not what the nodes will compute.
+/// Warns that the nodes will compute another plan, because the lock does not hold the older one.
 pub fn warn_unlocked(old: &Path, lock: &Path) {
     let (old, lock) = (old.display(), lock.display());
     fail::say(&format!(
@@ -212,7 +213,7 @@ pub fn warn_unlocked(old: &Path, lock: &Path) {
     ));
 }
 
-/// Refuses to write a lock over that of another fabric: one most of whose nodes would be forgotten.
+/// Refuses to overwrite the lock of another fabric: a lock with more nodes that this cluster lacks than nodes it has.
 pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Result<(), Failure> {
     let kept: BTreeSet<&str> = before.names(cluster).into_iter().flatten().collect();
     let gone: Vec<&String> =
@@ -232,10 +233,10 @@ pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Res
     ))
 }
 
-/// Violations shown where a plan is refused.
+/// How many violations are shown when a plan is refused.
 const SHOWN: usize = 10;
 
-/// Surveys a plan that is to be installed; one that `tresse check` finds violations in is refused.
+/// Checks a plan that is to be installed, and refuses it if `tresse check` would find a violation.
 pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
     verify::accept(plan).map_err(|violations| {
         let n = violations.len();
@@ -250,8 +251,8 @@ pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
     })
 }
 
-/// Writes a file as a whole: a reader sees the old or the new text, never a part. A link stays a
-/// link, and a file's permissions stay as they are.
+/// Replaces a file in one step: a reader sees the old or the new text, never a part of it. A symbolic link stays a
+/// link, and the file keeps its permissions.
 pub fn replace(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = target.file_name().unwrap_or_default().to_owned();
@@ -265,7 +266,7 @@ pub fn replace(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
         std::fs::rename(&new, &target)
     };
     write().map_err(|e: io::Error| {
-        // Nothing half-written stays behind; the first error is the one to tell.
+        // Remove what was written, and report the first error.
         let _ = std::fs::remove_file(&new);
         Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()))
     })

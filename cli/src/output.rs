@@ -1,4 +1,4 @@
-//! Answers on standard output: JSON and tables, from one value.
+//! Answers on standard output: JSON and tables, both made from the same value.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,13 +13,13 @@ pub fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())
 }
 
-/// One JSON value on one line.
+/// Writes a JSON value on one line.
 pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
-/// A plain table with the given head.
+/// An empty table without borders, with this header.
 pub fn table<const N: usize>(head: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -28,18 +28,18 @@ pub fn table<const N: usize>(head: [&str; N]) -> Table {
     table
 }
 
-/// `1 problem`, `2 problems`.
+/// A number of things, such as `1 problem` or `2 problems`.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `add route 10.77.0.3/32 metric 100: missing`.
+/// A kernel operation in words, such as `add route 10.77.0.3/32 metric 100: missing`.
 pub fn operation(line: &OperationLine) -> String {
     format!("{} {} {}: {}", line.op, line.kind, line.object, line.why)
 }
 
-/// Text that others may have written, for a terminal: what would steer it is shown by its code, as
-/// Rust writes it (`\u{1b}`). Line ends stay.
+/// Escapes control characters (`\u{1b}`) in text that comes from files or other hosts, so that it cannot control the
+/// terminal. Line ends and tabs stay.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);
@@ -55,7 +55,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Control characters, and those that turn the direction of writing.
+/// Whether a character controls the terminal or changes the direction of writing.
 fn steers(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,4 +1,4 @@
-//! `tresse allgather`: the file or directory of every node to every node.
+//! `tresse allgather`: sends the file or directory of every node to every node.
 
 use clap::Args;
 use tresse_ring::talk::Part;
@@ -24,7 +24,7 @@ pub struct Allgather {
 }
 
 impl Allgather {
-    /// Gathers; exits with 1 where a node has not got all.
+    /// Gathers; exits with 1 if a node does not have everything.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let path = names::absolute(&self.path, false)?;
         let target = names::apart(&self.target, &path)?;

@@ -1,4 +1,4 @@
-//! `tresse gather`: a file or directory of every node to one node.
+//! `tresse gather`: fetches a file or directory of every node to one node.
 
 use clap::Args;
 use tresse_ring::talk::Part;
@@ -22,7 +22,7 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Gathers; exits with 1 where something is missing.
+    /// Gathers; exits with 1 if something is missing.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let (node, target) = on_node(&self.target).ok_or_else(|| {
             let words = format!("`{}`: expected a node and an absolute path", self.target);

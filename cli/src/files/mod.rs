@@ -1,4 +1,4 @@
-//! The verbs that move files between nodes.
+//! The verbs that move files between nodes over the fabric.
 
 mod allgather;
 mod collective;

@@ -1,4 +1,4 @@
-//! `tresse scatter`: to each node its own file of one node, or its piece of one file.
+//! `tresse scatter`: sends each node its own file from one node, or its piece of one file.
 
 use clap::Args;
 use tresse_fabric::id::NodeId;
@@ -23,7 +23,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Scatters; exits with 1 where a node has not got its own.
+    /// Scatters; exits with 1 if a node does not have its file.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let (node, path) = on_node(&self.source).ok_or_else(|| {
             let words = format!("`{}`: expected a node and an absolute path", self.source);
@@ -35,7 +35,7 @@ impl Scatter {
         let nodes = party.rings[0].nodes().to_vec();
         let (hub, members) = (party.member(node).unwrap_or(0), nodes.len());
         let each = path.to_string_lossy().contains("{node}");
-        // Pieces follow the cluster file, whatever the order of the ring, and are the same with --to.
+        // Pieces are numbered in the order of the cluster file, not of the ring. --to does not change them.
         let part = |(at, own_node): (usize, &NodeId)| {
             let member = nodes.iter().position(|it| it == own_node)?;
             let name = party.name(member);

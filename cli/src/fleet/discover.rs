@@ -1,4 +1,4 @@
-//! `tresse discover`: a draft of the cluster file from what the nodes hear.
+//! `tresse discover`: drafts a cluster file from what the nodes hear: LLDP of switches and of each other.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -15,9 +15,9 @@ use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Times that nodes introduce themselves: a frame may be lost.
+/// How often nodes introduce themselves, as a frame may be lost.
 const ROUNDS: usize = 2;
-/// Until the last frame has come.
+/// How long to wait until the last frame has arrived.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Arguments of `tresse discover`.
@@ -46,7 +46,7 @@ struct Answer<'a> {
 }
 
 impl Discover {
-    /// Asks every node, and prints or writes the draft.
+    /// Asks every node, and prints or writes the draft of the cluster file.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let mut names = Vec::new();
         for text in &self.nodes {
@@ -99,7 +99,7 @@ fn set(text: &str) -> Result<BTreeSet<String>, Failure> {
     expand(text).map(|names| names.into_iter().collect())
 }
 
-/// Every node's answer; none may be missing, as its cables would be.
+/// The answers of all nodes. If one fails, all fail, because the draft would lack the cables of that node.
 fn all<T: Send>(
     fleet: &mut Fleet,
     ask: impl Fn(&mut Client) -> Result<T, tresse_control::ClientError> + Sync,

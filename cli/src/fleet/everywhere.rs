@@ -1,4 +1,4 @@
-//! `tresse drain --all` and `undrain --all`: what paths keep off, on all nodes.
+//! `tresse drain --all` and `undrain --all`: drains a part of the fabric on all nodes.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,7 +26,7 @@ struct Answer<'a> {
     nodes: &'a [Line],
 }
 
-/// Asks all nodes what would be lost, then drains on all of them; one that cannot undoes the others.
+/// Asks every node what it would lose, then drains on all nodes. If one fails, the others undo it.
 pub fn drain(
     args: &FleetArgs,
     cluster: &Cluster,
@@ -35,7 +35,7 @@ pub fn drain(
     json: bool,
 ) -> Result<Code, Failure> {
     let mut names = args.nodes(cluster)?;
-    // A node cannot keep its own paths off itself.
+    // A node cannot drain itself.
     names.retain(|name| name != how.object);
     let mut fleet = args.fleet(names);
     let before: BTreeMap<String, bool> = fleet
@@ -68,7 +68,7 @@ pub fn drain(
     if drained.iter().all(|line| line.error.is_none()) {
         return Ok(Code::Fine);
     }
-    // Also where the answer did not come: it may be drained there. What was drained before stays so.
+    // A node that did not answer may have drained it too. A node that had drained it before keeps it drained.
     let ours = |name: &str| before.get(name) != Some(&true);
     let back = undone(&mut fleet, ours, how.object);
     let left: Vec<&str> =
@@ -80,7 +80,7 @@ pub fn drain(
     Ok(Code::Fault)
 }
 
-/// Uses it again wherever it is drained.
+/// Ends the drain on every node that has it.
 pub fn undrain(
     args: &FleetArgs,
     cluster: &Cluster,
@@ -100,7 +100,7 @@ pub fn undrain(
 
 fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) -> Vec<Line> {
     let undrain = |client: &mut Client| match client.undrain(object) {
-        // It is not drained there.
+        // This node had not drained it.
         Err(ClientError::Node(NodeError::Refused { .. })) => Ok(None),
         answer => answer.map(Some),
     };

@@ -1,4 +1,4 @@
-//! The verbs that speak to the daemons of many nodes, and how these are reached.
+//! The verbs for many nodes: they reach the daemon of each node through a launcher, such as ssh.
 
 mod discover;
 pub mod everywhere;

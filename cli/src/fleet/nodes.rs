@@ -1,4 +1,4 @@
-//! All nodes of a cluster at once, each reached by its own daemon's socket through a launcher.
+//! Asks the daemons of many nodes at once. A launcher such as ssh runs `tresse bridge` on each node.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -11,13 +11,13 @@ use tresse_fabric::cluster::{self, Cluster};
 
 use crate::fail::{Code, Failure};
 
-/// How long a node may take for one answer.
+/// The longest time that a node may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Nodes that are spoken to at once.
+/// How many nodes are asked at once.
 const AT_ONCE: usize = 64;
 
-/// Above this many nodes each is spoken to anew, as connections need descriptors.
+/// With more nodes than this, connections are closed after each answer, because they need file descriptors.
 const KEPT: usize = 200;
 
 const SSH: &[&str] = &[
@@ -32,7 +32,7 @@ const SSH: &[&str] = &[
     "ServerAliveCountMax=3",
     "--",
 ];
-/// Unbuffered: answers do not end with a line.
+/// Unbuffered, because answers do not end with a line end.
 const SRUN: &[&str] =
     &["--quiet", "--unbuffered", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist"];
 
@@ -49,7 +49,7 @@ pub enum Launcher {
     Manual,
 }
 
-/// Which nodes, and how.
+/// Which nodes to reach, and how.
 #[derive(Debug, Args)]
 pub struct FleetArgs {
     /// How nodes are reached.
@@ -63,30 +63,30 @@ pub struct FleetArgs {
     lab: Option<String>,
 }
 
-/// One node and the way to its daemon.
+/// One node and how its daemon is reached.
 #[derive(Debug)]
 pub struct Member {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// The connection, once there is one.
+    /// The connection, if there is one now.
     client: Option<Client>,
     launcher: Launcher,
     lab: Option<String>,
 }
 
-/// The nodes.
+/// The nodes that a verb speaks to.
 #[derive(Debug)]
 pub struct Fleet {
     members: Vec<Member>,
 }
 
 impl FleetArgs {
-    /// The nodes of a cluster but those that are left out.
+    /// The names of all nodes of a cluster, without those of `--except`.
     pub fn nodes(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         self.without(cluster.nodes.iter().map(|node| node.name.clone()).collect())
     }
 
-    /// Nodes but those that are left out.
+    /// These names without those of `--except`.
     pub fn without(&self, names: Vec<String>) -> Result<Vec<String>, Failure> {
         let wrong = |message: String| Failure::new(Code::Usage, message);
         let except = match &self.except {
@@ -99,17 +99,17 @@ impl FleetArgs {
         Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
     }
 
-    /// Does somebody else start what is to be run?
+    /// Whether another program starts the members (`--launcher manual`).
     pub fn is_manual(&self) -> bool {
         self.launcher == Launcher::Manual
     }
 
-    /// What runs `tresse VERB` on a node.
+    /// The command that runs `tresse VERB` on a node.
     pub fn command(&self, node: &str, verb: &str) -> Result<Command, Failure> {
         command(self.launcher, self.lab.as_deref(), node, verb)
     }
 
-    /// Those nodes, not spoken to yet.
+    /// The fleet of these nodes, not connected yet.
     pub fn fleet(&self, names: Vec<String>) -> Fleet {
         let member =
             |name| Member { name, client: None, launcher: self.launcher, lab: self.lab.clone() };
@@ -118,7 +118,7 @@ impl FleetArgs {
 }
 
 impl Fleet {
-    /// Does the same on every node that `which` names, many at a time; answers in the order of nodes.
+    /// Asks every node for which `which` is true, many at once. Returns the answers in the order of the nodes.
     pub fn each<T: Send>(
         &mut self,
         which: impl Fn(&str) -> bool + Sync,
@@ -162,20 +162,20 @@ impl Member {
         let client = match &mut self.client {
             Some(client) => client,
             None => {
-                let way = command(self.launcher, self.lab.as_deref(), &self.name, "bridge")?;
-                self.client.insert(Client::through(way, PATIENCE)?)
+                let bridge = command(self.launcher, self.lab.as_deref(), &self.name, "bridge")?;
+                self.client.insert(Client::through(bridge, PATIENCE)?)
             }
         };
         let answer = ask(client);
         if !matches!(answer, Ok(_) | Err(ClientError::Node(_))) {
-            // What came late would be taken for the next answer.
+            // A late answer would be taken for the answer to the next request.
             self.client = None;
         }
         Ok(answer?)
     }
 }
 
-/// What runs `tresse VERB` on a node.
+/// The command that runs `tresse VERB` on a node.
 fn command(
     launcher: Launcher,
     lab: Option<&str>,

@@ -1,4 +1,4 @@
-//! `tresse lab counters`: frames per directed link and VLAN.
+//! `tresse lab counters`: prints the frames per directed link and VLAN.
 
 use std::io::Write;
 

@@ -39,7 +39,7 @@ impl Exec {
             .map_err(|e| Failure::new(Code::Fault, e))?
             .map_err(|e| Failure::new(Code::Usage, format!("{}: {e}", self.command[0])))?;
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
-        // The program's own code, whatever it is.
+        // Exit with the program's own code.
         std::process::exit(code);
     }
 }

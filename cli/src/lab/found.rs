@@ -1,10 +1,10 @@
-//! The lab that a verb is about.
+//! Finds the lab that a verb works on.
 
 use tresse_lab::state::{Directory, Record, StateError};
 
 use crate::fail::{Code, Failure};
 
-/// A finished lab.
+/// A lab that is up.
 pub struct Found {
     pub directory: Directory,
     pub record: Record,
@@ -19,7 +19,7 @@ impl Found {
     }
 }
 
-/// A lab that is not there is a wrong command line.
+/// The failure for an error of the lab's state. A lab that does not exist is an error of the command line.
 pub fn state(error: StateError) -> Failure {
     let code = match error {
         StateError::Io { .. } | StateError::Format { .. } | StateError::Unfinished { .. } => {

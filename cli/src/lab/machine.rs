@@ -1,4 +1,4 @@
-//! The same verb in the virtual machine: same arguments, same output, same exit code.
+//! Runs a verb of `tresse lab` in the virtual machine, with the same arguments, output and exit code.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::arguments::{Lab, LabVerb};
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// The machine to use; `None` to run in this kernel.
+/// The virtual machine to use; `None` to run in this kernel.
 pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(None);
@@ -39,7 +39,7 @@ pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
     Ok(if native { None } else { Vm::find(&options) })
 }
 
-/// Runs this process's own command line there.
+/// Runs this process's own command line in the virtual machine.
 pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
     let fault = |e: tresse_lab::vm::RequestError| Failure::new(Code::Fault, e);
     let own = std::env::current_exe()?;
@@ -54,7 +54,7 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
     }
     let mut cwd = DIRECTORY.to_owned();
     if let LabVerb::Up(up) = &lab.verb {
-        // A place of its own: another lab's lock or file of the same name is not this one's.
+        // A directory of its own, so that files of the same name of other labs are not in it.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         cwd = format!("{DIRECTORY}/{}-{}", now.as_nanos(), std::process::id());
         let daemon = up.daemon()?;
@@ -96,7 +96,7 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
     std::process::exit(code);
 }
 
-/// Is no lab left in the machine?
+/// Whether no lab is left in the virtual machine.
 fn empty(vm: &Vm) -> bool {
     let list = ExecRequest::new(["sh", "-c", "ls -A /run/tresse-lab 2>/dev/null"]);
     vm.output(&list).is_ok_and(|(_, out, _)| out.is_empty())
@@ -106,7 +106,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// An argument that names this file, alone or after `--option=`.
+/// Replaces arguments that name this file, alone or after `--option=`.
 fn replace(argv: &mut [String], path: &Path, with: &str) {
     let text = path.to_string_lossy();
     for argument in argv.iter_mut().skip(1) {
@@ -120,6 +120,6 @@ fn replace(argv: &mut [String], path: &Path, with: &str) {
     }
 }
 
-/// Set inside the machine.
+/// The variable that is set inside the virtual machine.
 const INSIDE: &str = "TRESSE_LAB_INSIDE";
 const DIRECTORY: &str = "/tmp/lab";

@@ -1,4 +1,4 @@
-//! `tresse lab`: a cluster on one machine.
+//! `tresse lab`: builds a cluster on one machine, in a namespace per node and switch.
 
 mod arguments;
 mod counters;

@@ -1,4 +1,4 @@
-//! `tresse lab ping`: asks all ordered pairs of nodes.
+//! `tresse lab ping`: tests all ordered pairs of nodes with echo requests.
 
 use std::io::Write;
 

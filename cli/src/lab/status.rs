@@ -1,4 +1,4 @@
-//! `tresse lab status`: the labs there are.
+//! `tresse lab status`: lists the labs on this machine.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use super::found::state;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// One lab in `lab status`.
+/// One lab of the list.
 #[derive(Debug, Serialize)]
 struct StatusLine<'a> {
     format: u32,
@@ -23,6 +23,7 @@ struct StatusLine<'a> {
     failed: Vec<&'a str>,
 }
 
+/// Prints the labs.
 pub fn status(json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     let records: Vec<Record> =

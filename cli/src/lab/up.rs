@@ -1,4 +1,4 @@
-//! `tresse lab up`.
+//! `tresse lab up`: builds a lab and starts its daemons.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ enum Engine {
 impl Up {
     /// Builds the lab in this kernel.
     pub fn run(&self, name: Option<&str>, json: bool) -> Result<Code, Failure> {
-        // First: planning starts threads, which inherit who takes signals.
+        // Before planning, which starts threads: they inherit the signal mask.
         let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
         let plan = self.cluster.plan()?;
         input::accept(&plan, &self.cluster.file)?;
@@ -135,7 +135,7 @@ impl Up {
     }
 }
 
-/// A fabric's name as a lab's.
+/// The name of a lab for a fabric's name: at most 20 letters, digits, `_` and `-`.
 pub fn lab_name(fabric: &str) -> String {
     let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     fabric.chars().map(good).take(20).collect()

@@ -1,4 +1,4 @@
-//! What the verbs of this folder have in common in their answers.
+//! Parts of answers that several verbs of this folder print.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use tresse_control::{Applied, FORMAT, OperationLine, PendingLine, Steered, waiti
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 
-/// An answer with the version of its format.
+/// An answer of the daemon, with the version of the JSON format.
 #[derive(Debug, Serialize)]
 pub struct Formatted<'a, T> {
     format: u32,
@@ -22,28 +22,28 @@ impl<'a, T> Formatted<'a, T> {
     }
 }
 
-/// The answer of a method that has none.
+/// The answer to a request that the daemon answers without data.
 #[derive(Debug, Serialize)]
 struct Done {
     done: &'static str,
 }
 
-/// Operations, one per line.
+/// Writes kernel operations, one per line.
 pub fn write_operations(out: &mut impl Write, operations: &[OperationLine]) -> io::Result<()> {
     operations.iter().try_for_each(|line| writeln!(out, "{}", plain(&output::operation(line))))
 }
 
-/// What waits, a line per reason.
+/// Writes what is not installed yet, one line per reason.
 pub fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()> {
     waiting(pending).iter().try_for_each(|line| writeln!(out, "pending {}", plain(line)))
 }
 
-/// Fine, or partly installed where something waits.
+/// The exit code: partly installed if anything is pending.
 pub const fn code_of(pending: &[PendingLine]) -> Code {
     if pending.is_empty() { Code::Fine } else { Code::Partly }
 }
 
-/// Tells what a change did.
+/// Prints what a change of the plan did.
 pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {
@@ -65,7 +65,7 @@ pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failur
     Ok(code_of(&applied.pending))
 }
 
-/// Tells that a method without an answer worked.
+/// Prints that a request worked which the daemon answers without data.
 pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {
@@ -77,7 +77,7 @@ pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure
     Ok(Code::Fine)
 }
 
-/// Tells what a change of the paths in use moved.
+/// Prints which destinations moved to other paths.
 pub fn steered(steered: &Steered, done: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {

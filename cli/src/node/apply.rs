@@ -1,4 +1,4 @@
-//! `tresse apply`: hands cluster file and lock to the daemon, which installs its slice.
+//! `tresse apply`: sends cluster file and lock to the daemon, which installs this node's slice.
 
 use std::io::Write;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// Sends, waits and prints; exits with 5 where something waits for a carrier or a proof.
+    /// Sends the plan, waits and prints; exits with 5 if a part waits for a carrier or for the test of a VLAN.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let text = input::cluster_text(&self.cluster.file)?;
         let lock = self.cluster.lock_text()?;
@@ -59,9 +59,9 @@ impl Apply {
         answer::changed(&applied, "installed", json)
     }
 
-    /// The daemon's problems, shown as the offline verbs show theirs.
+    /// Shows the daemon's problems with the cluster file as the offline verbs show theirs.
     fn refused(&self, text: &str, problems: &[tresse_control::Problem]) -> Failure {
-        // The file's own problems read best as this program finds them: with spans and advice.
+        // If this program finds the problems too, it shows them better: with spans and advice.
         if let Err(failure) = input::read_cluster(&self.cluster.file) {
             return failure;
         }

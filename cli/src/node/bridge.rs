@@ -1,5 +1,5 @@
-//! `tresse bridge`: leads standard input and output to the daemon's socket, so that another host may speak
-//! to it (`ssh n3 tresse bridge`).
+//! `tresse bridge`: connects standard input and output to the daemon's socket, so that another host can use the daemon
+//! (`ssh n3 tresse bridge`).
 
 use std::io;
 use std::net::Shutdown;
@@ -17,7 +17,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Copies both ways until the daemon or the other host ends it.
+    /// Copies in both directions until the daemon or the other host closes its end.
     pub fn run(&self) -> Result<Code, Failure> {
         let mut socket = self.node.connect()?.into_stream();
         let mut asking = socket.try_clone()?;
@@ -33,7 +33,7 @@ impl Bridge {
     }
 }
 
-/// Standard output, every write at once: answers end with a zero, not with a line.
+/// Standard output, flushed after every write: answers end with a zero byte, not with a line end.
 struct Unbuffered;
 
 impl io::Write for Unbuffered {

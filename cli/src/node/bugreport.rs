@@ -1,4 +1,4 @@
-//! `tresse bugreport`: what is needed to look into a fault, as one text file to read before it is sent.
+//! `tresse bugreport`: collects what is needed to analyse a fault into one text file. Read it before you send it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,10 +14,10 @@ use super::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
 use crate::output;
 
-/// Of one file or program this much is taken, from its end.
+/// The most bytes of one file or program's output that are taken, from its end.
 const MOST: usize = 1 << 20;
 
-/// Read-only, and of networks alone: no keys, no environment, no command lines.
+/// Programs that are run. They change nothing and show the network only: no keys, no environment, no command lines.
 const PROGRAMS: &[&[&str]] = &[
     &["uname", "-srvm"],
     &["ip", "-d", "-s", "link"],
@@ -37,7 +37,7 @@ const PROGRAMS: &[&[&str]] = &[
     &["journalctl", "--no-pager", "-b", "-u", "tressed", "-n", "2000", "-o", "short-iso-precise"],
 ];
 
-/// Values that decide what happens to frames.
+/// Directories below `/proc/sys` whose values decide what happens to frames.
 const SYSCTLS: &[&str] = &["net/ipv4/conf", "net/ipv6/conf", "net/mpls"];
 const SYSCTL_NAMES: &[&str] = &[
     "rp_filter",
@@ -69,7 +69,7 @@ pub struct Bugreport {
 }
 
 impl Bugreport {
-    /// Collects what there is; what is missing is said in its place.
+    /// Collects all sections. A section that cannot be read says why.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let sections = self.sections();
         let text = match json {
@@ -119,7 +119,7 @@ impl Bugreport {
     }
 }
 
-/// One thing that was found.
+/// One part of the report.
 #[derive(Debug, Serialize)]
 struct Section {
     name: String,
@@ -177,7 +177,7 @@ fn read(directory: &Path, text: &mut String) {
     }
 }
 
-/// The end of what may be long.
+/// The last bytes of a text, at most [`MOST`].
 fn end(bytes: &[u8]) -> String {
     let from = bytes.len().saturating_sub(MOST);
     String::from_utf8_lossy(&bytes[from..]).into_owned()

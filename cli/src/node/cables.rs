@@ -1,4 +1,4 @@
-//! `tresse cables`: what is plugged into this node beside what the cluster file says.
+//! `tresse cables`: compares the cables of this node with the cluster file.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::fail::{Code, Failure};
 use crate::input;
 use crate::output::{self, plain};
 
-/// Who is there answers within a fraction of that.
+/// A NIC that listened this long has heard every neighbour: they announce themselves several times in it.
 const PATIENCE_MS: u64 = 5000;
 
 /// Arguments of `tresse cables`.
@@ -33,7 +33,7 @@ pub struct Cables {
 }
 
 impl Cables {
-    /// Asks, compares and prints; exits with 1 where something is swapped, missing or extra.
+    /// Asks the daemon, compares and prints; exits with 1 if a cable is swapped, missing or extra.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.file)?;
         let list = self.daemon.connect()?.neighbours()?;
@@ -50,7 +50,7 @@ impl Cables {
         Ok(if report.fine { Code::Fine } else { Code::Fault })
     }
 
-    /// The node of the file that the daemon's host is.
+    /// Which node of the cluster file the daemon's host is.
     fn which(&self, cluster: &Cluster, list: &NeighbourList) -> Result<NodeId, Failure> {
         if let Some(name) = &self.node {
             let names = cluster.nodes.iter().map(|node| node.name.as_str());
@@ -77,16 +77,16 @@ impl Cables {
 }
 
 fn interface(nic: &NicLine) -> Interface {
-    // On a VLAN everybody is heard, wherever his cable ends.
+    // Announcements on a VLAN come from all nodes, so they say nothing about this cable.
     let heard = nic.heard.iter().filter(|line| line.vid == 0).filter_map(announcement);
-    // Introductions to all stations say nothing of the cable.
+    // LLDP frames to all stations cross switches, so they say nothing about this cable.
     let lldp = nic.lldp.iter().filter(|line| !line.flooded);
     Interface {
         name: nic.name.clone(),
         mac: nic.mac.as_ref().and_then(|mac| mac.parse().ok()),
         carrier: nic.carrier,
         patient: nic.listening_ms.is_some_and(|ms| ms >= PATIENCE_MS),
-        signs: lldp.map(told).chain(heard).collect(),
+        signs: lldp.map(introduction).chain(heard).collect(),
     }
 }
 
@@ -94,7 +94,7 @@ fn announcement(line: &HeardLine) -> Option<Sign> {
     Some(Sign::Announcement { mac: line.mac.parse().ok()?, foreign: line.foreign })
 }
 
-fn told(line: &LldpLine) -> Sign {
+fn introduction(line: &LldpLine) -> Sign {
     Sign::Lldp {
         system: line.system.clone(),
         port: line.port.clone(),

@@ -14,7 +14,7 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// Keeps what the last apply installed.
+    /// Asks the daemon to keep it.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         self.node.connect()?.confirm()?;
         answer::done("confirmed", "confirmed: the rollback is called off", json)

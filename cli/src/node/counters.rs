@@ -1,4 +1,4 @@
-//! `tresse counters`: what the daemon has counted since it started.
+//! `tresse counters`: prints what the daemon has counted since it started.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Asks and prints.
+    /// Asks the daemon and prints.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let counters = self.node.connect()?.counters()?;
         let mut out = output::stdout();

@@ -1,4 +1,4 @@
-//! `tresse diff`: what separates the kernel from this node's slice.
+//! `tresse diff`: prints the operations that would make the kernel equal to this node's slice.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Asks and prints; exits with 1 where there is a difference, 5 where something waits.
+    /// Asks the daemon and prints; exits with 1 if there is a difference, with 5 if only pending parts are missing.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let difference = self.node.connect()?.diff()?;
         let mut out = output::stdout();

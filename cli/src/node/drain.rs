@@ -1,4 +1,4 @@
-//! `tresse drain`: keeps paths off a part of the fabric.
+//! `tresse drain`: moves paths away from a part of the fabric and keeps them off it.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Shows what loses its redundancy, then drains.
+    /// Shows which destinations are left with one path, then drains.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let how = control::Drain { object: &self.object, dry_run: true, force: self.force };
         if let Some(file) = &self.all {

@@ -1,7 +1,7 @@
-//! `tresse macs`: this host's NICs as a `[[node]]` block to paste into the cluster file (K21).
+//! `tresse macs`: prints this host's NICs as a `[[node]]` block for the cluster file (K21).
 //!
-//! Reads sysfs only. A NIC has a device below it, or is one end of a veth pair: an Ethernet
-//! interface linked to another one that is not below it in the same namespace.
+//! Reads sysfs only. A NIC is an Ethernet interface with a device, or one end of a veth pair: an interface whose peer is
+//! not a lower interface in the same namespace.
 
 use std::fs;
 use std::io::{self, Write};
@@ -35,19 +35,19 @@ struct Host {
     nics: Vec<Nic>,
 }
 
-/// One of its NICs.
+/// One NIC of this host.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Nic {
     name: String,
     mac: Mac,
-    /// Line rate, known only while the link is up.
+    /// Line rate; the kernel knows it only while the link is up.
     rate: Option<Rate>,
-    /// The bond or bridge that it is part of: not for a fabric (K20).
+    /// The bond or bridge that the NIC belongs to; such a NIC cannot be part of a fabric (K20).
     master: Option<String>,
 }
 
 impl Macs {
-    /// Looks and prints.
+    /// Lists the NICs and prints them.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let nics = scan(Path::new(INTERFACES)).map_err(|e| {
             Failure::new(Code::Fault, format!("cannot list the interfaces in {INTERFACES}: {e}"))
@@ -87,7 +87,7 @@ fn host_name() -> String {
     if first.is_empty() { "n0".into() } else { first.into() }
 }
 
-/// The NICs below `root`, by name in the order of their numbers.
+/// The NICs below `root`, sorted by name; `eth2` comes before `eth10`.
 fn scan(root: &Path) -> io::Result<Vec<Nic>> {
     let mut nics = Vec::new();
     for entry in fs::read_dir(root)? {
@@ -103,8 +103,8 @@ fn scan(root: &Path) -> io::Result<Vec<Nic>> {
     Ok(nics)
 }
 
-/// The interface in `path`, where it is a NIC. What cannot be read is not one, as interfaces may
-/// go while they are looked at.
+/// The interface in `path`, if it is a NIC. An interface that cannot be read is skipped: it may have been removed
+/// meanwhile.
 fn nic(path: &Path, name: String) -> Option<Nic> {
     let read = |file: &str| fs::read_to_string(path.join(file)).map(|t| t.trim().to_owned()).ok();
     let ethernet = read("type")? == "1";
@@ -129,7 +129,7 @@ fn nic(path: &Path, name: String) -> Option<Nic> {
 }
 
 fn is_veth(path: &Path, read: &impl Fn(&str) -> Option<String>) -> bool {
-    // VLAN, macvlan and the like name their kind; a veth pair has none.
+    // VLAN and macvlan interfaces name their kind; older kernels name none for a veth pair.
     let kind = read("uevent").unwrap_or_default();
     let kind = kind.lines().find_map(|line| line.strip_prefix("DEVTYPE="));
     let stacked = fs::read_dir(path).is_ok_and(|mut entries| {

@@ -1,4 +1,4 @@
-//! The verbs that look at this host or speak to its daemon.
+//! The verbs for one node: they ask or change the daemon of this host, or look at the host itself.
 
 mod answer;
 mod apply;

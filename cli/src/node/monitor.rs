@@ -1,4 +1,4 @@
-//! `tresse monitor`: events as they happen, until interrupted.
+//! `tresse monitor`: prints events as they happen, until interrupted.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Prints every event at once; ends with the daemon.
+    /// Prints every event at once; ends when the daemon ends.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         for event in self.node.connect()?.monitor()? {
@@ -33,7 +33,7 @@ impl Monitor {
     }
 }
 
-/// `12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
+/// One event as text: `12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
 fn line(event: &Event) -> String {
     let ms = event.time_ms % 86_400_000;
     let (hours, minutes) = (ms / 3_600_000, ms / 60_000 % 60);

@@ -1,4 +1,4 @@
-//! `tresse pin`: uses one path to a node, as long as it is whole.
+//! `tresse pin`: sends to a node by one path only, as long as that path works.
 
 use clap::Args;
 use tresse_control as control;
@@ -22,7 +22,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Uses that path alone, as long as it is whole.
+    /// Pins the path.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let how = control::Pin { to: &self.to, rank: self.rank, dry_run: self.dry_run };
         let steered = self.node.connect()?.pin(&how)?;

@@ -1,4 +1,4 @@
-//! `tresse reload`: has the daemon read its configured cluster file again and apply it.
+//! `tresse reload`: makes the daemon read its configured cluster file again and apply it.
 
 use clap::Args;
 
@@ -14,7 +14,7 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Has the daemon read its configured cluster file again and apply it.
+    /// Asks the daemon and prints what changed.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         answer::changed(&self.node.connect()?.reload()?, "installed", json)
     }

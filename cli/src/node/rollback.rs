@@ -1,4 +1,4 @@
-//! `tresse rollback`: returns to the plan before.
+//! `tresse rollback`: returns to the previous plan.
 
 use clap::Args;
 
@@ -14,7 +14,7 @@ pub struct Rollback {
 }
 
 impl Rollback {
-    /// Returns to the previous plan.
+    /// Asks the daemon and prints what changed.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         answer::changed(&self.node.connect()?.rollback()?, "returned to", json)
     }

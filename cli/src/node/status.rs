@@ -1,4 +1,4 @@
-//! `tresse status`: what this node holds and does.
+//! `tresse status`: shows which plan this node has, and whether all of it works.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Asks and prints; exits with 1 on drift or a fault, 5 where something waits.
+    /// Asks the daemon and prints; exits with 1 on drift or a fault, with 5 if something is pending.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let status = self.node.connect()?.status()?;
         let mut out = output::stdout();

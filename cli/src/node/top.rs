@@ -1,4 +1,4 @@
-//! `tresse top`: what the NICs of this node carry, and what is not as planned, as it changes.
+//! `tresse top`: shows the load of this node's NICs and what is not as planned, again and again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,10 +15,11 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output::{self, plain};
 
-/// To the upper left corner.
+/// Moves the cursor to the upper left corner.
 const HOME: &str = "\x1b[H";
-/// The rest of the line, and of the screen.
+/// Clears the rest of the line.
 const CLEAR_LINE: &str = "\x1b[K";
+/// Clears the rest of the screen.
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Arguments of `tresse top`.
@@ -35,7 +36,7 @@ pub struct Top {
     count: Option<u32>,
 }
 
-/// What an interface has carried, `/sys/class/net/*/statistics`.
+/// Counters of an interface, from `/sys/class/net/*/statistics`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Carried {
     rx_bytes: u64,
@@ -45,19 +46,19 @@ struct Carried {
     lost: u64,
 }
 
-/// One NIC's load since the look before.
+/// The load of one NIC since the last update.
 #[derive(Debug, Serialize)]
 struct Load {
     nic: String,
     up: bool,
     carrier: bool,
-    /// Bit/s.
+    /// Received and sent bits per second.
     rx: u64,
     tx: u64,
-    /// Frames/s.
+    /// Received and sent frames per second.
     rx_frames: u64,
     tx_frames: u64,
-    /// Dropped or damaged since the look before.
+    /// Frames dropped or damaged since the last update.
     lost: u64,
 }
 
@@ -69,7 +70,7 @@ struct Answer<'a> {
 }
 
 impl Top {
-    /// Shows until interrupted.
+    /// Shows updates until interrupted, or as many as `--count` says.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let mut client = self.node.connect()?;
         let (mut before, mut at) = (BTreeMap::new(), Instant::now());
@@ -106,7 +107,7 @@ fn loads(
     for nic in client.neighbours()?.nics {
         let now = carried(&nic.name);
         let was = before.insert(nic.name.clone(), now).unwrap_or(now);
-        // A NIC that came back counts from nothing.
+        // The counters of a NIC that was removed and came back start at 0.
         let rate = |now: u64, was: u64| {
             (now.saturating_sub(was) as f64 / time.as_secs_f64().max(0.001)) as u64
         };
@@ -139,7 +140,7 @@ fn carried(nic: &str) -> Carried {
     }
 }
 
-/// Over what was there, where it is a terminal.
+/// Prints the screen; on a terminal over the previous one.
 fn draw(out: &mut impl Write, screen: &str) -> std::io::Result<()> {
     if !std::io::stdout().is_terminal() {
         return writeln!(out, "{screen}");
@@ -198,7 +199,7 @@ fn screen(loads: &[Load], status: &Status) -> String {
     text
 }
 
-/// `941M`, in bit/s.
+/// A rate in bit/s as text, such as `941M`.
 fn bits(rate: u64) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")];
     let unit = units.into_iter().find(|(unit, _)| rate >= *unit);

@@ -1,4 +1,4 @@
-//! `tresse undrain`: uses again what was drained.
+//! `tresse undrain`: lets paths use a drained part of the fabric again.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct Undrain {
 }
 
 impl Undrain {
-    /// Uses it again.
+    /// Ends the drain on this node or on all nodes.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         if let Some(file) = &self.all {
             let cluster = input::read_cluster(file)?;

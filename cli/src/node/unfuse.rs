@@ -1,4 +1,4 @@
-//! `tresse unfuse`: takes a fused VLAN into use again, after a new canary.
+//! `tresse unfuse`: uses a fused VLAN again, once a new canary frame proves that it has no loop.
 
 use clap::Args;
 
@@ -17,7 +17,7 @@ pub struct Unfuse {
 }
 
 impl Unfuse {
-    /// Asks for the new canary.
+    /// Asks the daemon for the new canary.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         self.node.connect()?.unfuse(self.vid)?;
         let words = format!("VLAN {} carries traffic again once its canary is back", self.vid);

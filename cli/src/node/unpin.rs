@@ -1,4 +1,4 @@
-//! `tresse unpin`: uses all paths to a node again.
+//! `tresse unpin`: sends to a node by all its paths again.
 
 use clap::Args;
 
@@ -16,7 +16,7 @@ pub struct Unpin {
 }
 
 impl Unpin {
-    /// Uses all paths again.
+    /// Removes the pin.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let steered = self.node.connect()?.unpin(&self.to)?;
         answer::steered(&steered, &format!("{} no longer pinned", self.to), json)

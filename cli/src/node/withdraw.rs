@@ -1,4 +1,4 @@
-//! `tresse withdraw`: leaves the kernel as it was found.
+//! `tresse withdraw`: removes all that was installed in the kernel, and forgets the plan.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ pub struct Withdraw {
 }
 
 impl Withdraw {
-    /// Removes everything of ours and forgets the plan; exits with 5 where something is left.
+    /// Asks the daemon and prints; exits with 5 if something could not be removed.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let withdrawn = self.node.connect()?.withdraw(self.force)?;
         let mut out = output::stdout();

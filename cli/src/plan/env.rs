@@ -1,7 +1,7 @@
-//! `tresse env`: what libraries that choose interfaces by themselves have to be told, from the plan.
+//! `tresse env`: environment variables for libraries that choose network interfaces by themselves.
 //!
-//! A node's own address is on one interface, and every path to it is chosen by routes: a library that
-//! takes NICs instead, one by one, would use their addresses, which no route leads to from afar.
+//! A node's own address is on one interface, and routes choose the path to it. A library that uses NICs one by one
+//! would take the addresses of the NICs instead, and distant nodes have no routes to those.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ enum Library {
     Gloo,
 }
 
-/// What is printed.
+/// The answer.
 #[derive(Debug, Serialize)]
 struct Advice {
     format: u32,
@@ -57,16 +57,16 @@ struct Advice {
     interface: &'static str,
     /// The prefixes of those addresses.
     prefixes: Vec<String>,
-    /// Own addresses by node.
+    /// The own addresses of each node.
     addresses: BTreeMap<String, Vec<IpAddr>>,
-    /// The most paths that one pair uses at once; a connection takes one of them.
+    /// The most paths that one pair uses at once. Each connection uses one of them.
     ways: usize,
     variables: BTreeMap<&'static str, String>,
     notes: Vec<String>,
 }
 
 impl Env {
-    /// Plans and prints.
+    /// Computes the plan and prints the settings.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let advice = advice(&self.cluster.plan()?, self.library);
         let mut out = output::stdout();

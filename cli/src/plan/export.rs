@@ -1,4 +1,4 @@
-//! `tresse export`: switch configurations, node scripts and other programs' files.
+//! `tresse export`: writes switch configurations, node scripts and files for other programs.
 
 use std::fs;
 use std::io::Write;
@@ -33,7 +33,7 @@ pub struct Export {
     no_fdb: bool,
 }
 
-/// What `--json` prints without a directory.
+/// The answer of `--json` without a directory.
 #[derive(Debug, Serialize)]
 struct Files<'a> {
     format: u32,
@@ -46,7 +46,7 @@ struct Text<'a> {
     text: &'a str,
 }
 
-/// What `--json` prints with a directory.
+/// The answer of `--json` with a directory.
 #[derive(Debug, Serialize)]
 struct Written {
     format: u32,
@@ -54,7 +54,7 @@ struct Written {
 }
 
 impl Export {
-    /// Plans and writes.
+    /// Computes the plan and writes the files.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.cluster.file)?;
         let lock = self.cluster.read_lock()?;
@@ -96,7 +96,7 @@ impl Export {
     }
 }
 
-/// One file as it is; several each below its name, as `head` prints them.
+/// Prints one file as it is, and several files each below its name, as `head` does.
 fn print(out: &mut impl Write, files: &[ExportFile]) -> std::io::Result<()> {
     for (k, file) in files.iter().enumerate() {
         if files.len() > 1 {

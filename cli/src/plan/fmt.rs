@@ -1,4 +1,4 @@
-//! `tresse fmt`: a cluster file in the usual order and spacing, comments kept.
+//! `tresse fmt`: rewrites a cluster file in the usual order and spacing, and keeps its comments.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,15 +27,15 @@ pub struct Fmt {
 #[derive(Debug, Serialize)]
 struct Formatted<'a> {
     format: u32,
-    /// Was the file in the usual form?
+    /// Whether the file was formatted already.
     formatted: bool,
-    /// The usual form, for `--stdout`.
+    /// The formatted text, for `--stdout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
 }
 
 impl Fmt {
-    /// Formats. A file with problems is refused as a whole.
+    /// Formats the file. A file with problems is refused.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         input::read_cluster(&self.file)?;
         let text = input::read_text(&self.file)?;

@@ -1,4 +1,4 @@
-//! The verbs that need nothing but files: planning, checking, exporting.
+//! The verbs that need only files: they compute, check, explain and export plans.
 
 mod check;
 mod compare;

@@ -24,7 +24,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Plans and lists.
+    /// Computes the plan and lists its paths.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let named = |name: &Option<String>| {
@@ -53,7 +53,7 @@ impl Paths {
     }
 }
 
-/// `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03 s07 s11`.
+/// One path as text: `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03 s07 s11`.
 pub fn line(path: &PathView) -> String {
     let mut text = format!("{} -> {}  rank {}", path.src, path.dst, path.rank);
     if path.weight > 1 || (path.rank > 0 && path.weight > 0) {
@@ -65,10 +65,10 @@ pub fn line(path: &PathView) -> String {
     }
     for segment in &path.segments {
         let vlan = segment.vlan.map_or_else(|| "untagged".into(), |v| format!("vlan {v}"));
-        let mut way = segment.switches.clone();
-        way.extend(segment.vlan.is_none().then(|| segment.to.clone()));
-        let way = way.join(" ");
-        text.push_str(&format!("  {} {vlan}: {way}", segment.nic));
+        let mut names = segment.switches.clone();
+        names.extend(segment.vlan.is_none().then(|| segment.to.clone()));
+        let names = names.join(" ");
+        text.push_str(&format!("  {} {vlan}: {names}", segment.nic));
     }
     text
 }

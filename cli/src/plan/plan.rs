@@ -29,7 +29,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans and prints.
+    /// Computes the plan and prints it.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let cluster = input::read_cluster(&self.cluster.file)?;
         let fresh = self.write_lock && !self.cluster.lock_path().exists();

@@ -1,4 +1,4 @@
-//! `tresse schema`: the JSON Schema of the cluster file.
+//! `tresse schema`: prints the JSON Schema of the cluster file.
 
 use std::io::Write;
 

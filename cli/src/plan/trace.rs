@@ -1,4 +1,4 @@
-//! `tresse trace`: the paths of one pair, switch by switch and port by port, and why they are so.
+//! `tresse trace`: the paths of one pair with every switch and port, and why the planner chose them.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Plans and prints.
+    /// Computes the plan and prints the paths.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let named = |name: &str| input::node_named(&plan, name);

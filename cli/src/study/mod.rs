@@ -1,4 +1,4 @@
-//! The verbs that study a plan: what it would carry, and what would relieve it.
+//! The verbs that study a plan: a simulator, and proposals for reflectors.
 
 mod reflect;
 mod simulate;

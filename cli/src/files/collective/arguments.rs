@@ -1,4 +1,4 @@
-//! Arguments that several of these verbs have.
+//! Arguments of the verbs that move files.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::fleet::FleetArgs;
 use crate::input::ClusterArgs;
 
-/// Arguments of all of them.
+/// Arguments of all verbs that move files.
 #[derive(Debug, Args)]
 pub struct CollectiveArgs {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub struct CollectiveArgs {
     pub listen: Option<SocketAddr>,
 }
 
-/// Arguments of those that go around.
+/// Arguments of the verbs that pass data on from node to node: `copy` and `allgather`.
 #[derive(Debug, Args)]
 pub struct RingArgs {
     /// Who sends to whom: a ring for much, a tree for little, rings of rings between them.
@@ -40,7 +40,7 @@ pub struct RingArgs {
 }
 
 impl RingArgs {
-    /// Of those that do not.
+    /// For the verbs that send straight from or to one node: `scatter` and `gather`.
     pub const NONE: Self = Self { shape: ShapeArg::Ring, stripes: Some(1), patience: u64::MAX };
 }
 

@@ -1,4 +1,4 @@
-//! What is to be moved from where to where.
+//! What is to be moved, from which member to which.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,30 +10,30 @@ use tresse_ring::talk::Part;
 use super::party::Party;
 use crate::fail::{Code, Failure};
 
-/// One file or directory that some members get.
+/// One file or directory (a part) that some members are to get.
 #[derive(Debug)]
 pub struct Moved {
-    /// The member that has it.
+    /// The member that has the part.
     pub from: usize,
-    /// What each member has to do with it.
+    /// The role of each member for this part.
     pub places: Vec<Part>,
 }
 
-/// All that is to be done. Members are numbered in the order of the first ring.
+/// All parts that are to be moved. Members are numbered in the order of the first ring.
 #[derive(Debug)]
 pub struct Job {
-    /// Which nodes they are.
+    /// The node of each member.
     pub nodes: Vec<NodeId>,
-    /// What moves.
+    /// The parts.
     pub parts: Vec<Moved>,
-    /// Where everything goes to or comes from, straight: not around.
+    /// The member that sends or gets everything directly, if there is one. Otherwise members pass data on.
     pub hub: Option<usize>,
-    /// What moves comes from standard input.
+    /// Whether the data comes from standard input.
     pub input: bool,
 }
 
 impl Job {
-    /// Two parts cannot have one name.
+    /// Refuses a job in which two parts would get the same name on one member.
     pub fn check(&self, party: &Party) -> Result<(), Failure> {
         for member in 0..self.nodes.len() {
             let places = self.parts.iter().map(|part| &part.places[member]);
@@ -52,14 +52,15 @@ impl Job {
         Ok(())
     }
 
-    /// Who is to have a part, and has it not.
+    /// The members that are to get a part.
     pub fn wants(&self, part: usize) -> impl Iterator<Item = usize> + '_ {
         let places = self.parts[part].places.iter().enumerate();
         let wants = |place: &Part| matches!(place, Part::Target { input: false, .. });
         places.filter(move |(_, place)| wants(place)).map(|(member, _)| member)
     }
 
-    /// How all streams come to those that are to have them, over so many rings. What nobody has comes to nobody.
+    /// One flow per part and ring (one per part with a hub): which member gets the stream from which. A part whose source
+    /// is gone flows to no member.
     pub fn flows(
         &self,
         orders: &[Vec<usize>],
@@ -90,11 +91,12 @@ impl Job {
     }
 }
 
-/// Where a member has a part, and where it gets one.
+/// The path of a part that a member has.
 fn has(part: &Part) -> Option<&PathBuf> {
     if let Part::Source { path, .. } = part { Some(path) } else { None }
 }
 
+/// The path that a member is to write.
 fn got(part: &Part) -> Option<&PathBuf> {
     match part {
         Part::Target { path, .. } | Part::Source { copy: Some(path), .. } => Some(path),

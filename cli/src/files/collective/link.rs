@@ -1,4 +1,4 @@
-//! Members on nodes, and what they tell.
+//! The link to a member: its process or its connection, the requests to it and its reports.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,31 +11,31 @@ use tresse_ring::talk::{Ask, Tell, hear, say};
 use crate::fail::{Code, Failure};
 use crate::fleet::FleetArgs;
 
-/// A shell that finds no `tresse`.
+/// The exit code of a shell that does not find `tresse`.
 const NOT_FOUND: i32 = 127;
-/// So long one that connects may take to say who it is, and a process to end.
+/// The longest time that a process may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What comes of a member.
+/// An event of a member.
 pub enum Event {
-    /// It is connected, where somebody else started it.
+    /// It has connected; another program started it.
     Connected(TcpStream),
-    /// It tells.
+    /// It reports something.
     Told(Tell),
-    /// Its process has ended: the last words.
+    /// Its process or connection has ended; the text says why.
     Gone(String),
-    /// All of standard input is on its way, or it cannot be read.
+    /// Standard input has been read to its end, or cannot be read.
     Input(Result<(), String>),
 }
 
-/// What is on its way to a member.
+/// A message to a member.
 enum Said {
     Ask(Ask),
-    /// Input, and where it is told that it was sent.
+    /// A piece of standard input, and where to report that it was sent.
     Input(Vec<u8>, SyncSender<()>),
 }
 
-/// A way to a member. What is said to it waits for nobody: one that does not listen holds nothing up.
+/// The link to a member. Messages are queued: a member that does not read them delays nothing else.
 pub struct Link {
     child: Option<Child>,
     said: Option<Sender<Said>>,
@@ -65,24 +65,24 @@ impl Link {
             let last = text.lines().rfind(|line| !line.trim().is_empty());
             let last = last.unwrap_or("its process has ended");
             let words = words.unwrap_or_else(|| last.trim_start_matches("tresse: ").to_owned());
-            // Nobody may be there to hear it.
+            // The receiver may have ended.
             let _ = send.send((at, Event::Gone(words)));
         });
         let said = child.stdin.take().map(speak);
         Ok(Self { child: Some(child), said })
     }
 
-    /// One that is not there yet.
+    /// The link to a member that has not connected yet.
     pub const fn awaited() -> Self {
         Self { child: None, said: None }
     }
 
-    /// Can it be asked?
+    /// Whether the member is connected, so that it can be asked.
     pub const fn is_open(&self) -> bool {
         self.said.is_some()
     }
 
-    /// It is there.
+    /// Uses the connection of a member that was awaited.
     pub fn connect(&mut self, stream: TcpStream, at: usize, send: Sender<(usize, Event)>) {
         let Ok(told) = stream.try_clone() else { return };
         self.said = Some(speak(stream));
@@ -93,19 +93,19 @@ impl Link {
         });
     }
 
-    /// Asks; one that is gone is told of by its end.
+    /// Queues a request. If the member is gone, an event has reported that already or will.
     pub fn ask(&self, ask: Ask) {
         if let Some(said) = &self.said {
             let _ = said.send(Said::Ask(ask));
         }
     }
 
-    /// Nothing more is asked: a member that is not done then keeps what it has for another run.
+    /// Closes the link. A member that is not done then keeps its data for another run.
     pub fn close(&mut self) {
         self.said = None;
     }
 
-    /// Waits at most so long until its process has ended, and ends it then; what it ended with by itself.
+    /// Waits for the end of the process until `until`, then kills it. Returns its exit code.
     pub fn wait(&mut self, until: Instant) -> Option<i32> {
         let child = self.child.as_mut()?;
         loop {
@@ -113,7 +113,7 @@ impl Link {
                 Ok(Some(status)) => return status.code(),
                 Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
                 _ => {
-                    // It may have ended right now.
+                    // It may have ended just now.
                     let _ = child.kill();
                     return child.wait().ok().and_then(|status| status.code());
                 }
@@ -121,13 +121,13 @@ impl Link {
         }
     }
 
-    /// Has a shell found no `tresse` to run?
+    /// Whether the process ended because a shell did not find `tresse`.
     pub fn found_nothing(&mut self) -> bool {
-        // The end of what it tells comes before its own.
+        // Its output ends before the process does.
         self.wait(Instant::now() + PATIENCE) == Some(NOT_FOUND)
     }
 
-    /// Sends standard input there.
+    /// Sends standard input to the member, in a thread.
     pub fn pump(&self, at: usize, send: Sender<(usize, Event)>) {
         let Some(said) = self.said.clone() else { return };
         std::thread::spawn(move || {
@@ -139,7 +139,7 @@ impl Link {
                     Ok(count) => {
                         piece.truncate(count);
                         let said = said.send(Said::Input(piece, sent.clone()));
-                        // The end of the member is told of.
+                        // If the member has ended, an event reports that.
                         if said.is_err() || waits.recv().is_err() || count == 0 {
                             break Ok(());
                         }
@@ -153,7 +153,7 @@ impl Link {
     }
 }
 
-/// Says to a member what comes by the channel, until that ends.
+/// Writes the messages of a channel to a member, in a thread, until the channel closes.
 fn speak(mut asks: impl Write + Send + 'static) -> Sender<Said> {
     let (send, said) = channel();
     std::thread::spawn(move || {
@@ -164,7 +164,7 @@ fn speak(mut asks: impl Write + Send + 'static) -> Sender<Said> {
                     let ask = Ask::Input { octets: piece.len() as u32 };
                     let written = say(&mut asks, &ask).and_then(|()| asks.write_all(&piece));
                     let written = written.and_then(|()| asks.flush());
-                    // Nobody may wait for it any more.
+                    // The reader of standard input may have ended.
                     let _ = sent.send(());
                     written
                 }
@@ -177,7 +177,7 @@ fn speak(mut asks: impl Write + Send + 'static) -> Sender<Said> {
     send
 }
 
-/// Passes on what a member tells; the last words where it says what cannot be.
+/// Passes on the reports of a member until its output ends. Returns an error if the output is not a report.
 fn listen(told: impl Read, at: usize, send: &Sender<(usize, Event)>) -> Option<String> {
     let mut told = BufReader::new(told);
     loop {

@@ -1,4 +1,4 @@
-//! `--launcher manual`: members that somebody else starts connect to this process.
+//! `--launcher manual`: another program starts the members, and they connect to this process.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,12 +13,12 @@ use tresse_ring::strangers::Strangers;
 use super::link::Event;
 use crate::fail::{Code, Failure};
 
-/// So long one that connects may take to say who it is, and a process to end.
+/// The longest time that a connection may take to prove its token and name its node.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// After so many seconds without an answer the other end's host is gone.
+/// After this many seconds without an answer, the host at the other end counts as gone.
 const GONE: u32 = 60;
 
-/// Takes the members that somebody else starts, and says on standard error how.
+/// Prints the command for each member on standard error, and accepts their connections in a thread.
 pub fn wait_for(
     address: Option<SocketAddr>,
     names: &[String],
@@ -43,7 +43,7 @@ pub fn wait_for(
             let accepted = listener.accept();
             let accepted = accepted.and_then(|(stream, _)| Ok((strangers.enter(&stream)?, stream)));
             let Ok((number, stream)) = accepted else {
-                // Out of descriptors, or the one that came is gone.
+                // No file descriptor is left, or the connection is gone again.
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
             };
@@ -60,7 +60,7 @@ pub fn wait_for(
     Ok(())
 }
 
-/// An end whose host is gone without a word is noticed.
+/// Makes the kernel detect that the host at the other end is gone, also if it sent nothing.
 pub fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
     setsockopt(stream, sockopt::KeepAlive, &true)?;
     setsockopt(stream, sockopt::TcpKeepIdle, &(GONE / 3))?;
@@ -69,12 +69,12 @@ pub fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Which member is it that connects?
+/// Which member has connected; `None` if it proves no token or names no node of the run.
 fn introduced(mut stream: &TcpStream, names: &[String], token: &Token) -> Option<usize> {
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     proof::welcome(&mut stream, token).ok()?;
     let mut line = String::new();
-    // It says nothing more before it is asked.
+    // A member sends nothing more before it is asked.
     BufReader::new(stream.take(1024)).read_line(&mut line).ok()?;
     stream.set_read_timeout(None).ok()?;
     keep_alive(stream).ok()?;

@@ -1,7 +1,7 @@
-//! What `copy`, `scatter`, `gather` and `allgather` share: members on nodes (`tresse ring-member`, by a launcher),
-//! which this process tells whom to send to, and whom instead where one is gone or slow.
+//! What `copy`, `scatter`, `gather` and `allgather` have in common. A launcher starts a member (`tresse ring-member`) on
+//! each node. This process tells each member where to send to, and another place if that member is gone or slow.
 //!
-//! No octet of the files comes by here, but for standard input.
+//! The data goes from member to member. Only standard input passes through this process.
 
 mod arguments;
 mod job;

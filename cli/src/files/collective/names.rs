@@ -1,16 +1,17 @@
-//! What files are called where: `{node}` is the node that has a file, or gets it, `{from}` the one that it is of.
+//! The paths of files on nodes. In a path, `{node}` is the node on which the file is, and `{from}` the node that it
+//! comes from.
 
 use std::path::{Path, PathBuf};
 
 use crate::fail::{Code, Failure};
 
-/// `NODE:PATH`, or `None` where there is no node in front.
+/// Splits `NODE:PATH`; `None` if no node stands before the path.
 pub fn on_node(text: &str) -> Option<(&str, &str)> {
     let (node, path) = text.split_once(':')?;
     (!node.contains('/')).then_some((node, path))
 }
 
-/// A path that has to be absolute and have a name, and may end with `/` where `directory`.
+/// Checks that a path is absolute and names a file or directory. It may end with `/` only if `directory` is set.
 pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(text);
     let named = path.file_name().is_some() && (directory || !text.ends_with('/'));
@@ -21,12 +22,12 @@ pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// A path on a node.
+/// The path on a node: `{node}` is replaced.
 pub fn of_node(path: &Path, node: &str) -> PathBuf {
     replaced(path, "{node}", node)
 }
 
-/// Where what another node has is put on a node. A target that ends with `/` is a directory for it.
+/// The path on `node` for a file that comes from `from`. A target that ends with `/` is the directory for it.
 pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
     let path = if target.ends_with('/') {
         Path::new(target).join(source.file_name().unwrap_or_default())
@@ -36,8 +37,8 @@ pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
     replaced(&of_node(&path, node), "{from}", from)
 }
 
-/// The same where several nodes have a file of the same name: they are told apart by `{from}`, which is put behind
-/// the name where it stands nowhere and the target is a directory.
+/// A target that differs for each source node, which the same path on several nodes needs: it contains `{from}`. If it
+/// does not and is a directory, `.{from}` is appended to the name of the file.
 pub fn apart(text: &str, source: &Path) -> Result<String, Failure> {
     let _ = absolute(text, true)?;
     let named = source.file_name().is_some_and(|name| name.to_string_lossy().contains("{node}"));
@@ -58,7 +59,7 @@ pub fn apart(text: &str, source: &Path) -> Result<String, Failure> {
 fn replaced(path: &Path, what: &str, with: &str) -> PathBuf {
     match path.to_str() {
         Some(text) => PathBuf::from(text.replace(what, with)),
-        // Such a name has no place to replace.
+        // A path that is not UTF-8 contains no placeholder.
         None => path.to_owned(),
     }
 }
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_nodes() {
+    fn targets_are_paths_on_a_node() {
         let to = |text: &str| target(text, Path::new("/data/model.bin"), "n1", "n0");
         assert_eq!(to("/x/"), Path::new("/x/model.bin"));
         assert_eq!(to("/x/y"), Path::new("/x/y"));
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_told_apart() {
+    fn targets_differ_for_each_source() {
         let source = Path::new("/data/log");
         assert_eq!(apart("/x/", source).unwrap(), "/x/log.{from}");
         assert_eq!(apart("/x/{from}", source).unwrap(), "/x/{from}");

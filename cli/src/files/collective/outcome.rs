@@ -1,12 +1,12 @@
 //! How a run ended for one member.
 
-/// What became of a member.
+/// The result of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What it has, or had itself: part, octets, BLAKE3.
+    /// The parts that it has, also its own: number, bytes, BLAKE3.
     pub has: Vec<(u32, u64, String)>,
-    /// Why it has not got all.
+    /// Why it does not have everything.
     pub error: Option<String>,
-    /// Octets that it keeps, of how many, to go on with.
+    /// Bytes that it keeps for another run, and the bytes that it was to get.
     pub left: Option<(u64, u64)>,
 }

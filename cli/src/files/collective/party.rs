@@ -11,17 +11,19 @@ use crate::input;
 
 /// The nodes that take part, and how these are ordered.
 pub struct Party {
-    /// Where they are.
+    /// The plan of the cluster.
     pub plan: Plan,
-    /// At least one; members are numbered as in the first one.
+    /// The rings, at least one. Members are numbered in the order of the first.
     pub rings: Vec<Ring>,
-    /// All nodes but those of `--except`, in the order of the cluster file, and those of them in `--to`.
+    /// All nodes without those of `--except`, in the order of the cluster file.
     pub all: Vec<NodeId>,
+    /// Those of `all` that are to get data (`--to`).
     pub to: Vec<NodeId>,
 }
 
 impl Party {
-    /// Those of `--to`, or all where `everyone`, and these sources in any case; the first source is the first member.
+    /// Chooses the members: the nodes of `--to` and these sources, or all nodes if `everyone`. The first source becomes the
+    /// first member.
     pub fn of(
         args: &CollectiveArgs,
         ring: &RingArgs,
@@ -76,17 +78,17 @@ impl Party {
         &self.plan.cluster().node(self.rings[0].nodes()[member]).name
     }
 
-    /// The member that a node is.
+    /// The member on this node.
     pub fn member(&self, name: &str) -> Option<usize> {
         (0..self.rings[0].nodes().len()).find(|member| self.name(*member) == name)
     }
 
-    /// Is a member to have what is sent?
+    /// Whether a member is to get data.
     pub fn asked(&self, member: usize) -> bool {
         self.to.contains(&self.rings[0].nodes()[member])
     }
 
-    /// The rings as members.
+    /// The rings as numbers of members.
     pub fn orders(&self) -> Vec<Vec<usize>> {
         let number = |node: &NodeId| {
             let all = self.rings[0].nodes();

@@ -1,4 +1,4 @@
-//! How long a run would take, by its shape (big-fat-switches, section 3).
+//! Predicts how long a run takes in each shape (big-fat-switches, section 3).
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::arguments::{RingArgs, ShapeArg};
 use super::job::{Job, Moved};
 use super::party::Party;
 
-/// What a stage adds to the time: `tests/latency.sh` has 92 to 132 us (big-fat-switches, section 6, has 400 us).
+/// The latency of one stage: `tests/latency.sh` measures 92 to 132 us (big-fat-switches, section 6: 400 us).
 const LATENCY: Duration = Duration::from_micros(120);
 
-/// The shape that is asked for, or the fastest for so many octets of each part; the ring where these are not known.
+/// The shape that `--shape` names, or the fastest for these sizes of the parts. If a size is not known: the ring.
 pub fn shape(
     ring: &RingArgs,
     party: &Party,
     job: &Job,
-    octets: &[Option<u64>],
+    sizes: &[Option<u64>],
     lives: impl Fn(usize) -> bool,
 ) -> Shape {
     let all = shapes(job.nodes.len());
@@ -28,47 +28,47 @@ pub fn shape(
         ShapeArg::Tree => return Shape::Tree,
         ShapeArg::Auto => {}
     }
-    if job.hub.is_some() || octets.iter().any(Option::is_none) {
+    if job.hub.is_some() || sizes.iter().any(Option::is_none) {
         return Shape::Ring;
     }
-    let octets: Vec<u64> = octets.iter().flatten().copied().collect();
-    let time = |shape: &Shape| time(party, job, *shape, &octets, &lives).total(LATENCY);
+    let sizes: Vec<u64> = sizes.iter().flatten().copied().collect();
+    let time = |shape: &Shape| time(party, job, *shape, &sizes, &lives).total(LATENCY);
     all.into_iter().min_by_key(time).unwrap_or(Shape::Ring)
 }
 
-/// Those there are, the ring first.
+/// All shapes for a number of members, the ring first.
 pub fn shapes(members: usize) -> [Shape; 3] {
     [Shape::Ring, Shape::Rings((members as f64).sqrt().ceil() as usize), Shape::Tree]
 }
 
-/// What so many octets of each part take.
+/// The time that parts of these sizes take.
 pub fn time(
     party: &Party,
     job: &Job,
     shape: Shape,
-    octets: &[u64],
+    sizes: &[u64],
     lives: impl Fn(usize) -> bool,
 ) -> Time {
     let orders = party.orders();
     let flows = job.flows(&orders, shape, lives);
     let stripes = flows.len() / job.parts.len().max(1);
-    let of = |stream: u32| octets[stream as usize / stripes.max(1)] / stripes.max(1) as u64;
+    let of = |stream: u32| sizes[stream as usize / stripes.max(1)] / stripes.max(1) as u64;
     Time::of(&party.plan, &job.nodes, &flows, of)
 }
 
-/// What a copy of so many octets would take.
+/// How long a copy would take.
 #[derive(Debug, Serialize)]
 pub struct Prediction {
-    /// The one that would be taken.
+    /// The shape that would be used.
     pub shape: &'static str,
     pub times: Vec<Predicted>,
-    /// What a stage adds, in seconds.
+    /// Latency of one stage, in seconds.
     pub latency: f64,
-    /// From so many octets on the ring is fastest; null: never.
+    /// From this size in bytes on, the ring is the fastest shape; `None` if it never is.
     pub crossover_octets: Option<u64>,
 }
 
-/// X / L, and N d.
+/// The time for one shape: size over rate of the busiest link, plus the latency of its stages.
 #[derive(Debug, Serialize)]
 pub struct Predicted {
     pub shape: &'static str,
@@ -78,8 +78,8 @@ pub struct Predicted {
 }
 
 impl RingArgs {
-    /// Of one part of the first member.
-    pub fn predict(&self, party: &Party, octets: u64) -> Prediction {
+    /// Predicts the time to copy one part of this size in bytes from the first member to all others.
+    pub fn predict(&self, party: &Party, bytes: u64) -> Prediction {
         let nodes = party.rings[0].nodes().to_vec();
         let place = |member| match member {
             0 => Part::Source { path: "/".into(), piece: None, copy: None },
@@ -88,7 +88,7 @@ impl RingArgs {
         let parts = vec![Moved { from: 0, places: (0..nodes.len()).map(place).collect() }];
         let job = Job { nodes, parts, hub: None, input: false };
         let predicted = |shape: Shape| {
-            let time = time(party, &job, shape, &[octets], |_| true);
+            let time = time(party, &job, shape, &[bytes], |_| true);
             Predicted {
                 shape: name(shape),
                 seconds: time.total(LATENCY).as_secs_f64(),
@@ -97,7 +97,7 @@ impl RingArgs {
             }
         };
         Prediction {
-            shape: name(shape(self, party, &job, &[Some(octets)], |_| true)),
+            shape: name(shape(self, party, &job, &[Some(bytes)], |_| true)),
             times: shapes(job.nodes.len()).into_iter().map(predicted).collect(),
             latency: LATENCY.as_secs_f64(),
             crossover_octets: crossover(party, &job),
@@ -113,12 +113,12 @@ const fn name(shape: Shape) -> &'static str {
     }
 }
 
-/// From how many octets of one part on the ring is faster than all other shapes, if ever.
+/// The size of one part, in bytes, from which on the ring is faster than all other shapes.
 fn crossover(party: &Party, job: &Job) -> Option<u64> {
     const GIGABYTE: u64 = 1_000_000_000;
-    let octets = vec![GIGABYTE; job.parts.len()];
+    let sizes = vec![GIGABYTE; job.parts.len()];
     let all = shapes(job.nodes.len());
-    let [ring, others @ ..] = all.map(|shape| time(party, job, shape, &octets, |_| true));
+    let [ring, others @ ..] = all.map(|shape| time(party, job, shape, &sizes, |_| true));
     let mut most = 0.0;
     for other in others.iter().filter(|other| other.depth < ring.depth) {
         let gained = (ring.depth - other.depth) as f64 * LATENCY.as_secs_f64();

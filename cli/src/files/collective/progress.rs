@@ -1,4 +1,4 @@
-//! Progress of each node while a run goes on.
+//! Shows the progress of each node during a run.
 
 use std::io::{IsTerminal as _, Write};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use tresse_control::FORMAT;
 
 use crate::output;
 
-/// How often a node's progress is told as JSON, at most.
+/// The shortest time between two JSON lines of one node.
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// A node on its way.
+/// A JSON line: how far a node is.
 #[derive(Debug, Serialize)]
 struct Running<'a> {
     format: u32,
@@ -20,12 +20,12 @@ struct Running<'a> {
     state: &'static str,
     octets: u64,
     of: u64,
-    /// Octets per second, and seconds left at that; none at first.
+    /// Bytes per second, and seconds left at that rate; `None` until the rate is known.
     rate: Option<f64>,
     left: Option<f64>,
 }
 
-/// On a terminal a bar for each node, as JSON lines, or nothing.
+/// The progress of all nodes: a bar for each on a terminal, JSON lines with `--json`, else nothing.
 pub struct Progress {
     names: Vec<String>,
     bars: Vec<ProgressBar>,
@@ -35,6 +35,7 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Starts to show the progress of these nodes.
     pub fn new(names: &[String], json: bool) -> Self {
         let all = MultiProgress::new();
         let drawn = !json && std::io::stderr().is_terminal();
@@ -51,6 +52,7 @@ impl Progress {
         Self { names: names.to_vec(), bars, json, said: vec![None; names.len()], all }
     }
 
+    /// Shows how many bytes a member has, of how many, and its rate in bytes per second.
     pub fn has(&mut self, member: usize, octets: u64, of: u64, rate: Option<f64>) {
         if let Some(bar) = self.bars.get(member) {
             bar.set_length(of);
@@ -64,19 +66,22 @@ impl Progress {
         let left = rate.filter(|rate| *rate > 0.0).map(|rate| (of - octets.min(of)) as f64 / rate);
         let node = self.names[member].as_str();
         let line = Running { format: FORMAT, node, state: "running", octets, of, rate, left };
-        // Whoever does not read that any more is told at the end.
+        // If standard output is closed, the report at the end fails and says so.
         let mut out = output::stdout();
         let _ = output::json_line(&mut out, &line).and_then(|()| out.flush());
     }
 
+    /// Removes the bar of a member.
     pub fn done(&self, member: usize) {
         self.bars.get(member).inspect(|bar| bar.finish_and_clear());
     }
 
+    /// Prints a message above the bars.
     pub fn say(&self, words: &str) {
         self.all.suspend(|| eprintln!("tresse: {words}"));
     }
 
+    /// Removes all bars.
     pub fn end(&self) {
         self.bars.iter().for_each(ProgressBar::finish_and_clear);
     }

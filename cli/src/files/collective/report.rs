@@ -1,4 +1,4 @@
-//! What became of each node, at the end of a run.
+//! The report at the end of a run: what each node has.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -15,7 +15,7 @@ use super::party::Party;
 use crate::fail::{Code, Failure};
 use crate::output::{self, plain};
 
-/// What became of a node.
+/// A JSON line: the result of a node.
 #[derive(Debug, Serialize)]
 struct Ended<'a> {
     format: u32,
@@ -23,12 +23,12 @@ struct Ended<'a> {
     /// `done` or `failed`.
     state: &'static str,
     octets: u64,
-    /// BLAKE3 of what it has, which is that of the source; where it has several: none.
+    /// BLAKE3 of the part that it has, which equals that of the source; `None` if it has several.
     hash: Option<&'a str>,
-    /// What it has, by the node that it is of.
+    /// The parts that it has, each with the node that it comes from.
     parts: Vec<PartOf<'a>>,
     error: Option<&'a str>,
-    /// Octets that it keeps of what it missed, to go on with.
+    /// Bytes that it keeps of what it missed; another run goes on from there.
     kept: u64,
 }
 
@@ -39,19 +39,20 @@ struct PartOf<'a> {
     hash: &'a str,
 }
 
-/// All of it.
+/// The last JSON line: the whole run.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     format: u32,
     nodes: usize,
     missed: Vec<&'a str>,
     octets: u64,
-    /// With the launch, and from the first octet on.
+    /// The time of the whole run with its launch.
     seconds: f64,
+    /// The time from the first byte to the last.
     transfer_seconds: f64,
 }
 
-/// Says what became of all nodes.
+/// Prints the result of each node and of the whole run.
 pub fn report(
     party: &Party,
     job: &Job,
@@ -132,8 +133,8 @@ pub fn report(
     Ok(if missed.is_empty() && !failed { Code::Fine } else { Code::Fault })
 }
 
-/// Those to whom the same is to be done again, in the order of the cluster file: they lack something, or, where all
-/// goes to one node, that one lacks theirs.
+/// The members that another run must name in `--to`, in the order of the cluster file: those that lack a part or, if all
+/// parts go to one node, those whose part that node lacks.
 fn missed(job: &Job, outcomes: &[Outcome]) -> Vec<usize> {
     let mut missed = BTreeSet::new();
     for (member, outcome) in outcomes.iter().enumerate() {
@@ -147,8 +148,8 @@ fn missed(job: &Job, outcomes: &[Outcome]) -> Vec<usize> {
             missed.insert((job.nodes[member], member));
         }
         for (_, moved) in lacks {
-            let who = if job.hub == Some(member) { moved.from } else { member };
-            missed.insert((job.nodes[who], who));
+            let again = if job.hub == Some(member) { moved.from } else { member };
+            missed.insert((job.nodes[again], again));
         }
     }
     missed.into_iter().map(|(_, member)| member).collect()

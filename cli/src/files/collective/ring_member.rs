@@ -1,4 +1,4 @@
-//! `tresse ring-member`: what the verbs of this folder run on each node.
+//! `tresse ring-member`: the member that the verbs of this folder start on each node.
 
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,10 +10,10 @@ use tresse_ring::proof;
 use super::manual;
 use crate::fail::{Code, Failure};
 
-/// So long one that somebody else started waits for whoever is to tell it what to do.
+/// How long a member that another program started tries to connect.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Arguments of `tresse ring-member`: mostly none, all is said on standard input.
+/// Arguments of `tresse ring-member`. With the usual launchers it has none: requests come by standard input.
 #[derive(Debug, Args)]
 pub struct RingMember {
     /// Whom to connect to instead, who started nothing (`--launcher manual`); its token is in `TRESSE_TOKEN`.
@@ -25,7 +25,7 @@ pub struct RingMember {
 }
 
 impl RingMember {
-    /// Takes part until told to quit.
+    /// Takes part in a run until it is asked to quit.
     pub fn run(&self) -> Result<Code, Failure> {
         match (&self.connect, &self.node) {
             (Some(address), Some(node)) => {

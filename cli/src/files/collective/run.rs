@@ -7,7 +7,7 @@ use super::party::Party;
 use super::report;
 use crate::fail::{Code, Failure};
 
-/// Does it; exits with 1 where a node has not got all.
+/// Runs a job and prints the report; exits with 1 if a node does not have everything.
 pub fn run(
     args: &CollectiveArgs,
     ring: &RingArgs,

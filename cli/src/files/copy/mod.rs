@@ -1,4 +1,4 @@
-//! `tresse copy`: files or directories of some nodes to all others, each of which sends them on while they arrive.
+//! `tresse copy`: copies files or directories of some nodes to all others. Each node sends data on while it arrives.
 
 mod ring;
 
@@ -13,7 +13,7 @@ use crate::fail::{Code, Failure};
 use crate::files::collective::names::{self, on_node};
 use crate::files::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 
-/// Standard input.
+/// The argument that stands for standard input.
 const INPUT: &str = "-";
 
 /// Arguments of `tresse copy`.
@@ -36,16 +36,16 @@ pub struct Copy {
     size: u64,
 }
 
-/// What the arguments say.
+/// What is to be copied, and where to.
 struct What {
-    /// Node and path.
+    /// The node and the path of each source.
     sources: Vec<(String, PathBuf)>,
     target: Option<String>,
     input: bool,
 }
 
 impl Copy {
-    /// Copies; exits with 1 where a node has not got all.
+    /// Copies; exits with 1 if a node does not have everything.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let what = self.what()?;
         let nodes: Vec<String> = what.sources.iter().map(|(node, _)| node.clone()).collect();
@@ -89,7 +89,8 @@ impl Copy {
     }
 }
 
-/// The standard library takes what cannot be read for empty, and has opened `/dev/null` where nothing was open.
+/// Whether standard input can be read. The standard library itself does not tell: it treats an unreadable input as
+/// empty, and opens `/dev/null` if standard input is closed.
 fn can_be_read() -> Result<(), String> {
     let input = std::io::stdin();
     let flags = fcntl(&input, FcntlArg::F_GETFL).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! `tresse copy --ring`: the rings, and what a copy over them would take.
+//! `tresse copy --ring`: prints the rings, and how long a copy over them would take.
 
 use std::io::Write;
 
@@ -12,18 +12,20 @@ use crate::output;
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     format: u32,
-    /// The first ring, and all that share no directed link with it or each other.
+    /// The nodes in the order of the first ring.
     nodes: Vec<&'a str>,
+    /// All rings; no two of them share a directed link.
     rings: Vec<Vec<&'a str>>,
-    /// Links between switches that the stages of all rings cross.
+    /// How many links between switches the stages of all rings cross.
     crossings: u32,
-    /// Stages on directed links that others use too.
+    /// How many stages use a directed link that another stage uses too.
     shared: u32,
     #[serde(flatten)]
     prediction: Prediction,
 }
 
-pub fn show(ring: &RingArgs, party: &Party, octets: u64, json: bool) -> Result<Code, Failure> {
+/// Prints the rings of a party and the prediction for a copy of this size.
+pub fn show(ring: &RingArgs, party: &Party, bytes: u64, json: bool) -> Result<Code, Failure> {
     let name = |node| party.plan.cluster().node(node).name.as_str();
     let names = |ring: &tresse_ring::order::Ring| ring.nodes().iter().map(|it| name(*it)).collect();
     let rings: Vec<Vec<&str>> = party.rings.iter().map(names).collect();
@@ -33,7 +35,7 @@ pub fn show(ring: &RingArgs, party: &Party, octets: u64, json: bool) -> Result<C
         rings,
         crossings: party.rings.iter().map(|ring| ring.cost().crossings).sum(),
         shared: party.rings.iter().map(|ring| ring.cost().excess).sum(),
-        prediction: ring.predict(party, octets),
+        prediction: ring.predict(party, bytes),
     };
     let mut out = output::stdout();
     if json {
@@ -52,7 +54,7 @@ pub fn show(ring: &RingArgs, party: &Party, octets: u64, json: bool) -> Result<C
         shown.shared
     )?;
     let prediction = &shown.prediction;
-    writeln!(out, "# {octets} octets by")?;
+    writeln!(out, "# {bytes} octets by")?;
     for time in &prediction.times {
         let chosen = if time.shape == prediction.shape { ", taken" } else { "" };
         writeln!(

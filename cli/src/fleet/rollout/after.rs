@@ -13,14 +13,14 @@ use crate::output::{self, count, plain};
 struct Answer<'a> {
     format: u32,
     generation: &'a str,
-    /// Do all nodes have the plan?
+    /// Whether all nodes have the plan.
     done: bool,
     nodes: Vec<&'a Line>,
 }
 
 impl Run {
-    /// Returns to the plans of before, on every node that left its own; 1 where all have, 5 where some may
-    /// have kept the new one.
+    /// Rolls back every node that has left its old plan. Returns 1 if all have returned to it, 5 if some may have kept the
+    /// new one.
     pub fn undo(&mut self) -> Code {
         let (lines, generation) = (&self.lines, self.generation.clone());
         let left =
@@ -59,7 +59,7 @@ impl Run {
         Code::Partly
     }
 
-    /// Do all have it?
+    /// Checks that every node has the plan.
     pub fn verify(&mut self) -> Code {
         let mut code = Code::Fine;
         for (node, answer) in self.fleet.each(|_| true, Client::status) {

@@ -9,7 +9,7 @@ use crate::fail::{self, Code};
 use crate::output::count;
 
 impl Run {
-    /// Reaches every node.
+    /// Asks every node for its status. A node that is in another change stops the rollout.
     pub fn look(&mut self) -> Code {
         let answers = self.fleet.each(|_| true, Client::status);
         let mut code = Code::Fine;
@@ -59,7 +59,7 @@ impl Run {
         code
     }
 
-    /// Every node says what it would do.
+    /// Lets every node validate the plan without installing it.
     pub fn validate(&mut self, request: &ApplyRequest) -> Code {
         let answers = self.fleet.each(|_| true, |client| client.apply(request));
         let mut code = Code::Fine;

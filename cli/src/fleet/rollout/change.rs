@@ -8,11 +8,11 @@ use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status};
 use super::state::Run;
 use crate::fail::Failure;
 
-/// Between two looks at who is done.
+/// Time between two questions whether all nodes are done.
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Run {
-    /// Installs it everywhere, until confirmed.
+    /// Installs the plan on every node; without a confirm each node rolls back by itself.
     pub fn apply(&mut self, request: &ApplyRequest) -> bool {
         let answers = self.fleet.each(|_| true, |client| client.apply(request));
         let mut fine = true;
@@ -32,7 +32,7 @@ impl Run {
         fine
     }
 
-    /// Waits until every node has proven what is new and let go of what is old.
+    /// Waits until every node has tested what is new and removed what is old.
     pub fn settle(&mut self, until: Instant) -> bool {
         loop {
             let answers = self.fleet.each(|_| true, Client::status);
@@ -57,7 +57,7 @@ impl Run {
         }
     }
 
-    /// Keeps it everywhere. Nodes that cannot be told are asked again: they may have been told.
+    /// Confirms on every node. A node that fails is asked once more, because only its answer may have been lost.
     pub fn confirm(&mut self) -> bool {
         let generation = self.generation.clone();
         let confirm = |client: &mut Client| match client.confirm() {
@@ -83,7 +83,7 @@ impl Run {
         again.is_empty()
     }
 
-    /// What a node is not done with.
+    /// Why a node is not done, if it is not.
     fn waits(&self, node: &str, status: &Status) -> Option<String> {
         if status.generation.as_ref() != Some(&self.generation) {
             return Some("has gone back to another plan".into());
@@ -100,7 +100,7 @@ impl Run {
             let vids: Vec<String> = status.unproven.iter().map(ToString::to_string).collect();
             return Some(format!("VLANs {} are not proven", vids.join(" ")));
         }
-        // It sends by the new plan and receives by both, as long as others send by the one before.
+        // With nodes left out, a node keeps receiving by the old plan, so this pending line stays.
         let holds = status.pending.iter().any(|line| line.kind == "plan");
         if status.changing && !(self.partial && holds) {
             let first = tresse_control::waiting(&status.pending).into_iter().next();

@@ -1,13 +1,13 @@
-//! `tresse rollout`: one plan on all nodes, or on none.
+//! `tresse rollout`: installs one plan on all nodes, or on none.
 //!
 //! ```text
-//! look -> validate -> apply, unconfirmed -> wait until nobody sends by the old plan -> confirm
+//! look -> validate -> apply, unconfirmed -> wait until no node sends by the old plan -> confirm
 //!   |        |           |                    |                                          |
 //!   +--------+--> nothing was changed         +--> every node rolls back <---------------+
 //! ```
 //!
-//! What is new is added everywhere before a source uses it, and what is old removed after: daemons tell
-//! each other how far they are. A rollout that dies before it confirms is undone by the daemons' own timers.
+//! Every node adds what is new before a source uses it, and removes what is old after that: the daemons report to each
+//! other how far they are. If this process dies before it confirms, the daemons' own timers undo the rollout.
 
 mod after;
 mod before;
@@ -44,8 +44,8 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Rolls out; exits with 0 where all nodes have the plan, with 5 where plans may differ at the end, and
-    /// otherwise with all nodes at the plan of before.
+    /// Rolls out. Exits with 0 if all nodes have the plan, and with 5 if their plans may differ now. With any other code
+    /// all nodes have the plan that they had before.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let request = ApplyRequest {
@@ -80,7 +80,7 @@ impl Rollout {
             return Ok(if self.dry_run { code } else { run.stop(code) });
         }
         let started = Instant::now();
-        // The timers of the nodes end later than this one.
+        // This limit ends before the timers of the nodes do.
         let until = started + self.confirm.mul_f64(0.8);
         let request = ApplyRequest {
             dry_run: Some(false),

@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::fleet::nodes::Fleet;
 
-/// What is known of one node.
+/// What is known of one node, and its line of the answer.
 #[derive(Debug, Default, Serialize)]
 pub struct Line {
     pub node: String,
-    /// Its plan before.
+    /// The generation of its plan before the rollout.
     pub before: Option<String>,
-    /// Its plan now, as far as it is known.
+    /// The generation of its plan now, as far as it is known.
     pub after: Option<String>,
-    /// Kernel operations, done or (as a dry run) to do.
+    /// Number of kernel operations; in a dry run those to be done.
     pub operations: usize,
-    /// What went wrong here.
+    /// What went wrong on this node.
     pub error: Option<String>,
-    /// VLANs that were fused before.
+    /// VLANs that were fused before the rollout.
     #[serde(skip)]
     pub fused: BTreeSet<u16>,
 }
@@ -28,11 +28,11 @@ pub struct Run {
     pub fleet: Fleet,
     pub generation: String,
     pub lines: BTreeMap<String, Line>,
-    /// Are nodes left out, which go on sending by the plan before?
+    /// Whether nodes are left out, which go on sending by the plan before.
     pub partial: bool,
 }
 
-/// Node names in short: `n[00-15]`.
+/// Node names as a hostlist: `n[00-15]`.
 pub fn names(nodes: &[&str]) -> String {
     tresse_fabric::cluster::collapse(nodes).join(",")
 }

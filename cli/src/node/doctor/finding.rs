@@ -1,37 +1,37 @@
-//! What a check found.
+//! What one check found.
 
 use serde::Serialize;
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Looked at, and as it should be.
+    /// Checked, and as it should be.
     Fine,
-    /// Works, and may not for long or for everything.
+    /// Works now, but not in every case or not for long.
     Warning,
     /// Something does not work.
     Fault,
 }
 
-/// One thing that was looked at.
+/// One finding.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// Which check.
+    /// The name of the check.
     pub check: &'static str,
-    /// How it is.
+    /// How bad it is.
     pub verdict: Verdict,
     /// The object: an interface, a node, a module.
     pub object: String,
     /// What was found.
     pub cause: String,
-    /// What that does.
+    /// What that causes.
     pub effect: String,
     /// What helps.
     pub fix: String,
 }
 
-/// Begins a finding of one check.
+/// Makes the findings of one check, which has this name.
 pub struct Check(pub &'static str);
 
 impl Check {
@@ -77,7 +77,7 @@ impl Check {
         }
     }
 
-    /// The findings, or that there are none.
+    /// The findings, or one that says that all is fine.
     pub fn or_fine(&self, findings: Vec<Finding>, cause: &str) -> Vec<Finding> {
         if findings.is_empty() { vec![self.fine(cause)] } else { findings }
     }

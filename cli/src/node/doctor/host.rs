@@ -1,5 +1,5 @@
-//! What this host says of itself: by iproute2, `/proc/sys` and the programs that manage networks here. What
-//! cannot be found out is absent, never guessed.
+//! The state of this host, from iproute2, `/proc/sys` and network managers. What cannot be found out is absent, never
+//! guessed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use tresse_fabric::units::Mac;
 
-/// One interface, of `ip -j -d -s -s link`.
+/// One interface, as `ip -j -d -s -s link` prints it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Link {
     pub ifname: String,
@@ -19,7 +19,6 @@ pub struct Link {
     #[serde(default)]
     pub flags: Vec<String>,
     pub master: Option<String>,
-    /// Of the interface that has the permanent address of this one.
     #[serde(default)]
     linkinfo: LinkInfo,
     #[serde(default)]
@@ -39,7 +38,7 @@ struct Stats {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Received {
-    /// iproute2 has had two names for it.
+    /// Frames for other hosts; versions of iproute2 differ in the name.
     #[serde(default, alias = "otherhost")]
     otherhost_dropped: u64,
 }
@@ -61,7 +60,7 @@ impl Link {
         self.linkinfo.info_kind.as_deref()
     }
 
-    /// Frames to other hosts that arrived here: a switch that floods.
+    /// How many frames for other hosts arrived here, which shows that a switch floods.
     pub fn of_others(&self) -> u64 {
         self.stats64.rx.otherhost_dropped
     }
@@ -71,14 +70,14 @@ impl Link {
     }
 }
 
-/// All interfaces by name, where `ip` runs.
+/// All interfaces by name, or `None` if `ip` does not run.
 pub fn links() -> Option<BTreeMap<String, Link>> {
     let text = output("ip", &["-j", "-d", "-s", "-s", "link", "show"])?;
     let links: Vec<Link> = serde_json::from_str(&text).ok()?;
     Some(links.into_iter().map(|link| (link.ifname.clone(), link)).collect())
 }
 
-/// Every interface's addresses.
+/// The addresses of all interfaces, each with its interface.
 pub fn addresses() -> Vec<(String, IpAddr)> {
     let text = output("ip", &["-j", "address", "show"]).unwrap_or_default();
     let links: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
@@ -98,7 +97,7 @@ pub fn sysctl(path: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/{path}")).ok().map(|text| text.trim().to_owned())
 }
 
-/// Has this kernel such a module: loaded, built in or to be loaded?
+/// Whether this kernel has a module: loaded, built in, or as a file to be loaded.
 pub fn has_module(name: &str) -> bool {
     if fs::exists(format!("/sys/module/{name}")).unwrap_or(false) {
         return true;
@@ -112,7 +111,7 @@ pub fn has_module(name: &str) -> bool {
     })
 }
 
-/// Chains that see what is forwarded and drop what no rule of theirs takes, by the tools that are here.
+/// Firewall chains for forwarded packets whose policy drops them, from iptables and nft.
 pub fn forward_drops(ipv4: bool) -> Vec<String> {
     let tool = if ipv4 { "iptables" } else { "ip6tables" };
     let rules = output(tool, &["-S", "FORWARD"]).unwrap_or_default();
@@ -130,16 +129,16 @@ pub fn forward_drops(ipv4: bool) -> Vec<String> {
         let concerns = family == "inet" || family == if ipv4 { "ip" } else { "ip6" };
         let found = format!("nft table {table}");
         let is_forward = line.contains("hook forward") && line.contains("policy drop");
-        // What iptables has made is told already.
-        let told = table.ends_with(" filter") && drops.iter().any(|drop| drop.starts_with(tool));
-        if concerns && is_forward && !told && !drops.contains(&found) {
+        // A table that iptables made is in the list already.
+        let listed = table.ends_with(" filter") && drops.iter().any(|drop| drop.starts_with(tool));
+        if concerns && is_forward && !listed && !drops.contains(&found) {
             drops.push(found);
         }
     }
     drops
 }
 
-/// Interfaces that a network manager of this host has for its own, and which one.
+/// Interfaces that a network manager of this host manages, each with the manager's name.
 pub fn managed() -> BTreeMap<String, &'static str> {
     let mut managed = BTreeMap::new();
     let devices = output("nmcli", &["-t", "-f", "DEVICE,STATE", "device"]).unwrap_or_default();
@@ -160,7 +159,7 @@ pub fn managed() -> BTreeMap<String, &'static str> {
     managed
 }
 
-/// Does a NIC send or heed pause frames (802.3x)? None where it does not say.
+/// Whether a NIC sends or obeys pause frames (802.3x); `None` if it does not tell.
 pub fn pauses(nic: &str) -> Option<bool> {
     let text = output("ethtool", &["-a", nic])?;
     let on = |line: &str| {
@@ -171,7 +170,7 @@ pub fn pauses(nic: &str) -> Option<bool> {
     (!found.is_empty()).then(|| found.contains(&true))
 }
 
-/// Is the clock set by the network? None where nobody says.
+/// Whether the clock is set by the network; `None` if that is not known.
 pub fn clock_synchronised() -> Option<bool> {
     let text = output("timedatectl", &["show", "-p", "NTPSynchronized", "--value"])?;
     match text.trim() {
@@ -181,15 +180,15 @@ pub fn clock_synchronised() -> Option<bool> {
     }
 }
 
-/// Does an echo of so many octets, the IP header included, come back without being cut up?
-pub fn answers(to: IpAddr, octets: u32) -> bool {
+/// Whether an echo request of this size, IP header included, is answered without being fragmented.
+pub fn answers(to: IpAddr, bytes: u32) -> bool {
     let header = if to.is_ipv4() { 28 } else { 48 };
-    let size = octets.saturating_sub(header).to_string();
+    let size = bytes.saturating_sub(header).to_string();
     let to = to.to_string();
     output("ping", &["-n", "-q", "-c", "1", "-W", "1", "-M", "do", "-s", &size, &to]).is_some()
 }
 
-/// The output of a program that is there and ends well.
+/// The output of a program, or `None` if it does not exist or fails.
 fn output(program: &str, words: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null()).stderr(Stdio::null()).env("LC_ALL", "C");

@@ -1,4 +1,4 @@
-//! `tresse doctor`: what of this host keeps the plan from working, with cause, effect and fix.
+//! `tresse doctor`: finds what keeps the plan from working on this host, with cause, effect and fix.
 
 mod checks;
 mod finding;
@@ -47,7 +47,7 @@ struct Answer<'a> {
 }
 
 impl Doctor {
-    /// Looks and prints; exits with 1 where something does not work.
+    /// Runs all checks and prints what they found; exits with 1 if something does not work.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let files = ClusterArgs { file: self.file.clone(), lock: self.lock.clone() };
         let plan = files.plan()?;

@@ -1,4 +1,4 @@
-//! What the checks look at, and which node this host is.
+//! The input of the checks, and which node of the cluster this host is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ use tresse_fabric::units::Mac;
 use super::host::Link;
 use crate::fail::{Code, Failure};
 
-/// What all checks look at.
+/// What all checks read: the plan, and the state of this host.
 pub struct Seen<'a> {
     pub plan: &'a Plan,
     pub node: NodeId,
     pub links: BTreeMap<String, Link>,
     pub status: Result<Status, Failure>,
-    /// Who is heard by the daemon, where it runs.
+    /// The neighbours that the daemon hears, if it runs.
     pub neighbours: Option<NeighbourList>,
     pub local: bool,
 }
@@ -29,7 +29,7 @@ impl Seen<'_> {
         &self.plan.cluster().node(self.node).nics
     }
 
-    /// The families of the plan's addresses: is it IPv4?
+    /// The address families of this node in the plan; `true` is IPv4.
     pub fn families(&self) -> BTreeSet<bool> {
         self.plan.addresses().node[self.node.index()].iter().map(IpAddr::is_ipv4).collect()
     }

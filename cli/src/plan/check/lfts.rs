@@ -1,4 +1,4 @@
-//! `tresse check --lfts`: the tables of an InfiniBand network.
+//! `tresse check --lfts`: checks the forwarding tables of an InfiniBand network.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,11 +9,10 @@ use super::findings::findings;
 use crate::fail::{Code, Failure};
 use crate::{input, output};
 
-/// What OpenSM calls its list of cables.
+/// The name of OpenSM's list of cables.
 const LIST: &str = "opensm-subnet.lst";
 
-/// Reads a dump and its cables, follows every path and prints; exits with 1 where there is a
-/// violation.
+/// Reads a dump and its cables, follows every path and prints the report; exits with 1 if there is a violation.
 pub fn run(dump: &Path, topology: Option<&Path>, json: bool) -> Result<Code, Failure> {
     let network = read(dump, topology)?;
     let report = Report::of(&network);
@@ -42,7 +41,7 @@ fn read(dump: &Path, topology: Option<&Path>) -> Result<Network, Failure> {
     Network::new(parsed, &text, &cables).map_err(input::refused)
 }
 
-/// The text of a file. Descriptions of nodes are any bytes.
+/// The text of a file. Descriptions of nodes may contain any bytes.
 fn lossy(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&input::read_bytes(path)?).into_owned())
 }
@@ -56,8 +55,8 @@ fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
     writeln!(out, "deadlock-free     {} (on one lane)", yes(r.deadlock_free))?;
     for (i, turn) in r.turns.iter().flatten().enumerate() {
         let title = if i == 0 { "cycle" } else { "" };
-        let way = turn.through.join(" -> ");
-        writeln!(out, "  {title:<15} {way}, to {}", turn.destination)?;
+        let through = turn.through.join(" -> ");
+        writeln!(out, "  {title:<15} {through}, to {}", turn.destination)?;
     }
     writeln!(out, "link load         max {}, mean {:.3}", r.max_link_load, r.mean_link_load)?;
     writeln!(out, "ideal throughput  {:.4} of a node link", r.ideal_throughput)?;

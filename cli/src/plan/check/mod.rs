@@ -1,4 +1,4 @@
-//! `tresse check`: proofs and their witnesses.
+//! `tresse check`: proves what a plan promises; each violation names its witness.
 
 mod findings;
 mod lfts;
@@ -37,7 +37,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Plans, verifies and prints; exits with 1 where there is a violation.
+    /// Computes the plan, checks it and prints the report; exits with 1 if there is a violation.
     pub fn run(self, json: bool) -> Result<Code, Failure> {
         if let Some(dump) = &self.lfts {
             return lfts::run(dump, self.topology.as_deref(), json);
@@ -65,19 +65,19 @@ struct Answer<'a> {
     sessions: Sessions,
 }
 
-/// BFD sessions that a node begins, so that whatever can be avoided is watched.
+/// How many BFD sessions a node starts to detect every failure that it could avoid.
 #[derive(Serialize)]
 struct Sessions {
-    /// Nodes that were asked, spread evenly over the cluster.
+    /// How many nodes were counted; they are spread evenly over the cluster.
     nodes: usize,
-    /// The fewest that one of them begins.
+    /// The fewest sessions that one of them starts.
     least: usize,
-    /// The most.
+    /// The most sessions that one of them starts.
     most: usize,
 }
 
 impl Sessions {
-    /// Nodes to ask: each is as much work as its slice.
+    /// How many nodes are counted at most: one node takes as long as its slice.
     const NODES: usize = 16;
 
     fn of(plan: &Plan) -> Self {
@@ -100,8 +100,8 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions) -> std::io::Resul
         if r.deadlock_free || !r.primaries_deadlock_free { "" } else { " (primaries alone: yes)" };
     writeln!(out, "deadlock-free     {}{alone}", yes(r.deadlock_free))?;
     if let Some(cycle) = &r.cycle {
-        let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
-        writeln!(out, "  cycle           {} -> ...", way.join(" -> "))?;
+        let nodes: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
+        writeln!(out, "  cycle           {} -> ...", nodes.join(" -> "))?;
     }
     writeln!(
         out,

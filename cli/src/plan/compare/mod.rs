@@ -1,4 +1,4 @@
-//! `tresse compare`: what each way of wiring costs and gives for a number of nodes.
+//! `tresse compare`: cost and performance of hub, switch, tree, P-Mesh and other architectures.
 
 mod plot;
 
@@ -46,7 +46,7 @@ struct Answer<'a> {
 }
 
 impl Compare {
-    /// Computes and prints.
+    /// Computes the table, draws it if asked to, and prints it.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let model = Model { prices: read(&self.prices)?, measured: read(&self.measured)? };
         let rows = model.rows(self.nodes);
@@ -81,7 +81,7 @@ fn read<T: DeserializeOwned + Default + Serialize>(path: &Option<PathBuf>) -> Re
     let bad = |e: &dyn std::fmt::Display| bad(path, e);
     let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
     let value: T = toml::from_str(&text).map_err(|e| bad(&e))?;
-    // Whatever the keys are: numbers that a price or a time can be.
+    // Every value must be possible as a price or a time.
     let fields = serde_json::to_value(&value).map_err(|e| bad(&e))?;
     for (key, number) in fields.as_object().into_iter().flatten() {
         let whole = number.is_u64();

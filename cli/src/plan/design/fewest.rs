@@ -1,5 +1,5 @@
-//! The fewest NICs and switches for a specification that leaves them open, and what else could be bought:
-//! more NICs or more switches for more links.
+//! Finds the fewest NICs and switches for a specification that leaves them open, and what more NICs or more switches
+//! would give.
 
 use std::io::Write;
 use std::time::Instant;
@@ -12,28 +12,28 @@ use tresse_lab::signals::Signals;
 use super::search::search;
 use crate::output;
 
-/// What one purchase gives, where NICs or switches were to be found.
+/// A combination of NICs and switches, and what it gives.
 #[derive(Debug, Clone, Serialize)]
 pub struct Choice {
     nics: u32,
     switches: usize,
     ports: u32,
-    /// Null without prices.
+    /// `None` without prices.
     cost: Option<f64>,
     mean_links_per_pair: f64,
 }
 
-/// The cheapest wiring and what else could be bought.
+/// The cheapest wiring, and the other combinations.
 #[derive(Debug)]
 pub struct Found {
     pub answer: Answer,
-    /// Of each PC.
+    /// NICs of each PC.
     pub nics: Vec<u32>,
     pub choices: Vec<Choice>,
 }
 
-/// Tries NICs and switches from few to many; the cheapest wiring, its NICs, and what each number of
-/// NICs and each kind of switch costs.
+/// Tries numbers of NICs and of switches from few to many. Returns the cheapest wiring, its NICs, and every combination
+/// that no other one beats.
 pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn std::error::Error>> {
     let began = Instant::now();
     let table = &spec.design;
@@ -55,7 +55,7 @@ pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn s
     share.design.seconds = (table.seconds / f64::from(most - fewest + 1) / SHARES).max(0.02);
     for nics in fewest..=most {
         let all: u32 = nics_of(spec, nics).iter().sum();
-        // A kind of switch of which there are enough for all NICs: more of them bring no link.
+        // The kind of switch of which there are enough for all NICs: more of them add no link.
         let mut enough = 0;
         for ports in &sets {
             let over = began.elapsed().as_secs_f64() > table.seconds && best.is_some();
@@ -102,8 +102,8 @@ pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn s
 }
 
 impl Choice {
-    /// As good in everything and better in something: fewer NICs, less money (fewer ports where
-    /// there are no prices), more links.
+    /// Whether this combination is as good in everything and better in something: fewer NICs, a lower price (fewer
+    /// ports if there are no prices), more links.
     fn beats(&self, other: &Self) -> bool {
         let money = |c: &Self| c.cost.unwrap_or(f64::from(c.ports) * c.switches as f64);
         let rank = |c: &Self| (c.nics, money(c), -c.mean_links_per_pair);
@@ -112,7 +112,7 @@ impl Choice {
     }
 }
 
-/// NICs of each PC, where the specification says 0 so many.
+/// NICs of each PC: the list of the specification, or `nics` for each PC.
 fn nics_of(spec: &Spec, nics: u32) -> Vec<u32> {
     match &spec.design.nics {
         Nics::Each(_) => vec![nics; spec.design.pcs as usize],
@@ -125,8 +125,8 @@ fn used_nics(answer: &Answer) -> u32 {
     wiring.rows(wiring.pcs()).iter().map(Vec::len).max().unwrap_or(0) as u32
 }
 
-/// NICs in use, those of spares too, and the ports of the switches in use, or the switches' own prices;
-/// the uplink switch is the cheapest that is wide enough.
+/// The price of a wiring: its NICs and those of spare PCs; its switches, by their own price or by their ports; and the
+/// cheapest uplink switch that has enough ports.
 fn price(spec: &Spec, answer: &Answer, ports: &[u32]) -> Option<f64> {
     let cables: usize = answer.switches.iter().map(Vec::len).sum();
     let cost = spec.design.cost;
@@ -167,5 +167,5 @@ pub fn choices_text(out: &mut impl Write, choices: &[Choice]) -> std::io::Result
 
 const MOST_FOUND_NICS: u32 = 8;
 const MOST_FOUND_SWITCHES: usize = 64;
-/// Of the time for one number of NICs, what one number of switches may take.
+/// The time for one number of NICs is divided into so many parts; one number of switches takes one part.
 const SHARES: f64 = 20.0;

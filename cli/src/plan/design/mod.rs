@@ -1,6 +1,4 @@
-//! `tresse design`: which NIC goes to which switch.
-//!
-//! Time, progress and Ctrl-C live here; the search itself is a stepper of the planner.
+//! `tresse design`: searches for a wiring, which says the switch of each NIC.
 
 mod fewest;
 mod search;
@@ -48,20 +46,20 @@ pub struct Design {
     routes: Option<PathBuf>,
 }
 
-/// What a table that was given gives.
+/// The answer for a wiring table that was given.
 #[derive(Serialize)]
 struct Judged<'a> {
     #[serde(flatten)]
     answer: &'a Answer,
     basic: Paths,
-    /// Of a node's table of NIC tuples; null where a tuple does not fit an integer.
+    /// Size of a node's table of NIC tuples; `None` if a tuple does not fit into an integer.
     tuple_bytes: Option<usize>,
     mac_tuple_bytes: Option<usize>,
-    /// Links between two halves whose PCs are paired at random, both ways counted.
+    /// Links between two halves whose PCs are paired at random, counted in both directions.
     bisection_links: f64,
 }
 
-/// Paths on the NICs when each pair has one.
+/// How many paths share a NIC if each pair has one path.
 #[derive(Serialize)]
 struct Paths {
     least: u32,
@@ -75,7 +73,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "a number of seconds above 0 is needed".into())
 }
 
-/// Whether a text is a table, `switch: pc pc ...`, and no specification.
+/// Whether a text is a wiring table, `switch: pc pc ...`, and not a specification.
 fn is_table(text: &str) -> bool {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let first = lines.filter(|line| !line.is_empty()).map(|line| line.split_once(':')).next();
@@ -91,7 +89,7 @@ struct WithChoices<'a> {
 }
 
 impl Design {
-    /// Designs and prints.
+    /// Searches and prints; exits with 1 if no wiring was found.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
         let bad = |e: &dyn std::fmt::Display| {
@@ -146,7 +144,7 @@ impl Design {
         Ok(if answer.feasible == Some(true) { Code::Fine } else { Code::Fault })
     }
 
-    /// Writes the files that were asked for; pairs with weight get their switch first.
+    /// Writes the files that were asked for. In the table of routes, pairs with a weight choose their switch first.
     fn write(&self, answer: &Answer, weights: &BTreeMap<(u32, u32), f64>) -> Result<(), Failure> {
         if answer.feasible == Some(false) {
             return Ok(());
@@ -169,7 +167,7 @@ impl Design {
         Ok(())
     }
 
-    /// Says of a table what it gives.
+    /// Evaluates a wiring table and prints the result.
     fn judge(&self, wiring: Wiring, json: bool) -> Result<Code, Box<dyn std::error::Error>> {
         let designer = Designer::judged(wiring)?;
         let answer = Answer::of(&designer, 0.0, 0);
@@ -205,7 +203,7 @@ impl Design {
     }
 }
 
-/// Puts a wiring into racks, where the specification has them.
+/// Places the wiring in racks, if the specification has them.
 fn placed(answer: &mut Answer, spec: &Spec) {
     let Some(racks) = spec.design.placement else { return };
     let wiring = Wiring { switches: answer.switches.clone() };

@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tresse_fabric::design::{Designer, Progress, Spec};
 use tresse_lab::signals::Signals;
 
-/// Moves of each walk between two looks at the clock.
+/// Moves of each walk in one step; time and Ctrl-C are checked between steps.
 const STEP: u64 = 20_000;
 
-/// Steps until it is done, the time or the moves are over, or somebody has seen enough.
+/// Searches until a wiring is found, the time or the moves are used up, or Ctrl-C is pressed.
 pub fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: bool) {
     let began = Instant::now();
     let bar = if show && std::io::stderr().is_terminal() {

@@ -1,4 +1,4 @@
-//! A wiring and what is known of it, as text.
+//! Prints a wiring and its properties.
 
 use std::io::Write;
 
@@ -51,7 +51,7 @@ pub fn answer_text(out: &mut impl Write, answer: &Answer) -> std::io::Result<()>
     writeln!(out, "# {:.2} s, seed {}", answer.seconds, answer.seed)
 }
 
-/// The uplink switch, which is in no table.
+/// Prints the size of the uplink switch, which the wiring table does not contain.
 pub fn uplinks_text(out: &mut impl Write, spec: &Spec, answer: &Answer) -> std::io::Result<()> {
     let used = answer.switches.iter().filter(|members| !members.is_empty()).count();
     match spec.uplink_ports(used) {

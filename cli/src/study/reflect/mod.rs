@@ -1,4 +1,4 @@
-//! `tresse reflect`: which reflectors would relieve what is busy now.
+//! `tresse reflect`: proposes reflectors for the links that are busy now.
 
 mod sample;
 mod suggest;

@@ -1,4 +1,5 @@
-//! Two samples of `tresse lab counters --json`, from files or from the running lab, as rates.
+//! Measures the traffic of each link as the difference of two samples of `tresse lab counters --json`, from files or from
+//! the running lab.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,7 +14,7 @@ use tresse_fabric::units::Rate;
 
 use crate::fail::{Code, Failure};
 
-/// Where the counters come from.
+/// Where the samples come from.
 #[derive(Debug, Args)]
 pub struct Samples {
     /// Counters as `tresse lab counters --json` writes them; `-` is standard input. Default: zero.
@@ -36,7 +37,7 @@ pub struct Samples {
     vm: bool,
 }
 
-/// One line; what else it has is not needed.
+/// One line of a sample; its other keys are ignored.
 #[derive(Debug, Deserialize)]
 struct Line {
     from: String,
@@ -45,16 +46,17 @@ struct Line {
     bytes: u64,
 }
 
-/// Octets of a frame beside those counted: Ethernet header, tag and FCS.
+/// Bytes of each frame that the counters leave out: Ethernet header, tag and FCS.
 const OVERHEAD: u64 = 22;
 
 const SHORTEST: f64 = 0.01;
 const LONGEST: f64 = 86_400.0;
 
-type Octets = BTreeMap<(String, String), u64>;
+/// Bytes sent from one switch or node to another.
+type Bytes = BTreeMap<(String, String), u64>;
 
 impl Samples {
-    /// What was sent between the two samples, and the seconds between them.
+    /// Measures what was sent between the two samples. Returns it with the seconds between them.
     pub fn measure(&self) -> Result<(Measured, f64), Failure> {
         if !(SHORTEST..=LONGEST).contains(&self.seconds) {
             let words = format!(
@@ -78,9 +80,8 @@ impl Samples {
         if after.is_empty() {
             return Err(Failure::new(Code::BadFile, "the later sample has no counters"));
         }
-        // A lab that was built anew counts from zero too.
-        let fell =
-            before.iter().find(|(ends, octets)| after.get(*ends).is_some_and(|a| a < octets));
+        // The counters of a lab that was rebuilt in between start at 0 again.
+        let fell = before.iter().find(|(ends, bytes)| after.get(*ends).is_some_and(|a| a < bytes));
         if let Some(((from, to), _)) = fell {
             let words = format!(
                 "the counter from {from} to {to} is lower in the later sample: are the \
@@ -88,16 +89,16 @@ impl Samples {
             );
             return Err(Failure::new(Code::BadFile, words));
         }
-        let bps = |(ends, octets): (&(String, String), &u64)| {
-            let sent = octets - before.get(ends).copied().unwrap_or(0);
+        let bps = |(ends, bytes): (&(String, String), &u64)| {
+            let sent = bytes - before.get(ends).copied().unwrap_or(0);
             (ends.clone(), sent as f64 * 8.0 / seconds)
         };
         let bps = after.iter().map(bps).collect();
         Ok((Measured { bps, rate_bps: self.rate.map(|rate| rate.0 as f64) }, seconds))
     }
 
-    /// Asks the running lab.
-    fn ask(&self) -> Result<Octets, Failure> {
+    /// Takes a sample of the running lab.
+    fn ask(&self) -> Result<Bytes, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["lab", "counters", "--json"]);
         command.args(self.lab.iter().flat_map(|name| ["--name", name]));
@@ -112,7 +113,7 @@ impl Samples {
     }
 }
 
-fn read(path: &Path) -> Result<Octets, Failure> {
+fn read(path: &Path) -> Result<Bytes, Failure> {
     let name = path.display().to_string();
     let bad = |e| Failure::new(Code::BadFile, format!("cannot read {name}: {e}"));
     let mut text = String::new();
@@ -124,19 +125,19 @@ fn read(path: &Path) -> Result<Octets, Failure> {
     parse(&text, &name)
 }
 
-/// Octets on the wire by ends, over all VLANs and parallel cables.
-fn parse(text: &str, name: &str) -> Result<Octets, Failure> {
-    let mut octets = Octets::new();
+/// Bytes on the wire from each end to each other, over all VLANs and parallel cables.
+fn parse(text: &str, name: &str) -> Result<Bytes, Failure> {
+    let mut sums = Bytes::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let Line { from, to, frames, bytes } = serde_json::from_str(line).map_err(|e| {
             let words =
                 format!("{name}:{}: not a line of `tresse lab counters --json`: {e}", number + 1);
             Failure::new(Code::BadFile, words)
         })?;
-        let sum = octets.entry((from, to)).or_default();
+        let sum = sums.entry((from, to)).or_default();
         *sum = frames.saturating_mul(OVERHEAD).saturating_add(bytes).saturating_add(*sum);
     }
-    Ok(octets)
+    Ok(sums)
 }
 
 #[cfg(test)]
@@ -144,15 +145,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_are_those_on_the_wire() {
+    fn bytes_are_those_on_the_wire() {
         let line = |vlan: u32, frames: u32, bytes: u32| {
             format!(
                 "{{\"format\":1,\"from\":\"a\",\"to\":\"b\",\"vlan\":{vlan},\"frames\":{frames},\
                  \"bytes\":{bytes},\"control_frames\":3,\"interface\":\"p1\"}}\n"
             )
         };
-        let octets = parse(&(line(100, 10, 15_000) + &line(101, 1, 46)), "x").unwrap();
-        assert_eq!(octets[&("a".into(), "b".into())], 10 * 1522 + 68);
+        let bytes_sent = parse(&(line(100, 10, 15_000) + &line(101, 1, 46)), "x").unwrap();
+        assert_eq!(bytes_sent[&("a".into(), "b".into())], 10 * 1522 + 68);
         let error = parse("{}\n", "x").unwrap_err().message;
         assert!(error.contains("x:1: not a line"), "{error}");
     }

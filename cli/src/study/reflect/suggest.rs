@@ -1,7 +1,7 @@
-//! `tresse reflect suggest`: from what links and nodes carry now to reflectors for it.
+//! `tresse reflect suggest`: proposes reflectors for the traffic that links and nodes carry now.
 //!
-//! The counters become a demand, the cluster is planned again for that demand with `reflect = true`,
-//! and what that plan has is the proposal: so pasting the text gives just this.
+//! The counters become a demand, and the cluster is planned again for it with `reflect = true`. The proposal is what
+//! this plan has, so the cluster file with the proposed text gives exactly this plan.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ struct Proposal {
     format: u32,
     /// Seconds between the two samples.
     seconds: f64,
-    /// Links from the busiest down to the least that counts as busy.
+    /// The links that count as busy, the busiest first.
     busy: Vec<Busy>,
     /// Detours by pair of switches.
     pairs: Vec<Pair>,
@@ -66,7 +66,7 @@ struct Busy {
 struct Pair {
     from: String,
     to: String,
-    /// Share of the way that there is; all shares count alike.
+    /// Weight of the direct path, in the unit of the weights of the detours.
     direct: u32,
     detours: Vec<Reflector>,
 }
@@ -78,14 +78,14 @@ struct Reflector {
     nic: String,
     switch: String,
     weight: u32,
-    /// Load over rate of the busiest link of the detour, as measured.
+    /// Measured load over rate, for the busiest link of the detour.
     link_load: f64,
-    /// The same of the reflector's busiest NIC.
+    /// The same for the reflector: the larger one of sent and received.
     node_load: f64,
 }
 
 impl Suggest {
-    /// Samples, plans and prints.
+    /// Measures, plans and prints the proposal.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let (measured, seconds) = self.samples.measure()?;
@@ -152,7 +152,7 @@ impl Suggest {
         Ok(proposal)
     }
 
-    /// The cluster for this demand with reflectors.
+    /// The cluster with this demand and with reflectors.
     fn reflecting(&self, cluster: &Cluster, demand: &[Traffic]) -> Cluster {
         let mut cluster = Cluster { demand: demand.to_vec(), ..cluster.clone() };
         cluster.routing.reflect = true;
@@ -169,7 +169,7 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a share from 0 to 1".into())
 }
 
-/// Counters of another cluster must not look like an idle one.
+/// Refuses counters of another cluster, which would look like those of an idle one.
 fn known(plan: &Plan, measured: &Measured) -> Result<(), Failure> {
     let cluster = plan.cluster();
     let switches = cluster.switches.iter().map(|s| s.name.as_str());
@@ -193,16 +193,16 @@ fn reflector(
 ) -> Reflector {
     let node = plan.cluster().node(detour.node);
     let nic = &node.nics[detour.nic];
-    let mut way = Vec::new();
-    plan.tree(detour.there).walk(plan.graph(), s, nic.switch, &mut way);
-    plan.tree(detour.on).walk(plan.graph(), nic.switch, d, &mut way);
+    let mut channels = Vec::new();
+    plan.tree(detour.there).walk(plan.graph(), s, nic.switch, &mut channels);
+    plan.tree(detour.on).walk(plan.graph(), nic.switch, d, &mut channels);
     let [sent, received] = estimate.nodes[detour.node.index()];
     Reflector {
         node: node.name.clone(),
         nic: nic.name.clone(),
         switch: plan.cluster().switch(nic.switch).name.clone(),
         weight: detour.weight,
-        link_load: way.iter().map(|c| estimate.links[*c as usize]).fold(0.0, f64::max),
+        link_load: channels.iter().map(|c| estimate.links[*c as usize]).fold(0.0, f64::max),
         node_load: sent.max(received),
     }
 }
@@ -232,7 +232,7 @@ fn lists(cluster: &Cluster, nodes: &[NodeId]) -> Vec<String> {
     cluster::collapse(&names)
 }
 
-/// So many busy links are listed.
+/// How many busy links are listed.
 const LISTED: usize = 8;
 
 fn text(out: &mut impl Write, p: &Proposal) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! What was found of one plan, as JSON Lines, text and CSV.
+//! The results for one plan, as JSON Lines, text and CSV.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -15,48 +15,48 @@ use tresse_sim::sweep::{Point, Sweep};
 
 use crate::output;
 
-/// Latency against accepted traffic.
+/// The results of all loads of one plan.
 pub struct Curve {
     strategy: &'static str,
     lines: Vec<Line>,
     last: Last,
-    /// Lines of the table of all links, where it is asked for.
+    /// The lines of the table of all links, if `--links` asks for it.
     links: String,
 }
 
-/// One load. Loads are parts of the rate of most nodes' links, header flits counted; latencies are in ns, from a
-/// message's generation to its last flit.
+/// The results of one load. Loads are fractions of the rate of most nodes' links and count header flits. Latencies are
+/// in ns, from the generation of a message to the arrival of its last flit.
 #[derive(Debug, Serialize)]
 pub struct Line {
     format: u32,
     strategy: &'static str,
-    /// Of each node that sends, over all its NICs.
+    /// What each sending node offers, over all its NICs.
     offered: f64,
-    /// What nodes sent and what arrived, over all nodes.
+    /// What was generated and what arrived, as the mean of all nodes.
     generated: f64,
     pub accepted: f64,
     pub latency_mean: Option<f64>,
     pub latency_p99: Option<f64>,
-    /// Nothing is lost, and no queue grows.
+    /// Whether nothing is lost and no queue grows.
     carried: bool,
-    /// Flits that were on their way or waited at the end.
+    /// Flits that had not arrived at the end.
     waiting: i64,
     dropped: u64,
     without_path: u64,
-    /// Nodes in transit per message.
+    /// Mean number of transit nodes per message.
     in_transit: f64,
     spilled: u64,
-    /// The most flits that a node had in transit at once, per NIC.
+    /// The most flits of transit traffic that a NIC's node stored at once.
     transit_peak: u64,
-    /// The most flits in a channel's buffer.
+    /// The most flits in the buffer of one channel.
     buffer_peak: u32,
-    /// The busiest channel, and the part of the time in which it sent.
+    /// The busiest channel, and the share of the time in which it sent.
     busiest: String,
     utilisation: f64,
     deadlock: Option<Vec<String>>,
-    /// The cycle at which that was seen, and the run ended.
+    /// The cycle at which the deadlock was found and the run ended.
     deadlock_cycle: Option<u64>,
-    /// Queues had become so long that the run ended.
+    /// Whether the run ended because queues had become too long.
     overfull: bool,
 }
 
@@ -66,9 +66,9 @@ struct Last {
     strategy: &'static str,
     saturation: Option<f64>,
     peak_accepted: f64,
-    /// The load that no channel forbids; none of a trace.
+    /// The highest load that the channel loads allow; `None` for a trace.
     bound: Option<f64>,
-    /// What loads are parts of, in bits per second.
+    /// The rate that loads are fractions of, in bits per second.
     rate: u64,
     flit_hops: u64,
 }
@@ -109,7 +109,7 @@ impl Curve {
         }
     }
 
-    /// What is drawn: accepted traffic and mean latency in ns.
+    /// The points of the plot: accepted traffic and mean latency in ns.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.lines.iter().filter_map(|line| Some((line.accepted, line.latency_mean?)))
     }
@@ -217,7 +217,7 @@ impl Curve {
     }
 }
 
-/// The part of the time in which a channel sent.
+/// The share of the time in which a channel sent.
 fn used(network: &Network, point: &Point, channel: usize) -> f64 {
     let rate = network.channels[channel].rate.0 as f64 / network.base_rate().0 as f64;
     point.outcome.sent[channel] as f64 / rate / point.outcome.cycles.max(1) as f64

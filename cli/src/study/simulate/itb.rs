@@ -1,4 +1,4 @@
-//! `--paper itb`: section 4 of in-transit-buffers, tables 1 to 9.
+//! `--paper itb`: repeats section 4 of in-transit-buffers, tables 1 to 9.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -21,21 +21,22 @@ use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// The search for the throughput begins at this part of a routing's bound and goes up by this factor until the
-/// network has no steady state any more; the last step is then halved so often.
+/// The search for the throughput begins at this share of a routing's bound.
 const FIRST: f64 = 0.2;
+/// Each step of the search multiplies the load by this, until the network has no steady state any more.
 const STEP: f64 = 1.2;
+/// How often the last step is then halved.
 const HALVED: u32 = 4;
-/// In a steady state what arrives is at least this part of what is generated (section 4.2).
+/// In a steady state at least this share of the generated traffic arrives (section 4.2).
 const STEADY: f64 = 0.95;
-/// The load that the paper calls low and does not tell, in flits per ns and switch.
+/// The low load, which the paper does not state, in flits per ns and switch.
 const LOW: f64 = 0.006;
-/// Fewest cycles of a run.
+/// The fewest cycles of a run.
 const LEAST: u64 = 20_000;
-/// At low load few messages are sent: so many times the cycles.
+/// At low load few messages are sent, so runs take this many times the cycles.
 const LONGER: u64 = 8;
 
-/// One message size of one pattern on all networks of a size, by network.
+/// The results of one message size and one traffic pattern, for all networks of one size. Lists have one value per network.
 #[derive(Debug, Serialize)]
 struct Row {
     format: u32,
@@ -44,31 +45,32 @@ struct Row {
     octets: u32,
     /// The most that up*/down* routes accepted, in flits per ns and switch.
     ud: Vec<f64>,
-    /// In-transit buffers as in the paper.
+    /// The same for in-transit buffers as in the paper.
     itb: Vec<f64>,
-    /// Tresse's balanced choice.
+    /// The same for Tresse's balanced choice.
     balanced: Vec<f64>,
-    /// The channel loads' bounds of the same three.
+    /// The channel-load bounds of these three routings.
     bounds: [Vec<f64>; 3],
-    /// Per cent by which `itb` is slower than `ud` at low load.
+    /// By how many per cent `itb` is slower than `ud` at low load.
     latency: Vec<f64>,
-    /// Nodes in transit per message at low load.
+    /// Transit nodes per message at low load.
     in_transit: Vec<f64>,
-    /// Frames that found no memory in transit, in all runs of `itb` and `balanced`.
+    /// Frames for which a transit node had no memory, in all runs of `itb` and `balanced`.
     spilled: u64,
-    /// Least, greatest, average.
+    /// What the paper publishes for `itb` over `ud`: least, greatest, average.
     published_factor: Option<[f64; 3]>,
+    /// The same for `latency`.
     published_latency: Option<[f64; 3]>,
 }
 
-/// A network, and three ways through it.
+/// A network, and its three routings.
 struct Fabric {
     network: Network,
     routes: [Routes<'static>; 3],
     plan: Plan,
 }
 
-/// What one way gave.
+/// The results of one routing.
 struct Found {
     peak: f64,
     bound: f64,
@@ -77,7 +79,7 @@ struct Found {
 }
 
 impl Simulate {
-    /// All tables.
+    /// Simulates and prints all tables.
     pub fn itb_paper(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         if self.itb_cycles() < LEAST {
@@ -121,8 +123,8 @@ impl Simulate {
         let of = |fabric: &Fabric| self.found(fabric, sent, octets);
         let found: Result<Vec<[Found; 3]>, _> = fabrics.par_iter().map(of).collect();
         let found = found?;
-        let peaks = |way: usize| found.iter().map(|of| of[way].peak).collect();
-        let bounds = |way: usize| found.iter().map(|of| of[way].bound).collect();
+        let peaks = |routing: usize| found.iter().map(|of| of[routing].peak).collect();
+        let bounds = |routing: usize| found.iter().map(|of| of[routing].bound).collect();
         let mean = |found: &Found| found.low.outcome.latencies.mean().unwrap_or(0.0);
         let in_transit = |[taken, messages]: [u64; 2]| taken as f64 / messages.max(1) as f64;
         Ok(Row {
@@ -211,12 +213,13 @@ impl Simulate {
     }
 }
 
-/// For the most that is accepted in a steady state.
+/// The search for the highest accepted traffic in a steady state.
 #[derive(Default)]
 struct Search {
     most: f64,
-    /// The largest load with a steady state, and the least without.
+    /// The highest load with a steady state.
     low: f64,
+    /// The lowest load without one.
     high: Option<f64>,
     halved: u32,
     peak: f64,
@@ -224,7 +227,7 @@ struct Search {
 }
 
 impl Search {
-    /// Adds what a load gave; the next one.
+    /// Adds the result of a load. Returns the next load, or `None` at the end.
     fn add(&mut self, load: f64, point: &Point) -> Option<f64> {
         let outcome = &point.outcome;
         self.spilled += outcome.spilled;
@@ -285,7 +288,7 @@ impl Row {
     }
 }
 
-/// Least, greatest, average.
+/// The least, the greatest and the average value.
 fn summary(of: &[f64]) -> [f64; 3] {
     let least = of.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = of.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-//! `tresse simulate`: latency against accepted traffic, from low load to saturation, flit by flit.
+//! `tresse simulate`: simulates a plan flit by flit and prints latency and accepted traffic for each load.
 
 mod answer;
 mod arguments;
@@ -24,7 +24,7 @@ use crate::output;
 use crate::plot::PictureFile;
 
 impl Simulate {
-    /// Simulates and prints; exits with 1 where something deadlocked.
+    /// Simulates and prints; exits with 1 if a run deadlocked.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         self.refuse_what_has_no_effect()?;
         match self.paper {
@@ -57,7 +57,7 @@ impl Simulate {
         Ok(if stuck { Code::Fault } else { Code::Fine })
     }
 
-    /// What clap cannot tell: options of one paper alone.
+    /// Refuses options that would have no effect with, or without, `--paper itb`.
     fn refuse_what_has_no_effect(&self) -> Result<(), Failure> {
         let itb = self.paper == Some(Paper::Itb);
         type Given = (&'static str, bool);
@@ -89,7 +89,7 @@ impl Simulate {
         if self.strategies.is_empty() {
             return Ok(vec![files.plan()?]);
         }
-        // A problem of the file as it stands is told as all verbs do.
+        // Show problems of the file itself as all verbs do.
         input::read_cluster(&files.file)?;
         let text = input::cluster_text(&files.file)?;
         let lock = files.read_lock()?;

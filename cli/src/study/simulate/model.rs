@@ -1,4 +1,4 @@
-//! Switches, links and nodes, as the arguments say.
+//! The model of switches, links and buffers that the arguments choose.
 
 use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;
@@ -6,15 +6,15 @@ use tresse_sim::network::Network;
 use super::arguments::{Paper, Queues, Simulate, Switching};
 use crate::fail::{Code, Failure};
 
-/// A frame in each buffer, and what finds it full is lost: of all that the paper may have meant this comes nearest to
-/// what it publishes.
+/// Each buffer holds one frame, and a full buffer drops frames. The paper does not tell; of all possibilities this one
+/// comes nearest to its figures.
 const PAPER_BUFFERS: &str = "drop:134";
 
 impl Simulate {
-    /// Switches, links and nodes.
+    /// The model for a network.
     pub fn model_of(&self, network: &Network) -> Result<Model, Failure> {
         let mut model = match self.model {
-            // 4 octets at the rate of a node's link.
+            // One cycle sends 4 bytes at the rate of a node's link.
             Switching::Ethernet => Model::ethernet(32e9 / network.base_rate().0 as f64),
             Switching::Wormhole => Model::wormhole(),
         };
@@ -46,7 +46,7 @@ impl Simulate {
         Ok(model)
     }
 
-    /// What buffers hold, where it is not left to the model.
+    /// The text of `--buffers`, or what the paper needs; `None` leaves it to the model.
     pub fn buffers_text(&self) -> Option<&str> {
         let paper = (self.paper == Some(Paper::Vlan)).then_some(PAPER_BUFFERS);
         self.buffers.as_deref().or(paper)

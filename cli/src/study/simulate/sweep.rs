@@ -18,7 +18,7 @@ use super::answer::{Curve, strategy};
 use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 
-/// Cycles of a run, unless messages are long.
+/// Cycles of a run; long messages get more.
 pub const CYCLES: u64 = 100_000;
 
 impl Simulate {
@@ -29,7 +29,7 @@ impl Simulate {
         Ok(Curve::new(plan, &network, &model, &found, self.links.is_some()))
     }
 
-    /// All loads of one plan.
+    /// Runs all loads of one plan: those of `--loads`, or from low load to saturation.
     pub fn sweep(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Sweep, Failure> {
         let wrong = |words: String| Failure::new(Code::Usage, words);
         if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1000.0)) {

@@ -1,4 +1,4 @@
-//! What nodes send, as the arguments say.
+//! The traffic that the arguments choose.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::fail::{Code, Failure};
 use crate::input;
 
 impl Simulate {
-    /// What is sent.
+    /// The traffic of all nodes.
     pub fn traffic_of(
         &self,
         plan: &Plan,
@@ -79,7 +79,7 @@ impl Simulate {
     }
 }
 
-/// By node, those at most so many switch-to-switch links away on the plan's paths.
+/// For each node, the nodes at a distance of at most `most` switch-to-switch links on the plan's paths.
 fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
     let mut near = vec![Vec::new(); plan.cluster().nodes.len()];
     for (src, dst) in plan.pairs() {
@@ -90,7 +90,7 @@ fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
     near
 }
 
-/// A line of a file: its place in words, and its words.
+/// A line of a file: its place as `FILE:LINE`, and its words.
 struct Line<const N: usize> {
     place: String,
     words: [String; N],
@@ -108,7 +108,7 @@ impl<const N: usize> Line<N> {
     }
 }
 
-/// Each line that is neither empty nor a comment.
+/// The lines of a file that are neither empty nor a comment; each must have N words.
 fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
     let text = input::read_text(path)?;
     let mut all = Vec::new();
@@ -128,7 +128,7 @@ fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
     Ok(all)
 }
 
-/// Lines of source and destination, each node at most once as either.
+/// Reads lines `FROM TO`. A node stands at most once as either.
 fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
     let nodes = plan.cluster().nodes.len();
     let mut to: Vec<u32> = (0..nodes as u32).collect();
@@ -147,20 +147,20 @@ fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
     Ok(Pattern::Permutation(to.into()))
 }
 
-/// Lines of nanoseconds, source, destination, octets.
+/// Reads lines `NANOSECONDS FROM TO BYTES`.
 fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
     let mut messages: BTreeMap<u32, Vec<Traced>> = BTreeMap::new();
     for line in lines::<4>(path)? {
-        let [at, _, target, octets] = &line.words;
+        let [at, _, target, size] = &line.words;
         let ns: Option<f64> = at.parse().ok().filter(|ns| (0.0..=1e15).contains(ns));
         let ns = ns.ok_or_else(|| {
             line.wrong(&format!(
                 "`{at}` is no time: expected nanoseconds, at most a million seconds"
             ))
         })?;
-        let size = octets.parse().ok().filter(|octets| (1..=1 << 20).contains(octets));
-        let octets = size.ok_or_else(|| {
-            line.wrong(&format!("`{octets}` is no number of octets from 1 to 1048576"))
+        let octets = size.parse().ok().filter(|bytes| (1..=1 << 20).contains(bytes));
+        let octets = octets.ok_or_else(|| {
+            line.wrong(&format!("`{size}` is no number of octets from 1 to 1048576"))
         })?;
         let (from, dst) = (line.node(plan, 1)?, line.node(plan, 2)?.0);
         if from.0 == dst {

@@ -1,4 +1,4 @@
-//! `--paper vlan`: section 4 of vlan-minimal-paths, our figures beside the published ones.
+//! `--paper vlan`: repeats section 4 of vlan-minimal-paths and prints our figures beside the published ones.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use super::sweep::CYCLES;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// A fabric of vlan-minimal-paths, section 4, by one strategy.
+/// The result for one fabric of the paper and one strategy.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     format: u32,
@@ -22,11 +22,11 @@ struct Row<'a> {
     peak_accepted: f64,
     saturation: Option<f64>,
     bound: f64,
-    /// Of `stp` on the same fabric.
+    /// `peak_accepted` over that of `stp` on the same fabric.
     ratio: f64,
     bound_ratio: f64,
     published: &'static str,
-    /// The least load that deadlocked.
+    /// The lowest load that deadlocked.
     deadlock: Option<f64>,
     buffers: &'a str,
 }
@@ -34,8 +34,8 @@ struct Row<'a> {
 const STRATEGIES: [(&str, Strategy); 3] =
     [("stp", Strategy::Stp), ("pdor", Strategy::Pdor), ("dor", Strategy::Dor)];
 
-/// The six fabrics, and of them what is published: an improvement of 753 % is a ratio of 8.53, or of 7.53 if it is
-/// meant as a factor.
+/// The paper's six fabrics, and what it publishes for each strategy. An improvement of 753 % is a ratio of 8.53, or of
+/// 7.53 if it is meant as a factor.
 fn fabrics() -> [(&'static str, Kind, [&'static str; 3]); 6] {
     let mesh = |dims: &[u32]| Kind::Mesh { dims: dims.to_vec() };
     let torus = |dims: &[u32]| Kind::Torus { dims: dims.to_vec() };
@@ -54,7 +54,7 @@ fn fabrics() -> [(&'static str, Kind, [&'static str; 3]); 6] {
 }
 
 impl Simulate {
-    /// Section 4 of vlan-minimal-paths: its six fabrics by its three strategies.
+    /// Simulates the paper's six fabrics with its three strategies.
     pub fn vlan_paper(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         if !json {

@@ -1,4 +1,4 @@
-//! What members tell, and what is told them because of it.
+//! What happens when members report something.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use super::state::Members;
 use crate::files::collective::link::Event;
 
 impl Members<'_> {
-    /// Takes what they tell, for so long where they tell nothing.
+    /// Handles the events of members; waits at most this long for the first one.
     pub fn attend(&mut self, most: Duration) {
         let Ok(first) = self.events.recv_timeout(most) else { return };
         let mut next = Some(first);
-        // All that is there, before somebody is said to be silent.
+        // Handle all events that are queued before a member counts as silent.
         while let Some((at, event)) = next {
             self.all[at].heard = Some(Instant::now());
             self.happens(at, event);
@@ -33,7 +33,7 @@ impl Members<'_> {
                     new |= self.routes.complete(part as usize, at);
                 }
                 if new {
-                    self.turn();
+                    self.start_next();
                 }
                 if of > 0 {
                     self.pace.tell(at, self.started.elapsed(), &streams, of - octets.min(of));
@@ -51,11 +51,11 @@ impl Members<'_> {
                     self.routes.done(part as usize, at);
                 }
                 self.judge(at);
-                self.turn();
+                self.start_next();
             }
             Event::Told(Tell::Lost { number, words }) => self.lost(at, number, &words),
             Event::Told(Tell::Failed { words }) => {
-                // It has removed what it had.
+                // A member that fails removes what it had.
                 self.all[at].has = (0, 0);
                 self.fail(at, words);
             }
@@ -63,8 +63,8 @@ impl Members<'_> {
         }
     }
 
-    /// To or from one node only some send at once: others wait for their turn.
-    fn turn(&mut self) {
+    /// With a hub only some members send at once: lets the next ones start.
+    fn start_next(&mut self) {
         if self.job.hub.is_some() {
             self.tell_changes();
         }

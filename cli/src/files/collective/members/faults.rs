@@ -1,25 +1,25 @@
-//! Members that are gone, that tell nothing, or that are too slow.
+//! Members that are gone, silent or too slow.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::state::{Loss, Member, Members};
 
-/// A member that tells nothing for so long is gone: one that lives tells every second what it has.
+/// A member that reports nothing for this long is gone: a member reports every second what it has.
 pub const SILENT: Duration = Duration::from_secs(20);
-/// Who told something not longer ago than that lives.
+/// A member that reported something within this time is alive.
 const FRESH: Duration = Duration::from_secs(3);
-/// Connections that may be lost at one member that lives.
+/// How many connections a live member may lose before it is left out.
 const TRIES: usize = 2;
-/// So long one counts.
+/// How long a lost connection counts.
 const LATELY: Duration = Duration::from_secs(60);
-/// Octets that came since the last one of these, for it not to count any more.
+/// A member that got this many bytes since its last lost connection starts to count anew.
 const ENOUGH: u64 = 64 << 20;
-/// So many times as long as those that are too slow get, nothing at all may move.
+/// A run fails if no byte moves for this many times the patience.
 const STILL: u32 = 30;
 
 impl Members<'_> {
-    /// A member could not send to another one.
+    /// Handles the report of a member that it could not send to another one, and decides which of the two is at fault.
     pub fn lost(&mut self, from: usize, number: u32, words: &str) {
         let Some(to) = self.all[from].told.get(number as usize).copied() else { return };
         let latest = self.all[from].told.iter().rposition(|it| *it == to);
@@ -33,14 +33,14 @@ impl Members<'_> {
         let lives = self.all[to].silence() < FRESH;
         let member = &mut self.all[to];
         if member.has.0 >= member.missed_at + ENOUGH {
-            // What was long ago does not count.
+            // The member got much since then: count anew.
             member.missed = 0;
         }
         (member.missed, member.missed_at) = (member.missed + 1, member.has.0);
         self.all[from].lost += 1;
         self.losses.retain(|loss| loss.when.elapsed() < LATELY);
         self.losses.push(Loss { from, to, when: Instant::now(), reached: false });
-        // One end of all stages is the hub, which is not to blame.
+        // The hub is one end of every stage, so its losses are not its fault.
         let (hub_gets, hub_sends) = (self.job.hub == Some(to), self.job.hub == Some(from));
         let source = self.routes.parents(from).is_empty();
         let blamed = !hub_sends && !source && self.alone(from) > TRIES;
@@ -60,13 +60,13 @@ impl Members<'_> {
         }
     }
 
-    /// To how many it could not send of late whom others reached since.
+    /// To how many members it could not send lately that others have reached since.
     fn alone(&self, from: usize) -> usize {
         let own = self.losses.iter().filter(|loss| loss.from == from && loss.reached);
         own.map(|loss| loss.to).collect::<BTreeSet<_>>().len()
     }
 
-    /// A member is connected to another one.
+    /// Handles the report of a member that it is connected to another one.
     pub fn linked(&mut self, from: usize, number: u32) {
         self.unlinked = self.unlinked.saturating_sub(1);
         let to = self.all[from].told.get(number as usize).copied();
@@ -74,10 +74,10 @@ impl Members<'_> {
         self.losses.iter_mut().filter(others).for_each(|loss| loss.reached = true);
     }
 
-    /// What nobody tells.
+    /// Looks for what no member reports: silence, slowness, and a run that stands still.
     pub fn look_after(&mut self) {
         let open = |m: &Member| m.outcome.is_none();
-        // Who has all may have to send it yet.
+        // A member that has everything may still have to send it on.
         let needed = |at: usize, m: &Member| open(m) || self.routes.has_behind(at);
         let late = |(at, m): (usize, &Member)| {
             self.routes.lives(at) && needed(at, m) && m.silence() > FRESH
@@ -88,7 +88,7 @@ impl Members<'_> {
             if self.all[*at].silence() > SILENT {
                 self.progress.say(&format!("{} tells nothing any more", self.party.name(*at)));
                 self.fail(*at, "it tells nothing any more".into());
-                // What the others did until now is not their fault.
+                // The others were held up by it: measure their pace anew.
                 self.pace.forget();
                 self.last_done = self.started.elapsed();
             }
@@ -114,10 +114,10 @@ impl Members<'_> {
         }
     }
 
-    /// Those that nobody waits for, bypassed ones and the last ones: have they had their time?
+    /// Whether all unfinished members are ones that no other waits for, and have had their time.
     fn are_too_slow(&self, waiting: &[usize], now: Duration) -> bool {
         let last = |at: &usize| self.pace.was_bypassed(*at) || !self.routes.has_behind(*at);
-        // Those that had something to get, and got it, say how long that takes.
+        // Members that got something show how long that takes.
         let got = |member: &&Member| {
             member.outcome.as_ref().is_some_and(|it| it.error.is_none()) && member.has.1 > 0
         };
@@ -127,12 +127,12 @@ impl Members<'_> {
         over && waiting.iter().all(last) && now > self.last_done.saturating_add(patience)
     }
 
-    /// For how long, where that is too long: somebody waits for a disk that does not answer any more.
+    /// How long no byte has moved, if that is too long; a disk may have stopped answering, for example.
     fn all_stands_still(&mut self) -> Option<Duration> {
         let moved = |m: &Member| m.has.0.saturating_add(m.read).saturating_add(m.done.len() as u64);
         let moved = self.all.iter().map(moved).fold(0, u64::saturating_add);
         if self.input || moved != self.moved.0 {
-            // Whoever writes to standard input may take as long as they like.
+            // The program that writes to standard input may take as long as it likes.
             self.moved = (moved, Instant::now());
         }
         let most =

@@ -1,4 +1,4 @@
-//! The members of a run: what each has done, and what it is to do next.
+//! Steers the members of a run: keeps what each has reported, and decides what it does next.
 
 mod events;
 mod faults;

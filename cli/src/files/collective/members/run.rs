@@ -20,20 +20,22 @@ use crate::files::collective::party::Party;
 use crate::files::collective::progress::Progress;
 use crate::files::collective::{manual, predict};
 
-/// So long one may take to be there, and one that somebody else starts.
+/// The longest time until a member answers after its launch.
 const LAUNCH: Duration = Duration::from_secs(60);
+/// The same for a member that another program starts.
 const MANUAL: Duration = Duration::from_secs(600);
-/// A source finds out first what it has, which may be many files.
+/// The time that a source may take in addition to list its files.
 const SOURCE: Duration = Duration::from_secs(600);
-/// So long a process may take to end by itself.
+/// The longest time that a member's process may take to end by itself.
 const ENDING: Duration = Duration::from_secs(5);
-/// How often all of that is looked at.
+/// How often members are checked for silence.
 const LOOK: Duration = Duration::from_millis(500);
-/// So long the start waits for connections that do not come about.
+/// How long the start waits for connections between members that do not come up.
 const LINKING: Duration = Duration::from_secs(2);
 
 impl<'a> Members<'a> {
-    /// Starts them and waits until they are ready; those that cannot are left out, but for the only source.
+    /// Starts all members and waits until they are ready. A member that fails is left out; if no source is left, the run
+    /// fails.
     pub fn start(
         args: &'a CollectiveArgs,
         ring: &'a RingArgs,
@@ -94,7 +96,7 @@ impl<'a> Members<'a> {
     fn join(&self, at: usize, token: &Token) {
         let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
         self.all[at].link.ask(Ask::Join(Join {
-            // One that somebody else started was told it by them.
+            // A member that another program started has the token already.
             token: if self.args.fleet.is_manual() { String::new() } else { proof::text(token) },
             address: self.all[at].address,
             parts,
@@ -111,7 +113,7 @@ impl<'a> Members<'a> {
                 self.all[at].heard = Some(Instant::now());
             }
             match event {
-                // The first one that says so is it.
+                // The first connection that names a node is its member.
                 Ok((at, Event::Connected(stream))) if !self.all[at].link.is_open() => {
                     self.all[at].link.connect(stream, at, self.send.clone());
                     self.join(at, token);
@@ -145,7 +147,7 @@ impl<'a> Members<'a> {
         let sources: Vec<usize> = self.job.parts.iter().map(|part| part.from).collect();
         let gone = |at: &&usize| self.all[**at].outcome.is_some();
         match sources.iter().find(gone) {
-            // With others there is something left to do.
+            // As long as one source is left, there is something to do.
             Some(at) if sources.iter().all(|source| gone(&source)) => {
                 let error = self.all[*at].outcome.as_ref().and_then(|it| it.error.clone());
                 let words = format!("{}: {}", self.party.name(*at), error.unwrap_or_default());
@@ -155,7 +157,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Lets them copy, until each has all or has failed.
+    /// Lets the members copy until each has everything or has failed.
     pub fn finish(&mut self) -> Vec<Outcome> {
         let alive: Vec<bool> = self.all.iter().map(|member| member.outcome.is_none()).collect();
         let lives = |at: usize| alive[at];
@@ -212,7 +214,7 @@ impl<'a> Members<'a> {
         self.all.iter().filter_map(|member| member.outcome.clone()).collect()
     }
 
-    /// From the launch, and from the start of what is sent, to the end.
+    /// The time since the launch, and the time that the transfer took.
     pub fn took(&self) -> (Duration, Duration) {
         (self.launched.elapsed(), self.ended)
     }

@@ -1,4 +1,4 @@
-//! What is known of the members of a run.
+//! The state of a run: what is known of each member.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -21,20 +21,21 @@ pub struct Member {
     pub address: IpAddr,
     pub port: Option<u16>,
     pub octets: Option<u64>,
-    /// By number, to whom it was told to send.
+    /// The receiver of each request to send; the index is the number of the request.
     pub told: Vec<usize>,
     pub done: Vec<(u32, u64, String)>,
-    /// Parts that nobody can give it any more.
+    /// Parts that no member can send it any more.
     pub lacks: Vec<usize>,
     pub has: (u64, u64),
-    /// Octets that it has read again.
+    /// Bytes that it has read again, of what an earlier run left.
     pub read: u64,
-    /// Members that live and that it could not send to; how often others could not send to it.
+    /// How often it could not send to a member.
     pub lost: usize,
+    /// How often another member could not send to it.
     pub missed: usize,
-    /// Octets that it had at the last of these.
+    /// Bytes that it had when that happened last.
     pub missed_at: u64,
-    /// When it told something last.
+    /// When it last reported something.
     pub heard: Option<Instant>,
     pub outcome: Option<Outcome>,
 }
@@ -44,11 +45,11 @@ pub struct Loss {
     pub from: usize,
     pub to: usize,
     pub when: Instant,
-    /// Another one reached that one since.
+    /// Whether another member has reached the receiver since then.
     pub reached: bool,
 }
 
-/// All of them.
+/// All members, and what is going on between them.
 pub struct Members<'a> {
     pub job: &'a Job,
     pub party: &'a Party,
@@ -59,32 +60,33 @@ pub struct Members<'a> {
     pub events: Receiver<(usize, Event)>,
     pub routes: Routes,
     pub pace: Pace,
-    /// Stages that wait, and those that are told and not done.
+    /// Stages that no member was asked to send yet.
     pub waiting: VecDeque<Stage>,
+    /// Stages that were asked for and are not done.
     pub active: Vec<Stage>,
     pub unlinked: usize,
     pub losses: Vec<Loss>,
-    /// Standard input has not ended.
+    /// Whether standard input has not ended yet.
     pub input: bool,
-    /// Octets of all members when that had changed last.
+    /// Bytes that all members had when that number changed last, and when.
     pub moved: (u64, Instant),
     pub progress: Progress,
     pub launched: Instant,
     pub started: Instant,
-    /// When the last one had all.
+    /// When the last member had everything, since `started`.
     pub last_done: Duration,
     pub ended: Duration,
 }
 
 impl Members<'_> {
-    /// Rings that share no link carry a stripe each.
+    /// The number of stripes that each part is cut into: one for each ring.
     pub fn stripes(&self) -> usize {
         if self.job.hub.is_some() { 1 } else { self.party.rings.len() }
     }
 }
 
 impl Member {
-    /// For how long it has told nothing.
+    /// How long it has reported nothing.
     pub fn silence(&self) -> Duration {
         self.heard.map_or(Duration::ZERO, |heard| heard.elapsed())
     }

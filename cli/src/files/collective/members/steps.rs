@@ -1,4 +1,4 @@
-//! Changes of the run: a member has all, is out, or is to send to other members.
+//! Changes of the run: a member has everything, has failed, or is asked to send to other members.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,11 @@ use super::state::Members;
 use crate::files::collective::job::Moved;
 use crate::files::collective::outcome::Outcome;
 
-/// Stages at once from or to a node where everything comes from or goes to.
+/// How many stages to or from a hub run at once.
 const AT_ONCE: usize = 8;
 
 impl Members<'_> {
-    /// Has it all that it is to have?
+    /// Ends a member's part in the run if it has everything that it can still get.
     pub fn judge(&mut self, at: usize) {
         let own = |part: &&Moved| {
             let input = matches!(part.places[at], Part::Target { input: true, .. });
@@ -29,7 +29,7 @@ impl Members<'_> {
         }
         let mut from: Vec<usize> =
             member.lacks.iter().map(|part| self.job.parts[*part].from).collect();
-        // As in the cluster file, not as they went.
+        // Name them in the order of the cluster file.
         from.sort_by_key(|from| self.job.nodes[*from]);
         let from: Vec<&str> = from.into_iter().map(|from| self.party.name(from)).collect();
         match &from[..] {
@@ -45,7 +45,7 @@ impl Members<'_> {
         }
     }
 
-    /// It has not got all.
+    /// Records that a member does not have everything, and why.
     pub fn out(&mut self, at: usize, words: String) {
         let member = &mut self.all[at];
         let places = |part: u32| &self.job.parts[part as usize].places[at];
@@ -58,7 +58,7 @@ impl Members<'_> {
         self.progress.done(at);
     }
 
-    /// It is there no more. Are there others that cannot have what it had?
+    /// Takes a member out of the routes. Returns whether others lack a part because of that.
     pub fn leave(&mut self, at: usize) -> bool {
         let orphans = self.routes.leave(at);
         let some = !orphans.is_empty();
@@ -71,16 +71,16 @@ impl Members<'_> {
         some
     }
 
-    /// Leaves a member out: the one before it sends to those behind it.
+    /// Leaves a member out: the member before it sends to those behind it.
     pub fn fail(&mut self, at: usize, words: String) {
         if self.all[at].outcome.is_none() {
             self.out(at, words.clone());
         }
-        // What it is not done with it keeps for another run.
+        // The member keeps its incomplete parts for another run.
         self.all[at].link.close();
         if self.routes.lives(at) {
             if self.leave(at) {
-                // It had all itself, but is the reason why others have not.
+                // It had everything itself, but others lack a part because it is gone.
                 let outcome = self.all[at].outcome.as_mut();
                 outcome.map(|outcome| outcome.error.get_or_insert(words));
             }
@@ -88,7 +88,7 @@ impl Members<'_> {
         }
     }
 
-    /// Tells members what has changed, as far as they are not too many at once.
+    /// Asks members to send as the routes now say; with a hub only some at once.
     pub fn tell_changes(&mut self) {
         self.waiting.extend(self.routes.changes());
         let (job, routes) = (self.job, &self.routes);

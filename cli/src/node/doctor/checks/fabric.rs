@@ -1,4 +1,4 @@
-//! The daemon, and what it and this host reach of the fabric.
+//! Checks of the daemon, its BFD sessions, and the paths to other nodes.
 
 use tresse_fabric::id::NodeId;
 use tresse_fabric::reconcile::METRIC_PRIMARY;
@@ -9,7 +9,7 @@ use crate::node::doctor::finding::{Check, Finding};
 use crate::node::doctor::host;
 use crate::node::doctor::seen::Seen;
 
-/// Peers whose paths are tried: those spread evenly over the cluster where there are more.
+/// How many peers are asked at most; of more, those spread evenly over the cluster.
 const PEERS: usize = 64;
 
 pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
@@ -77,7 +77,7 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(broken.collect(), &up)
 }
 
-/// Packets of the size that the plan promises, to other nodes, by the routes in force.
+/// Sends packets of the planned size to other nodes, by the routes that are in force.
 pub fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("path");
     if seen.local {

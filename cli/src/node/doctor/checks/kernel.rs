@@ -1,4 +1,4 @@
-//! Its kernel: modules, filters of packets, flow control and the clock.
+//! Checks of the kernel: modules, packet filters, IPv6, flow control, the clock.
 
 use tresse_fabric::slice::Slice;
 use tresse_fabric::verify;

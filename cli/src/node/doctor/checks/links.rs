@@ -1,4 +1,4 @@
-//! Its interfaces: NICs, what has them beside us, and addresses that are taken twice.
+//! Checks of interfaces: NICs, their masters and managers, and duplicate addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -48,7 +48,7 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
             findings.push(check.warns(name, cause, effect, fix));
         }
     }
-    // A VLAN, bridge or bond has the MAC of what is below it.
+    // A VLAN, bridge or bond has the MAC of a lower interface.
     let own = |link: &&Link| matches!(link.kind(), None | Some("veth"));
     let macs = seen.links.values().filter(own);
     let mut of_mac: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -94,7 +94,7 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "no NIC of the plan belongs to a bridge, bond or the like")
 }
 
-/// Addresses that two hosts have, and two hosts that are the same node.
+/// Finds addresses that two hosts have, and two hosts that both claim to be this node.
 pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("duplicate");
     let addresses = seen.plan.addresses();

@@ -1,4 +1,4 @@
-//! The checks, one function each: what the plan needs of this host beside what the host says.
+//! The checks, one function each. Each compares what the plan needs with the state of this host.
 
 mod fabric;
 mod kernel;
@@ -9,7 +9,7 @@ use tresse_fabric::slice::Slice;
 use super::finding::Finding;
 use super::seen::Seen;
 
-/// All of them, in the order in which one depends on the other.
+/// Runs all checks. A check stands after those that it depends on.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(&seen.plan, seen.node);
     let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 13] = [
