@@ -12,7 +12,7 @@ use crate::output;
 /// Arguments of `tresse completion`.
 #[derive(Debug, Args)]
 pub struct Completion {
-    /// The shell to complete in.
+    /// The shell that the script is for.
     shell: Shell,
 }
 
@@ -31,7 +31,7 @@ impl Completion {
 /// Arguments of `tresse man`.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// Where to write `tresse.1` and a page for every verb.
+    /// The directory for `tresse.1` and one page per verb.
     directory: PathBuf,
 }
 

@@ -103,15 +103,15 @@ impl From<ClientError> for Failure {
             }
         }
         if let ClientError::Node(NodeError::WouldCut { .. }) = &error {
-            message.push_str("\n  help: --force drains it all the same; these go on using it");
+            message.push_str("\n  help: --force drains it anyway, and these nodes go on using it");
         }
         if let ClientError::Node(NodeError::WouldLockOut { .. }) = &error {
-            message.push_str("\n  help: --force leaves this guard out");
+            message.push_str("\n  help: --force goes on without this check");
         }
         if code == Code::Unreachable {
             message.push_str(
-                "\n  help: `systemctl status tressed` tells about the daemon; \
-                 --socket or TRESSE_SOCKET name another socket",
+                "\n  help: `systemctl status tressed` shows whether the daemon runs; \
+                 --socket or TRESSE_SOCKET names another socket",
             );
         }
         Self::new(code, message)

@@ -22,7 +22,7 @@ use crate::output::{count, plain};
 pub struct ClusterArgs {
     /// The cluster file.
     pub file: PathBuf,
-    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
     pub lock: Option<PathBuf>,
 }
@@ -207,8 +207,8 @@ pub fn node_named(plan: &Plan, name: &str) -> Result<NodeId, Failure> {
 pub fn warn_unlocked(old: &Path, lock: &Path) {
     let (old, lock) = (old.display(), lock.display());
     fail::say(&format!(
-        "WARNING: the lock {lock} does not hold what {old} uses. This is as if it did; without it the \
-         plan gives VLAN IDs of running trees to other trees. First: \
+        "WARNING: the lock {lock} does not hold what {old} uses, its VLAN IDs and addresses. This output \
+         is as if it did, but nodes would give VLAN IDs of running trees to other trees. First run: \
          tresse plan {old} --lock {lock} --write-lock"
     ));
 }
@@ -226,8 +226,8 @@ pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Res
     Err(Failure::new(
         Code::BadFile,
         format!(
-            "{lock} holds the addresses of {all} nodes, and {gone} of them, `{first}` the first, are not in \
-             this cluster file: it is another fabric's. Give this one a lock of its own with --lock; if \
+            "{lock} holds the addresses of {all} nodes, and {gone} of them (first: `{first}`) are not in \
+             this cluster file: it seems to be another fabric's lock. Name another lock with --lock; if \
              these nodes are gone for good, remove {lock} first"
         ),
     ))

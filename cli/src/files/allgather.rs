@@ -14,11 +14,12 @@ pub struct Allgather {
     args: CollectiveArgs,
     #[command(flatten)]
     around: RingArgs,
-    /// What each node has; {node} in it is its name.
+    /// The path on each node; {node} in it is the node's name.
     #[arg(value_name = "PATH")]
     path: String,
-    /// Where every node gets that of every node, its own too: {from} in it is the node that has it, {node} the one
-    /// that gets it. With / at its end: that directory, with the node's name behind that of the file.
+    /// The path that every node's file gets on every node, its own included; {from} in it is the source node, {node}
+    /// the receiving node. With / at its end it is a directory, and the source node's name is appended to the name of
+    /// each file.
     #[arg(value_name = "TARGET")]
     target: String,
 }

@@ -12,11 +12,11 @@ use crate::fail::{Code, Failure};
 pub struct Gather {
     #[command(flatten)]
     args: CollectiveArgs,
-    /// What each node has; {node} in it is its name.
+    /// The path on each node; {node} in it is the node's name.
     #[arg(value_name = "PATH")]
     path: String,
-    /// The node that gets everything, and where: {from} in it is the node that has it. With / at its end: that
-    /// directory, with the node's name behind that of the file.
+    /// The node that gets everything, and the path there; {from} in it is the source node. With / at its end it is a
+    /// directory, and the source node's name is appended to the name of each file.
     #[arg(value_name = "NODE:TARGET")]
     target: String,
 }

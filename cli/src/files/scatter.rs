@@ -13,11 +13,11 @@ use crate::fail::{Code, Failure};
 pub struct Scatter {
     #[command(flatten)]
     args: CollectiveArgs,
-    /// The node that has everything, and where: n00:/data/{node}.bin is a file or directory for each node; without
-    /// {node} one file is cut into as many equal pieces as there are nodes, in their order in the cluster file.
+    /// The source: a node and a path on it. n00:/data/{node}.bin is one file or directory per node. Without {node} one
+    /// file is cut into equal pieces, one per node in the order of the cluster file.
     #[arg(value_name = "NODE:PATH")]
     source: String,
-    /// What it is called on each node, the one that has everything too; {node} in it is the node's name.
+    /// The path on each node, the source included; {node} in it is the node's name.
     #[arg(value_name = "TARGET")]
     target: String,
 }

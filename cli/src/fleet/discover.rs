@@ -23,16 +23,16 @@ const WAIT: Duration = Duration::from_secs(1);
 /// Arguments of `tresse discover`.
 #[derive(Debug, Args)]
 pub struct Discover {
-    /// The nodes, as the launcher reaches them: n[00-15] or several.
+    /// The nodes, by the names that the launcher knows: n[00-15] or several.
     #[arg(required = true, value_name = "NODES")]
     nodes: Vec<String>,
-    /// Only these interfaces: eth[1-4],enp5s0. Without it all that are Ethernet NICs.
+    /// Use only these interfaces: eth[1-4],enp5s0. Default: all Ethernet NICs.
     #[arg(long, value_name = "NICS")]
     nics: Option<String>,
-    /// None of these interfaces, such as those of the management network.
+    /// Leave out these interfaces, such as those of the management network.
     #[arg(long, value_name = "NICS")]
     without: Option<String>,
-    /// Write the draft to this file, which must not be there yet.
+    /// Write the draft to this file, which must not exist yet.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -79,7 +79,7 @@ impl Discover {
             let next = format!("tresse check {0}", path.display());
             writeln!(
                 out,
-                "{} nodes in {}: look through it, then {next}",
+                "{} nodes in {}: read it, correct it, then run {next}",
                 hosts.len(),
                 path.display()
             )?;

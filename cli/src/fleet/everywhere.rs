@@ -52,7 +52,7 @@ pub fn drain(
     if dry_run || failed || (!cut.is_empty() && !how.force) {
         report(how.object, &asked, json)?;
         if !dry_run {
-            let help = if failed { "" } else { "; --force drains it all the same" };
+            let help = if failed { "" } else { "; --force drains it anyway" };
             fail::say(&format!("nothing was drained{help}"));
         }
         return Ok(if failed || !cut.is_empty() { Code::Fault } else { Code::Fine });
@@ -60,7 +60,7 @@ pub fn drain(
     let single = asked.iter().filter_map(|line| line.steered.as_ref()).map(|s| s.single.len());
     let single: usize = single.sum();
     if single > 0 {
-        fail::say(&format!("{} left with one way", count(single, "destination")));
+        fail::say(&format!("{} left with one path", count(single, "destination")));
     }
     let drained = fleet.each(|_| true, |client| client.drain(&Drain { dry_run: false, ..how }));
     let drained = lines(drained);
@@ -73,9 +73,12 @@ pub fn drain(
     let back = undone(&mut fleet, ours, how.object);
     let left: Vec<&str> =
         back.iter().filter(|line| line.error.is_some()).map(|line| line.node.as_str()).collect();
-    fail::say("taken back: not every node could drain it");
+    fail::say("the drain was undone: not every node could drain it");
     if !left.is_empty() {
-        fail::say(&format!("perhaps still drained on {}: look there", left.join(" ")));
+        fail::say(&format!(
+            "perhaps still drained on {}: check with `tresse status` there",
+            left.join(" ")
+        ));
     }
     Ok(Code::Fault)
 }
@@ -131,11 +134,11 @@ fn report(object: &str, lines: &[Line], json: bool) -> Result<(), Failure> {
             (Some(error), _) => writeln!(out, "{}: {}", line.node, plain(error))?,
             (None, Some(s)) if !s.cut.is_empty() => {
                 let cut = plain(&s.cut.join(" ")).into_owned();
-                writeln!(out, "{}: no other way to {cut}", line.node)?;
+                writeln!(out, "{}: no other path to {cut}", line.node)?;
             }
             (None, Some(s)) if !s.single.is_empty() => {
                 let single = plain(&s.single.join(" ")).into_owned();
-                writeln!(out, "{}: {} moved, one way to {single}", line.node, s.moved.len())?;
+                writeln!(out, "{}: {} moved, one path left to {single}", line.node, s.moved.len())?;
             }
             (None, Some(s)) => writeln!(out, "{}: {} moved", line.node, s.moved.len())?,
             (None, None) => {}

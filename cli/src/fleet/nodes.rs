@@ -39,13 +39,13 @@ const SRUN: &[&str] =
 /// How nodes are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Launcher {
-    /// `ssh NODE`, without asking for passwords.
+    /// `ssh NODE`, which must not ask for a password.
     Ssh,
     /// `srun` of Slurm.
     Srun,
     /// The namespaces of the lab on this machine.
     Netns,
-    /// Somebody else: it is said what is to be run on each node, which connects to `--listen`.
+    /// Another program: the command for each node is printed, and each node connects to `--listen`.
     Manual,
 }
 
@@ -58,7 +58,7 @@ pub struct FleetArgs {
     /// Nodes to leave out, such as those that are being repaired: n03,n[05-07].
     #[arg(long, value_name = "NODES")]
     except: Option<String>,
-    /// Of several labs the one of this name, for the launcher `netns`.
+    /// For the launcher `netns`: the name of the lab, if there are several.
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }
@@ -186,7 +186,7 @@ fn command(
         Launcher::Ssh => ("ssh", SSH),
         Launcher::Srun => ("srun", SRUN),
         Launcher::Manual => {
-            let words = "--launcher manual: only copy, scatter, gather and allgather know it";
+            let words = "--launcher manual: only copy, scatter, gather and allgather can use it";
             return Err(Failure::new(Code::Usage, words));
         }
         Launcher::Netns => {

@@ -8,13 +8,13 @@ use super::{counters, down, exec, fault, load, ping, up};
 /// A cluster on one machine: a namespace per node and switch.
 #[derive(Debug, Args)]
 pub struct Lab {
-    /// The lab's name; `up` takes the fabric's, other verbs the only lab there is.
+    /// The lab's name. Default: for `up` the fabric's name, for other verbs the only lab that there is.
     #[arg(long, global = true)]
     pub name: Option<String>,
-    /// In the small virtual machine; found by itself where no lab of this name runs natively.
+    /// Use the small virtual machine. Verbs other than `up` find it by themselves if no such lab runs in this kernel.
     #[arg(long, global = true)]
     pub vm: bool,
-    /// How the virtual machine executes: tcg (the same everywhere), kvm or auto.
+    /// How the virtual machine runs: tcg (emulated, the same everywhere), kvm or auto.
     #[arg(long, global = true, default_value = "tcg")]
     pub accel: vm::Accel,
     #[command(subcommand)]
@@ -25,23 +25,23 @@ pub struct Lab {
 pub enum LabVerb {
     /// Build the cluster of a file.
     Up(up::Up),
-    /// Ask all ordered pairs of nodes.
+    /// Send echo requests between all ordered pairs of nodes.
     Ping(ping::Ping),
-    /// Frames per directed link and VLAN.
+    /// Print the frames per directed link and VLAN.
     Counters(counters::Counters),
-    /// Uniform all-to-all traffic, and what arrives of it.
+    /// Send uniform all-to-all traffic and measure what arrives.
     Load(load::Load),
     /// Run a program in a node or switch.
     Exec(exec::Exec),
-    /// Make a link (`s00-s01`, `s00:3`), a switch or a node fail.
+    /// Let a link (`s00-s01`, `s00:3`), a switch or a node fail.
     Fail(fault::Fail),
     /// Undo failures.
     Heal(fault::Heal),
-    /// Show the labs there are.
+    /// List the labs.
     Status,
     /// Remove the lab and all that runs in it.
     Down(down::Down),
-    /// The server inside the virtual machine.
+    /// Serve requests inside the virtual machine.
     #[command(hide = true)]
     Guest,
 }

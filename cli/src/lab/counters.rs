@@ -10,10 +10,10 @@ use super::found::Found;
 use crate::fail::{self, Code, Failure};
 use crate::output;
 
-/// Frames per directed link and VLAN.
+/// Print the frames per directed link and VLAN.
 #[derive(Debug, Args)]
 pub struct Counters {
-    /// Count from zero again.
+    /// Set all counters to 0.
     #[arg(long)]
     reset: bool,
 }
@@ -34,7 +34,9 @@ impl Counters {
         }
         let all = counters::counters(&found.directory, &found.record).map_err(fault)?;
         if all.is_empty() {
-            fail::say("no counters: the switches of this lab have no VLANs, and count none");
+            fail::say(
+                "no counters: the switches of this lab have no VLANs, and only VLANs are counted",
+            );
         }
         let mut out = output::stdout();
         if json {

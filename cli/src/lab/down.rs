@@ -9,7 +9,7 @@ use crate::fail::{Code, Failure};
 
 #[derive(Debug, Args)]
 pub struct Down {
-    /// Every lab.
+    /// Remove every lab.
     #[arg(long)]
     all: bool,
 }

@@ -11,9 +11,9 @@ use crate::fail::{Code, Failure};
 
 #[derive(Debug, Args)]
 pub struct Exec {
-    /// Node or switch.
+    /// The node or switch.
     place: String,
-    /// Program and arguments.
+    /// The program and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     command: Vec<String>,
 }

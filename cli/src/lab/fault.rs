@@ -8,16 +8,16 @@ use crate::fail::{Code, Failure};
 
 #[derive(Debug, Args)]
 pub struct Fail {
-    /// Link, switch or node.
+    /// The link, switch or node.
     object: String,
-    /// Frames vanish, the carrier stays.
+    /// Drop frames but keep the carrier.
     #[arg(long)]
     silent: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Heal {
-    /// What `fail` was given; everything if left out.
+    /// The object that was given to `fail`. Default: all that failed.
     object: Option<String>,
 }
 

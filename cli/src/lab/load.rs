@@ -13,28 +13,28 @@ use crate::duration::seconds;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Uniform all-to-all traffic, and what arrives of it.
+/// Send uniform all-to-all traffic and measure what arrives.
 #[derive(Debug, Args)]
 pub struct Load {
     /// Seconds of one trial.
     #[arg(long, short = 't', default_value_t = 4.0)]
     seconds: f64,
-    /// Link rate that the figures are units of; default: what the lab is shaped to.
+    /// The link rate that results are fractions of. Default: the rate that the lab's cables are shaped to.
     #[arg(long)]
     rate: Option<Rate>,
-    /// IP packet size in octets.
+    /// IP packet size in bytes.
     #[arg(long, default_value_t = 1500)]
     packet: usize,
     /// What to measure.
     #[arg(long, value_enum, default_value_t = Mode::Both)]
     mode: Mode,
-    /// Steps of the search.
+    /// Number of steps of the search.
     #[arg(long, default_value_t = 6)]
     steps: u32,
-    /// Share that may be lost of traffic that counts as delivered.
+    /// The share that may be lost while the traffic still counts as delivered.
     #[arg(long, default_value_t = 0.02)]
     loss: f64,
-    /// Seed of the traffic's order.
+    /// The seed of the order in which packets are sent.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -57,7 +57,7 @@ impl Load {
             (Some(rate), _) => rate.0,
             (None, Shape::Rate(bps)) => bps,
             (None, _) => {
-                let words = "this lab is not shaped to one rate: name the links' rate with --rate";
+                let words = "the cables of this lab are not shaped to one rate: name the links' rate with --rate";
                 return Err(Failure::new(Code::Usage, words));
             }
         };

@@ -10,7 +10,7 @@ use crate::duration::seconds;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Ask all ordered pairs of nodes.
+/// Send echo requests between all ordered pairs of nodes.
 #[derive(Debug, Args)]
 pub struct Ping {
     /// Echo requests per pair.
@@ -19,7 +19,7 @@ pub struct Ping {
     /// Seconds to wait for an answer.
     #[arg(long, short = 'W', default_value_t = 1.0)]
     wait: f64,
-    /// Use our own prober instead of `ping`.
+    /// Use the built-in prober instead of the program `ping`.
     #[arg(long)]
     fast: bool,
     /// Only from this node.

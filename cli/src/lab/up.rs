@@ -24,22 +24,22 @@ pub struct Up {
     /// Shape every cable to its rate in the cluster file.
     #[arg(long)]
     shape: bool,
-    /// Set the nodes up by iproute2 commands, without daemons.
+    /// Set up the nodes with iproute2 commands, without daemons.
     #[arg(long)]
     pub no_daemon: bool,
-    /// The daemon; default: `tressed` beside this program.
+    /// The daemon's program. Default: `tressed` beside this program.
     #[arg(long)]
     pub tressed: Option<PathBuf>,
     /// Seconds between announcements of the daemons.
     #[arg(long)]
     announce_seconds: Option<u32>,
-    /// Watch paths by BFD, with this interval; without it failures that no carrier shows are not found.
+    /// Watch paths by BFD with this interval in milliseconds. Without it, failures that no carrier shows are not found.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(10..=1000))]
     bfd_ms: Option<u16>,
-    /// What forwards labelled frames for others: `mixed` is kernel and packet on alternate nodes.
+    /// What forwards labelled frames on transit nodes; `mixed` is kernel and packet on alternate nodes.
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
-    /// What pushes labels onto what nodes send.
+    /// What pushes labels onto the packets that a node sends.
     #[arg(long, value_enum, default_value_t)]
     source: Source,
 }

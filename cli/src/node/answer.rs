@@ -85,11 +85,11 @@ pub fn steered(steered: &Steered, done: &str, json: bool) -> Result<Code, Failur
     } else {
         writeln!(out, "{done}: {} of this node moved", count(steered.moved.len(), "destination"))?;
         if !steered.single.is_empty() {
-            writeln!(out, "left with one way: {}", steered.single.join(" "))?;
+            writeln!(out, "left with one path: {}", steered.single.join(" "))?;
         }
         if !steered.cut.is_empty() {
             let cut = steered.cut.join(" ");
-            writeln!(out, "without another way, so that they go on using it: {cut}")?;
+            writeln!(out, "without another path, so they go on using it: {cut}")?;
         }
     }
     out.flush()?;

@@ -26,10 +26,10 @@ pub struct Apply {
     /// Roll back unless `tresse confirm` comes within this time: 60s, 5m.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "dry_run")]
     confirm: Option<Duration>,
-    /// Leave out the guard that keeps the way to this host open.
+    /// Install also what would cut the connection by which this host is managed.
     #[arg(long)]
     force: bool,
-    /// Use this NIC although it has a master (a bond or a bridge); may be repeated.
+    /// Use this NIC although it belongs to a bond or a bridge; may be repeated.
     #[arg(long, value_name = "NAME")]
     force_interface: Vec<String>,
 }

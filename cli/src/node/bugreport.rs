@@ -57,13 +57,13 @@ const SYSCTL_NAMES: &[&str] = &[
 pub struct Bugreport {
     #[command(flatten)]
     node: NodeArgs,
-    /// The daemon's configuration.
+    /// The daemon's configuration file.
     #[arg(long, value_name = "FILE", default_value = "/etc/tresse/tressed.toml")]
     config: PathBuf,
     /// The cluster file, with the lock beside it.
     #[arg(long, value_name = "FILE", default_value = "/etc/tresse/cluster.toml")]
     cluster: PathBuf,
-    /// Where to write it; default: standard output.
+    /// Write the report to this file. Default: standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -25,7 +25,7 @@ const PATIENCE_MS: u64 = 5000;
 pub struct Cables {
     /// The cluster file.
     file: PathBuf,
-    /// Which node of the file this host is; default: as in the daemon's plan, else by its MACs.
+    /// Which node of the file this host is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     #[command(flatten)]

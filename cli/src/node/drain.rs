@@ -18,13 +18,13 @@ pub struct Drain {
     node: NodeArgs,
     /// A switch or node (s00, n03), a link (s00-s01, n03-s00), a port (s00:3) or a NIC (n03:eth1).
     object: String,
-    /// Tell what would move and what would lose its redundancy, and do nothing.
+    /// Print what would move and which nodes would be left with one path, and do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Also where no other way is left: what has none goes on using it.
+    /// Drain even if some nodes have no other path; paths to those go on using it.
     #[arg(long)]
     force: bool,
-    /// On all nodes of this cluster file, or on none.
+    /// Drain it on all nodes of this cluster file, or on none.
     #[arg(long, value_name = "FILE")]
     all: Option<PathBuf>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ impl Drain {
             if !steered.single.is_empty() && !json {
                 let single = steered.single.join(" ");
                 fail::say(&format!(
-                    "left with one way, so that one more failure cuts them: {single}"
+                    "left with one path, so that one more failure cuts them off: {single}"
                 ));
             }
             steered = client.drain(&control::Drain { dry_run: false, ..how })?;

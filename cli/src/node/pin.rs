@@ -14,9 +14,9 @@ pub struct Pin {
     node: NodeArgs,
     /// The node at the other end.
     to: String,
-    /// The path's rank, as `tresse paths` tells it.
+    /// The rank of the path, as `tresse paths` prints it.
     rank: u32,
-    /// Tell what would move and do nothing.
+    /// Print what would move, and do nothing.
     #[arg(long)]
     dry_run: bool,
 }

@@ -27,11 +27,11 @@ const CLEAR_BELOW: &str = "\x1b[J";
 pub struct Top {
     #[command(flatten)]
     node: NodeArgs,
-    /// Seconds between two looks.
+    /// Seconds between two updates.
     #[arg(long, value_name = "SECONDS", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=60))]
     every: u16,
-    /// Looks before it ends; without end where it is not given.
+    /// End after N updates. Default: never.
     #[arg(long, value_name = "N")]
     count: Option<u32>,
 }

@@ -15,9 +15,9 @@ use crate::input;
 pub struct Undrain {
     #[command(flatten)]
     node: NodeArgs,
-    /// What was drained.
+    /// The part of the fabric that was drained.
     object: String,
-    /// On all nodes of this cluster file where it is drained.
+    /// End the drain on all nodes of this cluster file that have it.
     #[arg(long, value_name = "FILE")]
     all: Option<PathBuf>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::fail::{Code, Failure};
 pub struct Unfuse {
     #[command(flatten)]
     node: NodeArgs,
-    /// The VLAN.
+    /// The ID of the VLAN.
     #[arg(value_parser = clap::value_parser!(u16).range(1..=4094))]
     vid: u16,
 }
@@ -20,7 +20,8 @@ impl Unfuse {
     /// Asks the daemon for the new canary.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         self.node.connect()?.unfuse(self.vid)?;
-        let words = format!("VLAN {} carries traffic again once its canary is back", self.vid);
+        let words =
+            format!("VLAN {} carries traffic again once its canary frame has come back", self.vid);
         answer::done("unfused", &words, json)
     }
 }

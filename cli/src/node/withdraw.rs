@@ -14,7 +14,7 @@ use crate::output::{self, count};
 pub struct Withdraw {
     #[command(flatten)]
     node: NodeArgs,
-    /// Leave out the guard that keeps the way to this host open.
+    /// Go on even if this cuts the connection by which this host is managed.
     #[arg(long)]
     force: bool,
 }

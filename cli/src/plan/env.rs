@@ -21,7 +21,7 @@ use crate::output;
 pub struct Env {
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// The library.
+    /// The library to configure.
     #[arg(long = "for", value_enum)]
     library: Library,
 }
@@ -30,10 +30,10 @@ pub struct Env {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum Library {
-    /// Open MPI, by its TCP transport.
+    /// Open MPI, over its own TCP transport.
     #[value(name = "openmpi")]
     OpenMpi,
-    /// MPICH and its kin, by libfabric.
+    /// MPICH and libraries made from it, over libfabric.
     #[value(name = "mpich")]
     Mpich,
     /// UCX.

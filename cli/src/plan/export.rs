@@ -19,16 +19,16 @@ pub struct Export {
     cluster: ClusterArgs,
     #[arg(help = formats(), value_parser = str::parse::<Format>)]
     format: Format,
-    /// Only for this switch, node or VLAN.
+    /// Write only the file of this switch, node or VLAN.
     object: Option<String>,
     /// Write one file per object into this directory and print their paths.
     #[arg(long, short = 'o', value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Switches: with the VLANs of this older cluster file beside the new ones, for the time of the
-    /// change from one to the other.
+    /// For switches: keep the VLANs of this older cluster file beside the new ones, as long as the fabric changes from
+    /// one plan to the other.
     #[arg(long, value_name = "OLD")]
     keep: Option<PathBuf>,
-    /// Leave static forwarding entries out.
+    /// Leave out static forwarding (FDB) entries.
     #[arg(long)]
     no_fdb: bool,
 }

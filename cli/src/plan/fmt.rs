@@ -15,7 +15,7 @@ use crate::{input, output};
 pub struct Fmt {
     /// The cluster file.
     file: PathBuf,
-    /// Change nothing; exit with 1 where the file is not formatted.
+    /// Change nothing; exit with 1 if the file is not formatted.
     #[arg(long)]
     check: bool,
     /// Print the result and leave the file as it is.

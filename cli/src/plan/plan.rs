@@ -17,13 +17,13 @@ use crate::output;
 pub struct Plan {
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Only what this node installs.
+    /// Print only what this node installs.
     #[arg(long, value_name = "NAME", conflicts_with = "against")]
     node: Option<String>,
-    /// Count the pairs whose primary path changes against this older cluster file.
+    /// Compare with this older cluster file: count the pairs whose primary path changes.
     #[arg(long, value_name = "OLD")]
     against: Option<PathBuf>,
-    /// Write the lock, so that VIDs and addresses stay as the cluster grows.
+    /// Write the lock, so that VLAN IDs and addresses stay the same as the cluster grows.
     #[arg(long)]
     write_lock: bool,
 }

@@ -72,7 +72,7 @@ fn little_goes_down_a_tree_and_much_around() {
 #[test]
 fn input_that_cannot_be_read_is_not_empty() {
     let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TORUS);
-    for (input, words) in [("<&-", "is closed"), ("0>/dev/null", "is open for writing alone")] {
+    for (input, words) in [("<&-", "is closed"), ("0>/dev/null", "is open for writing only")] {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!(r#"exec "$0" copy "$1" - /x {input}"#)]);
         shell.args([Path::new(env!("CARGO_BIN_EXE_tresse")), &cluster]);

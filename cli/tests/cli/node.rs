@@ -202,7 +202,7 @@ fn what_is_steered_is_told() {
     assert_eq!(call["parameters"]["dry_run"], true);
     let text = ran.exits(0).stdout;
     assert!(text.starts_with("s00 would be drained: 2 destinations"), "{text}");
-    assert!(text.contains("one way: 10.77.0.3"), "{text}");
+    assert!(text.contains("one path: 10.77.0.3"), "{text}");
     for (args, method) in [
         (&["undrain", "s00"][..], "Undrain"),
         (&["pin", "n01", "1"], "Pin"),

@@ -107,9 +107,9 @@ fn suggest_refuses_counters_that_cannot_be() {
     std::fs::write(&none, "").unwrap();
     let suggest = |more: &[&str]| tresse(["reflect", "suggest", FILE].iter().chain(more));
     for (before, after, said) in [
-        (&more, &less, "the counter from s0 to s1 is lower in the later sample"),
+        (&more, &less, "the counter from s0 to s1 is lower in the second sample"),
         (&less, &other, "the counters name `elsewhere`"),
-        (&less, &none, "the later sample has no counters"),
+        (&less, &none, "the second sample has no counters"),
     ] {
         let ran = suggest(&["--before", before, "--after", after]).exits(3);
         assert!(ran.stderr.contains(said), "{}", ran.stderr);

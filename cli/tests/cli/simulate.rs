@@ -60,11 +60,11 @@ fn a_trace_is_measured_from_its_first_message_to_its_last() {
     assert_eq!((&lines[0]["waiting"], &lines[1]["bound"]), (&0.into(), &Value::Null));
     for (words, problem) in [
         ("", "no message"),
-        ("0 n00 n05\n", "trace:1: 4 words"),
+        ("0 n00 n05\n", "trace:1: expected 4 words"),
         ("0 n00 n05 512\n0 n00 n99 512\n", "trace:2: the fabric has no node `n99`"),
-        ("inf n00 n05 512\n", "trace:1: `inf` is no time"),
+        ("inf n00 n05 512\n", "trace:1: `inf`: expected a time"),
         ("0 n00 n00 512\n", "trace:1: `n00` sends to itself"),
-        ("0 n00 n01 0\n", "trace:1: `0` is no number of octets"),
+        ("0 n00 n01 0\n", "trace:1: `0`: expected a size from 1"),
     ] {
         let ran = tresse(["simulate", TORUS, "--traffic", &text(words)]).exits(3);
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
@@ -153,7 +153,7 @@ fn wrong_arguments_are_told_with_what_is_possible() {
     for (args, words) in [
         (&["--traffic", "unifrom"][..], "none of uniform"),
         (&["--traffic", "hot-spot:101"], "such as hot-spot:5"),
-        (&["--buffers", "lossless:5"], "11 flits at least"),
+        (&["--buffers", "lossless:5"], "at least 11 flits"),
         (&["--buffers", "drop:100"], "a frame of 134 flits"),
         (&["--strategies", "dro"], "--strategies: `dro`"),
         (&["--fail", "s99"], "s99"),
@@ -162,7 +162,7 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--warm-up", "100000"], "none is left"),
         (&["--plot", "plot.gif"], "neither in .svg nor in .png"),
         (&["--loads", "1e300"], "at most 1000"),
-        (&["--traffic", "local:0"], "nothing is sent"),
+        (&["--traffic", "local:0"], "no node sends anything"),
         (&["--networks", "3"], "--paper"),
     ] {
         let ran = tresse([&["simulate", TORUS], args].concat()).exits(2);

@@ -302,9 +302,11 @@ fn source_stands_still() {
         let line = ended(&lines).find(|line| line["node"] == node).unwrap();
         line["error"].as_str().unwrap_or_default().to_owned()
     };
-    assert_eq!(error("n0"), "it tells nothing any more");
+    assert_eq!(error("n0"), "it does not report any more");
     assert_eq!(summary(&lines)["missed"].as_array().map(Vec::len), Some(8));
-    (1..9).for_each(|n| assert_eq!(error(&format!("n{n}")), "it lacks what n0 has: that is gone"));
+    (1..9).for_each(|n| {
+        assert_eq!(error(&format!("n{n}")), "it lacks the file of n0, which is gone")
+    });
     files.copy(&lab, &["--to", "n[1-8]"]).exits(0);
     (1..9).for_each(|node| files.whole(&format!("n{node}")));
 }
@@ -328,7 +330,7 @@ fn gather_misses() {
     let lines = gather.exits(1);
     assert_eq!(summary(&lines)["missed"], serde_json::json!(["n3", "n8"]), "{lines:#?}");
     let hub = ended(&lines).find(|line| line["node"] == "n0").unwrap();
-    assert_eq!(hub["error"], "it lacks what n3, n8 have: they are gone");
+    assert_eq!(hub["error"], "it lacks the files of n3, n8, which are gone");
     files.verb(&lab, &[&words[..], &["--to", "n3,n8"]].concat()).exits(0);
     for node in lab.now.nodes() {
         let got = files.directory.path().join(format!("got.{}", lab.now.node(node)));

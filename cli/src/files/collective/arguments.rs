@@ -14,13 +14,13 @@ pub struct CollectiveArgs {
     pub cluster: ClusterArgs,
     #[command(flatten)]
     pub fleet: FleetArgs,
-    /// To these nodes alone, such as those that missed it: n03,n[05-07].
+    /// Only for these nodes, such as those that an earlier run missed: n03,n[05-07].
     #[arg(long, value_name = "NODES")]
     pub to: Option<String>,
-    /// Keep permissions and times of change.
+    /// Keep permissions and modification times.
     #[arg(long)]
     pub keep: bool,
-    /// Where members connect to, for the launcher `manual`: an address of this host that nodes reach.
+    /// For the launcher `manual`: the address of this host that the nodes connect to.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
 }
@@ -28,13 +28,14 @@ pub struct CollectiveArgs {
 /// Arguments of the verbs that pass data on from node to node: `copy` and `allgather`.
 #[derive(Debug, Args)]
 pub struct RingArgs {
-    /// Who sends to whom: a ring for much, a tree for little, rings of rings between them.
+    /// How nodes pass data on: in a ring (best for much data), down a tree (for little), in rings of rings (between
+    /// them), or in the one that is predicted to be fastest.
     #[arg(long, value_enum, default_value = "auto")]
     pub shape: ShapeArg,
-    /// At most so many rings that share no link, of those that the wiring has.
+    /// Use at most N of the rings that share no link. Default: all that the wiring has.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub stripes: Option<u32>,
-    /// Seconds to wait for nodes that are too slow, when all others are done; at least as long as these took.
+    /// Seconds to wait for slow nodes when all others are done; never less than the time that those took.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
 }

@@ -41,7 +41,7 @@ impl Job {
             for path in places.filter_map(got) {
                 if !seen.insert(path) {
                     let words = format!(
-                        "{}: two of what is copied would have the name {}: put {{from}} in the target",
+                        "{}: two files would get the name {}: put {{from}} in the target",
                         party.name(member),
                         path.display()
                     );

@@ -49,7 +49,7 @@ pub fn apart(text: &str, source: &Path) -> Result<String, Failure> {
         (true, Some(name)) => Ok(format!("{text}{}.{{from}}", name.to_string_lossy())),
         _ => {
             let words = format!(
-                "`{text}`: all would get this name: put {{from}} in it, or end it with `/` for a directory"
+                "`{text}`: the files of all nodes would get this name: put {{from}} in it, or end it with `/` for a directory"
             );
             Err(Failure::new(Code::Usage, words))
         }

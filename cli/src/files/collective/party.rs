@@ -33,13 +33,13 @@ impl Party {
         let plan = args.cluster.plan()?;
         let usage = |words: String| Failure::new(Code::Usage, words);
         if args.listen.is_some() && !args.fleet.is_manual() {
-            return Err(usage("--listen: only --launcher manual needs it".into()));
+            return Err(usage("--listen: only --launcher manual uses it".into()));
         }
         let mut names = args.fleet.nodes(plan.cluster())?;
         for source in sources {
             input::node_named(&plan, source)?;
             if !names.contains(source) {
-                return Err(usage("--except: the source is left out".into()));
+                return Err(usage("--except: the source is left out, and must take part".into()));
             }
         }
         let numbers = |names: &[String]| -> Result<Vec<NodeId>, Failure> {
@@ -51,7 +51,7 @@ impl Party {
             let named = cluster::expand_all(text).map_err(|e| usage(format!("--to: {e}")))?;
             if let Some(unknown) = named.iter().find(|name| !names.contains(name)) {
                 return Err(usage(format!(
-                    "--to: there is no node `{unknown}`, or it is left out"
+                    "--to: there is no node `{unknown}`, or --except leaves it out"
                 )));
             }
             to = numbers(&named)?;

@@ -112,20 +112,20 @@ pub fn report(
             None if job.parts.len() > 1 => write!(out, "{have} of {nodes} nodes have all")?,
             None => write!(out, "{have} of {nodes} nodes have it")?,
         }
-        write!(out, ": {octets} octets in {seconds:.2} s")?;
+        write!(out, ": {octets} bytes in {seconds:.2} s")?;
         let mut all = outcomes.iter().enumerate();
         let got = |part: u32, member| gets(&job.parts[part as usize], member);
         if all.any(|(member, outcome)| outcome.has.iter().any(|(part, _, _)| got(*part, member))) {
             let rate = octets as f64 * 8e-6 / transfer_seconds.max(1e-6);
-            writeln!(out, ", {rate:.1} Mbit/s from the first to the last")?;
+            writeln!(out, ", {rate:.1} Mbit/s from the first byte to the last")?;
         } else {
             writeln!(out)?;
         }
         if !missed.is_empty() {
             let names = cluster::collapse(&missed).join(",");
-            writeln!(out, "missed by {names}: the same with `--to {names}` gives it to them")?;
+            writeln!(out, "missed by {names}: run the same command with `--to {names}`")?;
             if kept > 0 {
-                writeln!(out, "they keep about {kept} octets of it and go on from there")?;
+                writeln!(out, "they keep about {kept} bytes of it and go on from there")?;
             }
         }
     }

@@ -16,10 +16,10 @@ const CONNECTING: Duration = Duration::from_secs(10);
 /// Arguments of `tresse ring-member`. With the usual launchers it has none: requests come by standard input.
 #[derive(Debug, Args)]
 pub struct RingMember {
-    /// Whom to connect to instead, who started nothing (`--launcher manual`); its token is in `TRESSE_TOKEN`.
+    /// Connect to this address and take requests from there (`--launcher manual`). The token is in `TRESSE_TOKEN`.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "node")]
     connect: Option<SocketAddr>,
-    /// Which node this is.
+    /// The name of this node.
     #[arg(long)]
     node: Option<String>,
 }

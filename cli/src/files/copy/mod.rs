@@ -23,16 +23,16 @@ pub struct Copy {
     args: CollectiveArgs,
     #[command(flatten)]
     around: RingArgs,
-    /// The node that has a file or directory, and where (n00:/data/model.bin), one or several, or - for standard
-    /// input; then where it is put on all others: a path, by default the same, or a directory with / at its end.
-    /// {node} in it is the node's name, {from} that of the source.
+    /// The sources, then the target. A source is a node and the path of a file or directory on it
+    /// (n00:/data/model.bin), or - for standard input. The target on all other nodes is a path (default: that of the
+    /// source), or a directory with / at its end. {node} in it is the receiving node, {from} the source node.
     #[arg(value_name = "NODE:PATH... [TARGET]", required_unless_present = "ring")]
     what: Vec<String>,
-    /// Print the rings and what a copy over them would take, and copy nothing.
+    /// Print the rings and how long a copy over them would take, and copy nothing.
     #[arg(long)]
     ring: bool,
-    /// For --ring: how many octets.
-    #[arg(long, value_name = "OCTETS", default_value_t = 1_000_000_000, requires = "ring")]
+    /// For --ring: the size of the copy in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1_000_000_000, requires = "ring")]
     size: u64,
 }
 
@@ -79,7 +79,8 @@ impl Copy {
         }
         if input && (!sources.is_empty() || target.as_ref().is_none_or(|it| it.ends_with('/'))) {
             return Err(usage(
-                "-: standard input alone is copied, and to a path that names a file".into(),
+                "-: standard input alone can be copied, and only to a path that names a file"
+                    .into(),
             ));
         }
         if input {
@@ -97,7 +98,7 @@ fn can_be_read() -> Result<(), String> {
     let access = OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE;
     let device = fstat(&input).map_err(|e| e.to_string())?.st_rdev;
     match access {
-        OFlag::O_WRONLY => Err("is open for writing alone".into()),
+        OFlag::O_WRONLY => Err("is open for writing only".into()),
         OFlag::O_RDWR if device == makedev(1, 3) => Err("is closed".into()),
         _ => Ok(()),
     }

@@ -54,12 +54,12 @@ pub fn show(ring: &RingArgs, party: &Party, bytes: u64, json: bool) -> Result<Co
         shown.shared
     )?;
     let prediction = &shown.prediction;
-    writeln!(out, "# {bytes} octets by")?;
+    writeln!(out, "# {bytes} bytes by")?;
     for time in &prediction.times {
-        let chosen = if time.shape == prediction.shape { ", taken" } else { "" };
+        let chosen = if time.shape == prediction.shape { ", chosen" } else { "" };
         writeln!(
             out,
-            "#   {:<5} {:.3} s: {:.3} s on the link that carries most, {} stages of {:.0} us one behind the other{chosen}",
+            "#   {:<5} {:.3} s: {:.3} s on the link that carries most, {} stages of {:.0} us one after the other{chosen}",
             time.shape,
             time.seconds,
             time.link_seconds,
@@ -68,8 +68,8 @@ pub fn show(ring: &RingArgs, party: &Party, bytes: u64, json: bool) -> Result<Co
         )?;
     }
     match prediction.crossover_octets {
-        Some(octets) => writeln!(out, "# the ring is fastest from {octets} octets on")?,
-        None => writeln!(out, "# another shape is as fast for any size, and has less latency")?,
+        Some(bytes) => writeln!(out, "# the ring is fastest from {bytes} bytes on")?,
+        None => writeln!(out, "# another shape is as fast for every size, and has less latency")?,
     }
     out.flush()?;
     Ok(Code::Fine)

@@ -44,8 +44,8 @@ impl Run {
                 Err(failure) => {
                     all = false;
                     line.error = Some(format!(
-                        "not rolled back ({}): it does so by itself unless it was told to keep the \
-                         new plan; look there",
+                        "not rolled back ({}): it rolls back by itself unless it has confirmed the new \
+                         plan; check with `tresse status` there",
                         failure.message
                     ));
                 }

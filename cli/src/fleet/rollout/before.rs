@@ -24,14 +24,14 @@ impl Run {
                     line.fused = status.fused.iter().map(|fused| fused.vid).collect();
                     let another = status.generation.as_ref() != Some(&self.generation);
                     if status.confirm_seconds.is_none() && status.changing && another {
-                        let words = "a change of plans is still under way there: wait for it";
+                        let words = "another change of plans is still running on this node: wait until it is done";
                         line.error = Some(words.into());
                         code = Code::Fault;
                     }
                     if status.confirm_seconds.is_some() {
                         line.error = Some(
-                            "an apply waits for its confirm there: `tresse confirm` or \
-                             `tresse rollback` first"
+                            "an apply waits for its confirm on this node: run `tresse confirm` or \
+                             `tresse rollback` there first"
                                 .into(),
                         );
                         code = Code::Fault;
@@ -45,7 +45,10 @@ impl Run {
         }
         if versions.len() > 1 {
             let each = versions.iter().map(|(version, n)| format!("{version} on {n}"));
-            fail::say(&format!("tressed differs: {}", each.collect::<Vec<_>>().join(", ")));
+            fail::say(&format!(
+                "the versions of tressed differ: {}",
+                each.collect::<Vec<_>>().join(", ")
+            ));
         }
         let plans: BTreeSet<_> = self.lines.values().map(|l| &l.before).collect();
         if code == Code::Fine && plans.len() > 1 {
@@ -72,7 +75,7 @@ impl Run {
                 Ok(applied) => {
                     let other = applied.generation.unwrap_or_default();
                     line.error = Some(format!(
-                        "plans {other} from these files, not {}: another version?",
+                        "computes plan {other} from these files, not {}: does tressed have another version?",
                         self.generation
                     ));
                     code = Code::Fault;
@@ -84,7 +87,7 @@ impl Run {
             }
         }
         if code == Code::Fine {
-            fail::say(&format!("{} can install it", count(self.lines.len(), "node")));
+            fail::say(&format!("{} can install the plan", count(self.lines.len(), "node")));
         }
         code
     }

@@ -66,7 +66,8 @@ impl Run {
                 if status.generation.as_ref() == Some(&generation) {
                     return Ok(());
                 }
-                let message = "has gone back to the plan before: its time was over".into();
+                let message =
+                    "has rolled back to the plan before: the time of --confirm was over".into();
                 Err(ClientError::Node(NodeError::Internal { message }))
             }
             answer => answer,
@@ -86,7 +87,7 @@ impl Run {
     /// Why a node is not done, if it is not.
     fn waits(&self, node: &str, status: &Status) -> Option<String> {
         if status.generation.as_ref() != Some(&self.generation) {
-            return Some("has gone back to another plan".into());
+            return Some("has rolled back to another plan".into());
         }
         if let Some(fault) = &status.fault {
             return Some(fault.clone());
@@ -98,7 +99,7 @@ impl Run {
         }
         if !status.unproven.is_empty() {
             let vids: Vec<String> = status.unproven.iter().map(ToString::to_string).collect();
-            return Some(format!("VLANs {} are not proven", vids.join(" ")));
+            return Some(format!("VLANs {} are not proven yet", vids.join(" ")));
         }
         // With nodes left out, a node keeps receiving by the old plan, so this pending line stays.
         let holds = status.pending.iter().any(|line| line.kind == "plan");

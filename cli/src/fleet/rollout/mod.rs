@@ -32,13 +32,13 @@ pub struct Rollout {
     cluster: ClusterArgs,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Every node rolls back by itself unless all are done within this time: 60s, 5m.
+    /// Every node rolls back by itself unless all nodes are done within this time: 60s, 5m.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     confirm: Duration,
-    /// Validate on every node, tell what each would do, and do nothing.
+    /// Validate the plan on every node, print what each would do, and do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Leave out the guard that keeps the way to the nodes open.
+    /// Install also what would cut the connections by which the nodes are managed.
     #[arg(long)]
     force: bool,
 }

@@ -25,13 +25,13 @@ pub struct Doctor {
     /// The cluster file.
     #[arg(default_value = "/etc/tresse/cluster.toml")]
     file: PathBuf,
-    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
     lock: Option<PathBuf>,
-    /// Which node of the file this host is; default: found by the MAC addresses of its NICs.
+    /// Which node of the file this host is. Default: found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Ask no other node: leaves out whether paths carry what they should.
+    /// Send nothing to other nodes: leave out the test of paths.
     #[arg(long)]
     local: bool,
     #[command(flatten)]

@@ -23,15 +23,15 @@ pub struct Check {
     /// The cluster file.
     #[arg(required_unless_present = "lfts")]
     file: Option<PathBuf>,
-    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long, requires = "file")]
     lock: Option<PathBuf>,
-    /// Judge an InfiniBand network instead: OpenSM's `opensm-lfts.dump` (`opensm -D 0x43`), or what
-    /// `dump_fts` writes.
+    /// Check the forwarding tables of an InfiniBand network instead: OpenSM's `opensm-lfts.dump` (`opensm -D 0x43`),
+    /// or the output of `dump_fts`.
     #[arg(long, value_name = "DUMP", conflicts_with_all = ["file", "lock"])]
     lfts: Option<PathBuf>,
-    /// Its cables, which a dump does not name: OpenSM's `opensm-subnet.lst`, or what `ibnetdiscover`
-    /// writes; default: `opensm-subnet.lst` beside the dump, where OpenSM puts it.
+    /// The cables of that network, which the dump does not contain: OpenSM's `opensm-subnet.lst`, or the output of
+    /// `ibnetdiscover`. Default: `opensm-subnet.lst` beside the dump.
     #[arg(long, requires = "lfts", conflicts_with_all = ["file", "lock"])]
     topology: Option<PathBuf>,
 }

@@ -17,17 +17,18 @@ use crate::plot::PictureFile;
 /// Arguments of `tresse compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// How many nodes.
+    /// Number of nodes.
     #[arg(long, value_name = "N", default_value_t = 16,
         value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     nodes: u64,
-    /// Prices and sizes on sale (TOML: nic, switch_port, ...); default: the P-Mesh paper's of 1998.
+    /// Prices, and the sizes of switches that can be bought (TOML: nic, switch_port, ...). Default: those of the P-Mesh
+    /// paper, of 1998.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
-    /// Latencies and bandwidths as measured (TOML: latency, bandwidth, ...); default: the paper's.
+    /// Measured latencies and bandwidths (TOML: latency, bandwidth, ...). Default: those of the P-Mesh paper.
     #[arg(long, value_name = "FILE")]
     measured: Option<PathBuf>,
-    /// Draw cost and bisection against the number of nodes, up to the given one, into this file, .svg or .png.
+    /// Draw cost and bisection against the number of nodes, up to the given one, to this file, .svg or .png.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// The same as SVG, whatever the file's name ends in.

@@ -27,21 +27,21 @@ use crate::output::{self, json_line};
 /// Arguments of `tresse design`.
 #[derive(Debug, Args)]
 pub struct Design {
-    /// The specification (TOML): PCs, NICs, switches, patterns; or a table to be judged.
+    /// The specification (TOML): PCs, NICs, switches, patterns. Or a wiring table, which is evaluated.
     spec: PathBuf,
-    /// Search for at most this many seconds, whatever the specification says.
+    /// Search for at most this many seconds. Default: as the specification says.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<f64>,
-    /// Begin chance elsewhere than the specification says.
+    /// The seed of the search. Default: as the specification says.
     #[arg(long)]
     seed: Option<u64>,
-    /// Write the wiring as a table, `switch: pc pc ...`, which this verb reads back.
+    /// Write the wiring as a table, `switch: pc pc ...`, which this verb and cluster files read.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a page of labels to print: one per PC, a coloured patch per NIC.
+    /// Write an HTML page of labels to print: one label per PC, one coloured patch per NIC.
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Write the switch of every pair as a table, chosen so that all NICs are kept busy.
+    /// Write a table with the switch that each pair uses, chosen so that NICs share the load evenly.
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
 }
@@ -112,7 +112,7 @@ impl Design {
             let Some(Found { mut answer, nics, choices }) = found else {
                 return Err(Failure::new(
                     Code::Fault,
-                    "no wiring found: give it more seconds, wider switches or more NICs",
+                    "no wiring found: allow more seconds, switches with more ports, or more NICs",
                 ));
             };
             placed(&mut answer, &spec);
@@ -194,7 +194,7 @@ impl Design {
             )?;
             writeln!(
                 out,
-                "# bisection over random pairs: {:.1} links, both ways counted",
+                "# bisection over random pairs: {:.1} links, counted in both directions",
                 judged.bisection_links
             )?;
         }

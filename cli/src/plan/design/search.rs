@@ -36,7 +36,7 @@ pub fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: boo
 
 fn words(progress: &Progress) -> String {
     format!(
-        "{} uncovered, {} lacking, {} weighted links, {:.0} million moves (Ctrl-C takes the best)",
+        "{} uncovered, {} lacking, {} weighted links, {:.0} million moves (Ctrl-C: stop with the best so far)",
         progress.uncovered,
         progress.lacking,
         progress.links,

@@ -17,22 +17,22 @@ use crate::fail::{Code, Failure};
 /// Where the samples come from.
 #[derive(Debug, Args)]
 pub struct Samples {
-    /// Counters as `tresse lab counters --json` writes them; `-` is standard input. Default: zero.
+    /// The first sample, as `tresse lab counters --json` prints it; `-` is standard input. Default: all counters are 0.
     #[arg(long, value_name = "FILE", requires = "after")]
     before: Option<PathBuf>,
-    /// The same later. Without it the running lab is asked twice.
+    /// The second sample. Default: the running lab is sampled twice.
     #[arg(long, value_name = "FILE")]
     after: Option<PathBuf>,
-    /// Seconds between the two.
+    /// Seconds between the two samples.
     #[arg(long, short = 't', default_value_t = 5.0)]
     seconds: f64,
-    /// The rate that every cable is shaped to, where it is not that of the cluster file.
+    /// The rate of every cable, if it is not that of the cluster file.
     #[arg(long)]
     rate: Option<Rate>,
-    /// The lab to ask, where there are several.
+    /// The lab to sample, if there are several.
     #[arg(long, conflicts_with = "after")]
     lab: Option<String>,
-    /// Ask a lab in the virtual machine.
+    /// Sample a lab in the virtual machine.
     #[arg(long, conflicts_with = "after")]
     vm: bool,
 }
@@ -78,14 +78,14 @@ impl Samples {
             }
         };
         if after.is_empty() {
-            return Err(Failure::new(Code::BadFile, "the later sample has no counters"));
+            return Err(Failure::new(Code::BadFile, "the second sample has no counters"));
         }
         // The counters of a lab that was rebuilt in between start at 0 again.
         let fell = before.iter().find(|(ends, bytes)| after.get(*ends).is_some_and(|a| a < bytes));
         if let Some(((from, to), _)) = fell {
             let words = format!(
-                "the counter from {from} to {to} is lower in the later sample: are the \
-                 two exchanged, or of two labs?"
+                "the counter from {from} to {to} is lower in the second sample: are the \
+                 samples swapped, or of two labs?"
             );
             return Err(Failure::new(Code::BadFile, words));
         }

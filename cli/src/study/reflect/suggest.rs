@@ -27,10 +27,10 @@ pub struct Suggest {
     cluster: ClusterArgs,
     #[command(flatten)]
     samples: Samples,
-    /// Paths per pair, the primary included; default: that of the cluster file, at least 3.
+    /// Paths per pair, the primary included. Default: as in the cluster file, at least 3.
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=64))]
     paths: Option<u32>,
-    /// Share of its rate from which a link is worth relieving.
+    /// A link counts as busy if it carries at least this share of its rate.
     #[arg(long, default_value_t = 0.5, value_parser = share)]
     busy: f64,
 }
@@ -180,7 +180,9 @@ fn known(plan: &Plan, measured: &Measured) -> Result<(), Failure> {
         None => Ok(()),
         Some(name) => Err(Failure::new(
             Code::BadFile,
-            format!("the counters name `{name}`, which is no node or switch of the cluster file"),
+            format!(
+                "the counters name `{name}`, which is not a node or switch of the cluster file"
+            ),
         )),
     }
 }

@@ -83,7 +83,9 @@ impl Simulate {
     pub fn itb_paper(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         if self.itb_cycles() < LEAST {
-            let words = format!("--cycles: {LEAST} at least: fewer say nothing of long messages");
+            let words = format!(
+                "--cycles: expected at least {LEAST}, as shorter runs do not measure long messages"
+            );
             return Err(Failure::new(Code::Usage, words));
         }
         if !json {
@@ -206,7 +208,7 @@ impl Simulate {
         writeln!(out, "\nITB chooses as the paper does, balanced is Tresse's own `transit`.\n")?;
         writeln!(
             out,
-            "| switches | traffic | octets | ITB/UD min, max, avg | published | bounds | balanced/UD | UD, flits/ns/switch \
+            "| switches | traffic | bytes | ITB/UD min, max, avg | published | bounds | balanced/UD | UD, flits/ns/switch \
              | latency %, avg | published | in transit min, max, avg | spilled |"
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|---|")

@@ -68,13 +68,13 @@ impl Simulate {
                 ("--queues", self.queues.is_some()),
                 ("--arrivals", self.arrivals.is_some()),
             ];
-            (said.iter().find_map(refused), "`--paper itb` says it itself")
+            (said.iter().find_map(refused), "`--paper itb` sets it itself")
         } else {
             let own = [
                 ("--networks", self.networks.is_some()),
                 ("--switches", !self.switches.is_empty()),
             ];
-            (own.iter().find_map(refused), "it goes with `--paper itb` alone")
+            (own.iter().find_map(refused), "only `--paper itb` uses it")
         };
         match option {
             Some(option) => Err(Failure::new(Code::Usage, format!("{option}: {why}"))),

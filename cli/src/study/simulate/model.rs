@@ -37,8 +37,8 @@ impl Simulate {
             ("unlimited", false) => Buffers::Unlimited,
             ("lossless", true) => Buffers::lossless(flits, model.link).ok_or_else(|| {
                 let least = 2 * model.link + 1;
-                let words = "hold what is on its way when the sender is stopped";
-                Failure::new(Code::Usage, format!("--buffers: {least} flits at least {words}"))
+                let words = "are needed for what is on its way when the sender is stopped";
+                Failure::new(Code::Usage, format!("--buffers: at least {least} flits {words}"))
             })?,
             ("drop", true) => Buffers::Drop { flits },
             _ => return Err(wrong()),

@@ -38,11 +38,14 @@ impl Simulate {
         let routes = &Routes::new(plan, network, self.failed(plan, network)?);
         let traffic = &self.traffic_of(plan, network, model)?;
         if traffic.is_traced() && !self.loads.is_empty() {
-            return Err(wrong("--loads: a trace says itself when messages are sent".into()));
+            return Err(wrong("--loads: a trace says when messages are sent".into()));
         }
         let bound = sweep::bound(network, routes, traffic);
         if !traffic.is_traced() && bound.is_infinite() {
-            return Err(wrong(format!("--traffic: by `{}` nothing is sent", self.traffic)));
+            return Err(wrong(format!(
+                "--traffic: with `{}` no node sends anything",
+                self.traffic
+            )));
         }
         let mut found = Sweep::new(bound, sweep::most(network));
         let bar = bar(plan);

@@ -30,8 +30,9 @@ impl Simulate {
         let longest = model.frames(traffic.largest()).max().unwrap_or(1);
         match model.buffers {
             Buffers::Drop { flits } if flits < longest => {
-                let words =
-                    format!("--buffers: a frame of {longest} flits fits into none of {flits}");
+                let words = format!(
+                    "--buffers: a frame of {longest} flits does not fit into a buffer of {flits}"
+                );
                 Err(Failure::new(Code::Usage, words))
             }
             _ => Ok(traffic),
@@ -50,9 +51,9 @@ impl Simulate {
             ("all-to-all", None) => Ok(Pattern::AllToAll),
             ("ring", None) => Ok(Pattern::Permutation((0..nodes).map(|n| (n + 1) % nodes).collect())),
             ("bit-reversal", None) if nodes.is_power_of_two() => Ok(Pattern::BitReversal),
-            ("bit-reversal", None) => Err(wrong(format!("{nodes} nodes are no power of two"))),
+            ("bit-reversal", None) => Err(wrong(format!("the number of nodes, {nodes}, is not a power of two"))),
             ("local", Some(switches)) => {
-                let most = switches.parse().map_err(|_| wrong("such as local:3".into()))?;
+                let most = switches.parse().map_err(|_| wrong("expected a number of switches, such as local:3".into()))?;
                 Ok(Pattern::Among(near(plan, most).into()))
             }
             ("hot-spot", Some(rest)) => {
@@ -62,7 +63,7 @@ impl Simulate {
                     .parse()
                     .ok()
                     .filter(|percent| (0.0..=100.0).contains(percent))
-                    .ok_or_else(|| wrong("such as hot-spot:5 or hot-spot:5:n03".into()))?;
+                    .ok_or_else(|| wrong("expected a percentage, such as hot-spot:5 or hot-spot:5:n03".into()))?;
                 let node = node.map_or(Ok(NodeId(0)), |name| input::node_named(plan, name))?;
                 Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
             }
@@ -120,7 +121,7 @@ fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
         }
         let (found, place) = (words.len(), format!("{}:{at}", path.display()));
         let words = <[String; N]>::try_from(words).map_err(|_| {
-            let words = format!("{place}: {N} words are expected, {found} found");
+            let words = format!("{place}: expected {N} words, found {found}");
             Failure::new(Code::BadFile, words)
         })?;
         all.push(Line { place, words });
@@ -155,12 +156,12 @@ fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
         let ns: Option<f64> = at.parse().ok().filter(|ns| (0.0..=1e15).contains(ns));
         let ns = ns.ok_or_else(|| {
             line.wrong(&format!(
-                "`{at}` is no time: expected nanoseconds, at most a million seconds"
+                "`{at}`: expected a time in nanoseconds, at most a million seconds"
             ))
         })?;
         let octets = size.parse().ok().filter(|bytes| (1..=1 << 20).contains(bytes));
         let octets = octets.ok_or_else(|| {
-            line.wrong(&format!("`{size}` is no number of octets from 1 to 1048576"))
+            line.wrong(&format!("`{size}`: expected a size from 1 to 1048576 bytes"))
         })?;
         let (from, dst) = (line.node(plan, 1)?, line.node(plan, 2)?.0);
         if from.0 == dst {

@@ -27,7 +27,7 @@ impl Members<'_> {
         if latest != Some(number as usize) || !open || !self.routes.needs(to, from) {
             return;
         }
-        let words = format!("what {} sends it is lost: {words}", self.party.name(from));
+        let lost = format!("data from {} does not reach it: {words}", self.party.name(from));
         self.routes.lost(from, to);
         self.active.retain(|stage| (stage.from, stage.to) != (from, to));
         let lives = self.all[to].silence() < FRESH;
@@ -46,11 +46,14 @@ impl Members<'_> {
         let blamed = !hub_sends && !source && self.alone(from) > TRIES;
         if hub_gets || blamed {
             if blamed || self.all[from].lost > 1 {
-                self.fail(from, format!("it reaches {} no more: {words}", self.party.name(to)));
+                self.fail(
+                    from,
+                    format!("it does not reach {} any more: {words}", self.party.name(to)),
+                );
             }
             self.tell_changes();
         } else if !lives || self.all[to].missed > TRIES {
-            self.fail(to, words);
+            self.fail(to, lost);
         } else {
             self.routes.bypass(to);
             if self.losses.iter().filter(|loss| (loss.from, loss.to) == (from, to)).count() > 1 {
@@ -86,8 +89,8 @@ impl Members<'_> {
             self.all.iter().enumerate().filter(|it| late(*it)).map(|(at, _)| at).collect();
         for at in &late {
             if self.all[*at].silence() > SILENT {
-                self.progress.say(&format!("{} tells nothing any more", self.party.name(*at)));
-                self.fail(*at, "it tells nothing any more".into());
+                self.progress.say(&format!("{} does not report any more", self.party.name(*at)));
+                self.fail(*at, "it does not report any more".into());
                 // The others were held up by it: measure their pace anew.
                 self.pace.forget();
                 self.last_done = self.started.elapsed();
@@ -98,7 +101,10 @@ impl Members<'_> {
             && late.is_empty()
             && let Some(slow) = self.pace.slow(now, &self.routes)
         {
-            self.progress.say(&format!("{} is slow: it comes last", self.party.name(slow)));
+            self.progress.say(&format!(
+                "{} is slow: it is moved to the end of the ring",
+                self.party.name(slow)
+            ));
             self.routes.bypass(slow);
             self.tell_changes();
         }

@@ -221,5 +221,5 @@ impl<'a> Members<'a> {
 }
 
 fn no_tresse(words: &str) -> String {
-    format!("there is no `tresse` on it, install the package there ({words})")
+    format!("there is no `tresse` on it: install the package there ({words})")
 }

@@ -33,9 +33,9 @@ impl Members<'_> {
         from.sort_by_key(|from| self.job.nodes[*from]);
         let from: Vec<&str> = from.into_iter().map(|from| self.party.name(from)).collect();
         match &from[..] {
-            [from] => self.out(at, format!("it lacks what {from} has: that is gone")),
+            [from] => self.out(at, format!("it lacks the file of {from}, which is gone")),
             [_, ..] => {
-                self.out(at, format!("it lacks what {} have: they are gone", from.join(", ")));
+                self.out(at, format!("it lacks the files of {}, which are gone", from.join(", ")));
             }
             [] => {
                 self.progress.done(at);
