@@ -134,12 +134,13 @@ impl Fleet {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(member) = members.get(at) else { return };
-                let mut member = member.lock().expect("nobody panics with it");
+                let mut member = member.lock().expect("no thread panics while it holds the lock");
                 let answer = member.ask(&ask);
                 if !keep {
                     member.client = None;
                 }
-                *answers[at].lock().expect("nobody panics with it") = Some(answer);
+                *answers[at].lock().expect("no thread panics while it holds the lock") =
+                    Some(answer);
             }
         };
         std::thread::scope(|scope| {
@@ -147,7 +148,9 @@ impl Fleet {
                 scope.spawn(work);
             }
         });
-        let names = members.iter().map(|m| m.lock().expect("nobody panics with it").name.clone());
+        let names = members
+            .iter()
+            .map(|m| m.lock().expect("no thread panics while it holds the lock").name.clone());
         let names: Vec<String> = names.collect();
         let answers = answers.into_iter().filter_map(|a| a.into_inner().ok().flatten());
         names.into_iter().zip(answers).collect()

@@ -21,7 +21,7 @@ pub enum Event {
     /// It has connected; another program started it.
     Connected(TcpStream),
     /// It reports something.
-    Told(Tell),
+    Report(Tell),
     /// Its process or connection has ended; the text says why.
     Gone(String),
     /// Standard input has been read to its end, or cannot be read.
@@ -29,7 +29,7 @@ pub enum Event {
 }
 
 /// A message to a member.
-enum Said {
+enum Message {
     Ask(Ask),
     /// A piece of standard input, and where to report that it was sent.
     Input(Vec<u8>, SyncSender<()>),
@@ -38,7 +38,7 @@ enum Said {
 /// The link to a member. Messages are queued: a member that does not read them delays nothing else.
 pub struct Link {
     child: Option<Child>,
-    said: Option<Sender<Said>>,
+    queue: Option<Sender<Message>>,
 }
 
 impl Link {
@@ -55,12 +55,12 @@ impl Link {
             let program = command.get_program().to_string_lossy().into_owned();
             Failure::new(Code::Fault, format!("{name}: {program}: {e}"))
         })?;
-        let (told, said) = (child.stdout.take(), child.stderr.take());
+        let (reports, errors) = (child.stdout.take(), child.stderr.take());
         std::thread::spawn(move || {
-            let words = told.and_then(|told| listen(told, at, &send));
+            let words = reports.and_then(|reports| listen(reports, at, &send));
             let mut text = String::new();
-            if let Some(said) = said {
-                let _ = said.take(64 * 1024).read_to_string(&mut text);
+            if let Some(errors) = errors {
+                let _ = errors.take(64 * 1024).read_to_string(&mut text);
             }
             let last = text.lines().rfind(|line| !line.trim().is_empty());
             let last = last.unwrap_or("its process has ended");
@@ -68,41 +68,41 @@ impl Link {
             // The receiver may have ended.
             let _ = send.send((at, Event::Gone(words)));
         });
-        let said = child.stdin.take().map(speak);
-        Ok(Self { child: Some(child), said })
+        let queue = child.stdin.take().map(speak);
+        Ok(Self { child: Some(child), queue })
     }
 
     /// The link to a member that has not connected yet.
     pub const fn awaited() -> Self {
-        Self { child: None, said: None }
+        Self { child: None, queue: None }
     }
 
     /// Whether the member is connected, so that it can be asked.
     pub const fn is_open(&self) -> bool {
-        self.said.is_some()
+        self.queue.is_some()
     }
 
     /// Uses the connection of a member that was awaited.
     pub fn connect(&mut self, stream: TcpStream, at: usize, send: Sender<(usize, Event)>) {
-        let Ok(told) = stream.try_clone() else { return };
-        self.said = Some(speak(stream));
+        let Ok(reports) = stream.try_clone() else { return };
+        self.queue = Some(speak(stream));
         std::thread::spawn(move || {
             let words =
-                listen(told, at, &send).unwrap_or_else(|| "its connection has ended".into());
+                listen(reports, at, &send).unwrap_or_else(|| "its connection has ended".into());
             let _ = send.send((at, Event::Gone(words)));
         });
     }
 
     /// Queues a request. If the member is gone, an event has reported that already or will.
     pub fn ask(&self, ask: Ask) {
-        if let Some(said) = &self.said {
-            let _ = said.send(Said::Ask(ask));
+        if let Some(queue) = &self.queue {
+            let _ = queue.send(Message::Ask(ask));
         }
     }
 
     /// Closes the link. A member that is not done then keeps its data for another run.
     pub fn close(&mut self) {
-        self.said = None;
+        self.queue = None;
     }
 
     /// Waits for the end of the process until `until`, then kills it. Returns its exit code.
@@ -129,7 +129,7 @@ impl Link {
 
     /// Sends standard input to the member, in a thread.
     pub fn pump(&self, at: usize, send: Sender<(usize, Event)>) {
-        let Some(said) = self.said.clone() else { return };
+        let Some(queue) = self.queue.clone() else { return };
         std::thread::spawn(move || {
             let (sent, waits) = sync_channel(1);
             let mut input = std::io::stdin().lock();
@@ -138,9 +138,9 @@ impl Link {
                 match input.read(&mut piece) {
                     Ok(count) => {
                         piece.truncate(count);
-                        let said = said.send(Said::Input(piece, sent.clone()));
+                        let sent_on = queue.send(Message::Input(piece, sent.clone()));
                         // If the member has ended, an event reports that.
-                        if said.is_err() || waits.recv().is_err() || count == 0 {
+                        if sent_on.is_err() || waits.recv().is_err() || count == 0 {
                             break Ok(());
                         }
                     }
@@ -154,13 +154,13 @@ impl Link {
 }
 
 /// Writes the messages of a channel to a member, in a thread, until the channel closes.
-fn speak(mut asks: impl Write + Send + 'static) -> Sender<Said> {
-    let (send, said) = channel();
+fn speak(mut asks: impl Write + Send + 'static) -> Sender<Message> {
+    let (send, messages) = channel();
     std::thread::spawn(move || {
-        for said in said {
-            let written = match said {
-                Said::Ask(ask) => say(&mut asks, &ask),
-                Said::Input(piece, sent) => {
+        for message in messages {
+            let written = match message {
+                Message::Ask(ask) => say(&mut asks, &ask),
+                Message::Input(piece, sent) => {
                     let ask = Ask::Input { octets: piece.len() as u32 };
                     let written = say(&mut asks, &ask).and_then(|()| asks.write_all(&piece));
                     let written = written.and_then(|()| asks.flush());
@@ -178,11 +178,11 @@ fn speak(mut asks: impl Write + Send + 'static) -> Sender<Said> {
 }
 
 /// Passes on the reports of a member until its output ends. Returns an error if the output is not a report.
-fn listen(told: impl Read, at: usize, send: &Sender<(usize, Event)>) -> Option<String> {
-    let mut told = BufReader::new(told);
+fn listen(reports: impl Read, at: usize, send: &Sender<(usize, Event)>) -> Option<String> {
+    let mut reports = BufReader::new(reports);
     loop {
-        match hear(&mut told) {
-            Ok(Some(tell)) => send.send((at, Event::Told(tell))).ok()?,
+        match hear(&mut reports) {
+            Ok(Some(report)) => send.send((at, Event::Report(report))).ok()?,
             Ok(None) => return None,
             Err(error) => return Some(error.to_string()),
         }

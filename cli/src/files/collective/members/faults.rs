@@ -21,8 +21,8 @@ const STILL: u32 = 30;
 impl Members<'_> {
     /// Handles the report of a member that it could not send to another one, and decides which of the two is at fault.
     pub fn lost(&mut self, from: usize, number: u32, words: &str) {
-        let Some(to) = self.all[from].told.get(number as usize).copied() else { return };
-        let latest = self.all[from].told.iter().rposition(|it| *it == to);
+        let Some(to) = self.all[from].receivers.get(number as usize).copied() else { return };
+        let latest = self.all[from].receivers.iter().rposition(|it| *it == to);
         let open = self.all[to].outcome.is_none() && self.routes.lives(to);
         if latest != Some(number as usize) || !open || !self.routes.needs(to, from) {
             return;
@@ -72,7 +72,7 @@ impl Members<'_> {
     /// Handles the report of a member that it is connected to another one.
     pub fn linked(&mut self, from: usize, number: u32) {
         self.unlinked = self.unlinked.saturating_sub(1);
-        let to = self.all[from].told.get(number as usize).copied();
+        let to = self.all[from].receivers.get(number as usize).copied();
         let others = |loss: &&mut Loss| Some(loss.to) == to && loss.from != from;
         self.losses.iter_mut().filter(others).for_each(|loss| loss.reached = true);
     }

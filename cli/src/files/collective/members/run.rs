@@ -118,11 +118,11 @@ impl<'a> Members<'a> {
                     self.all[at].link.connect(stream, at, self.send.clone());
                     self.join(at, token);
                 }
-                Ok((at, Event::Told(Tell::Listens { port, octets }))) => {
+                Ok((at, Event::Report(Tell::Listens { port, octets }))) => {
                     self.all[at].port = Some(port);
                     self.all[at].octets = octets;
                 }
-                Ok((at, Event::Told(Tell::Failed { words }))) => self.out(at, words),
+                Ok((at, Event::Report(Tell::Failed { words }))) => self.out(at, words),
                 Ok((at, Event::Gone(words))) => {
                     let found_nothing = self.all[at].link.found_nothing();
                     let words = if found_nothing { no_tresse(&words) } else { words };

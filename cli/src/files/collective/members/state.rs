@@ -22,7 +22,7 @@ pub struct Member {
     pub port: Option<u16>,
     pub octets: Option<u64>,
     /// The receiver of each request to send; the index is the number of the request.
-    pub told: Vec<usize>,
+    pub receivers: Vec<usize>,
     pub done: Vec<(u32, u64, String)>,
     /// Parts that no member can send it any more.
     pub lacks: Vec<usize>,
@@ -97,7 +97,7 @@ impl Member {
             address,
             port: None,
             octets: None,
-            told: Vec::new(),
+            receivers: Vec::new(),
             done: Vec::new(),
             lacks: Vec::new(),
             has: (0, 0),

@@ -100,16 +100,16 @@ impl Members<'_> {
         self.active.retain(open);
         while job.hub.is_none() || self.active.len() < AT_ONCE {
             let Some(stage) = self.waiting.pop_front() else { break };
-            let told = stage.streams.is_empty() || self.routes.lives(stage.to);
-            if !told || !self.routes.lives(stage.from) {
+            let stops_or_reaches = stage.streams.is_empty() || self.routes.lives(stage.to);
+            if !stops_or_reaches || !self.routes.lives(stage.from) {
                 continue;
             }
             let to = &self.all[stage.to];
             let Some(port) = to.port else { continue };
             let address = SocketAddr::from((to.address, port));
             let from = &mut self.all[stage.from];
-            let number = from.told.len() as u32;
-            from.told.push(stage.to);
+            let number = from.receivers.len() as u32;
+            from.receivers.push(stage.to);
             let streams = stage.streams.clone();
             self.unlinked += usize::from(!streams.is_empty());
             from.link.ask(Ask::Send(Send { to: stage.to as u32, number, address, streams }));
