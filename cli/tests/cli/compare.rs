@@ -23,6 +23,11 @@ fn the_table_is_the_papers_and_prices_may_be_ones_own() {
     let picture = fs::read_to_string(&svg).unwrap();
     assert!(picture.starts_with("<svg ") && picture.trim_end().ends_with("</svg>"));
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    let png = file("plot.png");
+    tresse(["compare", "--plot", &png]).exits(0);
+    assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
+    let wrong = tresse(["compare", "--plot", "plot.gif"]).exits(2);
+    assert!(wrong.stderr.contains("neither in .svg nor in .png"), "{}", wrong.stderr);
     for (text, said) in [
         ("nik = 10.0", "unknown field `nik`"),
         ("nic = -1.0", "nic = -1.0: expected 0 to"),
