@@ -104,7 +104,7 @@ fn names_what_is_wrong() {
     let found = faults(&answer);
     assert!(found.iter().any(|(check, _)| check == "path"), "{found:?}");
     assert!(
-        answer.to_string().contains("answers small packets and none of 1500 bytes"),
+        answer.to_string().contains("answers small packets but none of 1500 bytes"),
         "{answer}"
     );
     lab.run(&port.place, &format!("ip link set {} mtu 1500", port.interface));

@@ -27,7 +27,7 @@ pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
     if status.version != own {
         let cause = format!("the daemon is {}, this program {own}", status.version);
-        let effect = "what one of them says the other may not understand";
+        let effect = "they may not understand each other";
         findings.push(check.warns("tressed", cause, effect, "systemctl restart tressed (hitless)"));
     }
     let planned = seen.plan.generation();
@@ -36,7 +36,7 @@ pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         Some(generation) => findings.push(check.warns(
             "plan",
             format!("the daemon has generation {generation}, the file is {planned}"),
-            "this node sends by another plan than those that have this one",
+            "this node sends by another plan than the nodes that have this file's plan",
             "tresse apply, on this node or on the others",
         )),
         None => findings.push(check.fails(
@@ -52,7 +52,7 @@ pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
             "tressed",
             fault.clone(),
             effect,
-            "what its words say, then tresse reload",
+            "mend what the message names, then run tresse reload",
         ));
     }
     check.or_fine(findings, "runs, with the plan of this file")
@@ -64,8 +64,7 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     if status.sessions > 0 && status.sessions_up == 0 {
         let cause = format!("none of {} sessions is up", status.sessions);
         let effect = "failures that no carrier shows are not found";
-        let fix =
-            "let UDP ports 3784 and 4784 in from the nodes; does tressed run there, with `bfd`?";
+        let fix = "open UDP ports 3784 and 4784 for packets from the nodes; check that tressed runs there, with `bfd`";
         return vec![check.warns("", cause, effect, fix)];
     }
     let broken = status.broken.iter().map(|path| {
@@ -101,13 +100,13 @@ pub fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
                 continue;
             }
             findings.push(if host::answers(to, least) {
-                let cause = format!("{to} answers small packets and none of {} bytes", route.mtu);
+                let cause = format!("{to} answers small packets but none of {} bytes", route.mtu);
                 let effect = "connections hang as soon as they send full packets";
                 let fix =
                     "the MTU of the switches between (jumbo frames), or `mtu` in the cluster file";
                 check.fails(name, cause, effect, fix)
             } else {
-                let effect = "nothing that is sent there arrives, or nothing comes back";
+                let effect = "packets to it are lost, or its replies are";
                 let fix = "`tresse doctor` there; `tresse trace` shows the switches between";
                 check.fails(name, format!("{to} does not answer"), effect, fix)
             });

@@ -52,7 +52,7 @@ pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         check.fails(
             name,
             format!("its effective rp_filter is 1 (the greater of all = {all} and its own)"),
-            "packets that come by another interface than the way back are dropped, without a word",
+            "packets that arrive on another interface than the reply would leave by are dropped silently",
             format!("sysctl -w net.ipv4.conf.{scope}.rp_filter=2, and in /etc/sysctl.d"),
         )
     });
@@ -62,23 +62,22 @@ pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
 pub fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("forward");
     if seen.plan.xy().is_none() {
-        return vec![check.fine("this node routes for nobody")];
+        return vec![check.fine("this node routes for no other node")];
     }
     let mut findings = Vec::new();
     for ipv4 in seen.families() {
         for chain in host::forward_drops(ipv4) {
-            let effect =
-                "what others send through this node is dropped: it looks like a dead cable";
+            let effect = "packets that other nodes send through this node are dropped, as if a cable were dead";
             let fix = match ipv4 {
                 true => {
                     "iptables -I FORWARD -i eth+ -o eth+ -j ACCEPT for the NICs of the plan (Docker sets the policy: its `ip-forward-no-drop`)"
                 }
                 false => "the same by ip6tables or nft",
             };
-            findings.push(check.fails(&chain, "drops what no rule takes", effect, fix));
+            findings.push(check.fails(&chain, "drops packets that no rule accepts", effect, fix));
         }
     }
-    check.or_fine(findings, "no chain drops what is forwarded")
+    check.or_fine(findings, "no chain drops forwarded packets")
 }
 
 pub fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
@@ -95,7 +94,7 @@ pub fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         host::sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6")).is_some_and(|v| v == "1")
     };
     let findings = slice.interfaces.keys().filter(off).map(|name| {
-        let effect = "it has no IPv6 address, and paths over it none for IPv6";
+        let effect = "it has no IPv6 address, so its paths carry no IPv6";
         let fix = format!("sysctl -w net.ipv6.conf.{name}.disable_ipv6=0, and in /etc/sysctl.d");
         check.fails(name, "disable_ipv6 is 1", effect, fix)
     });
@@ -124,7 +123,7 @@ pub fn clock(_: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     match host::clock_synchronised() {
         Some(true) => vec![check.fine("is set by the network")],
         Some(false) => {
-            let effect = "logs of nodes cannot be laid beside each other";
+            let effect = "the times in the logs of nodes cannot be compared";
             let fix = "timedatectl set-ntp true, over the management network";
             vec![check.warns("", "is not set by the network", effect, fix)]
         }

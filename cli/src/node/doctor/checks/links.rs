@@ -16,7 +16,7 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let mut findings = Vec::new();
     for nic in seen.nics() {
         let name = nic.name.as_str();
-        let lost = "what would go by it goes by other NICs, or nowhere";
+        let lost = "packets planned for it leave by other NICs, or are not sent at all";
         let Some(link) = seen.links.get(name) else {
             let fix = "plug it in, or correct its name in the cluster file (`tresse macs`)";
             findings.push(check.fails(name, "there is no such interface", lost, fix));
@@ -24,11 +24,16 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         };
         if !nic.mac_derived && link.mac() != Some(nic.mac) {
             let cause = format!("its MAC is {}, the file says {}", link.address, nic.mac);
-            let effect = "others send to the MAC of the file: this NIC hears nothing";
-            findings.push(check.fails(name, cause, effect, "tresse macs, and the cluster file"));
+            let effect = "other nodes send to the MAC in the file, so this NIC receives nothing";
+            findings.push(check.fails(
+                name,
+                cause,
+                effect,
+                "correct the MAC in the cluster file (`tresse macs`)",
+            ));
         }
         if !link.is_up() {
-            let fix = format!("ip link set {name} up, and see who sets it down");
+            let fix = format!("ip link set {name} up, and find out what sets it down");
             findings.push(check.fails(name, "it is down", lost, fix));
         } else if !link.has_carrier() {
             let fix = "the cable, the port of the switch, the transceiver (`tresse cables`)";
@@ -38,11 +43,13 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         if link.mtu < wanted {
             let cause = format!("its MTU is {}, the plan needs {wanted}", link.mtu);
             let effect = "packets of the planned size are dropped";
-            let fix = format!("ip link set {name} mtu {wanted}, and where its MTU is configured");
+            let fix = format!(
+                "ip link set {name} mtu {wanted}, and the same in this host's network configuration"
+            );
             findings.push(check.fails(name, cause, effect, fix));
         }
         if link.of_others() > 1000 {
-            let cause = format!("{} frames for other hosts came in", link.of_others());
+            let cause = format!("{} frames for other hosts arrived", link.of_others());
             let effect = "a switch floods: it does not know addresses, or forgets them too soon";
             let fix = "`fdb_age_seconds` and `fdb_size` of the switch beside `tresse check`; is tressed announcing on all nodes?";
             findings.push(check.warns(name, cause, effect, fix));
@@ -58,9 +65,9 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     for (mac, names) in of_mac.iter().filter(|(_, names)| names.len() > 1) {
         let planned = |name: &&&str| seen.nics().iter().any(|nic| nic.name == **name);
         if names.iter().any(|name| planned(&name)) {
-            let effect = "switches send to one of them what is for the other";
+            let effect = "switches deliver frames for one of them to the other";
             let cause = format!("{} have the MAC {mac}", names.join(" and "));
-            findings.push(check.fails(names[0], cause, effect, "a MAC of its own for each"));
+            findings.push(check.fails(names[0], cause, effect, "give each a MAC of its own"));
         }
     }
     check.or_fine(findings, "all NICs of the plan are there, with carrier")
@@ -84,11 +91,14 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
                 format!("{} are ports of the bridge {master}", nics.join(" and ")),
             ),
             _ => (
-                "tressed refuses it: what arrives there is its master's",
+                "tressed refuses it: its master takes the packets that arrive",
                 format!("it belongs to the {kind} {master}"),
             ),
         };
-        let fix = format!("ip link set {} nomaster, and where that is configured", nics[0]);
+        let fix = format!(
+            "ip link set {} nomaster, and the same in this host's network configuration",
+            nics[0]
+        );
         findings.push(check.fails(nics[0], cause, effect, fix));
     }
     check.or_fine(findings, "no NIC of the plan belongs to a bridge, bond or the like")
@@ -110,8 +120,10 @@ pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         let Some(node) = of_others.get(&address) else { continue };
         let cause =
             format!("it has {address}, which is {}'s", seen.plan.cluster().node(*node).name);
-        let effect = "what this host sends there it keeps for itself, and its own answers get lost";
-        let fix = format!("ip addr del {address} dev {interface}, and where that is configured");
+        let effect = "packets from this host to that node stay on this host, and replies to this host go to that node";
+        let fix = format!(
+            "ip addr del {address} dev {interface}, and the same in this host's network configuration"
+        );
         findings.push(check.fails(&interface, cause, effect, fix));
     }
     let own = |mac: &str| {
