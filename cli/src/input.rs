@@ -190,8 +190,7 @@ pub fn build_after(
 }
 
 /// The node of this name. The error suggests what may have been meant.
-pub fn node_named(plan: &Plan, name: &str) -> Result<NodeId, Failure> {
-    let cluster = plan.cluster();
+pub fn node_named(cluster: &Cluster, name: &str) -> Result<NodeId, Failure> {
     cluster.node_named(name).ok_or_else(|| {
         let names = cluster.nodes.iter().map(|node| node.name.as_str());
         let help = match (cluster.switch_named(name), cluster::nearest(name, names)) {

@@ -3,7 +3,7 @@
 use clap::Args;
 use tresse_ring::talk::Part;
 
-use super::collective::names::{self, on_node};
+use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
@@ -24,10 +24,7 @@ pub struct Gather {
 impl Gather {
     /// Gathers; exits with 1 if something is missing.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let (node, target) = on_node(&self.target).ok_or_else(|| {
-            let words = format!("`{}`: expected a node and an absolute path", self.target);
-            Failure::new(Code::Usage, words)
-        })?;
+        let (node, target) = names::place(&self.target)?;
         let path = names::absolute(&self.path, false)?;
         let target = names::apart(target, &path)?;
         let party = Party::of(&self.args, &RingArgs::NONE, &[node.to_owned()], false)?;

@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_fabric::id::NodeId;
 use tresse_ring::talk::Part;
 
-use super::collective::names::{self, on_node};
+use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
@@ -25,10 +25,7 @@ pub struct Scatter {
 impl Scatter {
     /// Scatters; exits with 1 if a node does not have its file.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let (node, path) = on_node(&self.source).ok_or_else(|| {
-            let words = format!("`{}`: expected a node and an absolute path", self.source);
-            Failure::new(Code::Usage, words)
-        })?;
+        let (node, path) = names::place(&self.source)?;
         let path = names::absolute(path, false)?;
         names::absolute(&self.target, true)?;
         let party = Party::of(&self.args, &RingArgs::NONE, &[node.to_owned()], false)?;

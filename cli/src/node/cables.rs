@@ -53,13 +53,7 @@ impl Cables {
     /// Which node of the cluster file the daemon's host is.
     fn which(&self, cluster: &Cluster, list: &NeighbourList) -> Result<NodeId, Failure> {
         if let Some(name) = &self.node {
-            let names = cluster.nodes.iter().map(|node| node.name.as_str());
-            return cluster.node_named(name).ok_or_else(|| {
-                let near = cluster::nearest(name, names);
-                let near =
-                    near.map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
-                Failure::new(Code::Usage, format!("the cluster has no node `{name}`{near}"))
-            });
+            return input::node_named(cluster, name);
         }
         if let Some(node) = list.node.as_ref().and_then(|name| cluster.node_named(name)) {
             return Ok(node);

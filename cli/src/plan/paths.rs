@@ -28,7 +28,7 @@ impl Paths {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let named = |name: &Option<String>| {
-            name.as_deref().map(|name| input::node_named(&plan, name)).transpose()
+            name.as_deref().map(|name| input::node_named(plan.cluster(), name)).transpose()
         };
         let (from, to) = (named(&self.from)?, named(&self.to)?);
         if let (Some(name), true) = (&self.from, from == to) {

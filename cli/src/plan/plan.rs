@@ -47,7 +47,7 @@ impl Plan {
         if let Some(old) = change.old {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
-            let node = input::node_named(&plan, name)?;
+            let node = input::node_named(plan.cluster(), name)?;
             let slice = tresse_fabric::slice::Slice::of(&plan, node);
             if json {
                 output::json_line(&mut out, &slice)?;

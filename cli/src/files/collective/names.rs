@@ -11,6 +11,13 @@ pub fn on_node(text: &str) -> Option<(&str, &str)> {
     (!node.contains('/')).then_some((node, path))
 }
 
+/// Splits an argument that must be `NODE:PATH`.
+pub fn place(text: &str) -> Result<(&str, &str), Failure> {
+    on_node(text).ok_or_else(|| {
+        Failure::new(Code::Usage, format!("`{text}`: expected a node and an absolute path"))
+    })
+}
+
 /// Checks that a path is absolute and names a file or directory. It may end with `/` only if `directory` is set.
 pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(text);

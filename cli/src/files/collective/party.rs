@@ -37,13 +37,13 @@ impl Party {
         }
         let mut names = args.fleet.nodes(plan.cluster())?;
         for source in sources {
-            input::node_named(&plan, source)?;
+            input::node_named(plan.cluster(), source)?;
             if !names.contains(source) {
                 return Err(usage("--except: the source is left out, and must take part".into()));
             }
         }
         let numbers = |names: &[String]| -> Result<Vec<NodeId>, Failure> {
-            names.iter().map(|name| input::node_named(&plan, name)).collect()
+            names.iter().map(|name| input::node_named(plan.cluster(), name)).collect()
         };
         let all = numbers(&names)?;
         let mut to = all.clone();

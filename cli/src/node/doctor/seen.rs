@@ -12,6 +12,7 @@ use tresse_fabric::units::Mac;
 
 use super::host::Link;
 use crate::fail::{Code, Failure};
+use crate::input;
 
 /// What all checks read: the plan, and the state of this host.
 pub struct Seen<'a> {
@@ -44,9 +45,7 @@ pub fn which(
 ) -> Result<NodeId, Failure> {
     let cluster = plan.cluster();
     if let Some(name) = name {
-        return cluster
-            .node_named(name)
-            .ok_or_else(|| Failure::new(Code::Usage, format!("the cluster has no node `{name}`")));
+        return input::node_named(cluster, name);
     }
     let macs: BTreeSet<Mac> = links.values().filter_map(Link::mac).collect();
     let has = |node: &cluster::Node| {

@@ -64,7 +64,10 @@ impl Simulate {
                     .ok()
                     .filter(|percent| (0.0..=100.0).contains(percent))
                     .ok_or_else(|| wrong("expected a percentage, such as hot-spot:5 or hot-spot:5:n03".into()))?;
-                let node = node.map_or(Ok(NodeId(0)), |name| input::node_named(plan, name))?;
+                let node = match node {
+                    Some(name) => input::node_named(plan.cluster(), name)?,
+                    None => NodeId(0),
+                };
                 Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
             }
             ("permutation", Some(path)) => {
@@ -104,7 +107,7 @@ impl<const N: usize> Line<N> {
 
     fn node(&self, plan: &Plan, at: usize) -> Result<NodeId, Failure> {
         let name = &self.words[at];
-        input::node_named(plan, name)
+        input::node_named(plan.cluster(), name)
             .map_err(|_| self.wrong(&format!("the fabric has no node `{name}`")))
     }
 }

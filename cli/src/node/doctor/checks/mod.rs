@@ -11,7 +11,7 @@ use super::seen::Seen;
 
 /// Runs all checks. A check stands after those that it depends on.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
-    let slice = Slice::of(&seen.plan, seen.node);
+    let slice = Slice::of(seen.plan, seen.node);
     let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 13] = [
         fabric::daemon,
         kernel::modules,
