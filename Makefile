@@ -33,10 +33,11 @@ test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) i
 	@$(call script,tests/vm.sh)
 	SOAK_SECONDS=$${SOAK_SECONDS:-120} tests/soak.sh
 
-check: ## format, lints, docs, licences; advisories where their database can be fetched
+check: ## format, structure, lints, docs, licences; advisories where their database can be fetched
 	@tests/deps.sh check
 	$(CARGO) fmt --all --check
 	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+	$(CARGO) test --package tresse-structure --locked
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	@$(call script,tests/deny.sh)

@@ -1,0 +1,60 @@
+//! All circles and sizes of the workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::arrows::Arrows;
+use crate::circles::{Circle, circles};
+use crate::sizes;
+use crate::source::Crate;
+use crate::workspace::{Package, Workspace};
+
+/// What the sources of the workspace look like.
+pub struct Survey {
+    /// The circles, sorted by their places.
+    pub circles: BTreeMap<Place, Circle>,
+    /// Lines of each package without its tests.
+    pub lines: BTreeMap<String, usize>,
+}
+
+/// Where a circle is: a package, `files` or `modules`, and which of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Name of the package.
+    pub package: String,
+    /// `files` or `modules`.
+    pub kind: String,
+    /// Its files or modules.
+    pub members: BTreeSet<String>,
+}
+
+impl Survey {
+    /// Parses all crates of the workspace.
+    pub fn of(workspace: &Workspace) -> Survey {
+        let mut survey = Survey { circles: BTreeMap::new(), lines: BTreeMap::new() };
+        for package in &workspace.packages {
+            survey.add(package);
+        }
+        survey
+    }
+
+    fn add(&mut self, package: &Package) {
+        let sources: Vec<Crate> = package.roots.iter().map(|root| Crate::load(root)).collect();
+        let roots = package.roots.iter().map(AsRef::as_ref);
+        let lines = sizes::lines(package, roots.zip(&sources));
+        self.lines.insert(package.name.clone(), lines);
+        for source in &sources {
+            for (kind, arrows) in
+                [("files", Arrows::of_files(source)), ("modules", Arrows::of_modules(source))]
+            {
+                for circle in circles(&arrows) {
+                    let place = Place {
+                        package: package.name.clone(),
+                        kind: kind.to_owned(),
+                        members: circle.members.clone(),
+                    };
+                    self.circles.insert(place, circle);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The packages of the workspace and their dependencies on each other, from `cargo metadata`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The workspace as `cargo metadata --no-deps` describes it.
+pub struct Workspace {
+    /// Directory of the root `Cargo.toml`.
+    pub root: PathBuf,
+    /// The members, sorted by name.
+    pub packages: Vec<Package>,
+}
+
+/// One member of the workspace.
+pub struct Package {
+    /// Name in `Cargo.toml`.
+    pub name: String,
+    /// Directory of its `Cargo.toml`.
+    pub directory: PathBuf,
+    /// Root files of its library and of its programs.
+    pub roots: Vec<PathBuf>,
+    /// Dependencies on other members, by path.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// A dependency of one member on another.
+pub struct Dependency {
+    /// The package depended on.
+    pub name: String,
+    /// The section of `Cargo.toml` it stands in.
+    pub kind: DependencyKind,
+}
+
+/// The section of `Cargo.toml` that a dependency stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum DependencyKind {
+    /// `[dependencies]` or `[build-dependencies]`.
+    Normal,
+    /// `[dev-dependencies]`.
+    Dev,
+}
+
+impl Workspace {
+    /// Asks cargo for the workspace that this package belongs to.
+    ///
+    /// # Panics
+    /// If cargo fails or answers with something else than metadata of version 1.
+    pub fn load() -> Workspace {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
+        let mut packages: Vec<Package> = list(&metadata["packages"]).map(Package::read).collect();
+        packages.sort_by(|a, b| a.name.cmp(&b.name));
+        Workspace { root: text(&metadata["workspace_root"]).into(), packages }
+    }
+}
+
+impl Package {
+    fn read(value: &Value) -> Package {
+        let is_root = |target: &&Value| {
+            list(&target["kind"]).any(|kind| matches!(kind.as_str(), Some("lib" | "bin")))
+        };
+        Package {
+            name: text(&value["name"]).to_owned(),
+            directory: Path::new(text(&value["manifest_path"])).with_file_name(""),
+            roots: list(&value["targets"])
+                .filter(is_root)
+                .map(|target| text(&target["src_path"]).into())
+                .collect(),
+            dependencies: list(&value["dependencies"])
+                .filter(|dependency| !dependency["path"].is_null())
+                .map(|dependency| Dependency {
+                    name: text(&dependency["name"]).to_owned(),
+                    kind: match dependency["kind"].as_str() {
+                        Some("dev") => DependencyKind::Dev,
+                        _ => DependencyKind::Normal,
+                    },
+                })
+                .collect(),
+        }
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("metadata of version 1 has a string here")
+}
