@@ -175,7 +175,7 @@ fn build(
         if record.daemons {
             return Ok(());
         }
-        let mut wanted = tresse_fabric::slice::Slice::of(&plan, NodeId::from(*index)).wanted;
+        let mut wanted = tresse_fabric::slice::Slice::of(plan, NodeId::from(*index)).wanted;
         wanted.turn_backups();
         slice_script::install(&netns, &wanted)?;
         // A daemon mends its node when an interface comes back; here the lab does.
