@@ -39,6 +39,7 @@ check: ## format, structure, lints, docs, licences; advisories where their datab
 	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	$(CARGO) test --package tresse-structure --locked
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --quiet --locked --package tresse-documents # citations and links
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	@$(call script,tests/deny.sh)
 

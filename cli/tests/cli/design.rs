@@ -85,7 +85,7 @@ fn the_fewest_nics_and_switches_are_found() {
     let answer = tresse(args).exits(0).object();
     assert_eq!(answer["feasible"], true);
     let choices = answer["choices"].as_array().unwrap();
-    // Two NICs on three switches of 48 ports (facts: 64 PCs, P/S 1.333).
+    // Two NICs on three switches of 48 ports: 64 PCs, bound B7 of docs/references.md, "B1 to B7".
     let least = |c: &serde_json::Value| c["nics"] == 2 && c["switches"] == 3 && c["ports"] == 48;
     assert!(choices.iter().any(least), "{choices:?}");
 }

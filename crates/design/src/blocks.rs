@@ -1,5 +1,5 @@
 //! Few switches for many PCs: wirings by 4, 5 and 8 to 11 switches that hold the most PCs for their
-//! ports, whatever the number of NICs (Mills 1979, Todd 1985: coverings by few blocks).
+//! ports, whatever the number of NICs (Mills 1979, Todorov 1985: coverings by few blocks).
 //!
 //! With `S` ports a switch, so many PCs share a switch with each other, at most: 5/3 S by 4 switches,
 //! 9/5 S by 5, 12/5 S by 8, 5/2 S by 9, 8/3 S by 10, 14/5 S by 11. By 3, 6, 7, 12 and 13 the

@@ -312,7 +312,7 @@ fn holds(nics: u64, width: u64) -> u64 {
         0 => 0,
         1 => width,
         2 => width * 3 / 2,
-        // Without a plane of order 6 (facts of the design module).
+        // Without a plane of order 6: bound B3 of docs/references.md, "B1 to B7".
         7 => width * 6,
         _ => (width * (nics - 1)).min(bound::griesmer(nics - 1, width)).max(width * (nics - 1)),
     }

@@ -1,6 +1,6 @@
 //! What a wiring has to satisfy, and what makes one better than another.
 //!
-//! Statement (facts of the flat neighbourhood papers): PCs `i` with `n_i` NICs, switches `s` with
+//! Statement (flat-neighborhood-network-compiler, section 2): PCs `i` with `n_i` NICs, switches `s` with
 //! `p_s` usable ports; a PC has at most one NIC on a switch; `L_ij` is the number of switches that
 //! `i` and `j` share. Every required pair needs `L_ij >= 1`, every pair of a pattern
 //! `L_ij >= minimum_pattern_links`; among those wirings the weighted sum of `L_ij` counts.

@@ -48,7 +48,8 @@ fn two_sets_of_a_family_always_meet() {
     }
 }
 
-/// Facts, section 2: N_plane(k, S) = S (k - 1) + ceil(S / k) - j PCs, and no more are possible.
+/// N_plane(k, S) = S (k - 1) + ceil(S / k) - j PCs, and no more are possible (docs/references.md,
+/// "The plane formula").
 #[test]
 fn planes_hold_as_many_pcs_as_the_closed_form_says() {
     for k in [2u32, 3, 4, 5, 6, 8] {
@@ -67,7 +68,8 @@ fn planes_hold_as_many_pcs_as_the_closed_form_says() {
     }
 }
 
-/// Facts, section 2, B5: so many PCs on so many ports by few switches, as (switches, NICs, PCs, ports).
+/// How many PCs few switches hold, as (switches, NICs, PCs, ports): bound B5 of
+/// docs/references.md, "B1 to B7".
 /// Multiples of the ports hold as many times the PCs; between them rounding takes two at most, which
 /// the search is left with.
 #[test]
@@ -124,7 +126,7 @@ fn what_cannot_be_is_refused_by_name() {
     }
 }
 
-/// Section 4.1: 1.859 links per pair, precisely.
+/// Section 4.1 of the paper: 1.859 links per pair, precisely.
 #[test]
 fn klat2_has_the_average_of_the_paper() {
     let mut klat2 = problem(64, 4, &[31, 31, 31, 31, 31, 31, 31, 31, 8]);

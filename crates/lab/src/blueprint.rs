@@ -2,7 +2,7 @@
 //!
 //! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that no later verb plans
 //! again. What switches hold is what [`tresse_fabric::export`] tells operators, so that the lab
-//! tests it. Rules: kernel-traps K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
+//! tests it. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! The text that iproute2 gets: cables, bridges, VLAN memberships, shaping, counters.
 //!
-//! Pure. Rules: kernel-traps K3 (bridge options, ports enslaved before they are up), K13 (shaped by
+//! Pure. Rules: K3 (bridge options, ports enslaved before they are up), K13 (shaped by
 //! tbf at both ends), K23 (ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -196,7 +196,8 @@ mod tests {
 
     use super::*;
 
-    /// Facts, section 7: no NIC can do better than 16 paths at most; the greedy alone leaves 21.
+    /// No wiring of KLAT2 can have fewer than 16 paths on its busiest NIC; the greedy alone leaves 21
+    /// (docs/references.md, "Known instances").
     #[test]
     fn basic_routing_is_even() {
         let spec = "[design]\npcs = 64\nnics = 4\nswitches = [31, 31, 31, 31, 31, 31, 31, 31, 8]\n\

@@ -2,11 +2,11 @@
 //! nodes with a NIC on several of them. Owns which NICs a pair uses, and through whom two nodes send that
 //! share no switch; never labels or addresses.
 //!
-//! **Primary.** By the seed's basic routing ([`Basic`]) where a switch is shared: the most important pairs
+//! **Primary.** By the paper's basic routing ([`Basic`]) where a switch is shared: the most important pairs
 //! first (by the demand), then those with the fewest alternatives, each over the least used NICs. Where
 //! none is shared, two segments through a node that shares one with each end, over the least used NICs.
 //!
-//! **Siblings.** What else the two share carries as much, by its rate: the seed's advanced routing
+//! **Siblings.** What else the two share carries as much, by its rate: the paper's advanced routing
 //! (section 4), whose tuples of NICs are here the members of a nexthop group.
 //!
 //! **Backups.** Two segments through a third node, by other NICs and switches than before where there are.

@@ -143,14 +143,15 @@ impl Grid {
     }
 
     /// Number of VLAN trees of dimension-order routing: N^(M-1) on a mesh, 2 N^(M-1) on a torus
-    /// (vlan-minimal-paths, theorems 1 and 3; with unequal sizes the product over dimensions 1..M-1).
+    /// (vlan-minimal-paths, theorems 2.1 and 3.1; with unequal sizes the product over dimensions 1 to
+    /// M-1).
     #[must_use]
     pub fn dor_trees(&self) -> u64 {
         self.cuts() * self.rows()
     }
 
     /// Number of VLAN trees of partial dimension-order routing: floor(N^(M-1)/2) + 1 on a mesh,
-    /// N^(M-1) + 2 on a torus (theorems 2 and 4); `None` where it is not defined
+    /// N^(M-1) + 2 on a torus (theorems 2.2 and 3.2); `None` where it is not defined
     /// ([`odd_size`](Self::odd_size)).
     #[must_use]
     pub fn pdor_trees(&self) -> Option<u64> {

@@ -1,4 +1,5 @@
-//! VLAN trees: 802.1Q VLANs whose switch-to-switch links form a spanning tree.
+//! VLAN trees: 802.1Q VLANs whose switch-to-switch links form a spanning tree (vlan-minimal-paths,
+//! sections 2 and 3).
 //!
 //! A [`TreeSpec`] says which tree it is; a [`Tree`] is that tree rooted, ready for walking. Specs
 //! are small and all are kept; trees are built when first asked for.

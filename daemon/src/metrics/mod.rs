@@ -1,4 +1,4 @@
-//! Metrics for Prometheus, by HTTP on a Unix socket or a loopback port (DESIGN section 8): read from the main
+//! Metrics for Prometheus, by HTTP on a Unix socket or a loopback port (DESIGN section 7): read from the main
 //! loop when somebody asks, kept nowhere. Nothing can be changed here, so nobody is asked who he is; what a
 //! reader may take is bounded.
 

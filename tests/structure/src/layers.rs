@@ -36,6 +36,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("tresse", &["design", "verify", "liveness", "sim", "ring", "lab"]),
     ("tests", &["tresse", "tressed"]),
     ("structure", &[]),
+    ("documents", &[]),
     // What is left of crates that were divided: see `DIVIDED`.
     ("fabric", &["frame", "design", "cluster", "verify", "routing", "export"]),
     ("bfd", &[]),

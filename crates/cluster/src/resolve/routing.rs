@@ -77,7 +77,7 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
 }
 
 /// Dimension orders need dimensions; PDOR on a torus of more than two needs even sizes after the
-/// first (vlan-minimal-paths section 3.3.2).
+/// first (vlan-minimal-paths, section 3.4).
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
     let routed = match shape {
         Shape::Generated { kind, .. } => kind.is_routed().then(|| kind_word(kind)),

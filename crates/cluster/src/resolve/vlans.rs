@@ -73,7 +73,7 @@ fn enough(
     vlans
 }
 
-/// VLAN trees for primary paths (vlan-minimal-paths, theorems 1 to 4; DESIGN sections 3 and 4), or one
+/// VLAN trees for primary paths (vlan-minimal-paths, theorems 2.1 to 3.2; DESIGN sections 3 and 4), or one
 /// VLAN for every line where switches hold several.
 fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     let Shape::Generated { kind, .. } = shape else {

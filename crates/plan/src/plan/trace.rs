@@ -286,7 +286,7 @@ mod tests {
         assert_eq!((two.disjoint, two.shared), (Some(true), vec![]));
     }
 
-    /// Sections 2.3 and 3.2: the worked examples, in words.
+    /// The worked examples of vlan-minimal-paths, sections 2.3 and 3.2, in words.
     #[test]
     fn why_tells_the_rule_with_the_numbers_of_the_pair() {
         let why = plan(true, Strategy::Dor, 1).trace(NodeId(0), NodeId(11)).why;

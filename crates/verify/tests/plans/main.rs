@@ -37,7 +37,7 @@ fn route(plan: &Plan, from: (u32, u32), to: (u32, u32)) -> (String, Vec<(u32, u3
     (plan.specs()[segment.tree.index()].name.clone(), way)
 }
 
-/// Section 2.3: (0,0) to (3,2) on the 4x4 mesh under PDOR uses VL(-,1).
+/// vlan-minimal-paths, section 2.3: (0,0) to (3,2) on the 4x4 mesh under PDOR uses VL(-,1).
 #[test]
 fn paper_example_pdor_mesh() {
     let plan = plan(&[4, 4], false, Strategy::Pdor, 1);
@@ -49,7 +49,7 @@ fn paper_example_pdor_mesh() {
     );
 }
 
-/// Section 3.2: (0,0) to (3,2) on the 4x4 torus under DOR uses VL(-:3,0).
+/// vlan-minimal-paths, section 3.2: (0,0) to (3,2) on the 4x4 torus under DOR uses VL(-:3,0).
 #[test]
 fn paper_example_dor_torus() {
     let plan = plan(&[4, 4], true, Strategy::Dor, 1);
@@ -68,7 +68,7 @@ fn paper_example_dor_torus() {
     }
 }
 
-/// Section 3.3: (0,3) to (1,1) on the 4x4 torus under PDOR uses VL(-:1,0).
+/// vlan-minimal-paths, section 3.3: (0,3) to (1,1) on the 4x4 torus under PDOR uses VL(-:1,0).
 #[test]
 fn paper_example_pdor_torus() {
     let plan = plan(&[4, 4], true, Strategy::Pdor, 1);
@@ -111,7 +111,8 @@ fn vlan_counts_are_the_papers() {
     assert_eq!(count(&[4, 4], true, Strategy::Stp), 1);
 }
 
-/// Theorems 2.1, 2.2, 3.1, 3.2 and their generalisations: every tree spans, every path is minimal.
+/// vlan-minimal-paths, theorems 2.1, 2.2, 3.1, 3.2 and their generalisations: every tree spans, every
+/// path is minimal.
 #[test]
 fn every_tree_spans_and_every_path_is_minimal() {
     let shapes: &[&[u32]] = &[

@@ -1,0 +1,78 @@
+//! Headings and links of a Markdown document.
+
+/// A heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    /// Line from 1.
+    pub line: usize,
+    /// Its text without marks.
+    pub title: String,
+    /// What a link to it has behind `#`, as code hosts make it.
+    pub anchor: String,
+}
+
+/// Lines outside of fenced and indented blocks, with their numbers from 1.
+pub fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut fenced = false;
+    let mut lines = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced && !line.starts_with("    ") {
+            lines.push((at + 1, line));
+        }
+    }
+    lines
+}
+
+/// Headings in order; a title that was there before gets `-1`, `-2`, ... behind its anchor.
+pub fn headings(text: &str) -> Vec<Heading> {
+    let mut headings: Vec<Heading> = Vec::new();
+    for (line, written) in prose(text) {
+        let title = written.trim_start_matches('#');
+        if title.len() == written.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let title = title.trim().replace(['`', '*', '\\'], "");
+        let plain = anchor(&title);
+        let before = headings.iter().filter(|h| anchor(&h.title) == plain).count();
+        let anchor = if before == 0 { plain } else { format!("{plain}-{before}") };
+        headings.push(Heading { line, title, anchor });
+    }
+    headings
+}
+
+fn anchor(title: &str) -> String {
+    let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// Targets of links, with their lines; what is between backticks is no link.
+pub fn links(text: &str) -> Vec<(usize, String)> {
+    let mut links = Vec::new();
+    for (line, written) in prose(text) {
+        let outside: Vec<_> = written.split('`').step_by(2).collect();
+        // A link's text may be between backticks, its target is not.
+        let outside = outside.join("x");
+        for part in outside.split("](").skip(1) {
+            if let Some((target, _)) = part.split_once(')') {
+                links.push((line, target.to_owned()));
+            }
+        }
+    }
+    links
+}
+
+#[test]
+fn headings_have_the_anchors_of_code_hosts() {
+    let text = "# A `b`: c\n```\n# no\n```\n## 7a. Up\\*/down\\*, again\n## A b c\n## A b: c\n";
+    let anchors: Vec<_> = headings(text).into_iter().map(|h| h.anchor).collect();
+    assert_eq!(anchors, ["a-b-c", "7a-updown-again", "a-b-c-1", "a-b-c-2"]);
+}
+
+#[test]
+fn links_are_found_and_code_is_not() {
+    let text = "[a](x.md#y), `[b](no)` and [`c`](z)\n\n    [d](no)\n";
+    let found: Vec<_> = links(text).into_iter().map(|(_, target)| target).collect();
+    assert_eq!(found, ["x.md#y", "z"]);
+}

@@ -1,0 +1,47 @@
+//! The words of a text, across the ends of lines and without the marks of comments.
+
+/// A word as written, and without the punctuation around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// Line from 1.
+    pub line: usize,
+    /// As written.
+    pub raw: &'a str,
+    /// Without punctuation at its ends, and without `'s`.
+    pub core: &'a str,
+}
+
+/// What begins the lines of comments.
+const LEADERS: [&str; 7] = ["//!", "///", "//", "#", "##", "*", "--"];
+
+/// Words in order.
+pub fn words(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    for (line, written) in text.lines().enumerate() {
+        for (at, raw) in written.split_whitespace().enumerate() {
+            if at > 0 || !LEADERS.contains(&raw) {
+                words.push(Word { line: line + 1, raw, core: core(raw) });
+            }
+        }
+    }
+    words
+}
+
+fn core(raw: &str) -> &str {
+    // The text of a link, without its target.
+    let raw = raw.split("](").next().unwrap_or(raw);
+    let inner = raw.trim_matches(|c: char| !c.is_alphanumeric() && c != '/');
+    inner.strip_suffix("'s").unwrap_or(inner)
+}
+
+/// Does the word end a clause, so that nothing after it belongs to it?
+pub fn ends(word: &Word<'_>) -> bool {
+    word.raw.ends_with([')', ';', ':']) || word.raw.ends_with("),") || word.raw.ends_with(").")
+}
+
+#[test]
+fn words_cross_lines_of_a_comment() {
+    let found = words("/// As RFC\n/// 3032, (K4's)\n");
+    let cores: Vec<_> = found.iter().map(|w| (w.line, w.core)).collect();
+    assert_eq!(cores, [(1, "As"), (1, "RFC"), (2, "3032"), (2, "K4")]);
+}
