@@ -29,14 +29,12 @@ test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) i
 	systemd/check.sh
 	systemd/boot.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
 	systemd/package.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/fuzz.sh
 	@$(call script,tests/vm.sh)
 	SOAK_SECONDS=$${SOAK_SECONDS:-120} tests/soak.sh
 
 check: ## format, structure, lints, docs, licences; advisories where their database can be fetched
 	@tests/deps.sh check
 	$(CARGO) fmt --all --check
-	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	$(CARGO) test --package tresse-structure --locked
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --quiet --locked --package tresse-documents # citations and links
@@ -51,7 +49,7 @@ soak: ## a lab under load and random failures, for SOAK_SECONDS, default four ho
 	@tests/deps.sh test
 	@$(call script,tests/soak.sh)
 
-fuzz: ## all that outsiders can send, mutated: FUZZ_SECONDS of it, default an hour a target
+fuzz: ## all that outsiders can send, mutated: FUZZ_SECONDS of it, an hour in all by default
 	@tests/deps.sh fuzz
 	@$(call script,tests/fuzz.sh)
 

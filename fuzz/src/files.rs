@@ -1,0 +1,77 @@
+//! Files that people and other programs write.
+
+use tresse_fabric::cluster::{self, Problems};
+use tresse_fabric::lock::{Lock, tree};
+use tresse_fabric::plan::Plan;
+use tresse_fabric::verify::lfts::{Cables, Dump, Network, Report};
+
+/// Larger fabrics plan slowly under libFuzzer's counters and teach nothing new.
+const MOST_SWITCHES: usize = 64;
+
+/// The cluster file: no text panics, problems point into the text, have advice and nothing that acts on
+/// a terminal, formatting keeps the meaning.
+pub fn cluster(text: &str) {
+    match cluster::parse(text, "cluster.toml") {
+        Err(problems) => well_formed(text, &problems),
+        Ok(parsed) => {
+            let formatted = cluster::format(text);
+            assert_eq!(cluster::parse(&formatted, "cluster.toml").as_ref(), Ok(&parsed));
+            if parsed.switches.len() <= MOST_SWITCHES {
+                let _ = Plan::build(parsed);
+            }
+        }
+    }
+}
+
+/// The lock: no text panics, what is read is written back the same, trees are compared safely.
+pub fn lock(text: &str) {
+    if let Ok(lock) = Lock::parse(text) {
+        assert_eq!(Lock::parse(&lock.emit()).as_ref(), Ok(&lock));
+        for vid in lock.vids.values() {
+            let _ = tree::compatible(&vid.tree, "s0:1~s1:1 s1:2~s2:1");
+        }
+    }
+    let _ = tree::compatible(text, "torus 4x4 at 1,0 order 0,1");
+}
+
+/// Forwarding tables of another program: no text panics, problems point into the text, have advice and
+/// nothing that acts on a terminal; tables that can be read are judged, and the numbers of the judgement
+/// fit together. The input is tables and cables, parted by the first line of `---`.
+pub fn lfts(text: &str) {
+    let (tables, list) = text.split_once("---\n").unwrap_or((text, text));
+    let sound = |problems: &Problems| well_formed(&problems.source, problems);
+    match (Dump::parse(tables, "dump"), Cables::parse(list, "cables")) {
+        (Ok(dump), Ok(cables)) => match Network::new(dump, tables, &cables) {
+            Ok(network) => judge(&Report::of(&network)),
+            Err(problems) => sound(&problems),
+        },
+        (dump, cables) => {
+            dump.err().iter().for_each(sound);
+            cables.err().iter().for_each(sound);
+        }
+    }
+}
+
+fn judge(report: &Report) {
+    assert!(report.reachable <= report.pairs);
+    assert_eq!(report.deadlock_free, report.cycle.is_none());
+    assert_eq!(report.cycle.as_ref().map(Vec::len), report.turns.as_ref().map(Vec::len));
+    for turn in report.turns.iter().flatten() {
+        assert!(!turn.destination.is_empty(), "a cycle is made by frames");
+    }
+    let sound = report.loop_free && report.deadlock_free && report.reachable == report.pairs;
+    assert!(!report.violations.is_empty() || sound);
+    assert!((0.0..).contains(&report.ideal_throughput));
+    for finding in report.violations.iter().chain(&report.notes) {
+        assert!(!finding.to_string().contains(char::is_control));
+    }
+}
+
+fn well_formed(text: &str, problems: &Problems) {
+    assert!(!problems.problems.is_empty());
+    for problem in &problems.problems {
+        assert!(text.get(problem.span.clone()).is_some());
+        let help = problem.help.as_deref().expect("a problem has advice");
+        assert!(!format!("{problem}{help}").contains(char::is_control));
+    }
+}

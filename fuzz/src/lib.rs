@@ -1,0 +1,45 @@
+//! Everything that an outsider can send to Tresse or put into a file that it reads, as functions of
+//! bytes. Each function panics where the code that it judges has a fault.
+//!
+//! Two programs call them: libFuzzer's (`src/main.rs`, run by `tests/fuzz.sh`) mutates the input, and
+//! the tests below replay what is kept: `seeds/TARGET`, `regressions/TARGET` (inputs that once found
+//! a fault) and, for cluster files, the examples and the broken files of the tests.
+
+mod files;
+mod wire;
+
+/// Judges one input.
+pub type Target = fn(&[u8]);
+
+/// Every target by name, in order of the name.
+pub const TARGETS: [(&str, Target); 12] = [
+    ("announcement", wire::announcement),
+    ("bfd", tressed::fuzz::bfd),
+    ("cluster", |bytes| files::cluster(text(bytes))),
+    ("config", |bytes| tressed::fuzz::config(text(bytes))),
+    ("control", tressed::fuzz::control),
+    ("forward", tresse_fabric::forward::fuzz::forward),
+    ("lfts", |bytes| files::lfts(text(bytes))),
+    ("lldp", wire::lldp),
+    ("lock", |bytes| files::lock(text(bytes))),
+    ("netlink", tressed::fuzz::netlink),
+    ("ring", wire::ring),
+    ("state", tressed::fuzz::state),
+];
+
+/// The target of this name.
+#[must_use]
+pub fn target(name: &str) -> Option<Target> {
+    TARGETS.iter().find(|(known, _)| *known == name).map(|(_, target)| *target)
+}
+
+/// The longest beginning that is text.
+fn text(bytes: &[u8]) -> &str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

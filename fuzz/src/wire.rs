@@ -1,0 +1,37 @@
+//! Frames and records that come from the network.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+use tresse_fabric::wire::announce::Announcement;
+use tresse_fabric::wire::lldp::Lldp;
+
+/// Announcements come from anybody on the wire: no bytes panic, what parses is emitted the same.
+pub fn announcement(bytes: &[u8]) {
+    if let Ok((source, announcement)) = Announcement::parse(bytes) {
+        let emitted = announcement.emit(source);
+        assert_eq!(Announcement::parse(&emitted).ok(), Some((source, announcement)));
+    }
+}
+
+/// LLDP comes from anybody on the wire: no bytes panic, what parses is emitted the same.
+pub fn lldp(bytes: &[u8]) {
+    if let Ok((source, lldp)) = Lldp::parse(bytes) {
+        assert_eq!(Lldp::parse(&lldp.emit(source)).ok().as_ref(), Some(&(source, lldp.clone())));
+        let _ = (lldp.chassis.to_string(), lldp.port.to_string());
+        let _ = (lldp.system_text(), lldp.description_text(), lldp.port.mac());
+    }
+}
+
+/// Records that members of a ring receive from each other and from the sender of a copy.
+pub fn ring(bytes: &[u8]) {
+    static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
+    let memory = Path::new("/dev/shm");
+    let make = || match memory.is_dir() {
+        true => tempfile::tempdir_in(memory),
+        false => tempfile::tempdir(),
+    };
+    let directory = DIRECTORY.get_or_init(|| make().expect("a directory in memory"));
+    tresse_ring::fuzz::ring(bytes, directory.path());
+}
