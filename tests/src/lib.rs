@@ -3,6 +3,7 @@
 
 pub mod failover;
 pub mod frr;
+pub mod pace;
 pub mod program;
 pub mod slurm;
 pub mod soak;

@@ -1,19 +1,20 @@
 //! What the tests of `copy`, `scatter`, `gather` and `allgather` share, and those of the last three.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use tresse_lab::netns;
-use tresse_tests::program;
+use tresse_tests::{pace, program};
 
 use crate::Tests;
-use crate::lab::{Lab, NAME};
+use crate::lab::{Lab, eventually, soon};
 
 pub const TESTS: Tests = &[
     ("routed_gather_and_scatter_are_each_others_inverse", gather_scatter),
@@ -50,10 +51,33 @@ impl Running {
 
     /// Its lines, when it has ended with this code.
     pub fn exits(self, code: i32) -> Vec<Value> {
-        let output = self.child.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{}\n{text}", self.line);
+        self.exits_within(600, code)
+    }
+
+    /// The same, of one that takes at most so many seconds of an idle machine.
+    pub fn exits_within(self, seconds: u64, code: i32) -> Vec<Value> {
+        let line = self.line.clone();
+        let (status, text) = self.ended_within(Duration::from_secs(seconds));
+        assert_eq!(status.code(), Some(code), "{line}\n{text}");
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// How it ended, and its standard output.
+    pub fn ended_within(mut self, time: Duration) -> (ExitStatus, String) {
+        let mut output = self.child.stdout.take().unwrap();
+        let text = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            output.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned())
+        });
+        let ended = pace::wait(time, Duration::from_millis(20), || {
+            self.child.try_wait().unwrap().ok_or("it still runs")
+        });
+        if ended.is_err() {
+            self.child.kill().unwrap();
+        }
+        let text = text.join().unwrap().unwrap();
+        let status = ended.unwrap_or_else(|_| panic!("not within {time:?}: {}\n{text}", self.line));
+        (status, text)
     }
 }
 
@@ -106,7 +130,7 @@ impl Files {
         all.extend(words[1..].iter().cloned());
         all.extend(["--json".into(), "--launcher".into(), launcher.into()]);
         if launcher == "netns" {
-            all.extend(["--lab".into(), NAME.into()]);
+            all.extend(["--lab".into(), lab.name().into()]);
         }
         all
     }
@@ -128,13 +152,12 @@ impl Files {
 
     /// Waits until a node has so much of the file, in per cent.
     pub fn wait_for_a_part(&self, node: &str, percent: u64) {
-        let deadline = Instant::now() + Duration::from_secs(60);
         let partial = self.of(node).join(".source.tresse/content");
-        while partial.metadata().map_or(0, |of| of.len()) * 100 < self.octets.len() as u64 * percent
-        {
-            assert!(Instant::now() < deadline, "nothing comes");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let enough = self.octets.len() as u64 * percent / 100;
+        soon(&format!("{percent} per cent of the file at {node}"), 60, || {
+            let has = partial.metadata().map_or(0, |of| of.len());
+            if has >= enough { Ok(()) } else { Err(has) }
+        });
     }
 }
 
@@ -235,12 +258,11 @@ fn some_gone() {
     }
     let (n0, n5) = (format!("n0:{at}/n0/large"), format!("n5:{at}/n5/large"));
     let running = files.verb(&lab, &["copy", &n0, &n5, &format!("{at}/{{node}}/of.{{from}}")]);
-    let deadline = Instant::now() + Duration::from_secs(60);
     let came = files.of("n1").join(".of.n0.tresse/content");
-    while came.metadata().map_or(0, |of| of.len()) < 400_000 {
-        assert!(Instant::now() < deadline, "nothing comes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    soon("a part of n0's file at n1", 60, || {
+        let has = came.metadata().map_or(0, |of| of.len());
+        if has >= 400_000 { Ok(()) } else { Err(has) }
+    });
     signal_member(&lab, "n5", Signal::SIGKILL);
     running.exits(1);
     for (node, _) in all.iter().filter(|(node, _)| !["n0", "n5"].contains(&node.as_str())) {
@@ -264,12 +286,11 @@ fn members(lab: &Lab, node: &str) -> impl Iterator<Item = i32> {
 
 /// All members end by themselves when there is nobody to tell them anything.
 pub fn wait_for_no_members(lab: &Lab) {
-    let member = |node| members(lab, lab.now.node(node)).next().is_some();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while lab.now.nodes().any(member) {
-        assert!(Instant::now() < deadline, "a member is left");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    eventually("no member is left", 20, || {
+        let nodes = lab.now.nodes().map(|node| lab.now.node(node));
+        let left: Vec<&str> = nodes.filter(|node| members(lab, node).next().is_some()).collect();
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    });
 }
 
 fn stands_still() {
@@ -278,9 +299,7 @@ fn stands_still() {
     let copy = files.copy(&lab, &[]);
     files.wait_for_a_part("n4", 30);
     signal_member(&lab, "n4", Signal::SIGSTOP);
-    let start = Instant::now();
-    let lines = copy.exits(1);
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    let lines = copy.exits_within(60, 1);
     assert_eq!(summary(&lines)["missed"], serde_json::json!(["n4"]));
     assert!(!files.of("n4").join("source").exists());
     for node in [1, 2, 3, 5, 6, 7, 8] {
@@ -295,9 +314,7 @@ fn source_stands_still() {
     // It has long said that it has all itself.
     files.wait_for_a_part("n8", 10);
     signal_member(&lab, "n0", Signal::SIGSTOP);
-    let start = Instant::now();
-    let lines = copy.exits(1);
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    let lines = copy.exits_within(60, 1);
     let error = |node: &str| {
         let line = ended(&lines).find(|line| line["node"] == node).unwrap();
         line["error"].as_str().unwrap_or_default().to_owned()
@@ -320,12 +337,12 @@ fn gather_misses() {
     }
     let words = ["gather", &format!("{at}/{{node}}/own"), &format!("n0:{at}/got.{{from}}")];
     let gather = files.verb(&lab, &words);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let comes = |node| files.directory.path().join(format!(".got.{node}.tresse/content")).exists();
-    while !["n3", "n8"].into_iter().all(comes) {
-        assert!(Instant::now() < deadline, "nothing comes");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    soon("parts of n3 and n8", 20, || {
+        let part = |node: &str| files.directory.path().join(format!(".got.{node}.tresse/content"));
+        let missing: Vec<_> =
+            ["n3", "n8"].into_iter().filter(|node| !part(node).exists()).collect();
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    });
     ["n3", "n8"].iter().for_each(|node| signal_member(&lab, node, Signal::SIGKILL));
     let lines = gather.exits(1);
     assert_eq!(summary(&lines)["missed"], serde_json::json!(["n3", "n8"]), "{lines:#?}");

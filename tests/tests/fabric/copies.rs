@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -16,7 +16,10 @@ use crate::Tests;
 use crate::collective::{Files, P_MESH, Running, ended, signal_member, wait_for_no_members};
 use crate::lab::Lab;
 
-pub const TESTS: Tests = &[("routed_copies_with_random_faults_end_and_go_on", rounds)];
+pub const TESTS: Tests = &[
+    ("routed_copies_with_random_faults_end_and_go_on", || rounds(2)),
+    ("long_routed_copies_with_random_faults_end_and_go_on", || rounds(30)),
+];
 
 /// A run may take so long, with faults that are noticed after 20 s.
 const MOST: Duration = Duration::from_secs(150);
@@ -28,10 +31,10 @@ struct Case {
     wanted: BTreeMap<String, Vec<(PathBuf, Vec<u8>)>>,
 }
 
-/// `COPY_ROUNDS` of them, from `COPY_SEED`.
-fn rounds() {
+/// So many, or `COPY_ROUNDS`, from `COPY_SEED`.
+fn rounds(usual: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let (rounds, seed) = (number("COPY_ROUNDS").unwrap_or(6), number("COPY_SEED").unwrap_or(1));
+    let (rounds, seed) = (number("COPY_ROUNDS").unwrap_or(usual), number("COPY_SEED").unwrap_or(1));
     let lab = Lab::up(P_MESH, &["--rate", "40M"]);
     for round in 0..rounds {
         let mut random = Random::new(seed + round);
@@ -39,7 +42,6 @@ fn rounds() {
         let files = Files::new(&lab, 500_000 + random.below(5_000_000));
         let case = Case::new(&lab, &files, &mut random);
         let mut run = case.start(&lab, &files, &[]);
-        let deadline = Instant::now() + MOST;
         let operator = random.below(5) == 0;
         let mut stopped = Vec::new();
         for _ in 0..=random.below(2) {
@@ -55,7 +57,7 @@ fn rounds() {
             eprintln!("the operator is killed");
             run.child.kill().unwrap();
         }
-        let lines = finished(run, deadline, operator);
+        let lines = finished(run, operator);
         stopped.iter().for_each(|node| signal_member(&lab, node, Signal::SIGKILL));
         wait_for_no_members(&lab);
         case.judge(&lines);
@@ -63,25 +65,18 @@ fn rounds() {
         let missed: Vec<&str> = missed.iter().flatten().filter_map(Value::as_str).collect();
         let to = if missed.is_empty() { Vec::new() } else { vec!["--to".into(), missed.join(",")] };
         let run = case.start(&lab, &files, &to);
-        let lines = finished(run, Instant::now() + MOST, false);
+        let lines = finished(run, false);
         case.judge(&lines);
         case.all_is_there(&files, &lines);
     }
 }
 
 /// Its lines, when it has ended by itself.
-fn finished(mut run: Running, deadline: Instant, killed: bool) -> Vec<Value> {
-    while run.child.try_wait().unwrap().is_none() {
-        if Instant::now() > deadline {
-            run.child.kill().unwrap();
-            panic!("it does not end");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = run.child.wait_with_output().unwrap();
-    assert!(killed || matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
+fn finished(run: Running, killed: bool) -> Vec<Value> {
+    let (status, text) = run.ended_within(MOST);
+    assert!(killed || matches!(status.code(), Some(0 | 1)), "{status:?}");
     // The last one of a killed operator may be cut.
-    output.stdout.split(|octet| *octet == b'\n').flat_map(serde_json::from_slice).collect()
+    text.lines().flat_map(serde_json::from_str).collect()
 }
 
 impl Case {

@@ -7,7 +7,7 @@ use tresse_fabric::units::Mac;
 use tresse_tests::program;
 
 use crate::Tests;
-use crate::lab::{Lab, NAME};
+use crate::lab::Lab;
 
 pub const TESTS: Tests = &[
     ("routed_discover_recognises_a_torus_without_switches", || {
@@ -29,7 +29,8 @@ fn discovers(topology: &str, kind: &str) {
     let path = file.display().to_string();
     let nodes: Vec<&str> = lab.now.nodes().map(|node| lab.now.node(node)).collect();
     let words =
-        [&["discover", "--launcher", "netns", "--lab", NAME, "-o", &path], &nodes[..]].concat();
+        [&["discover", "--launcher", "netns", "--lab", lab.name(), "-o", &path], &nodes[..]]
+            .concat();
     program::output(&words).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     let found = cluster::parse(&text, "draft.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -140,7 +140,7 @@ const RATE: f64 = 20.0;
 /// Two nodes that share two switches send over both, those that share one over that.
 fn all_that_is_shared() {
     let rate = format!("[[node]]\nname = \"n[0-2]\"\nnics = [{0}, {0}]\n", "{ rate = \"20M\" }");
-    let lab = Lab::up(&cluster("0: 0 1 2\n1: 0 1\n2: 2\n", &rate), &["--shape"]);
+    let lab = Lab::up_alone(&cluster("0: 0 1 2\n1: 0 1\n2: 2\n", &rate), &["--shape"]);
     eventually("in sync", 60, || lab.in_sync());
     let one = rate_of(&lab, NodeId(0), NodeId(2), 0.8 * RATE);
     let two = rate_of(&lab, NodeId(0), NodeId(1), 1.8 * one);

@@ -7,7 +7,6 @@ use tresse_tests::frr::Frr;
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};
-use crate::transit::daemon;
 
 pub const TESTS: Tests = &[("routed_bfd_frr_answers_and_finds_what_we_find", answers)];
 
@@ -26,7 +25,7 @@ fn answers() {
         }
     };
     eventually("two sessions between our own", 60, || up(2));
-    kill(daemon(&format!("/{}/tressed.toml", lab.now.node(theirs))), Signal::SIGTERM).unwrap();
+    kill(lab.daemon(lab.now.node(theirs)), Signal::SIGTERM).unwrap();
 
     let frr = with_bfd(&lab, theirs, ours);
     let states = |wanted: [&str; 2]| {

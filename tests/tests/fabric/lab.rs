@@ -5,9 +5,11 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::net::IpAddr;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 use tresse_control::{ApplyRequest, Client, Status};
 use tresse_fabric::cluster;
@@ -15,8 +17,8 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
 use tresse_fabric::plan::Plan;
 use tresse_lab::{netns, run, state::Directory};
-use tresse_tests::program;
 use tresse_tests::traffic::{self, Frames};
+use tresse_tests::{pace, program};
 
 /// A plan with the texts that make it.
 pub struct Planned {
@@ -69,46 +71,96 @@ pub struct Lab {
     pub now: Planned,
     pub directory: Directory,
     files: TempDir,
-    _alone: Flock<File>,
+    _places: Vec<Place>,
 }
 
-pub const NAME: &str = "fabric-test";
+/// Labs that the machine holds at a time, whichever checkouts run the suite.
+pub const PLACES: usize = 2;
 
-/// One lab of this name on the machine at a time, whichever checkout runs the suite: waits for another
-/// run's lab, and removes one whose run was killed.
-fn alone() -> Flock<File> {
-    let file = File::create(std::env::temp_dir().join(format!("tresse-{NAME}.lock"))).unwrap();
-    let lock = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e).unwrap();
-    // Verbs that outlive the killed run end first.
-    eventually("no lab of a killed run", 60, || match Directory::find(Some(NAME)) {
-        Ok(_) => program::output(&["lab", "down", "--name", NAME]).map(drop),
-        Err(_) => Ok(()),
-    });
-    lock
+/// The right to a lab of one of the names; given up when dropped, and by the kernel when the run dies.
+struct Place {
+    name: String,
+    _lock: Flock<File>,
+}
+
+impl Place {
+    /// The place of this number; `None` where another test has it and `wait` is not wanted.
+    fn take(number: usize, wait: bool) -> Option<Self> {
+        let name = format!("fabric-test-{number}");
+        let file = File::create(std::env::temp_dir().join(format!("tresse-{name}.lock"))).unwrap();
+        let how = if wait { FlockArg::LockExclusive } else { FlockArg::LockExclusiveNonblock };
+        let lock = match Flock::lock(file, how) {
+            Ok(lock) => lock,
+            Err((_, Errno::EWOULDBLOCK)) => return None,
+            Err((_, errno)) => panic!("{name}: {errno}"),
+        };
+        // Verbs that outlive a killed run end first.
+        eventually("no lab of a killed run", 60, || match Directory::find(Some(&name)) {
+            Ok(_) => program::output(&["lab", "down", "--name", &name]).map(drop),
+            Err(_) => Ok(()),
+        });
+        Some(Self { name, _lock: lock })
+    }
+
+    /// Any that is free, as soon as there is one.
+    fn any() -> Self {
+        loop {
+            if let Some(place) = (0..PLACES).find_map(|number| Self::take(number, false)) {
+                return place;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// All of them: no other lab is there meanwhile.
+    fn all() -> Vec<Self> {
+        // Everybody who wants all takes them in this order, who wants one has no other.
+        (0..PLACES).filter_map(|number| Self::take(number, true)).collect()
+    }
 }
 
 impl Lab {
     /// Builds the lab of a cluster file, with more options for `tresse lab up`.
     pub fn up(text: &str, options: &[&str]) -> Self {
-        let alone = alone();
+        Self::up_in(vec![Place::any()], text, options)
+    }
+
+    /// The same with no other lab beside it, for tests that measure.
+    pub fn up_alone(text: &str, options: &[&str]) -> Self {
+        Self::up_in(Place::all(), text, options)
+    }
+
+    fn up_in(places: Vec<Place>, text: &str, options: &[&str]) -> Self {
+        let name = places[0].name.as_str();
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("cluster.toml");
         std::fs::write(&path, text).unwrap();
         let (path, tressed) = (path.display().to_string(), program::tressed());
         let tressed = tressed.display().to_string();
         let now = Planned::new(text, &Lock::default());
-        let mut args = vec!["lab", "up", &path, "--name", NAME];
+        let mut args = vec!["lab", "up", &path, "--name", name];
         if !options.contains(&"--no-daemon") {
             args.extend(["--tressed", &tressed]);
         }
         args.extend(options);
         program::output(&args).unwrap();
-        Self { now, directory: Directory::of(NAME).unwrap(), files, _alone: alone }
+        Self { now, directory: Directory::of(name).unwrap(), files, _places: places }
+    }
+
+    /// The name by which `tresse` knows it.
+    pub fn name(&self) -> &str {
+        &self.directory.name
+    }
+
+    /// The process of a node's `tressed`.
+    pub fn daemon(&self, node: &str) -> Pid {
+        let config = self.directory.node(node).join("tressed.toml");
+        program::daemon(&config.display().to_string()).expect("the daemon runs")
     }
 
     /// `tresse lab VERB ARGS`; its standard output and whether its exit code was 0.
     pub fn verb(&self, args: &[&str]) -> (String, bool) {
-        let mut all = vec!["lab", "--name", NAME];
+        let mut all = vec!["lab", "--name", self.name()];
         all.extend(args);
         let output = program::run(&all);
         (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
@@ -129,7 +181,7 @@ impl Lab {
     /// `tresse` on a node, not started yet.
     pub fn command(&self, node: &str, arguments: &[String]) -> Command {
         let mut command = Command::new(program::tresse());
-        command.args(["lab", "--name", NAME, "exec", node, "--"]);
+        command.args(["lab", "--name", self.name(), "exec", node, "--"]);
         command.arg(program::tresse()).args(arguments);
         command
     }
@@ -251,11 +303,18 @@ impl Drop for Lab {
     }
 }
 
-/// Waits until `look` says yes, and panics with the last thing seen after `seconds`.
-pub fn eventually<T: Debug>(what: &str, seconds: u64, mut look: impl FnMut() -> Result<(), T>) {
-    let deadline = Instant::now() + Duration::from_secs(seconds);
-    while let Err(seen) = look() {
-        assert!(Instant::now() < deadline, "not within {seconds} s: {what}; last seen: {seen:?}");
-        std::thread::sleep(Duration::from_millis(100));
+/// As [`eventually`], for what may be over again in a tenth of a second.
+pub fn soon<T: Debug>(what: &str, seconds: u64, look: impl FnMut() -> Result<(), T>) {
+    let seen = pace::wait(Duration::from_secs(seconds), Duration::from_millis(5), look);
+    if let Err(seen) = seen {
+        panic!("not within {seconds} s: {what}; last seen: {seen:?}");
+    }
+}
+
+/// Waits until `look` says yes, and panics with the last thing seen after `seconds` of an idle machine.
+pub fn eventually<T: Debug>(what: &str, seconds: u64, look: impl FnMut() -> Result<(), T>) {
+    let seen = pace::wait(Duration::from_secs(seconds), Duration::from_millis(50), look);
+    if let Err(seen) = seen {
+        panic!("not within {seconds} s: {what}; last seen: {seen:?}");
     }
 }

@@ -2,7 +2,8 @@
 //! Judged by `ping`, `ip -j`, `bridge -j` and raw sockets.
 //!
 //! Without root or a kernel feature the tests are reported as ignored with the reason, and fail
-//! where `CI=true`; `tests/vm.sh` runs them in the virtual machine.
+//! where `CI=true`; `tests/vm.sh` runs them in the virtual machine. Names that begin with `long_` are the
+//! long forms of others, for `make soak`.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
 
@@ -101,7 +102,9 @@ fn main() {
                 .with_ignored_flag(!ci),
         })
         .collect();
-    // Labs share the machine's processors: one at a time, so that deadlines mean something.
-    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    let mut arguments = Arguments::from_args();
+    // Labs wait most of the time: as many side by side as there are names for them. Those that measure
+    // wait until they are alone.
+    arguments.test_threads.get_or_insert(lab::PLACES);
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -29,9 +29,9 @@ const MPTCP: i32 = 262;
 const TCP: i32 = 6;
 
 /// Nodes 0 and 1 share two switches, 0 and 2 one.
-fn lab(options: &[&str]) -> Lab {
+fn lab(up: fn(&str, &[&str]) -> Lab, options: &[&str]) -> Lab {
     let wiring = "0: 0 1 2\n1: 0 1\n2: 2\n";
-    let lab = Lab::up(
+    let lab = up(
         &format!(
             "[fabric]\ntopology = {{ kind = \"fnn\", wiring = {wiring:?} }}\n\
              [routing]\nmptcp = true\n\
@@ -45,7 +45,7 @@ fn lab(options: &[&str]) -> Lab {
 }
 
 fn use_all_that_is_shared() {
-    let lab = lab(&["--shape"]);
+    let lab = lab(Lab::up_alone, &["--shape"]);
     let [a, both, one] = [0, 1, 2].map(NodeId);
     let plain = rate_of(&lab, a, both, TCP, 1);
     // A subflow from the address of each NIC that leads there, beside the connection's first.
@@ -174,7 +174,7 @@ fn held(lab: &Lab, node: &str) -> (Vec<Value>, String, Vec<Value>) {
 }
 
 fn come_back_and_go() {
-    let lab = lab(&[]);
+    let lab = lab(Lab::up, &[]);
     let node = lab.now.node(NodeId(0));
     let (endpoints, limits, rules) = held(&lab, node);
     let own: Vec<IpAddr> = lab.now.plan.addresses().nic[0].iter().flatten().copied().collect();

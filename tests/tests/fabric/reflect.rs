@@ -72,7 +72,7 @@ fn file(paths: u32) -> String {
 
 /// What arrives in all, in bits of TCP payload per second, with so many ways.
 fn throughput(ways: u32, engine: &str, wanted: f64) -> f64 {
-    let lab = Lab::up(&file(ways), &["--shape", "--engine", engine]);
+    let lab = Lab::up_alone(&file(ways), &["--shape", "--engine", engine]);
     eventually("in sync", 60, || lab.in_sync());
     for (src, dst) in PAIRS {
         let paths = lab.now.plan.carriers(src, dst);

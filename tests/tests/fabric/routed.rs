@@ -14,7 +14,10 @@ use crate::probe::Probe;
 
 pub const TESTS: Tests = &[
     ("routed_p_mesh_4x4_outlives_every_switch", || outlives("kind = \"pmesh\", dims = [4, 4]")),
-    ("routed_p_mesh_3x3x3_outlives_every_switch", || {
+    ("routed_p_mesh_2x2x2_outlives_every_switch", || {
+        outlives("kind = \"pmesh\", dims = [2, 2, 2]")
+    }),
+    ("long_routed_p_mesh_3x3x3_outlives_every_switch", || {
         outlives("kind = \"pmesh\", dims = [3, 3, 3]")
     }),
     ("routed_direct_torus_4x4_outlives_every_cable", || {
@@ -22,7 +25,21 @@ pub const TESTS: Tests = &[
     }),
     ("routed_ring_of_8_outlives_every_cable", || outlives("kind = \"ring\", nodes = 8")),
     ("routed_full_mesh_of_4_outlives_every_cable", || outlives("kind = \"full-mesh\", nodes = 4")),
-    ("routed_hops_are_those_of_the_plan", hops_are_those_of_the_plan),
+    ("routed_hops_are_those_of_the_plan", || {
+        hops_are_those_of_the_plan(&[
+            "kind = \"pmesh\", dims = [3, 3]",
+            "kind = \"pmesh\", dims = [2, 2, 2]",
+            "kind = \"direct-torus\", dims = [4, 3]",
+            "kind = \"ring\", nodes = 8",
+        ]);
+    }),
+    ("long_routed_hops_are_those_of_the_plan", || {
+        hops_are_those_of_the_plan(&[
+            "kind = \"pmesh\", dims = [4, 4]",
+            "kind = \"pmesh\", dims = [3, 3, 3]",
+            "kind = \"direct-torus\", dims = [4, 4]",
+        ]);
+    }),
     ("routed_nic_addresses_answer_from_everywhere", nic_addresses_answer_from_everywhere),
     ("routed_k7_only_fabric_interfaces_forward", k7_only_fabric_interfaces_forward),
     ("routed_by_the_daemon_a_ring_of_3_outlives_every_cable", || {
@@ -203,13 +220,8 @@ pub fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
 }
 
 /// `traceroute` finds as many nodes on the way as the plan says.
-fn hops_are_those_of_the_plan() {
-    for topology in [
-        "kind = \"pmesh\", dims = [4, 4]",
-        "kind = \"pmesh\", dims = [3, 3, 3]",
-        "kind = \"direct-torus\", dims = [4, 4]",
-        "kind = \"ring\", nodes = 8",
-    ] {
+fn hops_are_those_of_the_plan(topologies: &[&str]) {
+    for topology in topologies {
         let lab = up(topology);
         for node in lab.now.nodes() {
             // One node asks every other many times.

@@ -6,7 +6,6 @@ use tresse_fabric::id::NodeId;
 use crate::Tests;
 use crate::lab::{Lab, eventually};
 use crate::routed::{none, silent};
-use crate::transit::daemon;
 
 pub const TESTS: Tests = &[
     ("routed_bfd_a_p_mesh_outlives_every_nic", || outlives_nics(P_MESH, 3, &[])),
@@ -76,7 +75,7 @@ fn outlives(lab: &Lab, object: &str, how: &[&str]) {
 fn killed() {
     let lab = up(P_MESH);
     let node = lab.now.node(NodeId(4)).to_owned();
-    kill(daemon(&format!("/{node}/tressed.toml")), Signal::SIGKILL).unwrap();
+    kill(lab.daemon(&node), Signal::SIGKILL).unwrap();
     for _ in 0..30 {
         assert_eq!(silent(&lab), []);
         for other in lab.now.nodes().filter(|other| *other != NodeId(4)) {

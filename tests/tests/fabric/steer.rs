@@ -36,7 +36,7 @@ const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 2 3\\n2: 0 1 
 /// A verb for all nodes; its words and whether its exit code was 0.
 fn everywhere(lab: &Lab, words: &[&str]) -> (String, bool) {
     let cluster = lab.cluster_file(&lab.now);
-    let launcher = ["--launcher", "netns", "--lab", crate::lab::NAME];
+    let launcher = ["--launcher", "netns", "--lab", lab.name()];
     let all = [words, &[cluster.as_str()], &launcher].concat();
     let output = program::run(&all);
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
@@ -103,7 +103,7 @@ fn rolled_out_or_not() {
     };
     let text = lab.cluster_file(&next);
     let rollout = |more: &[&str]| {
-        let launcher = ["--json", "--launcher", "netns", "--lab", crate::lab::NAME];
+        let launcher = ["--json", "--launcher", "netns", "--lab", lab.name()];
         let output = program::run([&["rollout", &text], &launcher[..], more].concat());
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         (json, output.status.code().unwrap())
@@ -178,7 +178,7 @@ fn rollout_loses_nothing() {
         lab.keep(&next.plan);
         let traffic = Traffic::start(&lab, &pairs);
         let text = lab.cluster_file(&next);
-        let launcher = ["--launcher", "netns", "--lab", crate::lab::NAME];
+        let launcher = ["--launcher", "netns", "--lab", lab.name()];
         program::output(&[&["rollout", &text], &launcher[..]].concat()).unwrap();
         for flow in traffic.finish() {
             let fine = flow.sent > 50 && flow.lost.is_empty() && flow.duplicated.is_empty();

@@ -9,7 +9,6 @@ use nix::unistd::Pid;
 use tresse_fabric::id::NodeId;
 use tresse_fabric::path::{Path, Segment};
 use tresse_lab::blueprint::port_name;
-use tresse_tests::program;
 
 use super::lab::{Lab, eventually, file};
 
@@ -79,17 +78,12 @@ fn daemon_gone() {
     let way = || lab.run(name, &format!("ip route get {to}"));
     assert!(way().contains("tresse-push"), "{}", way());
     assert_eq!(lab.ping(&[pair]), []);
-    kill(daemon(&format!("/{name}/tressed.toml")), Signal::SIGKILL).unwrap();
+    kill(lab.daemon(name), Signal::SIGKILL).unwrap();
     eventually("the kernel falls back", 10, || match way() {
         way if way.contains("tresse-push") => Err(way),
         _ => Ok(()),
     });
     assert_eq!(lab.ping(&[pair]), [], "{}", way());
-}
-
-/// The process that was started with a configuration that ends so.
-pub fn daemon(config: &str) -> Pid {
-    program::daemon(config).expect("the daemon runs")
 }
 
 /// Each pair answers, and its frames cross exactly the links and VLANs of the plan, segment by segment.

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tresse_tests::pace;
 
-/// The longest wait for anything; the virtual machine is slow.
-const LIMIT: Duration = Duration::from_secs(90);
+/// The longest wait for anything, in seconds of an idle, fast machine.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs a command line in a namespace; success and output, or success and complaint.
 pub fn try_sh(netns: &str, script: &str) -> (bool, String) {
@@ -49,15 +50,9 @@ pub fn json(netns: &str, words: &str) -> Vec<Value> {
 }
 
 /// Waits until `look` is satisfied; fails with the last thing it saw.
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let deadline = Instant::now() + LIMIT;
-    loop {
-        match look() {
-            Ok(value) => return value,
-            Err(seen) => assert!(Instant::now() < deadline, "{what}; last seen: {seen}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+pub fn eventually<T>(what: &str, look: impl FnMut() -> Result<T, String>) -> T {
+    let seen = pace::wait(LIMIT, Duration::from_millis(20), look);
+    seen.unwrap_or_else(|seen| panic!("{what}; last seen: {seen}"))
 }
 
 /// Everything that a namespace holds, counters, lifetimes and interface numbers apart: one line per

@@ -16,7 +16,6 @@ use crate::Tests;
 use crate::lab::{Lab, eventually};
 use crate::routed::{none, silent};
 use crate::silent::whole;
-use crate::transit::daemon;
 
 pub const TESTS: Tests = &[
     ("routed_robust_lost_kernel_events_are_made_up_for", lost_events),
@@ -42,13 +41,13 @@ fn config(lab: &Lab) -> String {
     lab.directory.node("n0").join("tressed.toml").display().to_string()
 }
 
-fn signal(signal: Signal) {
-    kill(daemon("/n0/tressed.toml"), signal).unwrap();
+fn signal(lab: &Lab, signal: Signal) {
+    kill(lab.daemon("n0"), signal).unwrap();
 }
 
 /// Ends n0's daemon, and waits until it is gone.
 fn stop(lab: &Lab, by: Signal) {
-    signal(by);
+    signal(lab, by);
     let socket = lab.directory.socket("n0");
     let gone = || match tresse_control::Client::connect(&socket) {
         Ok(_) => Err("it still answers"),
@@ -84,7 +83,7 @@ fn routes(lab: &Lab) -> BTreeSet<String> {
 fn lost_events() {
     let lab = up();
     let before = routes(&lab);
-    signal(Signal::SIGSTOP);
+    signal(&lab, Signal::SIGSTOP);
     let many = |verb: &str| -> String {
         let route =
             |k: u32| format!("route {verb} blackhole 10.200.{}.{}/32 table 999\n", k >> 8, k & 255);
@@ -96,7 +95,7 @@ fn lost_events() {
     let words: Vec<&str> = main.next().unwrap().split_whitespace().collect();
     let metric = words.iter().position(|word| *word == "metric").unwrap();
     batch(&lab, &format!("route del {} metric {}\n", words[0], words[metric + 1]));
-    signal(Signal::SIGCONT);
+    signal(&lab, Signal::SIGCONT);
     let overruns = || {
         let counters = lab.client(N0).counters().map_err(|e| e.to_string())?.counters;
         let lost = counters.iter().find(|c| c.name == "kernel_overruns_total").map(|c| c.value);

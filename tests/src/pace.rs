@@ -1,0 +1,111 @@
+//! Deadlines in the time that the machine could give: they last longer where the processor is slow or
+//! shared with others.
+//!
+//! Slowness is the product of two measurements. The first is taken once: how long a fixed piece of work
+//! takes beside the same work on a processor of 2020 (an emulated processor needs ten times as long).
+//! The second is taken at every look: the tasks that want to run for each processor (`procs_running` of
+//! `/proc/stat`).
+
+use std::hint::black_box;
+use std::sync::LazyLock;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+/// A limit of time; ask it often, as it measures the machine at every look.
+#[derive(Debug)]
+pub struct Deadline {
+    left: f64,
+    last: Instant,
+}
+
+impl Deadline {
+    /// In so many seconds of an idle, fast machine.
+    #[must_use]
+    pub fn after(time: Duration) -> Self {
+        Self { left: time.as_secs_f64(), last: Instant::now() }
+    }
+
+    /// Is the time over?
+    pub fn is_over(&mut self) -> bool {
+        let now = Instant::now();
+        self.left -= now.duration_since(self.last).as_secs_f64() / slowness();
+        self.last = now;
+        self.left <= 0.0
+    }
+}
+
+/// Waits until `look` is satisfied, and looks every `pause`.
+///
+/// # Errors
+/// What `look` saw last, when the time is over.
+pub fn wait<T, E>(
+    time: Duration,
+    pause: Duration,
+    mut look: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut deadline = Deadline::after(time);
+    loop {
+        let seen = look();
+        if seen.is_ok() || deadline.is_over() {
+            return seen;
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+/// How many times as long as on an idle, fast machine things take here now, at least 1.
+#[must_use]
+pub fn slowness() -> f64 {
+    static SPEED: LazyLock<f64> = LazyLock::new(speed);
+    (*SPEED * load()).min(MOST)
+}
+
+/// Even a machine that is swamped gets on.
+const MOST: f64 = 40.0;
+/// What [`work`] takes on a fast processor, without optimisation of this crate.
+const FAST: Duration = Duration::from_micros(600);
+
+/// The best of some runs: who comes in between does not count.
+fn speed() -> f64 {
+    let run = |_| {
+        let begin = Instant::now();
+        black_box(work(black_box(7)));
+        begin.elapsed()
+    };
+    let best = (0..8).map(run).min().unwrap_or(FAST);
+    (best.as_secs_f64() / FAST.as_secs_f64()).max(1.0)
+}
+
+/// Something that no compiler shortens: each step needs the one before.
+fn work(seed: u64) -> u64 {
+    (0..500_000u64).fold(seed, |state, k| {
+        state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(k).rotate_left(17)
+    })
+}
+
+/// Tasks that want to run, for each processor.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let running = text.lines().find_map(|line| line.strip_prefix("procs_running "));
+    let running: f64 = running.and_then(|n| n.trim().parse().ok()).unwrap_or(1.0);
+    let processors = available_parallelism().map_or(1, usize::from);
+    (running / processors as f64).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_comes_no_earlier_than_it_says() {
+        let (begin, time) = (Instant::now(), Duration::from_millis(30));
+        let seen: Result<(), _> = wait(time, Duration::from_millis(5), || Err("not yet"));
+        assert_eq!(seen, Err("not yet"));
+        assert!(begin.elapsed() >= time);
+    }
+
+    #[test]
+    fn no_machine_is_faster_than_a_fast_one() {
+        assert!(load() >= 1.0 && speed() >= 1.0 && slowness() <= MOST);
+    }
+}
