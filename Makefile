@@ -18,19 +18,11 @@ deb: build ## the Debian package, in target/debian
 
 demo: ## a 4x4 torus on this machine, measured beside its bounds
 	@tests/deps.sh demo
-	$(MAKE) build
 	@$(call script,tests/demo.sh)
 
-test: ## every test: here, and (those named vm_ and the suites of tests/vm.sh) in the virtual machine
+test: ## every test, here and in the virtual machine beside it, with the seconds of each stage
 	@tests/deps.sh test
-	$(CARGO) test --workspace --locked --lib --bins --test cli --test kernel --test openvswitch \
-		-- --skip vm_
-	$(CARGO) test --workspace --locked --test fabric -- routed_
-	systemd/check.sh
-	systemd/boot.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
-	systemd/package.sh "$${CARGO_TARGET_DIR:-target}/debug" || [ $$? = 77 ]
-	@$(call script,tests/vm.sh)
-	SOAK_SECONDS=$${SOAK_SECONDS:-120} tests/soak.sh
+	@$(call script,tests/test.sh)
 
 check: ## format, structure, lints, docs, licences; advisories where their database can be fetched
 	@tests/deps.sh check
@@ -45,11 +37,11 @@ bench: ## the benchmarks of docs/benchmarks.md, each beside its peer
 	@tests/deps.sh bench
 	@$(call script,tests/bench.sh)
 
-soak: ## a lab under load and random failures, for SOAK_SECONDS, default four hours
+soak: ## the long forms of the tests, an hour: SOAK_SECONDS of failures under load, many nodes, more faults
 	@tests/deps.sh test
-	@$(call script,tests/soak.sh)
+	@$(call script,tests/long.sh)
 
-fuzz: ## all that outsiders can send, mutated: FUZZ_SECONDS of it, an hour in all by default
+fuzz: ## all that outsiders can send, mutated: FUZZ_SECONDS a target, by default an hour in all
 	@tests/deps.sh fuzz
 	@$(call script,tests/fuzz.sh)
 

@@ -1,25 +1,27 @@
 #!/bin/sh
-# What needs a kernel with 802.1Q, VLAN-filtering bridges or MPLS, in the virtual machine. A suite
-# per line; every one runs, the exit code tells whether all went well.
+# What needs a kernel with 802.1Q, VLAN-filtering bridges or MPLS, in the virtual machine. Every stage
+# runs, the exit code tells whether all went well. `make test` runs it as a lane.
 set -u
 cd "$(dirname "$0")/.."
-failed=0
+alone=${STAGES:+no}
+. tests/stages.sh
 
-suite() {
-    echo "== $*"
-    "$@" || failed=1
+tests() {
+    cargo test --workspace --locked "$@"
 }
 
-suite cargo test --locked --workspace --test vm -- --ignored
+stage 'vm: the machine itself' tests --test vm -- --ignored
 # Here, each with machines of its own, whose power it cuts.
-suite cargo test --locked --workspace --test node -- power_
+stage 'vm: power cuts' tests --test node -- power_ --skip long_
 
 # Test programs that run inside: cargo hands them to `in-vm`.
-suite cargo build --locked --workspace --bins --tests
+[ "$alone" = no ] || stage build tests --tests --no-run
 host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
 export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
-suite cargo test --locked --workspace --test node -- --skip power_
-suite cargo test --locked --workspace --test fabric -- --skip routed_
-suite cargo test --locked --workspace --test kernel -- vm_
+stage 'vm: a node' tests --test node -- --skip power_
+stage 'vm: labs' tests --test fabric -- --skip routed_ --test-threads 1
+stage 'vm: kernel' tests --test kernel -- vm_
+unset "CARGO_TARGET_${host}_RUNNER"
+stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-60}" tests/soak.sh
 
-exit "$failed"
+[ "$alone" = no ] || stages_end

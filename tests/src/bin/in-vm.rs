@@ -1,6 +1,6 @@
 //! `in-vm PROGRAM ARGS...`: runs a program of this machine in the virtual machine, with `tresse` and
-//! `tressed` beside it and `CI=true`, so that a missing kernel feature is a failure. Made to be
-//! cargo's runner: `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
+//! `tressed` beside it and `CI=true`, so that a missing kernel feature is a failure. Variables of ours
+//! (`TRESSE_*`, `COPY_*`, `SOAK_*`) go along. Made to be cargo's runner: `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +27,9 @@ fn run() -> Result<i32, String> {
     let words = |e: RequestError| e.to_string();
     let mut argv = vec![vm.install(Path::new(&test)).map_err(words)?];
     argv.extend(args);
-    let mut env = vec![("CI".to_owned(), "true".to_owned())];
+    let ours = |name: &str| ["TRESSE_", "COPY_", "SOAK_"].iter().any(|part| name.starts_with(part));
+    let mut env: Vec<(String, String)> = std::env::vars().filter(|(name, _)| ours(name)).collect();
+    env.push(("CI".to_owned(), "true".to_owned()));
     for (variable, path) in
         [(program::TRESSE, program::tresse()), (program::TRESSED, program::tressed())]
     {

@@ -8,7 +8,7 @@ use tresse_lab::probe;
 use tresse_lab::state::Shape;
 use tresse_tests::soak::{Options, soak};
 
-const SECONDS: u64 = 4 * 3600;
+const SECONDS: u64 = 1800;
 
 fn main() -> ExitCode {
     // For the script: can this kernel hold the lab?

@@ -1,0 +1,27 @@
+#!/bin/sh
+# `make soak`: the long forms of what `make test` proves, an hour in all: the soak for SOAK_SECONDS
+# (default 1800; SOAK_SEED and SOAK_ROUND, which it prints, go on where one stopped), labs of many nodes,
+# thirty rounds of copies under faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that
+# is killed at every step of a change, and the Debian package as cargo-deb makes it.
+set -u
+cd "$(dirname "$0")/.."
+. tests/stages.sh
+built=${CARGO_TARGET_DIR:-target}/debug
+
+tests() {
+    cargo test --workspace --locked "$@"
+}
+
+stage build tests --tests --no-run || {
+    stages_end
+    exit 1
+}
+stage soak env SOAK_SECONDS="${SOAK_SECONDS:-1800}" tests/soak.sh
+stage 'labs without VLANs' tests --test fabric -- long_routed_
+stage 'power cuts' tests --test node -- long_power_
+host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
+stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
+    "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm" \
+    cargo test --workspace --locked --test node -- killed_at_any_step
+stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
+stages_end

@@ -1,0 +1,54 @@
+# Read by scripts that run many tests: every stage runs, and a table at the end says how long each took
+# and whether all went well.
+#
+#   stage NAME COMMAND...   runs a stage. Exit code 77: it cannot run on this machine, which fails
+#                           where CI=true.
+#   stages_end              the table; fails where a stage failed
+#
+# A lane is such a script that runs beside another one, with `LANE=name` in its environment: it shows what
+# a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage.
+
+if [ -z "${STAGES:-}" ]; then
+    STAGES=$(mktemp) STAGES_BEGAN=$(date +%s)
+    export STAGES STAGES_BEGAN
+fi
+
+stage() {
+    stage_name=$1
+    shift
+    stage_began=$(date +%s)
+    echo "== stage $stage_name${LANE:+ (beside)}"
+    if [ -n "${LANE:-}" ]; then
+        "$@" >"$STAGES.$LANE" 2>&1
+        stage_code=$?
+        echo "== stage $stage_name said"
+        cat "$STAGES.$LANE"
+        rm -f "$STAGES.$LANE"
+    else
+        "$@"
+        stage_code=$?
+    fi
+    case $stage_code in
+    0) stage_result=ok ;;
+    77) if [ "${CI:-}" = true ]; then stage_result='FAILED: not run'; else stage_result='not run'; fi ;;
+    *) stage_result=FAILED ;;
+    esac
+    stage_seconds=$(($(date +%s) - stage_began))
+    printf '%s|%s|%s|%s\n' "$stage_name" "$stage_seconds" "$stage_result" "${LANE:-}" >>"$STAGES"
+    echo "== stage $stage_name: $stage_result after $stage_seconds s"
+    [ "$stage_code" = 0 ]
+}
+
+stages_end() {
+    printf '\n%-28s %7s  %s\n' stage seconds result
+    while IFS='|' read -r name seconds result lane; do
+        printf '%-28s %7s  %s%s\n' "$name" "$seconds" "$result" "${lane:+, beside}"
+    done <"$STAGES"
+    printf '%-28s %7s\n' 'all, by the clock' $(($(date +%s) - STAGES_BEGAN))
+    stage_failed=$(grep -c '|FAILED' "$STAGES")
+    rm -f "$STAGES"
+    [ "$stage_failed" = 0 ] || {
+        echo "$stage_failed of them failed" >&2
+        return 1
+    }
+}

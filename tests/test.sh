@@ -1,0 +1,45 @@
+#!/bin/sh
+# `make test`: everything is compiled by one call of cargo, then two lanes run beside each other: what this
+# kernel can do, and what needs the virtual machine (tests/vm.sh). Every stage runs; a table at the end
+# says how long each took, and the exit code whether all went well. One lane alone: `tests/test.sh here`,
+# `tests/test.sh vm`.
+set -u
+cd "$(dirname "$0")/.."
+. tests/stages.sh
+lanes=${1:-here vm}
+built=${CARGO_TARGET_DIR:-target}/debug
+
+# The same packages and targets in every call: other ones would have other features, and compile anew.
+tests() {
+    cargo test --workspace --locked "$@"
+}
+
+stage build tests --tests --no-run || {
+    stages_end
+    exit 1
+}
+
+beside=
+case $lanes in
+*here*vm*)
+    # A session of its own, so that it can be ended with all that it started.
+    LANE=vm setsid tests/vm.sh &
+    beside=$!
+    trap 'kill -TERM -- "-$beside" 2>/dev/null; exit 130' INT TERM HUP
+    ;;
+vm) tests/vm.sh ;;
+esac
+
+case $lanes in
+*here*)
+    stage 'units and command line' tests --lib --bin tresse --test cli --test kernel --test openvswitch \
+        -- --skip vm_
+    stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
+    stage 'systemd: files' systemd/check.sh
+    stage 'systemd: daemon' systemd/boot.sh "$built"
+    stage 'systemd: package' systemd/package.sh "$built"
+    ;;
+esac
+
+[ -z "$beside" ] || wait "$beside"
+stages_end
