@@ -61,6 +61,7 @@ fn demo() -> Result<(), String> {
         rows.push(Row { strategy, report, accepted, simulated });
     }
     println!("\nuniform all-to-all traffic, share of the link rate that every node receives");
+    println!("(programs of the profile `demo`: less optimised than a release)");
     println!(
         "{:<10}{:>6}{:>10}{:>10}{:>10}{:>11}{:>10}",
         "strategy", "VLANs", "bound", "measured", "to stp", "simulated", "to stp"
