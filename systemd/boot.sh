@@ -36,6 +36,8 @@ root=$work/memory/root
 mount -t overlay overlay "$root" \
     -o "lowerdir=/,upperdir=$work/memory/upper,workdir=$work/memory/work" || skip "no overlay"
 
+# What a daemon of this host keeps is not the trial's; these are removed from the copy alone.
+rm -rf "$root/var/lib/tresse" "$root/etc/tresse" "$root/run/tresse"
 if [ "$what" = package ]; then
     cp "$2" "$root/old.deb"
     cp "$3" "$root/new.deb"

@@ -21,7 +21,11 @@ stage 'labs without VLANs' tests --test fabric -- long_routed_
 stage 'power cuts' tests --test node -- long_power_
 host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
 stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
-    "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm" \
-    cargo test --workspace --locked --test node -- killed_at_any_step
+    cargo test --workspace --locked --test node -- flat_killed_at_any_step
+export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
+stage 'a node with VLANs' env TRESSE_EVERY_STEP=1 \
+    cargo test --workspace --locked --test node -- long_ --skip long_power_
+stage 'labs with VLANs' tests --test fabric -- long_ --skip long_routed_ --test-threads 1
+unset "CARGO_TARGET_${host}_RUNNER"
 stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
 stages_end

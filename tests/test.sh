@@ -35,6 +35,7 @@ case $lanes in
     stage 'units and command line' tests --lib --bin tresse --test cli --test kernel --test openvswitch \
         -- --skip vm_
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
+    stage 'a node without VLANs' tests --test node -- flat_
     stage 'systemd: files' systemd/check.sh
     stage 'systemd: daemon' systemd/boot.sh "$built"
     stage 'systemd: package' systemd/package.sh "$built"

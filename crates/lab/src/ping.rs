@@ -180,7 +180,12 @@ fn echo(
     Ok(all)
 }
 
-fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io::Result<Vec<u32>> {
+/// How many of the echo requests each target answers; asked from an address of the calling thread's
+/// namespace. Of the options `count` and `wait` matter.
+///
+/// # Errors
+/// A raw socket that cannot be had or read.
+pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io::Result<Vec<u32>> {
     let (domain, protocol) = match from {
         IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4),
         IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6),
@@ -206,6 +211,8 @@ fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io::Res
             let length = match socket.read(&mut buffer) {
                 Ok(length) => length,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                // A read with a time limit is not begun again by the kernel.
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             };
             if let Some((k, s)) = reply(from, &buffer[..length])

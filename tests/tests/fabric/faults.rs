@@ -16,7 +16,8 @@ use super::lab::{Lab, eventually, file};
 pub const TESTS: &[(&str, fn())] = &[
     ("k1_sender_goes_on_by_its_second_nic_and_heals", cut_cable),
     ("failed_switch_leaves_the_pairs_that_the_plan_leaves", failed_switch),
-    ("any_one_failure_leaves_the_pairs_that_the_plan_leaves", any_failure),
+    ("any_one_failure_leaves_the_pairs_that_the_plan_leaves", || any_failure(11, 1)),
+    ("long_any_one_failure_leaves_the_pairs_that_the_plan_leaves", || any_failure(12, 4)),
     ("k10_a_cable_between_switches_that_fails_silently_is_found", silent_link),
 ];
 
@@ -183,9 +184,9 @@ fn failed_switch() {
     assert!(judge(&lab, Fault::Switch(0)) > 0);
 }
 
-fn any_failure() {
-    let mut random = Random::new(11);
-    for _ in 0..3 {
+fn any_failure(seed: u64, labs: usize) {
+    let mut random = Random::new(seed);
+    for _ in 0..labs {
         let kind = ["mesh", "torus"][random.below(2)];
         let dims = [2 + random.below(2), 2 + random.below(2)];
         let nics = 1 + random.below(2);

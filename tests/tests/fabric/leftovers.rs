@@ -9,8 +9,10 @@ use tresse_tests::program;
 use super::lab::{eventually, file};
 
 pub const TESTS: &[(&str, fn())] = &[
-    ("interrupted_up_leaves_nothing", interrupted_up_leaves_nothing),
-    ("down_removes_what_a_killed_up_left", killed_up_is_removed_by_down),
+    ("interrupted_up_leaves_nothing", || interrupted_up_leaves_nothing(5, 3)),
+    ("long_interrupted_up_leaves_nothing", || interrupted_up_leaves_nothing(7, 12)),
+    ("down_removes_what_a_killed_up_left", || killed_up_is_removed_by_down(6, 2)),
+    ("long_down_removes_what_a_killed_up_left", || killed_up_is_removed_by_down(8, 12)),
 ];
 
 const NAME: &str = "cut-short";
@@ -57,10 +59,10 @@ fn down() -> bool {
     program::run(["lab", "down", "--name", NAME]).status.success()
 }
 
-fn interrupted_up_leaves_nothing() {
-    let mut random = Random::new(5);
+fn interrupted_up_leaves_nothing(seed: u64, times: usize) {
+    let mut random = Random::new(seed);
     let mut interrupted = 0;
-    for _ in 0..6 {
+    for _ in 0..times {
         if cut("-INT", Duration::from_millis(random.below(5000) as u64)) {
             interrupted += 1;
         } else {
@@ -71,9 +73,9 @@ fn interrupted_up_leaves_nothing() {
     assert!(interrupted > 0);
 }
 
-fn killed_up_is_removed_by_down() {
-    let mut random = Random::new(6);
-    for _ in 0..4 {
+fn killed_up_is_removed_by_down(seed: u64, times: usize) {
+    let mut random = Random::new(seed);
+    for _ in 0..times {
         cut("-KILL", Duration::from_millis(200 + random.below(4000) as u64));
         // Killed before it made anything there is no lab.
         let known = std::path::Path::new("/run/tresse-lab").join(NAME).join("state.json").exists();

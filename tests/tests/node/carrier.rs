@@ -12,7 +12,7 @@ pub fn trials() -> Vec<Test> {
             dead_daemon(TWO_NICS, "10.77.0.2");
         }),
         ("k01_the_second_route_serves_ipv6_while_the_daemon_is_dead", || {
-            dead_daemon(&dual_stack(), "fd77::2");
+            dead_daemon(&dual_stack(TWO_NICS), "fd77::2");
         }),
         ("k01_carrier_back_restores_everything", carrier_back),
     ]
@@ -77,7 +77,7 @@ fn dead_daemon(cluster: &str, peer: &str) {
 }
 
 fn carrier_back() {
-    let rig = Rig::new(&dual_stack());
+    let rig = Rig::new(&dual_stack(TWO_NICS));
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "10.77.0.2");
     let before = [ours(&rig.node(0)), ours(&rig.node(1))];

@@ -8,26 +8,43 @@ use tresse_control::ClientError;
 
 use crate::daemon::{Daemon, Setup, request};
 use crate::judge::{eventually, ours, same, sh, snapshot};
-use crate::rig::{Rig, TWO_NICS};
+use crate::rig::{FLAT, Rig, TWO_NICS};
 use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
-        ("killed_at_any_step_of_an_apply_all_or_nothing_is_there", apply_is_all_or_nothing),
-        ("killed_at_any_step_of_a_withdraw_the_rest_follows", withdraw_goes_on),
-        ("killed_at_any_step_of_a_change_of_plans_one_of_them_is_there", one_of_two_plans),
+        ("killed_at_any_step_of_an_apply_all_or_nothing_is_there", || {
+            apply_is_all_or_nothing(TWO_NICS, 3 * SLOW);
+        }),
+        ("flat_killed_at_any_step_of_an_apply_all_or_nothing_is_there", || {
+            apply_is_all_or_nothing(FLAT, QUICK);
+        }),
+        ("flat_killed_at_any_step_of_a_withdraw_the_rest_follows", || {
+            withdraw_goes_on(FLAT, QUICK)
+        }),
+        ("long_killed_at_any_step_of_a_withdraw_the_rest_follows", || {
+            withdraw_goes_on(TWO_NICS, SLOW)
+        }),
+        ("flat_killed_at_any_step_of_a_change_of_plans_one_of_them_is_there", || {
+            one_of_two_plans(FLAT, "", QUICK);
+        }),
+        ("long_killed_at_any_step_of_a_change_of_plans_one_of_them_is_there", || {
+            one_of_two_plans(TWO_NICS, "\n[vlans]\nrange = \"7-9\"\n", SLOW);
+        }),
     ]
 }
 
 /// More than any change here has.
 const MOST_STEPS: u32 = 400;
-/// The first steps, then one of these; every one with `TRESSE_EVERY_STEP` in the environment.
+/// The first steps, then one of so many; every one with `TRESSE_EVERY_STEP` in the environment.
 const DENSE: u32 = 3;
-const STRIDE: usize = 5;
+/// Without VLANs nothing is emulated.
+const QUICK: usize = 2;
+const SLOW: usize = 5;
 
-fn steps() -> impl Iterator<Item = u32> {
+fn steps(stride: usize) -> impl Iterator<Item = u32> {
     let every = std::env::var_os("TRESSE_EVERY_STEP").is_some();
-    (1..DENSE).chain((DENSE..MOST_STEPS).step_by(if every { 1 } else { STRIDE }))
+    (1..DENSE).chain((DENSE..MOST_STEPS).step_by(if every { 1 } else { stride }))
 }
 
 fn quick() -> Setup {
@@ -35,8 +52,8 @@ fn quick() -> Setup {
 }
 
 /// A fabric whose first node holds things that are not ours.
-fn rig() -> Rig {
-    let rig = Rig::new(TWO_NICS);
+fn rig(cluster: &str) -> Rig {
+    let rig = Rig::new(cluster);
     sh(
         &rig.node(0),
         "ip addr add 192.0.2.2/24 dev eth0
@@ -59,17 +76,17 @@ fn died<T>(answer: Result<T, ClientError>, daemon: &mut Daemon) -> bool {
     }
 }
 
-fn apply_is_all_or_nothing() {
-    let rig = rig();
+fn apply_is_all_or_nothing(cluster: &str, stride: usize) {
+    let rig = rig(cluster);
     let before = snapshot(&rig.node(0));
-    let whole = whole(&rig, TWO_NICS);
+    let whole = whole(&rig, cluster);
     same("withdraw", &before, &snapshot(&rig.node(0)));
-    for step in steps() {
+    for step in steps(stride) {
         // A host that never had a plan: after a withdrawal the configured one would not be used.
         let _ = std::fs::remove_dir_all(rig.home(0).join("state"));
         let setup = Setup { die_at: Some(step), ..quick() };
         let mut daemon = Daemon::start(&rig, 0, &setup);
-        let answer = daemon.client().apply(&request(TWO_NICS));
+        let answer = daemon.client().apply(&request(cluster));
         let died = died(answer, &mut daemon);
         drop(daemon);
         // With a configured file the daemon goes on, without one it takes back what was done.
@@ -91,12 +108,12 @@ fn apply_is_all_or_nothing() {
     panic!("an apply of more than {MOST_STEPS} steps");
 }
 
-fn withdraw_goes_on() {
-    let rig = rig();
+fn withdraw_goes_on(cluster: &str, stride: usize) {
+    let rig = rig(cluster);
     let before = snapshot(&rig.node(0));
-    for step in steps() {
+    for step in steps(stride) {
         let mut daemon = Daemon::start(&rig, 0, &quick());
-        daemon.client().apply(&request(TWO_NICS)).unwrap();
+        daemon.client().apply(&request(cluster)).unwrap();
         daemon.kill();
         let mut daemon = Daemon::start(&rig, 0, &Setup { die_at: Some(step), ..quick() });
         let answer = daemon.client().withdraw(false);
@@ -116,16 +133,16 @@ fn withdraw_goes_on() {
     panic!("a withdrawal of more than {MOST_STEPS} steps");
 }
 
-fn one_of_two_plans() {
-    let rig = rig();
-    // Another VID, other node addresses.
-    let other = TWO_NICS.replace("10.77.", "10.76.") + "\n[vlans]\nrange = \"7-9\"\n";
+/// Other node addresses, and `more` that is other, such as VIDs.
+fn one_of_two_plans(cluster: &str, more: &str, stride: usize) {
+    let rig = rig(cluster);
+    let other = cluster.replace("10.77.", "10.76.") + more;
     let before = snapshot(&rig.node(0));
     let second = whole(&rig, &other);
     let mut daemon = Daemon::start(&rig, 0, &quick());
-    daemon.client().apply(&request(TWO_NICS)).unwrap();
+    daemon.client().apply(&request(cluster)).unwrap();
     let first = ours(&rig.node(0));
-    for step in steps() {
+    for step in steps(stride) {
         drop(daemon);
         daemon = Daemon::start(&rig, 0, &Setup { die_at: Some(step), ..quick() });
         let answer = daemon.client().apply(&request(&other));
@@ -135,11 +152,11 @@ fn one_of_two_plans() {
         assert!(settled(&mut daemon));
         let now = ours(&rig.node(0));
         if now == second {
-            daemon.client().apply(&request(TWO_NICS)).unwrap();
+            daemon.client().apply(&request(cluster)).unwrap();
         }
         same(&format!("killed after step {step}"), &first, &ours(&rig.node(0)));
         if !died {
-            assert!(now == second && step > 20, "only {step} steps");
+            assert!(now == second && step > 10, "only {step} steps");
             daemon.client().withdraw(false).unwrap();
             same("withdraw", &before, &snapshot(&rig.node(0)));
             return;

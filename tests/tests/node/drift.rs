@@ -69,7 +69,7 @@ fn taken_away(scripts: &[&str]) {
 }
 
 fn ipv6() {
-    let rig = Rig::new(&dual_stack());
+    let rig = Rig::new(&dual_stack(TWO_NICS));
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "fd77::2");
     let before = ours(&rig.node(0));

@@ -4,27 +4,34 @@ use std::process::{Child, Stdio};
 
 use crate::daemon::{Daemon, Setup, request};
 use crate::judge::{answers, command, eventually, flood, json, ours, same, sh, snapshot};
-use crate::rig::{Rig, TWO_NICS, dual_stack, ipv6_only};
+use crate::rig::{FLAT, Rig, TWO_NICS, dual_stack, ipv6_only};
 use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
-        ("apply_twice_is_no_operation", apply_twice_is_no_operation),
-        ("restart_is_hitless", restart_is_hitless),
-        ("stopped_daemon_leaves_the_kernel_state", stopped_daemon_leaves_the_kernel_state),
-        ("dual_stack_pairs_answer", dual_stack_pairs_answer),
-        ("ipv6_only_pairs_answer", ipv6_only_pairs_answer),
+        ("apply_twice_is_no_operation", || apply_twice_is_no_operation(TWO_NICS)),
+        ("flat_apply_twice_is_no_operation", || apply_twice_is_no_operation(FLAT)),
+        ("restart_is_hitless", || restart_is_hitless(TWO_NICS)),
+        ("flat_restart_is_hitless", || restart_is_hitless(FLAT)),
+        ("flat_stopped_daemon_leaves_the_kernel_state", || stopped_leaves_the_kernel_state(FLAT)),
+        ("long_stopped_daemon_leaves_the_kernel_state", || {
+            stopped_leaves_the_kernel_state(TWO_NICS);
+        }),
+        ("dual_stack_pairs_answer", || dual_stack_pairs_answer(TWO_NICS)),
+        ("flat_dual_stack_pairs_answer", || dual_stack_pairs_answer(FLAT)),
+        ("flat_ipv6_only_pairs_answer", || ipv6_only_pairs_answer(FLAT)),
+        ("long_ipv6_only_pairs_answer", || ipv6_only_pairs_answer(TWO_NICS)),
     ]
 }
 
-fn apply_twice_is_no_operation() {
-    let rig = Rig::new(TWO_NICS);
+fn apply_twice_is_no_operation(cluster: &str) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "10.77.0.2");
     let before = snapshot(&rig.node(0));
     let mut client = daemons[0].client();
     assert_eq!(client.diff().unwrap().operations, []);
-    let mut again = request(TWO_NICS);
+    let mut again = request(cluster);
     again.dry_run = Some(true);
     assert_eq!(client.apply(&again).unwrap().operations, []);
     again.dry_run = None;
@@ -33,8 +40,8 @@ fn apply_twice_is_no_operation() {
     same("a second apply", &before, &snapshot(&rig.node(0)));
 }
 
-fn restart_is_hitless() {
-    let rig = Rig::new(TWO_NICS);
+fn restart_is_hitless(cluster: &str) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "10.77.0.2");
     let before = ours(&rig.node(0));
@@ -84,7 +91,7 @@ impl Monitor {
         let child = command(&rig.node(0), &script).stdout(file).stderr(Stdio::null()).spawn();
         let monitor = Self { child: child.unwrap(), path };
         eventually("ip monitor listens", || {
-            sh(&rig.node(0), "ip link add probe0 type dummy && ip link del probe0");
+            sh(&rig.node(0), "ip link add probe0 type bridge && ip link del probe0");
             sh(&rig.node(0), "ip route add 192.0.2.1 dev lo && ip route del 192.0.2.1");
             let text = std::fs::read_to_string(&monitor.path).unwrap();
             if text.is_empty() { Err("nothing".to_owned()) } else { Ok(()) }
@@ -99,8 +106,8 @@ impl Monitor {
     }
 }
 
-fn stopped_daemon_leaves_the_kernel_state() {
-    let rig = Rig::new(TWO_NICS);
+fn stopped_leaves_the_kernel_state(cluster: &str) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     let before = snapshot(&rig.node(0));
     for daemon in daemons.drain(..) {
@@ -111,8 +118,8 @@ fn stopped_daemon_leaves_the_kernel_state() {
     answers(&rig.node(1), "10.77.0.1");
 }
 
-fn dual_stack_pairs_answer() {
-    let rig = Rig::new(&dual_stack());
+fn dual_stack_pairs_answer(cluster: &str) {
+    let rig = Rig::new(&dual_stack(cluster));
     let _daemons = Daemon::all(&rig, 2);
     for address in ["10.77.0.2", "fd77::2"] {
         answers(&rig.node(0), address);
@@ -122,8 +129,8 @@ fn dual_stack_pairs_answer() {
     }
 }
 
-fn ipv6_only_pairs_answer() {
-    let rig = Rig::new(&ipv6_only());
+fn ipv6_only_pairs_answer(cluster: &str) {
+    let rig = Rig::new(&ipv6_only(cluster));
     let _daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "fd77::2");
     answers(&rig.node(1), "fd77::1");

@@ -44,16 +44,30 @@ a = "s0:8"
 b = "s1:8"
 "#;
 
-/// The same with IPv4 and IPv6.
-pub fn dual_stack() -> String {
-    TWO_NICS
+/// The same two nodes as a flat neighbourhood: switches without VLANs, and so any kernel will do.
+pub const FLAT: &str = r#"
+[fabric]
+name = "life"
+topology = { kind = "fnn", wiring = "0: 0 1\n1: 0 1\n" }
+
+[routing]
+paths = 2
+
+[addressing]
+nodes = "10.77.0.0/24"
+nics = "10.78.0.0/24"
+"#;
+
+/// A cluster file of this module with IPv4 and IPv6.
+pub fn dual_stack(cluster: &str) -> String {
+    cluster
         .replace("\"10.77.0.0/24\"", "[\"10.77.0.0/24\", \"fd77::/64\"]")
         .replace("\"10.78.0.0/24\"", "[\"10.78.0.0/24\", \"fd78::/64\"]")
 }
 
-/// The same with IPv6 alone.
-pub fn ipv6_only() -> String {
-    TWO_NICS.replace("10.77.0.0/24", "fd77::/64").replace("10.78.0.0/24", "fd78::/64")
+/// A cluster file of this module with IPv6 alone.
+pub fn ipv6_only(cluster: &str) -> String {
+    cluster.replace("10.77.0.0/24", "fd77::/64").replace("10.78.0.0/24", "fd78::/64")
 }
 
 /// The fabric.
@@ -170,10 +184,13 @@ impl Rig {
             "for s in all default; do echo 1 >/proc/sys/net/ipv6/conf/$s/disable_ipv6; done\n"
                 .to_owned();
         for switch in &self.view.switches {
+            let vlans = match switch.vlans.is_empty() {
+                true => "",
+                false => "vlan_filtering 1 vlan_default_pvid 0",
+            };
             let _ = writeln!(
                 script,
-                "ip link add {} type bridge vlan_filtering 1 vlan_default_pvid 0 stp_state 0 \
-                 mcast_snooping 0 && ip link set {} up",
+                "ip link add {} type bridge {vlans} stp_state 0 mcast_snooping 0 && ip link set {} up",
                 switch.name, switch.name
             );
         }

@@ -53,7 +53,7 @@ fn asymmetric_paths() {
 }
 
 fn only_ours_is_configured() {
-    let rig = Rig::new(&dual_stack());
+    let rig = Rig::new(&dual_stack(TWO_NICS));
     let before = sysctls(&rig.node(0));
     let _daemons = Daemon::all(&rig, 2);
     let after = sysctls(&rig.node(0));
@@ -127,7 +127,7 @@ fn sh_here(script: &str) {
 }
 
 fn no_arp() {
-    let rig = Rig::new(&dual_stack());
+    let rig = Rig::new(&dual_stack(TWO_NICS));
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "10.77.0.2");
     answers(&rig.node(0), "fd77::2");

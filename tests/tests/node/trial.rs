@@ -28,8 +28,8 @@ fn run(body: fn()) -> Result<(), Failed> {
     })
 }
 
-/// What is missing here, if anything.
-pub fn missing() -> Option<String> {
+/// What is missing here, if anything; with or without VLANs.
+pub fn missing(vlans: bool) -> Option<String> {
     let works = |script: &str| {
         let output = Command::new("sh").args(["-c", script]).output();
         output.is_ok_and(|o| o.status.success())
@@ -43,14 +43,15 @@ pub fn missing() -> Option<String> {
     {
         return Some(format!("needs {program}"));
     }
-    [
+    let features: &[(&str, &str)] = &[
         (
             "802.1Q",
             "ip link add p0 type veth peer name p1 && ip link add link p0 p0.5 type vlan id 5",
         ),
         ("VLAN-filtering bridges", "ip link add br0 type bridge vlan_filtering 1"),
-    ]
-    .into_iter()
-    .find(|(_, script)| !works(&format!("unshare -n sh -c '{script}'")))
-    .map(|(feature, _)| format!("needs {feature} in the kernel"))
+    ];
+    let mut needed = features.iter().filter(|_| vlans);
+    needed
+        .find(|(_, script)| !works(&format!("unshare -n sh -c '{script}'")))
+        .map(|(feature, _)| format!("needs {feature} in the kernel"))
 }
