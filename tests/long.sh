@@ -25,7 +25,7 @@ stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
 export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
 stage 'a node with VLANs' env TRESSE_EVERY_STEP=1 \
     cargo test --workspace --locked --test node -- long_ --skip long_power_
-stage 'labs with VLANs' tests --test fabric -- long_ --skip long_routed_ --test-threads 1
+stage 'labs with VLANs' tests --test fabric -- long_ --skip long_routed_
 unset "CARGO_TARGET_${host}_RUNNER"
 stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
 stages_end

@@ -19,7 +19,7 @@ stage 'vm: power cuts' tests --test node -- power_ --skip long_
 host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
 export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
 stage 'vm: a node' tests --test node -- --skip power_ --skip flat_ --skip long_
-stage 'vm: labs' tests --test fabric -- --skip routed_ --skip long_ --test-threads 1
+stage 'vm: labs' tests --test fabric -- --skip routed_ --skip long_
 stage 'vm: kernel' tests --test kernel -- vm_
 unset "CARGO_TARGET_${host}_RUNNER"
 stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-60}" tests/soak.sh

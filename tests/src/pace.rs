@@ -34,7 +34,8 @@ impl Deadline {
     }
 }
 
-/// Waits until `look` is satisfied, and looks every `pause`.
+/// Waits until `look` is satisfied, and looks every `pause`, less often on a slow machine: a look may start
+/// programs, and takes the processor away from what is waited for.
 ///
 /// # Errors
 /// What `look` saw last, when the time is over.
@@ -49,7 +50,7 @@ pub fn wait<T, E>(
         if seen.is_ok() || deadline.is_over() {
             return seen;
         }
-        std::thread::sleep(pause);
+        std::thread::sleep(pause.mul_f64(slowness().min(LAZIEST)));
     }
 }
 
@@ -62,6 +63,8 @@ pub fn slowness() -> f64 {
 
 /// Even a machine that is swamped gets on.
 const MOST: f64 = 40.0;
+/// How many times longer pauses get.
+const LAZIEST: f64 = 8.0;
 /// What [`work`] takes on a fast processor, without optimisation of this crate.
 const FAST: Duration = Duration::from_micros(600);
 
