@@ -23,7 +23,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 table() {
     cat <<'TABLE'
 cc|gcc libc6-dev|demo test check bench fuzz labels|linking what Rust compiles
-c++|g++|test fuzz|libFuzzer
+c++|g++|fuzz|libFuzzer
 ip|iproute2|demo test bench|labs, and judging what was installed
 ping|iputils-ping|demo test|judging whether nodes reach each other
 jq|jq|demo test bench|reading answers in scripts

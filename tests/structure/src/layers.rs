@@ -35,6 +35,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("tressed", &["cluster", "verify", "engine", "linux"]),
     ("tresse", &["design", "verify", "liveness", "sim", "ring", "lab"]),
     ("tests", &["tresse", "tressed"]),
+    ("fuzz", &["tressed", "ring"]),
     ("structure", &[]),
     ("documents", &[]),
     // What is left of crates that were divided: see `DIVIDED`.
