@@ -18,10 +18,8 @@ use tresse_fabric::reconcile::PROTOCOL;
 use tresse_fabric::units::{Mac, Prefix};
 
 use super::message::{write_attribute, write_message};
-use super::observe::{
-    NDA_DST, NDA_LLADDR, NDA_PROTOCOL, NUD_PERMANENT, RTA_DST, RTA_METRICS, RTA_NH_ID, RTA_PREFSRC,
-    RTA_PRIORITY, RTAX_ADVMSS, RTAX_MTU,
-};
+use super::observe::NDA_PROTOCOL;
+use super::route::{RTA_NH_ID, RTAX_ADVMSS, RTAX_MTU};
 
 /// What a new route has beside destination and metric.
 #[derive(Debug, Clone, Copy)]
@@ -48,17 +46,17 @@ pub(super) fn route(
         b.extend_from_slice(&[family(dst.address), dst.len, 0, 0]);
         b.extend_from_slice(&[libc::RT_TABLE_MAIN, PROTOCOL, scope, libc::RTN_UNICAST]);
         b.extend_from_slice(&[0; 4]);
-        write_address(b, RTA_DST, dst.address);
-        write_attribute(b, RTA_PRIORITY, &metric.to_ne_bytes());
+        write_address(b, libc::RTA_DST, dst.address);
+        write_attribute(b, libc::RTA_PRIORITY, &metric.to_ne_bytes());
         let Some(new) = new else { return };
         write_attribute(b, RTA_NH_ID, &new.group.to_ne_bytes());
         if let Some(src) = new.src {
-            write_address(b, RTA_PREFSRC, src);
+            write_address(b, libc::RTA_PREFSRC, src);
         }
         let metrics = [(RTAX_MTU, new.mtu), (RTAX_ADVMSS, new.advmss)];
         if metrics.iter().any(|(_, value)| value.is_some()) {
             let at = b.len();
-            write_attribute(b, RTA_METRICS, &[]);
+            write_attribute(b, libc::RTA_METRICS, &[]);
             for (kind, value) in metrics {
                 if let Some(value) = value {
                     write_attribute(b, kind, &value.to_ne_bytes());
@@ -79,7 +77,7 @@ pub(super) fn neighbour(
     mac: Option<Mac>,
 ) {
     let (kind, state) = match mac {
-        Some(_) => (libc::RTM_NEWNEIGH, NUD_PERMANENT),
+        Some(_) => (libc::RTM_NEWNEIGH, libc::NUD_PERMANENT),
         None => (libc::RTM_DELNEIGH, 0),
     };
     write_message(buffer, kind, flags, sequence, |b| {
@@ -87,9 +85,9 @@ pub(super) fn neighbour(
         b.extend_from_slice(&ifindex.to_ne_bytes());
         b.extend_from_slice(&state.to_ne_bytes());
         b.extend_from_slice(&[0; 2]);
-        write_address(b, NDA_DST, address);
+        write_address(b, libc::NDA_DST, address);
         if let Some(mac) = mac {
-            write_attribute(b, NDA_LLADDR, &mac.0);
+            write_attribute(b, libc::NDA_LLADDR, &mac.0);
             write_attribute(b, NDA_PROTOCOL, &[PROTOCOL]);
         }
     });

@@ -6,23 +6,19 @@
 use std::io;
 use std::os::fd::AsRawFd as _;
 
+use netlink_packet_core::{
+    DecodeError, NLM_F_ACK_TLVS, NLM_F_CAPPED, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST,
+    NLMSG_DONE, NLMSG_ERROR,
+};
 use netlink_sys::Socket;
 use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 
 use super::ahead;
-use super::message::{Attributes, Malformed, Message, Messages, word, write_message};
+use super::message::{Malformed, Message, Messages, attributes, text, word, write_message};
 
-pub(super) const NLM_F_REQUEST: u16 = 1;
-pub(super) const NLM_F_ACK: u16 = 4;
-const NLM_F_DUMP: u16 = 0x300;
-const NLM_F_DUMP_INTR: u16 = 0x10;
-const NLM_F_CAPPED: u16 = 0x100;
-const NLM_F_ACK_TLVS: u16 = 0x200;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const NLMSGERR_ATTR_MSG: u16 = 1;
+pub(super) const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLMSGHDR: usize = 16;
 const RECEIVE_BYTES: usize = 64 * 1024;
 /// A dump of more datagrams than that (each of up to 32 KiB) is received in a thread of its own.
@@ -61,6 +57,12 @@ pub(super) enum DumpError {
     Malformed(#[from] Malformed),
     #[error(transparent)]
     Io(io::Error),
+}
+
+impl From<DecodeError> for DumpError {
+    fn from(error: DecodeError) -> Self {
+        Self::Malformed(error.into())
+    }
 }
 
 impl From<io::Error> for DumpError {
@@ -281,16 +283,23 @@ fn reply(message: &Message<'_>) -> Result<Reply, Malformed> {
         (_, true) if message.flags & NLM_F_CAPPED != 0 || payload.len() < 8 => Some(4 + NLMSGHDR),
         (_, true) => Some(4 + (word(payload, 4) as usize).next_multiple_of(4)),
     };
-    let mut text = None;
-    if let Some(tlvs) = tlvs {
-        for attribute in Attributes::after(payload, tlvs, "extended ACK")? {
-            let attribute = attribute?;
-            if attribute.kind == NLMSGERR_ATTR_MSG {
-                text = Some(attribute.text());
-            }
+    let text = match tlvs {
+        Some(tlvs) => extended(payload, tlvs)?,
+        None => None,
+    };
+    Ok(Reply { sequence: message.sequence, errno, text })
+}
+
+/// The text of an extended ACK, whose attributes begin at `tlvs`.
+pub(super) fn extended(payload: &[u8], tlvs: usize) -> Result<Option<String>, Malformed> {
+    let mut found = None;
+    for attribute in attributes(payload, tlvs, "extended ACK")? {
+        let attribute = attribute?;
+        if attribute.kind() == NLMSGERR_ATTR_MSG {
+            found = Some(text(attribute.value()));
         }
     }
-    Ok(Reply { sequence: message.sequence, errno, text })
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 
-use netlink_packet_core::Emitable;
+use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressProtocol,
@@ -21,17 +21,13 @@ use netlink_packet_route::link::{
 use tresse_fabric::reconcile::{LinkKind, NODE_INTERFACE, Operation, PROTOCOL};
 
 use super::bulk::{self, NewRoute};
-use super::channel::NLM_F_REQUEST;
 use super::filter::{self, Filter};
 use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
-use super::rule::{RTM_DELRULE, RTM_NEWRULE, from_rule_message, rule_message};
+use super::rule::{from_rule_message, rule_message};
 use super::turn::route_message;
 
-const NLM_F_REPLACE: u16 = 0x100;
-const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_CREATE: u16 = 0x400;
 const NEW: u16 = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;
 
 /// ifindices by name, asked of the kernel once per name.
@@ -166,31 +162,30 @@ pub(super) fn encode<'a>(
             emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
         }
         Operation::AddRule { rule } => {
-            emit(buffer, RTM_NEWRULE, NEW, sequence, &rule_message(rule));
+            emit(buffer, libc::RTM_NEWRULE, NEW, sequence, &rule_message(rule));
         }
         Operation::DeleteRule { rule } => {
-            emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &rule_message(rule));
+            emit(buffer, libc::RTM_DELRULE, NLM_F_REQUEST, sequence, &rule_message(rule));
         }
         Operation::AddFromRule { rule } => {
-            emit(buffer, RTM_NEWRULE, NEW, sequence, &from_rule_message(rule));
+            emit(buffer, libc::RTM_NEWRULE, NEW, sequence, &from_rule_message(rule));
         }
         Operation::DeleteFromRule { rule } => {
-            emit(buffer, RTM_DELRULE, NLM_F_REQUEST, sequence, &from_rule_message(rule));
+            emit(buffer, libc::RTM_DELRULE, NLM_F_REQUEST, sequence, &from_rule_message(rule));
         }
         Operation::AddLabel { label, way, replace } => {
             let route = LabelRoute::pop(*label, interfaces.index(&way.interface)?, way.via);
             let flags = new_or_replace(*replace);
-            write_message(buffer, libc::RTM_NEWROUTE, flags, sequence, |b| route.emit(b));
+            emit(buffer, libc::RTM_NEWROUTE, flags, sequence, &route.message());
         }
         Operation::DeleteLabel { label, .. } => {
-            write_message(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, |b| {
-                label::emit_delete(*label, b);
-            });
+            let message = label::delete_message(*label);
+            emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
         }
         Operation::AddIngress { interface } | Operation::DeleteIngress { interface } => {
             let (kind, flags) = match operation {
-                Operation::AddIngress { .. } => (filter::RTM_NEWQDISC, NEW),
-                _ => (filter::RTM_DELQDISC, NLM_F_REQUEST),
+                Operation::AddIngress { .. } => (libc::RTM_NEWQDISC, NEW),
+                _ => (libc::RTM_DELQDISC, NLM_F_REQUEST),
             };
             let index = interfaces.index(interface)?;
             write_message(buffer, kind, flags, sequence, |b| filter::emit_clsact(index, b));
@@ -198,14 +193,14 @@ pub(super) fn encode<'a>(
         Operation::AddFilter { interface, handle, source } => {
             let index = interfaces.index(interface)?;
             let filter = Filter { handle: *handle, source: *source };
-            write_message(buffer, filter::RTM_NEWTFILTER, NEW, sequence, |b| {
+            write_message(buffer, libc::RTM_NEWTFILTER, NEW, sequence, |b| {
                 filter.emit(index, b);
             });
         }
         Operation::DeleteFilter { interface, handle, source } => {
             let index = interfaces.index(interface)?;
             let filter = Filter { handle: *handle, source: *source };
-            write_message(buffer, filter::RTM_DELTFILTER, NLM_F_REQUEST, sequence, |b| {
+            write_message(buffer, libc::RTM_DELTFILTER, NLM_F_REQUEST, sequence, |b| {
                 filter.emit_key(index, b);
             });
         }

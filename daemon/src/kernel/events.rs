@@ -9,6 +9,8 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
+use netlink_packet_route::neighbour::NeighbourState;
+use netlink_packet_route::route::{RouteHeader, RouteType};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
@@ -17,11 +19,12 @@ use tokio::time::{Instant, sleep_until};
 use tresse_fabric::reconcile::{PROTOCOL, TABLES};
 
 use super::channel::raise_receive_queue;
-use super::filter::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, ingress_of};
+use super::filter::Qdisc;
 use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
-use super::observe::{NUD_PERMANENT, neighbour};
-use super::rule::{RTM_DELRULE, RTM_NEWRULE, SeenRule};
+use super::observe::neighbour;
+use super::route::Route;
+use super::rule::SeenRule;
 use super::turn::SeenTurn;
 use crate::sys::readiness;
 
@@ -168,23 +171,25 @@ pub(super) fn event(message: &Message<'_>) -> Option<Event> {
             // A permanent neighbour that is deleted is told with the state FAILED; ours still
             // carries its protocol then.
             let neighbour = neighbour(message).ok()?;
-            (neighbour.state & NUD_PERMANENT != 0 || neighbour.protocol == PROTOCOL)
+            (neighbour.state == NeighbourState::Permanent || neighbour.protocol == PROTOCOL)
                 .then_some(Event::NeighbourChanged)
         }
         libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
-            let fixed = message.payload.get(..12)?;
-            let main = fixed[4] == libc::RT_TABLE_MAIN && fixed[7] == libc::RTN_UNICAST;
-            let turn = || matches!(SeenTurn::parse(message.payload), Ok(Some(_)));
-            (main || turn()).then_some(Event::RouteChanged)
+            let header = RouteHeader::parse(message.payload).ok()?;
+            let ours = header.kind == RouteType::Unicast
+                && (header.table == RouteHeader::RT_TABLE_MAIN
+                    || SeenTurn::of(&Route::with(&header, message.payload).ok()?).is_some());
+            ours.then_some(Event::RouteChanged)
         }
-        RTM_NEWRULE | RTM_DELRULE => {
+        libc::RTM_NEWRULE | libc::RTM_DELRULE => {
             let seen = SeenRule::parse(message.payload).ok()?;
             (seen.protocol == PROTOCOL || TABLES.contains(&seen.table))
                 .then_some(Event::RuleChanged)
         }
-        RTM_NEWTFILTER | RTM_DELTFILTER => Some(Event::FilterChanged),
-        RTM_NEWQDISC | RTM_DELQDISC => {
-            ingress_of(message.payload).ok()?.map(|_| Event::FilterChanged)
+        libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => Some(Event::FilterChanged),
+        libc::RTM_NEWQDISC | libc::RTM_DELQDISC => {
+            let qdisc = Qdisc::parse(message.payload).ok()?;
+            qdisc.takes_filters().then_some(Event::FilterChanged)
         }
         _ => None,
     }
@@ -211,9 +216,9 @@ mod tests {
         assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), None);
         let mut rule = vec![2, 0, 0, 0, 252, 0, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
         rule.extend(TABLES.start.to_ne_bytes());
-        assert_eq!(event(&message(RTM_DELRULE, &rule)), Some(Event::RuleChanged));
+        assert_eq!(event(&message(libc::RTM_DELRULE, &rule)), Some(Event::RuleChanged));
         rule[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
-        assert_eq!(event(&message(RTM_DELRULE, &rule)), None);
+        assert_eq!(event(&message(libc::RTM_DELRULE, &rule)), None);
         let permanent = [2, 0, 0, 0, 1, 0, 0, 0, 0x80, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWNEIGH, &permanent)), Some(Event::NeighbourChanged));
         let stale = [2, 0, 0, 0, 1, 0, 0, 0, 0x04, 0, 0, 0];

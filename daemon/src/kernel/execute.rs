@@ -12,12 +12,15 @@
 use std::fs::File;
 use std::mem;
 
+use netlink_packet_core::NLM_F_ACK;
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
 use tresse_fabric::reconcile::{LinkKind, Operation};
 
-use super::channel::{Channel, DumpError, NLM_F_ACK, Reply};
+use super::channel::{Channel, DumpError, Reply};
 use super::encode::{Interfaces, NewLink, encode, finish_link};
 use super::error::{ExecuteError, already_absent};
-use super::observe::{NDA_DST, NDMSG, NUD_PERMANENT, neighbour};
+use super::observe::neighbour;
+use super::rule::family;
 use super::{message, mptcp, sysctl};
 use crate::sys::tun;
 
@@ -288,20 +291,13 @@ impl Executor {
             return None;
         }
         let index = self.interfaces.index(interface).ok()?;
-        let mut body = vec![0; NDMSG];
-        body[4..8].copy_from_slice(&index.to_ne_bytes());
-        match address {
-            std::net::IpAddr::V4(a) => {
-                body[0] = libc::AF_INET as u8;
-                message::write_attribute(&mut body, NDA_DST, &a.octets());
-            }
-            std::net::IpAddr::V6(a) => {
-                body[0] = libc::AF_INET6 as u8;
-                message::write_attribute(&mut body, NDA_DST, &a.octets());
-            }
-        }
-        let state = self.channel.ask(libc::RTM_GETNEIGH, &body, neighbour).ok()?.state;
-        if state & NUD_PERMANENT != 0 {
+        let mut message = NeighbourMessage::default();
+        message.header.family = family(address.is_ipv4());
+        message.header.ifindex = index;
+        message.attributes = vec![NeighbourAttribute::Destination((*address).into())];
+        // rtnetlink only lists neighbours.
+        let found = self.channel.ask(libc::RTM_GETNEIGH, &message::bytes(&message), neighbour);
+        if found.ok()?.state == NeighbourState::Permanent {
             return None;
         }
         self.one(|executor, sequence| {

@@ -11,33 +11,28 @@
 //! | 12 | 4 | tcm_parent |
 //! | 16 | 4 | tcm_info: preference in the upper half, EtherType in network order in the lower |
 //!
+//! Fixed part, kind and chain are read by the types of netlink-packet-route; actions are not, because
+//! it has no type for `gact`, and refuses what others' actions say beyond its knowledge.
+//!
 //! What we make is `tc filter add dev IF ingress pref 7800 protocol mpls_uc handle N flower src_mac
 //! MAC action pass cookie 747265737365`, and one such without `src_mac` that drops.
 
+use netlink_packet_core::{NlaBuffer, NlasIterator, ParseableParametrized as _};
+use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};
 use tresse_fabric::reconcile::{FILTER_COOKIE, PREF_DROP, PREF_PASS};
 use tresse_fabric::units::Mac;
 
-use super::message::{Attributes, Malformed, word, write_attribute};
-
-pub(super) const RTM_NEWQDISC: u16 = 36;
-pub(super) const RTM_DELQDISC: u16 = 37;
-pub(super) const RTM_GETQDISC: u16 = 38;
-pub(super) const RTM_NEWTFILTER: u16 = 44;
-pub(super) const RTM_DELTFILTER: u16 = 45;
-pub(super) const RTM_GETTFILTER: u16 = 46;
+use super::message::{Malformed, attributes, bytes, word, write_attribute};
 
 /// The hooks of a clsact qdisc.
 pub(super) const HOOKS: [u32; 2] = [INGRESS, 0xffff_fff3];
 /// Bytes of `struct tcmsg`.
-pub(super) const TCMSG: usize = 20;
+const TCMSG: usize = 20;
 
 const TC_H_CLSACT: u32 = 0xffff_fff1;
 const CLSACT_HANDLE: u32 = 0xffff_0000;
 const INGRESS: u32 = 0xffff_fff2;
 const ETH_P_MPLS_UC: u16 = 0x8847;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TCA_CHAIN: u16 = 11;
 const TCA_FLOWER_ACT: u16 = 3;
 const TCA_FLOWER_KEY_ETH_SRC: u16 = 6;
 const TCA_FLOWER_KEY_ETH_SRC_MASK: u16 = 7;
@@ -51,26 +46,54 @@ const TC_ACT_SHOT: u32 = 2;
 const GACT: usize = 20;
 const NLA_F_NESTED: u16 = 0x8000;
 
-/// `struct tcmsg` of a dump of one hook of one interface.
-pub(super) fn hook(ifindex: u32, parent: u32) -> [u8; TCMSG] {
-    tcmsg(ifindex, 0, parent, 0)
+/// The body of a dump of all qdiscs, or without 0 of those of one interface.
+pub(super) fn qdiscs(ifindex: u32) -> Vec<u8> {
+    bytes(&TcMessage::with_index(ifindex.cast_signed()))
+}
+
+/// The body of a dump of one hook of one interface.
+pub(super) fn hook(ifindex: u32, parent: u32) -> Vec<u8> {
+    let mut message = TcMessage::with_index(ifindex.cast_signed());
+    message.header.parent = parent.into();
+    bytes(&message)
 }
 
 /// Appends the body of the message that adds (or deletes) an interface's clsact.
 pub(super) fn emit_clsact(ifindex: u32, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(&tcmsg(ifindex, CLSACT_HANDLE, TC_H_CLSACT, 0));
-    write_attribute(buffer, TCA_KIND, b"clsact\0");
+    write_attribute(buffer, libc::TCA_KIND, b"clsact\0");
 }
 
-/// The interface of a qdisc that filters hang on at ingress.
-pub(super) fn ingress_of(payload: &[u8]) -> Result<Option<u32>, Malformed> {
-    for attribute in Attributes::after(payload, TCMSG, "tcmsg")? {
-        let attribute = attribute?;
-        if attribute.kind == TCA_KIND && matches!(&*attribute.text(), "clsact" | "ingress") {
-            return Ok(Some(word(payload, 4)));
+/// A queueing discipline of an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Qdisc {
+    pub ifindex: u32,
+    pub kind: String,
+    /// Does it work on what comes in, or on nothing but by its filters?
+    pub ingress: bool,
+}
+
+impl Qdisc {
+    /// Reads a message body.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let header = TcHeader::parse(payload)?;
+        let ingress = u32::from(header.parent) == TC_H_CLSACT;
+        let mut kind = String::new();
+        for attribute in attributes(payload, TCMSG, "tcmsg")? {
+            let attribute = attribute?;
+            if attribute.kind() == libc::TCA_KIND
+                && let TcAttribute::Kind(found) = TcAttribute::parse_with_param(&attribute, "")?
+            {
+                kind = found;
+            }
         }
+        Ok(Self { ifindex: header.index.cast_unsigned(), kind, ingress })
     }
-    Ok(None)
+
+    /// Can filters hang on it at ingress?
+    pub fn takes_filters(&self) -> bool {
+        matches!(self.kind.as_str(), "clsact" | "ingress")
+    }
 }
 
 /// One of our filters: its handle, and the MAC whose labelled frames it passes, or none where it
@@ -100,7 +123,7 @@ impl Filter {
     /// Appends the body of the message that adds it.
     pub fn emit(self, ifindex: u32, buffer: &mut Vec<u8>) {
         self.emit_key(ifindex, buffer);
-        nest(buffer, TCA_OPTIONS, |b| {
+        nest(buffer, libc::TCA_OPTIONS, |b| {
             if let Some(mac) = self.source {
                 write_attribute(b, TCA_FLOWER_KEY_ETH_SRC, &mac.0);
                 write_attribute(b, TCA_FLOWER_KEY_ETH_SRC_MASK, &[0xff; 6]);
@@ -123,7 +146,7 @@ impl Filter {
     pub fn emit_key(self, ifindex: u32, buffer: &mut Vec<u8>) {
         let info = u32::from(self.preference()) << 16 | u32::from(ETH_P_MPLS_UC.to_be());
         buffer.extend_from_slice(&tcmsg(ifindex, self.handle, INGRESS, info));
-        write_attribute(buffer, TCA_KIND, b"flower\0");
+        write_attribute(buffer, libc::TCA_KIND, b"flower\0");
     }
 
     const fn action(self) -> u32 {
@@ -132,40 +155,45 @@ impl Filter {
 
     /// Reads a message body as the kernel sends it.
     pub fn parse(payload: &[u8]) -> Result<Seen, Malformed> {
-        let attributes = Attributes::after(payload, TCMSG, "tcmsg")?;
-        let (handle, parent, info) = (word(payload, 8), word(payload, 12), word(payload, 16));
-        let preference = (info >> 16) as u16;
+        let header = TcHeader::parse(payload)?;
+        let preference = (header.info >> 16) as u16;
         let (mut kind, mut options, mut chain) = (String::new(), None, 0);
-        for attribute in attributes {
+        for attribute in attributes(payload, TCMSG, "tcmsg")? {
             let attribute = attribute?;
-            match attribute.kind {
-                TCA_KIND => kind = attribute.text(),
-                TCA_OPTIONS => options = Some(attribute.value),
-                TCA_CHAIN => chain = attribute.u32("TCA_CHAIN")?,
+            match attribute.kind() {
+                libc::TCA_OPTIONS => options = Some(attribute),
+                libc::TCA_KIND | libc::TCA_CHAIN => {
+                    match TcAttribute::parse_with_param(&attribute, "")? {
+                        TcAttribute::Kind(found) => kind = found,
+                        TcAttribute::Chain(found) => chain = found,
+                        _ => {}
+                    }
+                }
                 _ => {}
             }
         }
-        let ingress = parent != HOOKS[1] && chain == 0;
+        let ingress = u32::from(header.parent) != HOOKS[1] && chain == 0;
         let taken = Some(preference).filter(|p| ingress && [PREF_PASS, PREF_DROP].contains(p));
-        let labels = kind == "flower" && u16::from_be(info as u16) == ETH_P_MPLS_UC;
+        let labels = kind == "flower" && u16::from_be(header.info as u16) == ETH_P_MPLS_UC;
         if taken.is_none() || !labels {
             return Ok(Seen::Foreign(taken));
         }
         let Some(options) = options else { return Ok(Seen::Head) };
-        let filter = Self { handle, source: ours(options)? };
-        let seen = (filter.preference() == preference && action(options)? == Some(filter.action()))
-            .then_some(Seen::Ours(filter));
+        let filter = Self { handle: header.handle.into(), source: ours(&options)? };
+        let seen = (filter.preference() == preference
+            && action(&options)? == Some(filter.action()))
+        .then_some(Seen::Ours(filter));
         Ok(seen.unwrap_or(Seen::Foreign(taken)))
     }
 }
 
 /// The source MAC that a flower filter asks for, whole.
-fn ours(options: &[u8]) -> Result<Option<Mac>, Malformed> {
+fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, Malformed> {
     let (mut source, mut mask) = (None, None);
-    for attribute in Attributes(options) {
+    for attribute in NlasIterator::new(options.value()) {
         let attribute = attribute?;
-        let octets = <[u8; 6]>::try_from(attribute.value).ok();
-        match attribute.kind {
+        let octets = <[u8; 6]>::try_from(attribute.value()).ok();
+        match attribute.kind() {
             TCA_FLOWER_KEY_ETH_SRC => source = octets.map(Mac),
             TCA_FLOWER_KEY_ETH_SRC_MASK => mask = octets,
             _ => {}
@@ -175,24 +203,25 @@ fn ours(options: &[u8]) -> Result<Option<Mac>, Malformed> {
 }
 
 /// The verdict of a filter's one action, where that bears our cookie.
-fn action(options: &[u8]) -> Result<Option<u32>, Malformed> {
+fn action(options: &NlaBuffer<&[u8]>) -> Result<Option<u32>, Malformed> {
     let (mut verdict, mut ours, mut actions) = (None, false, 0);
-    for attribute in Attributes(options) {
+    for attribute in NlasIterator::new(options.value()) {
         let attribute = attribute?;
-        if attribute.kind != TCA_FLOWER_ACT {
+        if attribute.kind() != TCA_FLOWER_ACT {
             continue;
         }
-        for action in Attributes(attribute.value) {
+        for action in NlasIterator::new(attribute.value()) {
             actions += 1;
-            for field in Attributes(action?.value) {
+            for field in NlasIterator::new(action?.value()) {
                 let field = field?;
-                match field.kind {
-                    TCA_ACT_COOKIE => ours = field.value == FILTER_COOKIE,
+                match field.kind() {
+                    TCA_ACT_COOKIE => ours = field.value() == FILTER_COOKIE,
                     TCA_ACT_OPTIONS => {
-                        for parameter in Attributes(field.value) {
+                        for parameter in NlasIterator::new(field.value()) {
                             let parameter = parameter?;
-                            if parameter.kind == TCA_GACT_PARMS && parameter.value.len() >= GACT {
-                                verdict = Some(word(parameter.value, 8));
+                            let value = parameter.value();
+                            if parameter.kind() == TCA_GACT_PARMS && value.len() >= GACT {
+                                verdict = Some(word(value, 8));
                             }
                         }
                     }
@@ -226,7 +255,7 @@ mod tests {
 
     const MAC: Mac = Mac([2, 0, 0, 0, 0, 7]);
 
-    fn bytes(filter: Filter) -> Vec<u8> {
+    fn written(filter: Filter) -> Vec<u8> {
         let mut buffer = Vec::new();
         filter.emit(5, &mut buffer);
         buffer
@@ -236,7 +265,7 @@ mod tests {
     fn filters_round_trip() {
         for source in [Some(MAC), None] {
             let filter = Filter { handle: 3, source };
-            assert_eq!(Filter::parse(&bytes(filter)), Ok(Seen::Ours(filter)));
+            assert_eq!(Filter::parse(&written(filter)), Ok(Seen::Ours(filter)));
         }
     }
 
@@ -244,13 +273,13 @@ mod tests {
     fn filters_of_others_are_told_apart() {
         let filter = Filter { handle: 3, source: Some(MAC) };
         let with = |at: usize, value: u8| {
-            let mut bytes = bytes(filter);
+            let mut bytes = written(filter);
             bytes[at] = value;
             Filter::parse(&bytes)
         };
-        let cookie = bytes(filter).windows(6).position(|w| w == FILTER_COOKIE).unwrap();
+        let cookie = written(filter).windows(6).position(|w| w == FILTER_COOKIE).unwrap();
         assert_eq!(with(cookie, b'T'), Ok(Seen::Foreign(Some(PREF_PASS))));
-        let kind = bytes(filter).windows(6).position(|w| w == b"flower").unwrap();
+        let kind = written(filter).windows(6).position(|w| w == b"flower").unwrap();
         assert_eq!(with(kind, b'F'), Ok(Seen::Foreign(Some(PREF_PASS))));
         assert_eq!(with(18, 1), Ok(Seen::Foreign(None)), "another preference");
         assert_eq!(with(12, 0xf3), Ok(Seen::Foreign(None)), "on egress");
@@ -263,10 +292,20 @@ mod tests {
     fn an_ingress_qdisc_names_its_interface() {
         let mut buffer = Vec::new();
         emit_clsact(9, &mut buffer);
-        assert_eq!(ingress_of(&buffer), Ok(Some(9)));
-        let mut other = hook(9, 0).to_vec();
-        write_attribute(&mut other, TCA_KIND, b"noqueue\0");
-        assert_eq!(ingress_of(&other), Ok(None));
+        let clsact = Qdisc::parse(&buffer).unwrap();
+        assert_eq!((clsact.ifindex, clsact.kind.as_str()), (9, "clsact"));
+        assert!(clsact.ingress && clsact.takes_filters());
+        let mut other = hook(9, 0);
+        write_attribute(&mut other, libc::TCA_KIND, b"noqueue\0");
+        let other = Qdisc::parse(&other).unwrap();
+        assert!(other.kind == "noqueue" && !other.ingress && !other.takes_filters());
+        assert!(Qdisc::parse(&buffer[..19]).is_err());
+    }
+
+    #[test]
+    fn dumps_ask_by_the_kernels_bytes() {
+        assert_eq!(hook(9, HOOKS[1]), tcmsg(9, 0, HOOKS[1], 0));
+        assert_eq!(qdiscs(0), [0; TCMSG]);
     }
 
     proptest! {
@@ -275,7 +314,7 @@ mod tests {
             noise in proptest::collection::vec((0usize..120, any::<u8>()), 0..9),
             cut in 0usize..140,
         ) {
-            let mut bytes = bytes(Filter { handle: 1, source: Some(MAC) });
+            let mut bytes = written(Filter { handle: 1, source: Some(MAC) });
             for (at, value) in noise {
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte = value;

@@ -3,9 +3,9 @@
 
 use super::channel::{Dump, DumpError, Tables};
 use super::events::event;
-use super::filter::{Filter, RTM_NEWTFILTER, Seen};
+use super::filter::{Filter, Seen};
 use super::label::LabelRoute;
-use super::message::{Message, Messages};
+use super::message::{Message, Messages, bytes as written};
 use super::mptcp;
 use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
 use super::observe::tables;
@@ -30,11 +30,9 @@ pub fn netlink(bytes: &[u8]) {
         if message.kind == libc::RTM_NEWROUTE
             && let Ok(Some(route)) = LabelRoute::parse(message.payload)
         {
-            let mut written = Vec::new();
-            route.emit(&mut written);
-            assert_eq!(LabelRoute::parse(&written), Ok(Some(route)));
+            assert_eq!(LabelRoute::parse(&written(&route.message())), Ok(Some(route)));
         }
-        if message.kind == RTM_NEWTFILTER
+        if message.kind == libc::RTM_NEWTFILTER
             && let Ok(Seen::Ours(filter)) = Filter::parse(message.payload)
         {
             let mut written = Vec::new();

@@ -1,4 +1,5 @@
-//! Netlink framing, read without copying: messages of one datagram, attributes of one message.
+//! Netlink framing on the types of netlink-packet-core: the messages of one datagram, the attributes of
+//! one message; and our own writers, which need no allocation per message.
 //!
 //! Bounds-checked; a malformed length ends the walk with [`Malformed`], never with a panic.
 //! Source: include/uapi/linux/netlink.h. Header, host byte order:
@@ -11,26 +12,26 @@
 //! | 8 | 4 | nlmsg_seq |
 //! | 12 | 4 | nlmsg_pid |
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use netlink_packet_core::{DecodeError, Emitable, NetlinkBuffer, NlasIterator};
 
 /// Bytes of `struct nlmsghdr`.
 pub(super) const HEADER: usize = 16;
 
-/// A netlink message or attribute whose length does not fit what surrounds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("malformed netlink data: {what} needs {needed} bytes, {found} are there")]
-pub struct Malformed {
-    /// What was being read.
-    pub what: &'static str,
-    /// How many bytes it needs.
-    pub needed: usize,
-    /// How many bytes there are.
-    pub found: usize,
-}
+/// A netlink message or attribute that cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("malformed netlink data: {0}")]
+pub struct Malformed(String);
 
 impl Malformed {
-    pub(super) const fn new(what: &'static str, needed: usize, found: usize) -> Self {
-        Self { what, needed, found }
+    /// A message without `what`, which it must have.
+    pub(super) fn without(what: &str) -> Self {
+        Self(format!("{what} is missing or cut off"))
+    }
+}
+
+impl From<DecodeError> for Malformed {
+    fn from(error: DecodeError) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -50,97 +51,46 @@ impl<'a> Iterator for Messages<'a> {
     type Item = Result<Message<'a>, Malformed>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.0;
-        if bytes.is_empty() {
+        if self.0.is_empty() {
             return None;
         }
-        self.0 = &[];
-        if bytes.len() < HEADER {
-            return Some(Err(Malformed::new("nlmsghdr", HEADER, bytes.len())));
-        }
-        let length = word(bytes, 0) as usize;
-        if length < HEADER || length > bytes.len() {
-            return Some(Err(Malformed::new("nlmsg_len", length.max(HEADER), bytes.len())));
-        }
+        let bytes = std::mem::take(&mut self.0);
+        let header = match NetlinkBuffer::new_checked(bytes) {
+            Ok(header) => header,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let length = header.length() as usize;
         self.0 = bytes.get(align(length)..).unwrap_or_default();
         Some(Ok(Message {
-            kind: half(bytes, 4),
-            flags: half(bytes, 6),
-            sequence: word(bytes, 8),
+            kind: header.message_type(),
+            flags: header.flags(),
+            sequence: header.sequence_number(),
             payload: &bytes[HEADER..length],
         }))
     }
 }
 
-/// One attribute: type without NLA_F_NESTED and NLA_F_NET_BYTEORDER, and its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Attribute<'a> {
-    pub kind: u16,
-    pub value: &'a [u8],
+/// The attributes after a fixed part of `skip` bytes, which the kernel calls `what`.
+pub(super) fn attributes<'a>(
+    payload: &'a [u8],
+    skip: usize,
+    what: &str,
+) -> Result<NlasIterator<&'a [u8]>, Malformed> {
+    payload.get(skip..).map(NlasIterator::new).ok_or_else(|| Malformed::without(what))
 }
 
-impl Attribute<'_> {
-    pub fn u8(&self, what: &'static str) -> Result<u8, Malformed> {
-        self.value.first().copied().ok_or(Malformed::new(what, 1, 0))
-    }
-
-    pub fn u16(&self, what: &'static str) -> Result<u16, Malformed> {
-        self.need(2, what).map(|v| half(v, 0))
-    }
-
-    pub fn u32(&self, what: &'static str) -> Result<u32, Malformed> {
-        self.need(4, what).map(|v| word(v, 0))
-    }
-
-    pub fn address(&self, what: &'static str) -> Result<IpAddr, Malformed> {
-        if let Ok(octets) = <[u8; 4]>::try_from(self.value) {
-            Ok(Ipv4Addr::from(octets).into())
-        } else if let Ok(octets) = <[u8; 16]>::try_from(self.value) {
-            Ok(Ipv6Addr::from(octets).into())
-        } else {
-            Err(Malformed::new(what, 4, self.value.len()))
-        }
-    }
-
-    pub fn text(&self) -> String {
-        let end = self.value.iter().position(|b| *b == 0).unwrap_or(self.value.len());
-        String::from_utf8_lossy(&self.value[..end]).into_owned()
-    }
-
-    fn need(&self, bytes: usize, what: &'static str) -> Result<&[u8], Malformed> {
-        self.value.get(..bytes).ok_or(Malformed::new(what, bytes, self.value.len()))
-    }
+/// Text up to its first NUL. Names and aliases of others may be any bytes, and the crate's
+/// `parse_string` refuses those that are not UTF-8: one such alias would hide all interfaces.
+pub(super) fn text(value: &[u8]) -> String {
+    let end = value.iter().position(|b| *b == 0).unwrap_or(value.len());
+    String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-/// Walks the attributes that follow a message's fixed part.
-pub(super) struct Attributes<'a>(pub &'a [u8]);
-
-impl<'a> Attributes<'a> {
-    /// The attributes after a fixed part of `skip` bytes.
-    pub fn after(payload: &'a [u8], skip: usize, what: &'static str) -> Result<Self, Malformed> {
-        payload.get(skip..).map(Self).ok_or(Malformed::new(what, skip, payload.len()))
-    }
-}
-
-impl<'a> Iterator for Attributes<'a> {
-    type Item = Result<Attribute<'a>, Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.0;
-        if bytes.is_empty() {
-            return None;
-        }
-        self.0 = &[];
-        if bytes.len() < 4 {
-            return Some(Err(Malformed::new("nlattr", 4, bytes.len())));
-        }
-        let length = usize::from(half(bytes, 0));
-        if length < 4 || length > bytes.len() {
-            return Some(Err(Malformed::new("nla_len", length.max(4), bytes.len())));
-        }
-        self.0 = bytes.get(align(length)..).unwrap_or_default();
-        Some(Ok(Attribute { kind: half(bytes, 2) & 0x3fff, value: &bytes[4..length] }))
-    }
+/// The bytes of a message body.
+pub(super) fn bytes(body: &impl Emitable) -> Vec<u8> {
+    let mut bytes = vec![0; body.buffer_len()];
+    body.emit(&mut bytes);
+    bytes
 }
 
 /// Appends one message to `buffer`; `body` writes what follows the header.
@@ -177,11 +127,6 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The 16-bit word at `at`; the caller has checked the length.
-pub(super) fn half(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
-}
-
 const fn align(length: usize) -> usize {
     (length + 3) & !3
 }
@@ -206,10 +151,9 @@ mod tests {
         assert_eq!(messages.iter().map(|m| m.sequence).collect::<Vec<_>>(), [1, 2, 3]);
         for message in messages {
             assert_eq!((message.kind, message.flags), (24, 5));
-            let attributes: Vec<_> =
-                Attributes::after(message.payload, 4, "x").unwrap().map(Result::unwrap).collect();
-            assert_eq!(attributes[0], Attribute { kind: 7, value: b"abc" });
-            assert_eq!(attributes[1].u32("x"), Ok(7));
+            let read = attributes(message.payload, 4, "x").unwrap().map(Result::unwrap);
+            let read: Vec<_> = read.map(|a| (a.kind(), a.value().to_vec())).collect();
+            assert_eq!(read, [(7, b"abc".to_vec()), (9, 7_u32.to_ne_bytes().to_vec())]);
         }
     }
 
@@ -218,19 +162,26 @@ mod tests {
         assert!(Messages(&[0; 7]).next().unwrap().is_err());
         assert!(Messages(&[0; 16]).next().unwrap().is_err());
         assert!(Messages(&[17; 16]).next().unwrap().is_err());
-        assert!(Attributes(&[3, 0, 1, 0]).next().unwrap().is_err());
-        assert!(Attributes(&[9, 0, 1, 0, 0, 0, 0, 0]).next().unwrap().is_err());
-        assert!(Attribute { kind: 1, value: &[1] }.u32("x").is_err());
-        assert!(Attribute { kind: 1, value: &[1, 2, 3] }.address("x").is_err());
+        for attribute in [&[3, 0, 1, 0][..], &[9, 0, 1, 0, 0, 0, 0, 0], &[4, 0]] {
+            assert!(attributes(attribute, 0, "x").unwrap().next().unwrap().is_err());
+        }
+        assert!(attributes(&[0; 3], 4, "x").is_err());
+    }
+
+    #[test]
+    fn text_ends_at_its_first_nul_whatever_it_is() {
+        assert_eq!(text(b"eth0\0rest"), "eth0");
+        assert_eq!(text(b"\xff\0"), "\u{fffd}");
+        assert_eq!(text(b""), "");
     }
 
     proptest! {
         #[test]
         fn any_bytes_end_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             for message in Messages(&bytes).flatten() {
-                let _ = Attributes(message.payload).count();
+                let _ = attributes(message.payload, 0, "x").unwrap().count();
             }
-            let _ = Attributes(&bytes).count();
+            let _ = attributes(&bytes, 0, "x").unwrap().count();
         }
     }
 }

@@ -24,6 +24,7 @@ mod filter;
 #[doc(hidden)]
 pub mod fuzz;
 mod label;
+mod link;
 mod lldp;
 mod message;
 mod mptcp;
@@ -31,6 +32,7 @@ mod nexthop;
 mod nic;
 mod nics;
 mod observe;
+mod route;
 mod rule;
 mod support;
 mod sysctl;

@@ -12,10 +12,13 @@
 
 use std::net::IpAddr;
 
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_REQUEST, NlasIterator, parse_ip, parse_u8, parse_u16, parse_u32,
+};
 use tresse_fabric::reconcile::{MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, Operation};
 
-use super::channel::{Channel, DumpError, NLM_F_ACK, NLM_F_REQUEST, Reply};
-use super::message::{Attributes, Malformed, write_attribute, write_message};
+use super::channel::{Channel, DumpError, Reply};
+use super::message::{Malformed, attributes, write_attribute, write_message};
 use super::sysctl;
 
 /// Bytes of `struct genlmsghdr`.
@@ -138,52 +141,52 @@ fn write(operation: &Operation, body: &mut Vec<u8>) {
 
 /// The family's number, of the answer to CTRL_CMD_GETFAMILY.
 fn family(payload: &[u8]) -> Result<u16, Malformed> {
-    for attribute in Attributes::after(payload, HEADER, "genlmsghdr")? {
+    for attribute in attributes(payload, HEADER, "genlmsghdr")? {
         let attribute = attribute?;
-        if attribute.kind == CTRL_ATTR_FAMILY_ID {
-            return attribute.u16("CTRL_ATTR_FAMILY_ID");
+        if attribute.kind() == CTRL_ATTR_FAMILY_ID {
+            return Ok(parse_u16(attribute.value())?);
         }
     }
-    Err(Malformed::new("CTRL_ATTR_FAMILY_ID", 2, 0))
+    Err(Malformed::without("CTRL_ATTR_FAMILY_ID"))
 }
 
 /// How many subflows there may be, of the answer to MPTCP_PM_CMD_GET_LIMITS.
 fn limit(payload: &[u8]) -> Result<u32, Malformed> {
-    for attribute in Attributes::after(payload, HEADER, "genlmsghdr")? {
+    for attribute in attributes(payload, HEADER, "genlmsghdr")? {
         let attribute = attribute?;
-        if attribute.kind == MPTCP_PM_ATTR_SUBFLOWS {
-            return attribute.u32("MPTCP_PM_ATTR_SUBFLOWS");
+        if attribute.kind() == MPTCP_PM_ATTR_SUBFLOWS {
+            return Ok(parse_u32(attribute.value())?);
         }
     }
-    Err(Malformed::new("MPTCP_PM_ATTR_SUBFLOWS", 4, 0))
+    Err(Malformed::without("MPTCP_PM_ATTR_SUBFLOWS"))
 }
 
 /// One endpoint with its id, of the answer to MPTCP_PM_CMD_GET_ADDR.
 pub(super) fn endpoint(payload: &[u8]) -> Result<(u8, ObservedEndpoint), Malformed> {
     let (mut id, mut address, mut flags, mut more) = (None, None, 0, false);
-    for outer in Attributes::after(payload, HEADER, "genlmsghdr")? {
+    for outer in attributes(payload, HEADER, "genlmsghdr")? {
         let outer = outer?;
-        if outer.kind != MPTCP_PM_ATTR_ADDR {
+        if outer.kind() != MPTCP_PM_ATTR_ADDR {
             continue;
         }
-        for attribute in Attributes(outer.value) {
+        for attribute in NlasIterator::new(outer.value()) {
             let attribute = attribute?;
-            match attribute.kind {
-                MPTCP_PM_ADDR_ATTR_ID => id = Some(attribute.u8("MPTCP_PM_ADDR_ATTR_ID")?),
+            match attribute.kind() {
+                MPTCP_PM_ADDR_ATTR_ID => id = Some(parse_u8(attribute.value())?),
                 MPTCP_PM_ADDR_ATTR_ADDR4 | MPTCP_PM_ADDR_ATTR_ADDR6 => {
-                    address = Some(attribute.address("MPTCP_PM_ADDR_ATTR_ADDR")?);
+                    address = Some(parse_ip(attribute.value())?);
                 }
-                MPTCP_PM_ADDR_ATTR_FLAGS => flags = attribute.u32("MPTCP_PM_ADDR_ATTR_FLAGS")?,
-                MPTCP_PM_ADDR_ATTR_PORT => more |= attribute.u16("MPTCP_PM_ADDR_ATTR_PORT")? != 0,
+                MPTCP_PM_ADDR_ATTR_FLAGS => flags = parse_u32(attribute.value())?,
+                MPTCP_PM_ADDR_ATTR_PORT => more |= parse_u16(attribute.value())? != 0,
                 MPTCP_PM_ADDR_ATTR_IF_IDX => {
-                    more |= attribute.u32("MPTCP_PM_ADDR_ATTR_IF_IDX")? != 0;
+                    more |= parse_u32(attribute.value())? != 0;
                 }
                 _ => {}
             }
         }
     }
-    let id = id.ok_or(Malformed::new("MPTCP_PM_ADDR_ATTR_ID", 1, 0))?;
-    let address = address.ok_or(Malformed::new("MPTCP_PM_ADDR_ATTR_ADDR", 4, 0))?;
+    let id = id.ok_or_else(|| Malformed::without("MPTCP_PM_ADDR_ATTR_ID"))?;
+    let address = address.ok_or_else(|| Malformed::without("MPTCP_PM_ADDR_ATTR_ADDR"))?;
     let plain = flags == MPTCP_PM_ADDR_FLAG_SUBFLOW && !more;
     Ok((id, ObservedEndpoint { address, plain }))
 }

@@ -21,9 +21,10 @@
 
 use std::net::IpAddr;
 
+use netlink_packet_core::{NlasIterator, parse_ip, parse_u16, parse_u32};
 use tresse_fabric::id::Label;
 
-use super::message::{Attribute, Attributes, Malformed, word, write_attribute};
+use super::message::{Malformed, attributes, word, write_attribute};
 
 /// Create or replace.
 pub(super) const RTM_NEWNEXTHOP: u16 = 104;
@@ -101,29 +102,29 @@ impl Nexthop {
 
     /// Reads a message body as the kernel sends it.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let attributes = Attributes::after(payload, HEADER, "nhmsg")?;
+        let attributes = attributes(payload, HEADER, "nhmsg")?;
         let mut nexthop = Self { protocol: payload[2], ..Self::default() };
         let (mut encap_type, mut encap) = (0, None);
         for attribute in attributes {
             let attribute = attribute?;
-            match attribute.kind {
-                NHA_ID => nexthop.id = attribute.u32("NHA_ID")?,
-                NHA_GROUP => nexthop.group = members(&attribute)?,
-                NHA_OIF => nexthop.ifindex = Some(attribute.u32("NHA_OIF")?),
-                NHA_GATEWAY => nexthop.via = Some(attribute.address("NHA_GATEWAY")?),
-                NHA_ENCAP_TYPE => encap_type = attribute.u16("NHA_ENCAP_TYPE")?,
-                NHA_ENCAP => encap = Some(attribute.value),
+            match attribute.kind() {
+                NHA_ID => nexthop.id = parse_u32(attribute.value())?,
+                NHA_GROUP => nexthop.group = members(attribute.value())?,
+                NHA_OIF => nexthop.ifindex = Some(parse_u32(attribute.value())?),
+                NHA_GATEWAY => nexthop.via = Some(parse_ip(attribute.value())?),
+                NHA_ENCAP_TYPE => encap_type = parse_u16(attribute.value())?,
+                NHA_ENCAP => encap = Some(attribute),
                 _ => {}
             }
         }
         if nexthop.id == 0 {
-            return Err(Malformed::new("NHA_ID", 8, 0));
+            return Err(Malformed::without("NHA_ID"));
         }
         if let (LWTUNNEL_ENCAP_MPLS, Some(encap)) = (encap_type, encap) {
-            for attribute in Attributes(encap) {
+            for attribute in NlasIterator::new(encap.value()) {
                 let attribute = attribute?;
-                if attribute.kind == MPLS_IPTUNNEL_DST {
-                    nexthop.labels = labels(attribute.value)?;
+                if attribute.kind() == MPLS_IPTUNNEL_DST {
+                    nexthop.labels = labels(attribute.value())?;
                 }
             }
         }
@@ -137,10 +138,9 @@ pub(super) fn emit_delete(id: u32, buffer: &mut Vec<u8>) {
     write_attribute(buffer, NHA_ID, &id.to_ne_bytes());
 }
 
-fn members(attribute: &Attribute<'_>) -> Result<Vec<(u32, u16)>, Malformed> {
-    let bytes = attribute.value;
+fn members(bytes: &[u8]) -> Result<Vec<(u32, u16)>, Malformed> {
     if !bytes.len().is_multiple_of(GROUP_ENTRY) {
-        return Err(Malformed::new("NHA_GROUP", bytes.len() / 8 * 8 + 8, bytes.len()));
+        return Err(Malformed::without("the end of NHA_GROUP"));
     }
     Ok(bytes
         .chunks_exact(GROUP_ENTRY)
@@ -160,7 +160,7 @@ pub(super) fn stack(labels: &[Label]) -> Vec<u8> {
 
 pub(super) fn labels(bytes: &[u8]) -> Result<Vec<Label>, Malformed> {
     if !bytes.len().is_multiple_of(4) {
-        return Err(Malformed::new("MPLS_IPTUNNEL_DST", bytes.len() / 4 * 4 + 4, bytes.len()));
+        return Err(Malformed::without("the end of MPLS_IPTUNNEL_DST"));
     }
     Ok(bytes
         .chunks_exact(4)

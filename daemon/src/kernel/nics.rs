@@ -3,11 +3,12 @@
 
 use std::io;
 
+use netlink_packet_route::link::{InfoKind, LinkFlags};
 use tresse_fabric::reconcile::ALIAS_PREFIX;
 use tresse_fabric::units::Mac;
 
 use super::channel::{Channel, DumpError};
-use super::message::{Attributes, half, word, write_attribute};
+use super::link::{self, Link};
 
 /// A NIC of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,54 +49,20 @@ pub fn nics() -> io::Result<Vec<HostNic>> {
 }
 
 fn list(channel: &mut Channel) -> Result<Vec<HostNic>, DumpError> {
-    const IFINFOMSG: usize = 16;
-    const IFLA_ADDRESS: u16 = 1;
-    const IFLA_IFNAME: u16 = 3;
-    const IFLA_LINKINFO: u16 = 18;
-    const IFLA_IFALIAS: u16 = 20;
-    const IFLA_EXT_MASK: u16 = 29;
-    const IFLA_CARRIER_DOWN_COUNT: u16 = 48;
-    const IFLA_INFO_KIND: u16 = 1;
-    const RTEXT_FILTER_SKIP_STATS: u32 = 8;
-    const ARPHRD_ETHER: u16 = 1;
-    const IFF_UP: u32 = 1;
-    const IFF_LOWER_UP: u32 = 1 << 16;
-
-    let mut body = vec![0; IFINFOMSG];
-    write_attribute(&mut body, IFLA_EXT_MASK, &RTEXT_FILTER_SKIP_STATS.to_ne_bytes());
     let mut nics = Vec::new();
-    channel.dump(libc::RTM_GETLINK, &body, |message| {
-        let attributes = Attributes::after(message.payload, IFINFOMSG, "ifinfomsg")?;
-        let flags = word(message.payload, 8);
-        let mut nic = HostNic {
-            name: String::new(),
-            ifindex: word(message.payload, 4),
-            mac: None,
-            up: flags & IFF_UP != 0,
-            carrier: flags & IFF_LOWER_UP != 0,
-            losses: 0,
-        };
-        let mut is_nic = half(message.payload, 2) == ARPHRD_ETHER;
-        for attribute in attributes {
-            let attribute = attribute?;
-            match attribute.kind {
-                IFLA_ADDRESS => nic.mac = attribute.value.try_into().map(Mac).ok(),
-                IFLA_IFNAME => nic.name = attribute.text(),
-                IFLA_IFALIAS => is_nic &= !attribute.text().starts_with(ALIAS_PREFIX),
-                IFLA_CARRIER_DOWN_COUNT => {
-                    nic.losses = attribute.u32("IFLA_CARRIER_DOWN_COUNT")?;
-                }
-                IFLA_LINKINFO => {
-                    for info in Attributes(attribute.value) {
-                        let info = info?;
-                        is_nic &= info.kind != IFLA_INFO_KIND || info.text() == "veth";
-                    }
-                }
-                _ => {}
-            }
-        }
-        if is_nic {
-            nics.push(nic);
+    channel.dump(libc::RTM_GETLINK, &link::dump(), |message| {
+        let link = Link::parse(message.payload)?;
+        let ours = link.alias.as_ref().is_some_and(|alias| alias.starts_with(ALIAS_PREFIX));
+        let driven = matches!(link.kind, None | Some(InfoKind::Veth));
+        if link.ethernet && driven && !ours {
+            nics.push(HostNic {
+                ifindex: link.ifindex,
+                mac: link.mac,
+                up: link.is_up(),
+                carrier: link.flags.contains(LinkFlags::LowerUp),
+                losses: link.carrier_losses,
+                name: link.name,
+            });
         }
         Ok(())
     })?;

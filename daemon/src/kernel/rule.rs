@@ -1,42 +1,21 @@
-//! Rules by arriving interface or source address: written as messages of netlink-packet-route, read in
-//! place.
-//!
-//! Source: net/core/fib_rules.c, include/uapi/linux/fib_rules.h. `struct fib_rule_hdr`, host byte order:
-//!
-//! | offset | bytes | field |
-//! |---|---|---|
-//! | 0 | 4 | family, dst_len, src_len, tos |
-//! | 4 | 1 | table, 0: see FRA_TABLE |
-//! | 5 | 2 | reserved |
-//! | 7 | 1 | action, FR_ACT_TO_TBL or FR_ACT_UNREACHABLE |
-//! | 8 | 4 | flags |
+//! Policy rules by arriving interface or source address, on the types of netlink-packet-route. Source:
+//! net/core/fib_rules.c, include/uapi/linux/fib_rules.h.
 
 use std::net::IpAddr;
 
+use netlink_packet_core::Parseable as _;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::RouteProtocol;
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage};
 use tresse_fabric::reconcile::{FromRule, PROTOCOL, Rule, TABLES};
 use tresse_fabric::units::Prefix;
 
-use super::message::{Attributes, Malformed, word};
+use super::message::{Malformed, attributes};
 
-pub(super) const RTM_NEWRULE: u16 = 32;
-pub(super) const RTM_DELRULE: u16 = 33;
-pub(super) const RTM_GETRULE: u16 = 34;
 /// Bytes of `struct fib_rule_hdr`.
-pub(super) const RULE_HEADER: usize = 12;
-
-const FR_ACT_TO_TBL: u8 = 1;
-const FR_ACT_UNREACHABLE: u8 = 7;
-const FIB_RULE_INVERT: u32 = 2;
-const FRA_SRC: u16 = 2;
-const FRA_IIFNAME: u16 = 3;
-const FRA_PRIORITY: u16 = 6;
-const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
-const FRA_TABLE: u16 = 15;
+const RULE_HEADER: usize = 12;
+/// It only aligns what comes next.
 const FRA_PAD: u16 = 18;
-const FRA_PROTOCOL: u16 = 21;
 
 /// The body of an RTM_NEWRULE or RTM_DELRULE of ours.
 pub(super) fn rule_message(rule: &Rule) -> RuleMessage {
@@ -85,33 +64,30 @@ pub(super) struct SeenRule {
 }
 
 impl SeenRule {
-    /// Reads a message body.
+    /// Reads a message body. An attribute that cannot be decoded is one that ours do not have.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let attributes = Attributes::after(payload, RULE_HEADER, "fib_rule_hdr")?;
+        let header = RuleHeader::parse(payload)?;
         let mut seen = Fields {
-            table: u32::from(payload[4]),
-            plain: [payload[1], payload[3]] == [0; 2] && word(payload, 8) & FIB_RULE_INVERT == 0,
+            table: header.table.into(),
+            plain: [header.dst_len, header.tos] == [0; 2]
+                && !header.flags.contains(RuleFlags::Invert),
             ..Fields::default()
         };
-        for attribute in attributes {
+        for attribute in attributes(payload, RULE_HEADER, "fib_rule_hdr")? {
             let attribute = attribute?;
-            match attribute.kind {
-                FRA_TABLE => seen.table = attribute.u32("FRA_TABLE")?,
-                FRA_PROTOCOL => seen.protocol = attribute.u8("FRA_PROTOCOL")?,
-                FRA_SRC => seen.source = Some(attribute.address("FRA_SRC")?),
-                FRA_IIFNAME => seen.interface = Some(attribute.text()),
-                FRA_PRIORITY => seen.priority = attribute.u32("FRA_PRIORITY")?,
-                FRA_PAD => {}
+            match RuleAttribute::parse(&attribute) {
+                Ok(RuleAttribute::Table(table)) => seen.table = table,
+                Ok(RuleAttribute::Protocol(protocol)) => seen.protocol = protocol.into(),
+                Ok(RuleAttribute::Source(source)) => seen.source = Some(source),
+                Ok(RuleAttribute::Iifname(name)) => seen.interface = Some(name),
+                Ok(RuleAttribute::Priority(priority)) => seen.priority = priority,
                 // The kernel tells it always: of no prefix at all.
-                FRA_SUPPRESS_PREFIXLEN => {
-                    seen.plain &= attribute.u32("FRA_SUPPRESS_PREFIXLEN")? == u32::MAX;
-                }
-                _ => seen.plain = false,
+                Ok(RuleAttribute::SuppressPrefixLen(u32::MAX)) => {}
+                _ => seen.plain &= attribute.kind() == FRA_PAD,
             }
         }
-        let (family, src_len, action) = (i32::from(payload[0]), payload[2], payload[7]);
         let (arriving, from) = match seen.plain && seen.protocol == PROTOCOL {
-            true => (seen.arriving(family, src_len, action), seen.from(src_len, action)),
+            true => (seen.arriving(&header), seen.from(&header)),
             false => (None, None),
         };
         Ok(Self { table: seen.table, protocol: seen.protocol, arriving, from })
@@ -131,23 +107,24 @@ struct Fields {
 }
 
 impl Fields {
-    fn arriving(&self, family: i32, src_len: u8, action: u8) -> Option<Rule> {
-        let ipv4 = match family {
-            libc::AF_INET => true,
-            libc::AF_INET6 => false,
+    fn arriving(&self, header: &RuleHeader) -> Option<Rule> {
+        let ipv4 = match header.family {
+            AddressFamily::Inet => true,
+            AddressFamily::Inet6 => false,
             _ => return None,
         };
-        let alone = self.source.is_none() && src_len == 0 && action == FR_ACT_TO_TBL;
-        let known = alone && self.priority == self.table && TABLES.contains(&self.table);
-        let interface = self.interface.clone().filter(|_| known)?;
+        let alone = self.source.is_none() && header.src_len == 0;
+        let looks_up = header.action == RuleAction::ToTable;
+        let known = self.priority == self.table && TABLES.contains(&self.table);
+        let interface = self.interface.clone().filter(|_| alone && looks_up && known)?;
         Some(Rule { table: self.table, ipv4, interface })
     }
 
-    fn from(&self, src_len: u8, action: u8) -> Option<FromRule> {
+    fn from(&self, header: &RuleHeader) -> Option<FromRule> {
         let source = self.source.filter(|_| self.interface.is_none())?;
-        let rule = match action {
-            FR_ACT_TO_TBL => FromRule { source, table: self.table, unreachable: false },
-            FR_ACT_UNREACHABLE => {
+        let rule = match header.action {
+            RuleAction::ToTable => FromRule { source, table: self.table, unreachable: false },
+            RuleAction::Unreachable => {
                 let behind = FromRule { source, table: 0, unreachable: true }.priority();
                 let table = self.priority.saturating_sub(behind);
                 FromRule { source, table, unreachable: true }
@@ -155,23 +132,23 @@ impl Fields {
             _ => return None,
         };
         let known = FromRule::TABLES.contains(&rule.table) && rule.priority() == self.priority;
-        Some(rule).filter(|_| known && src_len == Prefix::host(source).len)
+        Some(rule).filter(|_| known && header.src_len == Prefix::host(source).len)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_core::Emitable;
     use proptest::prelude::*;
 
-    use super::super::message::write_attribute;
+    use super::super::message::{bytes, write_attribute};
     use super::*;
 
-    fn bytes(message: &RuleMessage) -> Vec<u8> {
-        let mut bytes = vec![0; message.buffer_len()];
-        message.emit(&mut bytes);
-        bytes
-    }
+    const FRA_SRC: u16 = 2;
+    const FRA_IIFNAME: u16 = 3;
+    const FRA_PRIORITY: u16 = 6;
+    const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
+    const FRA_TABLE: u16 = 15;
+    const FRA_PROTOCOL: u16 = 21;
 
     fn rule(table: u32, ipv4: bool) -> Rule {
         Rule { table, ipv4, interface: "eth0".into() }

@@ -1,10 +1,14 @@
 //! What of labels this kernel can do: forward them, filter them (K11), push them.
 
+use std::net::Ipv4Addr;
+
+use netlink_packet_route::route::{MplsLabel, RouteProtocol};
+use rtnetlink::RouteMessageBuilder;
 use tresse_fabric::reconcile::{ALIAS_PREFIX, LinkKind, Operation, PLATFORM_LABELS, PROTOCOL};
-use tresse_fabric::wire::mpls::{Entry, FIRST_LABEL};
+use tresse_fabric::wire::mpls::FIRST_LABEL;
 
 use super::channel::{Channel, DumpError};
-use super::message::write_attribute;
+use super::message::bytes;
 use super::{execute, ifindex, sysctl};
 
 /// What this kernel can do with labels.
@@ -60,24 +64,17 @@ pub fn label_support() -> LabelSupport {
 /// interface of a route does not exist.
 fn encapsulates() -> bool {
     const NO_INTERFACE: u32 = i32::MAX as u32;
-    const RTA_ENCAP_TYPE: u16 = 21;
-    const RTA_ENCAP: u16 = 22;
-    const LWTUNNEL_ENCAP_MPLS: u16 = 1;
-    const MPLS_IPTUNNEL_DST: u16 = 1;
-    const NESTED: u16 = 1 << 15;
+    const NOWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
     let Ok(mut channel) = Channel::open() else { return true };
-    let mut body = vec![libc::AF_INET as u8, 32, 0, 0];
-    body.extend([libc::RT_TABLE_MAIN, PROTOCOL, libc::RT_SCOPE_LINK, libc::RTN_UNICAST]);
-    body.extend([0; 4]);
-    write_attribute(&mut body, libc::RTA_DST, &[192, 0, 2, 1]);
-    write_attribute(&mut body, libc::RTA_OIF, &NO_INTERFACE.to_ne_bytes());
-    let mut stack = Vec::new();
-    let label = Entry { label: FIRST_LABEL, class: 0, bottom: true, ttl: 0 };
-    write_attribute(&mut stack, MPLS_IPTUNNEL_DST, &label.emit());
-    write_attribute(&mut body, RTA_ENCAP | NESTED, &stack);
-    write_attribute(&mut body, RTA_ENCAP_TYPE, &LWTUNNEL_ENCAP_MPLS.to_ne_bytes());
-    let answer = channel.ask(libc::RTM_NEWROUTE, &body, |_| Ok(()));
+    let entry = MplsLabel { label: FIRST_LABEL.0, traffic_class: 0, bottom_of_stack: true, ttl: 0 };
+    let route = RouteMessageBuilder::<Ipv4Addr>::new()
+        .destination_prefix(NOWHERE, 32)
+        .output_interface(NO_INTERFACE)
+        .output_mpls(vec![entry])
+        .protocol(RouteProtocol::Other(PROTOCOL))
+        .build();
+    let answer = channel.ask(libc::RTM_NEWROUTE, &bytes(&route), |_| Ok(()));
     let errno = match answer {
         Err(DumpError::Kernel(error, _)) => error.raw_os_error(),
         _ => None,

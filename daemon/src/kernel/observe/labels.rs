@@ -6,7 +6,7 @@ use tresse_fabric::id::Label;
 use tresse_fabric::reconcile::{ObservedIngress, ObservedLabel};
 
 use super::super::channel::{DumpError, Tables};
-use super::super::filter::{self, Filter, HOOKS, RTM_GETQDISC, RTM_GETTFILTER, Seen, TCMSG};
+use super::super::filter::{self, Filter, HOOKS, Qdisc, Seen};
 use super::super::label::{self, LabelRoute};
 use super::Names;
 
@@ -17,7 +17,7 @@ pub(super) fn labels(
     names: &Names,
 ) -> Result<BTreeMap<Label, ObservedLabel>, DumpError> {
     let mut labels = BTreeMap::new();
-    source.dump(libc::RTM_GETROUTE, &label::DUMP, |message| {
+    source.dump(libc::RTM_GETROUTE, &label::dump(), |message| {
         if message.kind != libc::RTM_NEWROUTE {
             return Ok(());
         }
@@ -36,8 +36,9 @@ pub(super) fn ingress(
     names: &Names,
 ) -> Result<BTreeMap<String, ObservedIngress>, DumpError> {
     let mut found = Vec::new();
-    let result = source.dump(RTM_GETQDISC, &[0; TCMSG], |message| {
-        found.extend(filter::ingress_of(message.payload)?);
+    let result = source.dump(libc::RTM_GETQDISC, &filter::qdiscs(0), |message| {
+        let qdisc = Qdisc::parse(message.payload)?;
+        found.extend(Some(qdisc.ifindex).filter(|_| qdisc.takes_filters()));
         Ok(())
     });
     match result {
@@ -49,7 +50,7 @@ pub(super) fn ingress(
     for ifindex in found {
         let mut filters = ObservedIngress::default();
         for parent in HOOKS {
-            source.dump(RTM_GETTFILTER, &filter::hook(ifindex, parent), |message| {
+            source.dump(libc::RTM_GETTFILTER, &filter::hook(ifindex, parent), |message| {
                 match Filter::parse(message.payload)? {
                     Seen::Ours(Filter { handle, source: Some(mac) }) => {
                         filters.passed.insert(handle, mac);

@@ -20,11 +20,7 @@ use super::channel::{Channel, DumpError, Tables};
 use super::message::Malformed;
 use super::{mptcp, sysctl};
 
-pub(super) use neighbours::{NDA_DST, NDA_LLADDR, NDA_PROTOCOL, NDMSG, NUD_PERMANENT, neighbour};
-pub(super) use routes::{
-    RTA_DST, RTA_METRICS, RTA_NH_ID, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTAX_ADVMSS, RTAX_MTU,
-    RTMSG,
-};
+pub(super) use neighbours::{NDA_PROTOCOL, neighbour};
 
 /// How often an observation is begun before it is given up.
 const ATTEMPTS: u32 = 8;

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use netlink_packet_core::ParseableParametrized as _;
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourHeader, NeighbourMessage, NeighbourState,
+};
 use tresse_fabric::reconcile::ObservedNeighbour;
 use tresse_fabric::units::Mac;
 
 use super::super::channel::{DumpError, Tables};
-use super::super::message::{Attributes, Malformed, Message, half, word};
+use super::super::message::{Malformed, Message, attributes, bytes};
 use super::Names;
 
 pub(super) fn neighbours(
@@ -15,10 +19,11 @@ pub(super) fn neighbours(
     names: &Names,
 ) -> Result<BTreeMap<(String, IpAddr), ObservedNeighbour>, DumpError> {
     let mut by_interface: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    channel.dump(libc::RTM_GETNEIGH, &[0; NDMSG], |message| {
+    let all = bytes(&NeighbourMessage::default());
+    channel.dump(libc::RTM_GETNEIGH, &all, |message| {
         let neighbour = neighbour(message)?;
-        if let (true, Some(address), Some(mac)) =
-            (neighbour.state & NUD_PERMANENT != 0, neighbour.address, neighbour.mac)
+        if let (NeighbourState::Permanent, Some(address), Some(mac)) =
+            (neighbour.state, neighbour.address, neighbour.mac)
         {
             let observed = ObservedNeighbour { mac, protocol: neighbour.protocol };
             let interface = names.name(neighbour.ifindex)?;
@@ -36,39 +41,45 @@ pub(super) fn neighbours(
 }
 
 /// Bytes of `struct ndmsg`.
-pub(in crate::kernel) const NDMSG: usize = 12;
-/// A neighbour that never expires.
-pub(in crate::kernel) const NUD_PERMANENT: u16 = 0x80;
-/// NDA_DST.
-pub(in crate::kernel) const NDA_DST: u16 = 1;
-pub(in crate::kernel) const NDA_LLADDR: u16 = 2;
+const NDMSG: usize = 12;
 pub(in crate::kernel) const NDA_PROTOCOL: u16 = 12;
 
 /// A neighbour message.
 pub(in crate::kernel) struct RawNeighbour {
     pub ifindex: u32,
-    pub state: u16,
+    pub state: NeighbourState,
+    /// `None` where it is no IP address.
     pub address: Option<IpAddr>,
     pub mac: Option<Mac>,
     pub protocol: u8,
 }
 
-/// Reads an `RTM_NEWNEIGH` or `RTM_DELNEIGH`.
+/// Reads an `RTM_NEWNEIGH` or `RTM_DELNEIGH`: what of it concerns us, without allocating a message.
 pub(in crate::kernel) fn neighbour(message: &Message<'_>) -> Result<RawNeighbour, Malformed> {
-    let attributes = Attributes::after(message.payload, NDMSG, "ndmsg")?;
+    let header = NeighbourHeader::parse(message.payload)?;
     let mut neighbour = RawNeighbour {
-        ifindex: word(message.payload, 4),
-        state: half(message.payload, 8),
+        ifindex: header.ifindex,
+        state: header.state,
         address: None,
         mac: None,
         protocol: 0,
     };
-    for attribute in attributes {
+    for attribute in attributes(message.payload, NDMSG, "ndmsg")? {
         let attribute = attribute?;
-        match attribute.kind {
-            NDA_DST => neighbour.address = attribute.address("NDA_DST").ok(),
-            NDA_LLADDR => neighbour.mac = <[u8; 6]>::try_from(attribute.value).ok().map(Mac),
-            NDA_PROTOCOL => neighbour.protocol = attribute.u8("NDA_PROTOCOL")?,
+        if !matches!(attribute.kind(), libc::NDA_DST | libc::NDA_LLADDR | NDA_PROTOCOL) {
+            continue;
+        }
+        match NeighbourAttribute::parse_with_param(&attribute, header.family)? {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => {
+                neighbour.address = Some(address.into());
+            }
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(address)) => {
+                neighbour.address = Some(address.into());
+            }
+            NeighbourAttribute::LinkLayerAddress(octets) => {
+                neighbour.mac = octets.try_into().map(Mac).ok();
+            }
+            NeighbourAttribute::Protocol(protocol) => neighbour.protocol = protocol.into(),
             _ => {}
         }
     }

@@ -2,16 +2,17 @@
 //! include/uapi/linux/rtnetlink.h.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
 use tresse_fabric::reconcile::{
     ObservedNexthop, ObservedRoute, ObservedTurn, RouteList, Routes, TurnKey,
 };
-use tresse_fabric::units::Prefix;
 
 use super::super::channel::{DumpError, Tables};
-use super::super::message::{Attributes, Message};
+use super::super::message::bytes;
 use super::super::nexthop::{self, Nexthop};
+use super::super::route::Route;
 use super::{Names, turns};
 
 pub(super) fn nexthops(
@@ -35,17 +36,6 @@ pub(super) fn nexthops(
     Ok(nexthops)
 }
 
-pub(in crate::kernel) const RTA_OIF: u16 = 4;
-pub(in crate::kernel) const RTA_DST: u16 = 1;
-pub(in crate::kernel) const RTA_PRIORITY: u16 = 6;
-pub(in crate::kernel) const RTA_PREFSRC: u16 = 7;
-pub(in crate::kernel) const RTA_METRICS: u16 = 8;
-pub(in crate::kernel) const RTA_NH_ID: u16 = 30;
-pub(in crate::kernel) const RTAX_MTU: u16 = 2;
-pub(in crate::kernel) const RTAX_ADVMSS: u16 = 8;
-/// Bytes of `struct rtmsg`.
-pub(in crate::kernel) const RTMSG: usize = 12;
-
 /// The routes of the main table, and those of tables of ours. All tables in one dump: what is left in
 /// a table of ours without a rule is known by nothing else.
 pub(super) fn routes(
@@ -53,15 +43,27 @@ pub(super) fn routes(
     names: &Names,
 ) -> Result<(Routes, BTreeMap<TurnKey, ObservedTurn>), DumpError> {
     let (mut routes, mut turns) = (RouteList::default(), BTreeMap::new());
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        let mut body = [0; RTMSG];
-        body[0] = family as u8;
-        body[7] = libc::RTN_UNICAST;
-        let result = channel.dump(libc::RTM_GETROUTE, &body, |message| {
-            match message.payload.get(4) {
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        let mut all = RouteMessage::default();
+        all.header.address_family = family;
+        all.header.kind = RouteType::Unicast;
+        let result = channel.dump(libc::RTM_GETROUTE, &bytes(&all), |message| {
+            if message.kind != libc::RTM_NEWROUTE {
+                return Ok(());
+            }
+            let header = RouteHeader::parse(message.payload)?;
+            if header.kind != RouteType::Unicast {
+                return Ok(());
+            }
+            match header.table {
                 // A table above 255 is told by an attribute.
-                Some(&libc::RT_TABLE_COMPAT) => turns::turn(message, names, &mut turns),
-                _ => route(message, names, &mut routes),
+                libc::RT_TABLE_COMPAT => {
+                    turns::turn(&Route::with(&header, message.payload)?, names, &mut turns)
+                }
+                libc::RT_TABLE_MAIN => {
+                    route(&Route::with(&header, message.payload)?, names, &mut routes)
+                }
+                _ => Ok(()),
             }
         });
         match result {
@@ -74,56 +76,21 @@ pub(super) fn routes(
     Ok((routes.finish(), turns))
 }
 
-/// Adds the route that a message tells of, if it is one of those that concern us.
-fn route(message: &Message<'_>, names: &Names, routes: &mut RouteList) -> Result<(), DumpError> {
-    let payload = message.payload;
-    let attributes = Attributes::after(payload, RTMSG, "rtmsg")?;
-    let (table, kind) = (payload[4], payload[7]);
-    if message.kind != libc::RTM_NEWROUTE
-        || table != libc::RT_TABLE_MAIN
-        || kind != libc::RTN_UNICAST
-    {
-        return Ok(());
-    }
-    let unspecified = match i32::from(payload[0]) {
-        libc::AF_INET => IpAddr::from([0; 4]),
-        libc::AF_INET6 => IpAddr::from([0; 16]),
-        _ => return Ok(()),
+/// Adds a unicast route of the main table.
+fn route(route: &Route, names: &Names, routes: &mut RouteList) -> Result<(), DumpError> {
+    let Some(prefix) = route.prefix() else { return Ok(()) };
+    let interface = match route.nexthop {
+        None => route.interface.map(|index| names.name(index)).transpose()?.map(str::to_owned),
+        Some(_) => None,
     };
-    let mut prefix = Prefix { address: unspecified, len: payload[1] };
-    let (mut metric, mut oif) = (0, None);
-    let mut route = ObservedRoute {
-        protocol: payload[5],
-        nexthop: None,
-        interface: None,
-        src: None,
-        mtu: None,
-        advmss: None,
+    let observed = ObservedRoute {
+        protocol: route.protocol,
+        nexthop: route.nexthop,
+        interface,
+        src: route.src,
+        mtu: route.mtu,
+        advmss: route.advmss,
     };
-    for attribute in attributes {
-        let attribute = attribute?;
-        match attribute.kind {
-            RTA_DST => prefix.address = attribute.address("RTA_DST")?,
-            RTA_OIF => oif = Some(attribute.u32("RTA_OIF")?),
-            RTA_PRIORITY => metric = attribute.u32("RTA_PRIORITY")?,
-            RTA_PREFSRC => route.src = Some(attribute.address("RTA_PREFSRC")?),
-            RTA_NH_ID => route.nexthop = Some(attribute.u32("RTA_NH_ID")?),
-            RTA_METRICS => {
-                for value in Attributes(attribute.value) {
-                    let value = value?;
-                    match value.kind {
-                        RTAX_MTU => route.mtu = Some(value.u32("RTAX_MTU")?),
-                        RTAX_ADVMSS => route.advmss = Some(value.u32("RTAX_ADVMSS")?),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    if route.nexthop.is_none() {
-        route.interface = oif.map(|i| names.name(i)).transpose()?.map(str::to_owned);
-    }
-    routes.push((prefix, metric), route);
+    routes.push((prefix, route.metric), observed);
     Ok(())
 }

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::rule::RuleMessage;
 use tresse_fabric::reconcile::{FromRule, ObservedTurn, PROTOCOL, Rule, TurnKey};
 
 use super::super::channel::{DumpError, Tables};
-use super::super::message::Message;
-use super::super::rule::{RTM_GETRULE, RTM_NEWRULE, RULE_HEADER, SeenRule};
+use super::super::message::bytes;
+use super::super::route::Route;
+use super::super::rule::SeenRule;
 use super::super::turn::SeenTurn;
 use super::Names;
 
@@ -18,11 +21,11 @@ type Rules = (BTreeSet<Rule>, BTreeSet<FromRule>);
 /// by the protocol too, also when one is deleted.
 pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
     let (mut rules, mut from) = Rules::default();
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        let mut body = [0; RULE_HEADER];
-        body[0] = family as u8;
-        let result = source.dump(RTM_GETRULE, &body, |message| {
-            if message.kind == RTM_NEWRULE {
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        let mut all = RuleMessage::default();
+        all.header.family = family;
+        let result = source.dump(libc::RTM_GETRULE, &bytes(&all), |message| {
+            if message.kind == libc::RTM_NEWRULE {
                 let seen = SeenRule::parse(message.payload)?;
                 rules.extend(seen.arriving);
                 from.extend(seen.from);
@@ -42,16 +45,13 @@ fn lacks(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP))
 }
 
-/// Adds the route that a message tells of, if it is of a table of ours; of several alike ours, or else
-/// the first.
+/// Adds a unicast route, if it is of a table of ours; of several alike ours, or else the first.
 pub(super) fn turn(
-    message: &Message<'_>,
+    route: &Route,
     names: &Names,
     turns: &mut BTreeMap<TurnKey, ObservedTurn>,
 ) -> Result<(), DumpError> {
-    let Some(SeenTurn { key, protocol, way }) = SeenTurn::parse(message.payload)? else {
-        return Ok(());
-    };
+    let Some(SeenTurn { key, protocol, way }) = SeenTurn::of(route) else { return Ok(()) };
     let interface = way.map(|(index, _)| names.name(index)).transpose()?.map(str::to_owned);
     let found = ObservedTurn { protocol, interface, via: way.map(|(_, via)| via) };
     let kept = turns.entry(key).or_insert_with(|| found.clone());

@@ -1,0 +1,228 @@
+//! Interfaces as the kernel tells of them: one reader for all that look at them.
+//!
+//! Decodes by netlink-packet-route the attributes that concern us and no others: what some driver says of
+//! itself must not hide its interface. Source: include/uapi/linux/if_link.h.
+
+use netlink_packet_core::{NlaBuffer, NlasIterator, Parseable as _, ParseableParametrized as _};
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::link::{
+    InfoKind, InfoVlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkHeader, LinkLayerType,
+    LinkMessage, VlanProtocol,
+};
+use tresse_fabric::id::Vid;
+use tresse_fabric::units::Mac;
+
+use super::message::{Malformed, attributes, bytes, text};
+
+/// Bytes of `struct ifinfomsg`.
+const IFINFOMSG: usize = 16;
+
+/// An interface; others are named by their numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    pub ifindex: u32,
+    pub flags: LinkFlags,
+    pub name: String,
+    /// `None` for what has no address of 6 bytes.
+    pub mac: Option<Mac>,
+    pub mtu_bytes: u32,
+    /// Is it an Ethernet interface?
+    pub ethernet: bool,
+    /// The interface below.
+    pub lower: Option<u32>,
+    /// Is the interface below in another network namespace?
+    pub lower_elsewhere: bool,
+    pub master: Option<u32>,
+    pub alias: Option<String>,
+    /// How often it lost its carrier.
+    pub carrier_losses: u32,
+    /// What stands behind it, where that is no driver of hardware.
+    pub kind: Option<InfoKind>,
+    /// The VID of an 802.1Q interface.
+    pub vid: Option<Vid>,
+}
+
+/// The body of a dump of all interfaces, without their statistics.
+pub(super) fn dump() -> Vec<u8> {
+    let mut message = LinkMessage::default();
+    message.attributes = vec![LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats])];
+    bytes(&message)
+}
+
+/// The body of a request for one interface.
+pub(super) fn named(name: &str) -> Vec<u8> {
+    let mut message = LinkMessage::default();
+    message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
+    bytes(&message)
+}
+
+impl Link {
+    /// Reads the body of an `RTM_NEWLINK`.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let header = LinkHeader::parse(payload)?;
+        let mut link = Self {
+            ifindex: header.index,
+            flags: header.flags,
+            ethernet: header.link_layer_type == LinkLayerType::Ether,
+            name: String::new(),
+            mac: None,
+            mtu_bytes: 0,
+            lower: None,
+            lower_elsewhere: false,
+            master: None,
+            alias: None,
+            carrier_losses: 0,
+            kind: None,
+            vid: None,
+        };
+        for attribute in attributes(payload, IFINFOMSG, "ifinfomsg")? {
+            link.take(&attribute?)?;
+        }
+        Ok(link)
+    }
+
+    /// Is it set up?
+    pub fn is_up(&self) -> bool {
+        self.flags.contains(LinkFlags::Up)
+    }
+
+    fn take(&mut self, attribute: &NlaBuffer<&[u8]>) -> Result<(), Malformed> {
+        match attribute.kind() {
+            libc::IFLA_IFNAME => self.name = text(attribute.value()),
+            libc::IFLA_IFALIAS => self.alias = Some(text(attribute.value())),
+            libc::IFLA_LINKINFO => self.take_info(attribute.value())?,
+            libc::IFLA_ADDRESS
+            | libc::IFLA_MTU
+            | libc::IFLA_LINK
+            | libc::IFLA_LINK_NETNSID
+            | libc::IFLA_MASTER
+            | libc::IFLA_CARRIER_DOWN_COUNT => {
+                match LinkAttribute::parse_with_param(attribute, AddressFamily::Unspec)? {
+                    LinkAttribute::Address(octets) => self.mac = octets.try_into().map(Mac).ok(),
+                    LinkAttribute::Mtu(mtu_bytes) => self.mtu_bytes = mtu_bytes,
+                    LinkAttribute::Link(lower) => self.lower = Some(lower),
+                    LinkAttribute::LinkNetNsId(_) => self.lower_elsewhere = true,
+                    LinkAttribute::Controller(master) => {
+                        self.master = Some(master).filter(|master| *master != 0);
+                    }
+                    LinkAttribute::CarrierDownCount(losses) => self.carrier_losses = losses,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The kind comes first, as the kernel writes it; data of other kinds is not decoded.
+    fn take_info(&mut self, info: &[u8]) -> Result<(), Malformed> {
+        for field in NlasIterator::new(info) {
+            let field = field?;
+            match field.kind() {
+                libc::IFLA_INFO_KIND => self.kind = Some(InfoKind::parse(&field)?),
+                libc::IFLA_INFO_DATA if self.kind == Some(InfoKind::Vlan) => {
+                    self.take_vlan(field.value())?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_vlan(&mut self, data: &[u8]) -> Result<(), Malformed> {
+        let (mut vid, mut protocol) = (None, None);
+        for field in NlasIterator::new(data) {
+            match InfoVlan::parse(&field?)? {
+                InfoVlan::Id(id) => vid = Some(Vid(id)),
+                InfoVlan::Protocol(found) => protocol = Some(found),
+                _ => {}
+            }
+        }
+        self.vid = vid.filter(|_| protocol == Some(VlanProtocol::Ieee8021Q));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_route::link::{InfoData, LinkInfo};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(protocol: VlanProtocol) -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.header.index = 7;
+        message.header.link_layer_type = LinkLayerType::Ether;
+        message.header.flags = LinkFlags::Up | LinkFlags::LowerUp;
+        let data = InfoData::Vlan(vec![InfoVlan::Protocol(protocol), InfoVlan::Id(100)]);
+        message.attributes = vec![
+            LinkAttribute::IfName("eth0.100".into()),
+            LinkAttribute::Address(vec![2, 0, 0, 0, 0, 1]),
+            LinkAttribute::Mtu(1500),
+            LinkAttribute::Link(3),
+            LinkAttribute::Controller(0),
+            LinkAttribute::IfAlias("tresse:t:100".into()),
+            LinkAttribute::CarrierDownCount(2),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Vlan), LinkInfo::Data(data)]),
+        ];
+        message
+    }
+
+    #[test]
+    fn a_link_is_read_as_written() {
+        let link = Link::parse(&bytes(&message(VlanProtocol::Ieee8021Q))).unwrap();
+        let expected = Link {
+            ifindex: 7,
+            flags: LinkFlags::Up | LinkFlags::LowerUp,
+            ethernet: true,
+            name: "eth0.100".into(),
+            mac: Some(Mac([2, 0, 0, 0, 0, 1])),
+            mtu_bytes: 1500,
+            lower: Some(3),
+            lower_elsewhere: false,
+            master: None,
+            alias: Some("tresse:t:100".into()),
+            carrier_losses: 2,
+            kind: Some(InfoKind::Vlan),
+            vid: Some(Vid(100)),
+        };
+        assert_eq!(link, expected);
+        assert_eq!(Link::parse(&bytes(&message(VlanProtocol::Ieee8021Ad))).unwrap().vid, None);
+    }
+
+    #[test]
+    fn what_others_say_does_not_hide_their_interface() {
+        let mut message = message(VlanProtocol::Ieee8021Q);
+        let data = LinkInfo::Data(InfoData::Other(vec![1; 7]));
+        message.attributes = vec![
+            LinkAttribute::Address(vec![10, 0, 0, 1]),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Bond), data]),
+        ];
+        let mut written = bytes(&message);
+        super::super::message::write_attribute(&mut written, libc::IFLA_IFALIAS, &[0xff]);
+        super::super::message::write_attribute(&mut written, libc::IFLA_STATS64, &[1]);
+        let link = Link::parse(&written).unwrap();
+        assert_eq!((link.mac, link.kind), (None, Some(InfoKind::Bond)));
+        assert_eq!(link.alias.as_deref(), Some("\u{fffd}"));
+        super::super::message::write_attribute(&mut written, libc::IFLA_MTU, &[1]);
+        assert!(Link::parse(&written).is_err(), "what concerns us is whole or an error");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_without_panic(
+            noise in proptest::collection::vec((0usize..140, any::<u8>()), 0..9),
+            cut in 0usize..160,
+        ) {
+            let mut bytes = bytes(&message(VlanProtocol::Ieee8021Q));
+            for (at, value) in noise {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = value;
+                }
+            }
+            bytes.truncate(cut);
+            let _ = Link::parse(&bytes);
+        }
+    }
+}
