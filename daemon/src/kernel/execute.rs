@@ -1,28 +1,29 @@
 //! Carries out operations in order and says exactly which took effect.
 //!
 //! Invariant: every operation that was sent is `Done`, `Absent` or `Failed` by the kernel's own
-//! word. A batch is a run of operations of one kind, so a failure never lets an operation of
-//! another kind (a route after its group) be tried; the kernel works through a batch to its end,
-//! so later operations of the same batch may be `Done` after a `Failed` one. Only the last
-//! message of a batch asks for an ACK: the kernel reports every failure, by sequence number, and
-//! answers in order, so the last answer proves that all before it were heard. The socket's queue
-//! holds an error for each message of a batch; should one be lost nevertheless, the operations
-//! without proof are `Unknown`.
+//! word. Links, addresses and policy rules go one by one through rtnetlink ([`super::requests`]), each
+//! awaited before the next is sent. Everything else goes in batches: runs of operations of one kind, so
+//! that a failure never lets an operation of another kind (a route after its group) be tried. The kernel
+//! works through a batch to its end, so later operations of the same batch may be `Done` after a
+//! `Failed` one. Only the last message of a batch asks for an ACK: the kernel reports every failure, by
+//! sequence number, and answers in order, so the last answer proves that all before it were heard. The
+//! socket's queue holds an error for each message of a batch; should one be lost nevertheless, the
+//! operations without proof are `Unknown`.
 
 use std::fs::File;
-use std::mem;
+use std::{io, mem};
 
 use netlink_packet_core::NLM_F_ACK;
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
-use tresse_fabric::reconcile::{LinkKind, Operation};
+use tresse_fabric::reconcile::Operation;
 
 use super::channel::{Channel, DumpError, Reply};
-use super::encode::{Interfaces, NewLink, encode, finish_link};
+use super::encode::{Interfaces, encode};
 use super::error::{ExecuteError, already_absent};
 use super::observe::neighbour;
+use super::requests::{self, Answer, Lost, Requests};
 use super::rule::family;
 use super::{message, mptcp, sysctl};
-use crate::sys::tun;
 
 const BATCH_MESSAGES: usize = 512;
 const BATCH_BYTES: usize = 96 * 1024;
@@ -82,33 +83,66 @@ impl Outcome {
         self.status.iter().enumerate().filter(|(_, s)| **s == Status::Done).map(|(i, _)| i)
     }
 
-    fn fail(&mut self, index: usize, status: Status, error: ExecuteError) {
+    pub(super) fn fail(&mut self, index: usize, status: Status, error: ExecuteError) {
         self.status[index] = status;
         self.errors.push((index, error));
     }
+
+    /// Takes the kernel's word on an operation that was sent alone.
+    pub(super) fn take(
+        &mut self,
+        operation: &Operation,
+        index: usize,
+        answer: Result<Answer, Lost>,
+    ) {
+        match answer {
+            Ok(Answer { errno: 0, .. }) => self.status[index] = Status::Done,
+            Ok(Answer { errno, .. }) if already_absent(operation, errno) => {
+                self.status[index] = Status::Absent;
+            }
+            Ok(Answer { errno, text }) => {
+                let error = ExecuteError::refused(operation, errno, text);
+                self.fail(index, Status::Failed, error);
+            }
+            Err(Lost(reason)) => {
+                let error = ExecuteError::unanswered(operation, reason);
+                self.fail(index, Status::Unknown, error);
+            }
+        }
+    }
 }
 
-/// Carries out `operations` in order in the calling thread's network namespace, up to the end of
-/// the batch in which the first failure happened.
+/// Carries out `operations` in order in the calling thread's network namespace, up to the first
+/// failure, or the end of the batch in which it happened. Blocks until they are done.
 ///
 /// `Add*` are created exclusively; with `replace` only what exists is replaced. A new neighbour
 /// takes the place of one that is not permanent. A link that cannot be completed is removed again.
 #[must_use]
 pub fn execute(operations: &[Operation]) -> Outcome {
+    let Some(first) = operations.first() else { return Outcome::untried(0) };
+    requests::blocking(async || carry_out(operations, first).await)
+        .unwrap_or_else(|source| not_begun(operations, first, source))
+}
+
+/// No socket, thread or runtime could be made.
+fn not_begun(operations: &[Operation], first: &Operation, source: io::Error) -> Outcome {
     let mut outcome = Outcome::untried(operations.len());
-    let Some(first) = operations.first() else { return outcome };
-    let channel = match Channel::open() {
-        Ok(channel) => channel,
-        Err(source) => {
-            outcome.fail(0, Status::Failed, ExecuteError::socket(first, source));
-            return outcome;
-        }
+    outcome.fail(0, Status::Failed, ExecuteError::socket(first, source));
+    outcome
+}
+
+async fn carry_out(operations: &[Operation], first: &Operation) -> Outcome {
+    let (channel, requests) = match Channel::open().and_then(|c| Ok((c, Requests::open()?))) {
+        Ok(opened) => opened,
+        Err(source) => return not_begun(operations, first, source),
     };
+    let mut outcome = Outcome::untried(operations.len());
     let mut executor = Executor {
         channel,
+        requests,
         interfaces: Interfaces::default(),
         buffer: Vec::with_capacity(BATCH_BYTES),
-        dummy: NewLink::AsAsked,
+        no_dummy: false,
     };
     let mut start = 0;
     while start < operations.len() && outcome.errors.is_empty() {
@@ -118,10 +152,17 @@ pub fn execute(operations: &[Operation]) -> Outcome {
             Operation::AddEndpoint { .. }
             | Operation::DeleteEndpoint { .. }
             | Operation::LimitSubflows { .. } => of_mptcp(operations, start, &mut outcome),
-            Operation::AddLink { .. } => executor.add_link(operations, start, &mut outcome),
-            Operation::DeleteLink { .. } => {
-                executor.interfaces.clear();
-                executor.batch(operations, start, start + 1, &mut outcome)
+            Operation::AddLink { .. } => executor.add_link(operations, start, &mut outcome).await,
+            Operation::ChangeLink { .. }
+            | Operation::SetLinkState { .. }
+            | Operation::DeleteLink { .. }
+            | Operation::AddAddress { .. }
+            | Operation::DeleteAddress { .. }
+            | Operation::AddRule { .. }
+            | Operation::DeleteRule { .. }
+            | Operation::AddFromRule { .. }
+            | Operation::DeleteFromRule { .. } => {
+                executor.single(operations, start, &mut outcome).await
             }
             _ => {
                 let most = operations[start..].iter().take(BATCH_MESSAGES);
@@ -149,35 +190,25 @@ fn write_sysctl(operations: &[Operation], index: usize, outcome: &mut Outcome) -
 
 fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
     let operation = &operations[index];
-    let reply = match mptcp::execute(operation) {
-        Ok(reply) => Ok((reply.errno, reply.text)),
+    let answer = match mptcp::execute(operation) {
+        Ok(reply) => Ok(Answer { errno: reply.errno, text: reply.text }),
         // Without the family there is no path manager to send anything to.
-        Err(DumpError::Kernel(error, text)) => Ok((error.raw_os_error().unwrap_or(0), text)),
-        Err(error) => Err(error),
+        Err(DumpError::Kernel(error, text)) => {
+            Ok(Answer { errno: error.raw_os_error().unwrap_or(0), text })
+        }
+        Err(error) => Err(Lost(error.to_string())),
     };
-    match reply {
-        Ok((0, _)) => outcome.status[index] = Status::Done,
-        Ok((errno, _)) if already_absent(operation, errno) => {
-            outcome.status[index] = Status::Absent;
-        }
-        Ok((errno, text)) => {
-            let error = ExecuteError::refused(operation, errno, text);
-            outcome.fail(index, Status::Failed, error);
-        }
-        Err(error) => {
-            let error = ExecuteError::unanswered(operation, error.to_string());
-            outcome.fail(index, Status::Unknown, error);
-        }
-    }
+    outcome.take(operation, index, answer);
     index + 1
 }
 
-struct Executor {
+pub(super) struct Executor {
     channel: Channel,
-    interfaces: Interfaces,
+    pub(super) requests: Requests,
+    pub(super) interfaces: Interfaces,
     buffer: Vec<u8>,
-    /// What the kernel offers for a dummy, as far as it is known.
-    dummy: NewLink,
+    /// Is it known that the kernel has no dummy interfaces?
+    pub(super) no_dummy: bool,
 }
 
 impl Executor {
@@ -200,14 +231,8 @@ impl Executor {
             let operation = &operations[next];
             let at = self.buffer.len();
             let sequence = self.channel.next_sequence();
-            let encoded = encode(
-                &mut self.buffer,
-                sequence,
-                operation,
-                &mut self.interfaces,
-                false,
-                NewLink::AsAsked,
-            );
+            let encoded =
+                encode(&mut self.buffer, sequence, operation, &mut self.interfaces, false);
             if let Err(missing) = encoded {
                 if already_absent(operation, libc::ENODEV) {
                     outcome.status[next] = Status::Absent;
@@ -300,124 +325,14 @@ impl Executor {
         if found.ok()?.state == NeighbourState::Permanent {
             return None;
         }
-        self.one(|executor, sequence| {
-            let _ = encode(
-                &mut executor.buffer,
-                sequence,
-                operation,
-                &mut executor.interfaces,
-                true,
-                NewLink::AsAsked,
-            );
-        })
-        .ok()
-    }
-
-    /// Sends the one message that `write` puts into the buffer, gives the kernel's answer.
-    fn one(&mut self, write: impl FnOnce(&mut Self, u32)) -> Result<Reply, DumpError> {
         self.buffer.clear();
         let sequence = self.channel.next_sequence();
-        write(self, sequence);
+        encode(&mut self.buffer, sequence, operation, &mut self.interfaces, true).ok()?;
         set_ack(&mut self.buffer, 0);
-        self.channel.send(&self.buffer)?;
+        self.channel.send(&self.buffer).ok()?;
         let mut answer = Reply { sequence, errno: 0, text: None };
-        self.channel.replies_until(sequence, |reply| answer = reply)?;
-        Ok(answer)
-    }
-
-    /// Creates one link whole: create, alias, addrgenmode, accept_ra; or not at all.
-    fn add_link(&mut self, operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
-        self.interfaces.clear();
-        let operation = &operations[index];
-        let Operation::AddLink { name, link, mtu, alias } = operation else { return index + 1 };
-        if let LinkKind::Vlan { parent, .. } = link
-            && self.interfaces.index(parent).is_err()
-        {
-            let error = ExecuteError::no_interface(operation, parent);
-            outcome.fail(index, Status::Failed, error);
-            return index + 1;
-        }
-        let mut created = match link {
-            LinkKind::Tun => Ok(create_tun(name, outcome)),
-            _ => self.create(operation),
-        };
-        if let (LinkKind::Dummy, NewLink::AsAsked, Ok(reply)) = (link, self.dummy, &created)
-            && reply.errno == libc::EOPNOTSUPP
-        {
-            self.dummy = NewLink::BridgeForDummy;
-            created = self.create(operation);
-        }
-        let finished = match created {
-            Ok(reply) if reply.errno == 0 => {
-                self.one(|e, sequence| finish_link(&mut e.buffer, sequence, name, *mtu, alias))
-            }
-            Ok(reply) => {
-                let error = ExecuteError::refused(operation, reply.errno, reply.text);
-                outcome.fail(index, Status::Failed, error);
-                return index + 1;
-            }
-            Err(error) => Err(error),
-        };
-        let error = match finished {
-            Ok(reply) if reply.errno == 0 => match no_router_advertisements(name) {
-                Ok(()) => {
-                    outcome.status[index] = Status::Done;
-                    return index + 1;
-                }
-                Err(error) => error,
-            },
-            Ok(reply) => ExecuteError::refused(operation, reply.errno, reply.text),
-            Err(error) => {
-                let error = ExecuteError::unanswered(operation, error.to_string());
-                outcome.fail(index, Status::Unknown, error);
-                return index + 1;
-            }
-        };
-        let delete = Operation::DeleteLink { name: name.clone() };
-        outcome.tuns.retain(|tun| tun.name != *name);
-        let _ = self.one(|e, sequence| {
-            let _ = encode(
-                &mut e.buffer,
-                sequence,
-                &delete,
-                &mut e.interfaces,
-                false,
-                NewLink::AsAsked,
-            );
-        });
-        self.interfaces.clear();
-        outcome.fail(index, Status::Failed, error);
-        index + 1
-    }
-
-    fn create(&mut self, operation: &Operation) -> Result<Reply, DumpError> {
-        let dummy = self.dummy;
-        self.one(|e, sequence| {
-            let _ = encode(&mut e.buffer, sequence, operation, &mut e.interfaces, false, dummy);
-        })
-    }
-}
-
-/// Creates a TUN interface and holds it open; the answer is as the kernel's to a message.
-fn create_tun(name: &str, outcome: &mut Outcome) -> Reply {
-    let errno = match tun::create(name) {
-        Ok(packets) => {
-            outcome.tuns.push(Tun { name: name.to_owned(), packets });
-            0
-        }
-        Err(error) => error.raw_os_error().unwrap_or(libc::EINVAL),
-    };
-    Reply { sequence: 0, errno, text: None }
-}
-
-/// K5: nothing on a new interface listens to router advertisements or solicits them.
-fn no_router_advertisements(name: &str) -> Result<(), ExecuteError> {
-    let key = format!("net/ipv6/conf/{name}/accept_ra");
-    let failed = |key, source| ExecuteError::Sysctl { key, value: "0".into(), source };
-    match sysctl::read(&key) {
-        Ok(None) => Ok(()),
-        Ok(Some(_)) => sysctl::write(&key, "0").map_err(|e| failed(key, e)),
-        Err(error) => Err(failed(key, error)),
+        self.channel.replies_until(sequence, |reply| answer = reply).ok()?;
+        Some(answer)
     }
 }
 

@@ -4,13 +4,16 @@
 //! - [`observe`] reads everything that concerns us, [`execute`] carries out operations and says
 //!   exactly which took effect, [`Events`] tells that something changed, [`carrier`] asks a
 //!   driver, [`nic`] looks at one NIC, [`nics`] lists them, [`LldpSocket`] hears LLDP, [`AnnounceSocket`] sends and receives the announcements of
-//!   one interface, [`label_support`] says what this kernel can do with labels.
+//!   one interface, [`label_support`] says what this kernel can do with labels, [`ways`] by which
+//!   routes packets leave.
 //! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
-//! - Calls other than `async` ones block for the duration of their system calls only.
+//! - Calls other than `async` ones block until the kernel has answered.
 //!
-//! Messages are those of netlink-packet-route; what it lacks, nexthop objects and MPTCP endpoints, is in
-//! `nexthop` and `mptcp`, and `bulk` writes the same bytes for routes and neighbours without its allocations. They go out
-//! in batches of many messages per system call, which netlink-proto does not do.
+//! Links, addresses, policy rules and `route get` are asked for one by one through rtnetlink
+//! (`requests`). Dumps and events come over our own socket (`channel`, `events`) and are decoded by
+//! netlink-packet-route. Nexthop objects, MPTCP endpoints and tc filters, which the crates lack, are in
+//! `nexthop`, `mptcp` and `filter`. Routes and neighbours go out in batches of many messages per system
+//! call, written without allocation by `bulk`.
 
 mod ahead;
 mod announce;
@@ -32,11 +35,14 @@ mod nexthop;
 mod nic;
 mod nics;
 mod observe;
+mod requests;
 mod route;
 mod rule;
+mod single;
 mod support;
 mod sysctl;
 mod turn;
+mod way;
 
 use std::io;
 
@@ -50,6 +56,7 @@ pub use nic::{NicState, nic};
 pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
+pub use way::{Way, ways};
 
 /// Has `interface` carrier, asked of its driver (ETHTOOL_GLINK)? `None`: no such interface, or the
 /// driver cannot tell.

@@ -142,7 +142,8 @@ impl Route {
     }
 }
 
-fn ip(address: &RouteAddress) -> Option<IpAddr> {
+/// The IP address that a route holds.
+pub(super) fn ip(address: &RouteAddress) -> Option<IpAddr> {
     match address {
         RouteAddress::Inet(address) => Some((*address).into()),
         RouteAddress::Inet6(address) => Some((*address).into()),
@@ -155,7 +156,9 @@ mod tests {
     use netlink_packet_route::route::{RouteMessage, RouteProtocol};
     use proptest::prelude::*;
 
+    use super::super::label::LabelRoute;
     use super::super::message::{bytes, write_attribute};
+    use super::super::turn::SeenTurn;
     use super::*;
 
     fn message() -> RouteMessage {
@@ -227,7 +230,8 @@ mod tests {
                 }
             }
             bytes.truncate(cut);
-            let _ = Route::parse(&bytes).map(|route| route.prefix());
+            let _ = Route::parse(&bytes).map(|route| (route.prefix(), SeenTurn::of(&route)));
+            let _ = LabelRoute::parse(&bytes);
         }
     }
 }

@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use tresse_fabric::reconcile::{Observed, PROTOCOL};
+
+use crate::kernel::{self, Way};
 
 /// The port of sshd where its configuration names none.
 const SSH_PORT: u16 = 22;
@@ -43,13 +40,14 @@ pub fn look(
         }
     }
     let mut ways = BTreeMap::new();
-    for peer in peers.into_iter().filter(|p| !p.is_loopback()) {
-        match route_get(peer) {
-            Ok((interface, way)) => {
+    let peers: Vec<IpAddr> = peers.into_iter().filter(|p| !p.is_loopback()).collect();
+    for (peer, way) in peers.iter().zip(kernel::ways(&peers)) {
+        match way {
+            Ok(way) => {
+                ways.insert(peer.to_string(), words(&way));
                 guarded
-                    .entry(interface)
+                    .entry(way.interface)
                     .or_insert_with(|| format!("it leads to management peer {peer}"));
-                ways.insert(peer.to_string(), way);
             }
             Err(error) => {
                 ways.insert(peer.to_string(), format!("unreachable ({error})"));
@@ -112,63 +110,15 @@ fn address(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// RTM_GETROUTE: the interface and the whole way, in the words of `ip route get`.
-fn route_get(peer: IpAddr) -> io::Result<(String, String)> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let mut route = RouteMessage::default();
-    let (family, len, target) = match peer {
-        IpAddr::V4(a) => (AddressFamily::Inet, 32, RouteAddress::Inet(a)),
-        IpAddr::V6(a) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(a)),
-    };
-    route.header.address_family = family;
-    route.header.destination_prefix_length = len;
-    route.attributes.push(RouteAttribute::Destination(target));
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST;
-    let mut request =
-        NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetRoute(route)));
-    request.finalize();
-    let mut buffer = vec![0; request.buffer_len()];
-    request.serialize(&mut buffer);
-    socket.send(&buffer, 0)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-        .map_err(|e| io::Error::other(e.to_string()))?;
-    match answer.payload {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => way(&route),
-        NetlinkPayload::Error(error) => Err(error.to_io()),
-        other => Err(io::Error::other(format!("unexpected answer {other:?}"))),
-    }
-}
-
-fn way(route: &RouteMessage) -> io::Result<(String, String)> {
-    let (mut interface, mut words) = (String::new(), Vec::new());
-    for attribute in &route.attributes {
-        match attribute {
-            RouteAttribute::Oif(index) => {
-                interface = nix::net::if_::if_indextoname(*index)
-                    .map_err(io::Error::from)?
-                    .to_string_lossy()
-                    .into_owned();
-                words.push(format!("dev {interface}"));
-            }
-            RouteAttribute::Gateway(gateway) => words.push(format!("via {}", text(gateway))),
-            RouteAttribute::PrefSource(source) => words.push(format!("src {}", text(source))),
-            _ => {}
-        }
-    }
-    words.sort();
-    Ok((interface, words.join(" ")))
-}
-
-fn text(address: &RouteAddress) -> String {
-    match address {
-        RouteAddress::Inet(a) => a.to_string(),
-        RouteAddress::Inet6(a) => a.to_string(),
-        other => format!("{other:?}"),
-    }
+/// The whole way, in the words of `ip route get`.
+fn words(way: &Way) -> String {
+    let interface = Some(&way.interface).filter(|name| !name.is_empty());
+    let words = [
+        interface.map(|name| format!("dev {name}")),
+        way.source.map(|source| format!("src {source}")),
+        way.gateway.map(|gateway| format!("via {gateway}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -199,9 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_ourselves_is_lo() {
-        let (interface, way) = route_get(Ipv4Addr::LOCALHOST.into()).unwrap();
-        assert_eq!(interface, "lo");
-        assert!(way.contains("dev lo"), "{way}");
+    fn a_way_is_told_in_the_words_of_ip_route_get() {
+        let mut way = Way { interface: "eth0".into(), gateway: None, source: None };
+        assert_eq!(words(&way), "dev eth0");
+        way.source = Some([10, 0, 0, 1].into());
+        way.gateway = Some([10, 0, 0, 9].into());
+        assert_eq!(words(&way), "dev eth0 src 10.0.0.1 via 10.0.0.9");
     }
 }

@@ -1,0 +1,171 @@
+//! The operations that are carried out one by one: links, addresses and policy rules.
+
+use tresse_fabric::reconcile::{LinkKind, Operation};
+
+use super::encode::NoInterface;
+use super::error::{ExecuteError, already_absent};
+use super::execute::{Executor, Outcome, Status, Tun};
+use super::requests::{self, Answer, Lost};
+use super::rule::{from_rule_message, rule_message};
+use super::sysctl;
+use crate::sys::tun;
+
+impl Executor {
+    /// Carries out one operation by a request of its own; gives where the next begins.
+    pub(super) async fn single(
+        &mut self,
+        operations: &[Operation],
+        index: usize,
+        outcome: &mut Outcome,
+    ) -> usize {
+        let operation = &operations[index];
+        match self.request(operation).await {
+            Ok(answer) => outcome.take(operation, index, answer),
+            Err(NoInterface(_)) if already_absent(operation, libc::ENODEV) => {
+                outcome.status[index] = Status::Absent;
+            }
+            Err(NoInterface(name)) => {
+                let error = ExecuteError::no_interface(operation, name);
+                outcome.fail(index, Status::Failed, error);
+            }
+        }
+        index + 1
+    }
+
+    async fn request<'a>(
+        &mut self,
+        operation: &'a Operation,
+    ) -> Result<Result<Answer, Lost>, NoInterface<'a>> {
+        let (requests, interfaces) = (&self.requests, &mut self.interfaces);
+        Ok(match operation {
+            Operation::ChangeLink { name, mtu, alias } => {
+                let message = requests::changed(interfaces.index(name)?, *mtu, alias);
+                requests.change_link(message).await
+            }
+            Operation::SetLinkState { name, up } => {
+                requests.change_link(requests::state(interfaces.index(name)?, *up)).await
+            }
+            Operation::DeleteLink { name } => {
+                interfaces.clear();
+                requests.delete_link(interfaces.index(name)?).await
+            }
+            Operation::AddAddress { interface, address } => {
+                let ifindex = interfaces.index(interface)?;
+                let message = requests::address(ifindex, interface, *address);
+                requests.add_address(message).await
+            }
+            Operation::DeleteAddress { interface, address } => {
+                let ifindex = interfaces.index(interface)?;
+                let message = requests::address(ifindex, interface, *address);
+                requests.delete_address(message).await
+            }
+            Operation::AddRule { rule } => requests.add_rule(rule_message(rule)).await,
+            Operation::DeleteRule { rule } => requests.delete_rule(rule_message(rule)).await,
+            Operation::AddFromRule { rule } => requests.add_rule(from_rule_message(rule)).await,
+            Operation::DeleteFromRule { rule } => {
+                requests.delete_rule(from_rule_message(rule)).await
+            }
+            _ => unreachable!("carried out in batches, by files or the path manager"),
+        })
+    }
+
+    /// Creates one link whole: create, alias, addrgenmode, accept_ra; or not at all.
+    pub(super) async fn add_link(
+        &mut self,
+        operations: &[Operation],
+        index: usize,
+        outcome: &mut Outcome,
+    ) -> usize {
+        self.interfaces.clear();
+        let operation = &operations[index];
+        let Operation::AddLink { name, link, mtu, alias } = operation else { return index + 1 };
+        let created = match self.create(name, link, *mtu, outcome).await {
+            Ok(created) => created,
+            Err(NoInterface(parent)) => {
+                let error = ExecuteError::no_interface(operation, parent);
+                outcome.fail(index, Status::Failed, error);
+                return index + 1;
+            }
+        };
+        let finished = match created {
+            Ok(Answer { errno: 0, .. }) => {
+                self.requests.change_link(requests::finished(name, *mtu, alias)).await
+            }
+            refused => {
+                outcome.take(operation, index, refused);
+                return index + 1;
+            }
+        };
+        let error = match finished {
+            Ok(Answer { errno: 0, .. }) => match no_router_advertisements(name) {
+                Ok(()) => {
+                    outcome.status[index] = Status::Done;
+                    return index + 1;
+                }
+                Err(error) => error,
+            },
+            Ok(Answer { errno, text }) => ExecuteError::refused(operation, errno, text),
+            lost => {
+                outcome.take(operation, index, lost);
+                return index + 1;
+            }
+        };
+        outcome.tuns.retain(|tun| tun.name != *name);
+        if let Ok(ifindex) = self.interfaces.index(name) {
+            let _ = self.requests.delete_link(ifindex).await;
+        }
+        self.interfaces.clear();
+        outcome.fail(index, Status::Failed, error);
+        index + 1
+    }
+
+    async fn create<'a>(
+        &mut self,
+        name: &str,
+        link: &'a LinkKind,
+        mtu: u32,
+        outcome: &mut Outcome,
+    ) -> Result<Result<Answer, Lost>, NoInterface<'a>> {
+        Ok(match link {
+            LinkKind::Tun => Ok(create_tun(name, outcome)),
+            LinkKind::Vlan { parent, vid } => {
+                let parent = self.interfaces.index(parent)?;
+                self.requests.add_link(requests::vlan(name, parent, *vid, mtu)).await
+            }
+            LinkKind::Dummy => {
+                if !self.no_dummy {
+                    let answer = self.requests.add_link(requests::dummy(name, mtu)).await;
+                    self.no_dummy =
+                        answer.as_ref().is_ok_and(|answer| answer.errno == libc::EOPNOTSUPP);
+                    if !self.no_dummy {
+                        return Ok(answer);
+                    }
+                }
+                self.requests.add_link(requests::bridge(name, mtu)).await
+            }
+        })
+    }
+}
+
+/// Creates a TUN interface and holds it open; the answer is as the kernel's to a message.
+fn create_tun(name: &str, outcome: &mut Outcome) -> Answer {
+    let errno = match tun::create(name) {
+        Ok(packets) => {
+            outcome.tuns.push(Tun { name: name.to_owned(), packets });
+            0
+        }
+        Err(error) => error.raw_os_error().unwrap_or(libc::EINVAL),
+    };
+    Answer { errno, text: None }
+}
+
+/// K5: nothing on a new interface listens to router advertisements or solicits them.
+fn no_router_advertisements(name: &str) -> Result<(), ExecuteError> {
+    let key = format!("net/ipv6/conf/{name}/accept_ra");
+    let failed = |key, source| ExecuteError::Sysctl { key, value: "0".into(), source };
+    match sysctl::read(&key) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => sysctl::write(&key, "0").map_err(|e| failed(key, e)),
+        Err(error) => Err(failed(key, error)),
+    }
+}
