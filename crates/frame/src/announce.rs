@@ -23,9 +23,14 @@
 //! | 42 | 8 | digest of the plan that the sender sends by |
 //! | 50 | 10 | zero, up to the least Ethernet frame (60 without FCS) |
 
+use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
+use pnet::packet::{MutablePacket as _, Packet as _};
+use pnet::util::MacAddr;
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
+
+use self::format::{Content, ContentPacket, MutableContentPacket};
 
 /// The EtherType of announcements.
 pub const ETHERTYPE: u16 = 0x88b5;
@@ -34,10 +39,30 @@ pub const GROUP: Mac = Mac([0x03, 0x54, 0x52, 0x53, 0x45, 0x01]);
 /// Bytes of a frame, without tag and FCS.
 pub const FRAME_LEN: usize = 60;
 
-const MAGIC: [u8; 4] = *b"TRSE";
+const MAGIC: u32 = u32::from_be_bytes(*b"TRSE");
 const VERSION: u8 = 1;
 const CONTENT_END: usize = 50;
 const MAX_VID: u16 = 4094;
+
+/// What follows the Ethernet header, as in the table above.
+mod format {
+    use pnet_macros::packet;
+    use pnet_macros_support::types::{u16be, u32be, u64be};
+
+    #[packet]
+    pub struct Content {
+        pub magic: u32be,
+        pub version: u8,
+        pub kind: u8,
+        pub vid: u16be,
+        pub node: u32be,
+        pub fabric: u64be,
+        pub sequence: u64be,
+        pub plan: u64be,
+        #[payload]
+        pub padding: Vec<u8>,
+    }
+}
 
 /// What an announcement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -133,20 +158,26 @@ impl Announcement {
     #[must_use]
     pub fn emit(&self, source: Mac) -> [u8; FRAME_LEN] {
         let mut frame = [0; FRAME_LEN];
-        frame[0..6].copy_from_slice(&GROUP.0);
-        frame[6..12].copy_from_slice(&source.0);
-        frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
-        frame[14..18].copy_from_slice(&MAGIC);
-        frame[18] = VERSION;
-        frame[19] = match self.kind {
-            Kind::Canary => 1,
-            Kind::Refresh => 2,
-        };
-        frame[20..22].copy_from_slice(&self.vid.to_be_bytes());
-        frame[22..26].copy_from_slice(&self.node.0.to_be_bytes());
-        frame[26..34].copy_from_slice(&self.fabric);
-        frame[34..42].copy_from_slice(&self.sequence.to_be_bytes());
-        frame[42..50].copy_from_slice(&self.plan);
+        let mut ethernet = MutableEthernetPacket::new(&mut frame).expect("the frame is 60 bytes");
+        ethernet.set_destination(MacAddr::from(GROUP.0));
+        ethernet.set_source(MacAddr::from(source.0));
+        ethernet.set_ethertype(EtherType(ETHERTYPE));
+        let mut content =
+            MutableContentPacket::new(ethernet.payload_mut()).expect("36 of them are the content");
+        content.populate(&Content {
+            magic: MAGIC,
+            version: VERSION,
+            kind: match self.kind {
+                Kind::Canary => 1,
+                Kind::Refresh => 2,
+            },
+            vid: self.vid,
+            node: self.node.0,
+            fabric: u64::from_be_bytes(self.fabric),
+            sequence: self.sequence,
+            plan: u64::from_be_bytes(self.plan),
+            padding: Vec::new(),
+        });
         frame
     }
 
@@ -159,55 +190,51 @@ impl Announcement {
         if found > FRAME_LEN {
             return Err(WireError::Long { found });
         }
-        let Some((content, padding)) = frame.split_at_checked(CONTENT_END) else {
+        let ethernet = EthernetPacket::new(frame);
+        let content = ethernet.as_ref().and_then(|e| ContentPacket::new(e.payload()));
+        let (Some(ethernet), Some(content)) = (&ethernet, content) else {
             return Err(WireError::Short { found });
         };
-        let destination = Mac(array(content, 0));
+        let destination = Mac(ethernet.get_destination().octets());
         if destination != GROUP {
             return Err(WireError::Destination { found: destination });
         }
-        let source = Mac(array(content, 6));
+        let source = Mac(ethernet.get_source().octets());
         if source.0[0] & 1 != 0 {
             return Err(WireError::Source { found: source });
         }
-        let ethertype = u16::from_be_bytes(array(content, 12));
+        let EtherType(ethertype) = ethernet.get_ethertype();
         if ethertype != ETHERTYPE {
             return Err(WireError::EtherType { found: ethertype });
         }
-        let magic = array(content, 14);
-        if magic != MAGIC {
-            return Err(WireError::Magic { found: magic });
+        if content.get_magic() != MAGIC {
+            return Err(WireError::Magic { found: content.get_magic().to_be_bytes() });
         }
-        if content[18] != VERSION {
-            return Err(WireError::Version { found: content[18] });
+        if content.get_version() != VERSION {
+            return Err(WireError::Version { found: content.get_version() });
         }
-        let kind = match content[19] {
+        let kind = match content.get_kind() {
             1 => Kind::Canary,
             2 => Kind::Refresh,
             found => return Err(WireError::Kind { found }),
         };
-        let vid = u16::from_be_bytes(array(content, 20));
+        let vid = content.get_vid();
         if vid > MAX_VID {
             return Err(WireError::Vid { found: vid });
         }
-        if padding.iter().any(|b| *b != 0) {
+        if content.payload().iter().any(|b| *b != 0) {
             return Err(WireError::Padding);
         }
         let announcement = Self {
             kind,
             vid,
-            node: NodeId(u32::from_be_bytes(array(content, 22))),
-            fabric: array(content, 26),
-            sequence: u64::from_be_bytes(array(content, 34)),
-            plan: array(content, 42),
+            node: NodeId(content.get_node()),
+            fabric: content.get_fabric().to_be_bytes(),
+            sequence: content.get_sequence(),
+            plan: content.get_plan().to_be_bytes(),
         };
         Ok((source, announcement))
     }
-}
-
-/// `N` bytes at `at`; the caller has checked the length.
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("a range of N bytes is N bytes")
 }
 
 #[cfg(test)]

@@ -18,7 +18,11 @@ mod tests;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
+use pnet::util::MacAddr;
 use tresse_base::units::Mac;
+
+use self::format::{MutableTlvPacket, Tlv, TlvPacket};
 
 /// The EtherType of LLDP.
 pub const ETHERTYPE: u16 = 0x88cc;
@@ -46,6 +50,24 @@ const MOST_TEXT: usize = 255;
 const PORT_ADDRESS: u8 = 4;
 const CHASSIS_MAC: u8 = 4;
 const CHASSIS_ADDRESS: u8 = 5;
+
+/// The head of a TLV. Its value is cut out of what follows by a checked split, which no frame can
+/// bring to panic.
+mod format {
+    use pnet_macros::packet;
+    use pnet_macros_support::types::{u7, u9be};
+
+    #[packet]
+    pub struct Tlv {
+        pub kind: u7,
+        pub length: u9be,
+        #[payload]
+        pub rest: Vec<u8>,
+    }
+}
+
+/// Bytes of a TLV's head.
+const TLV_HEAD: usize = 2;
 
 /// What one frame says of its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,15 +207,22 @@ impl Lldp {
     #[must_use]
     pub fn emit(&self, source: Mac) -> Vec<u8> {
         let mut frame = Vec::with_capacity(64);
-        frame.extend(if self.flooded { ALL.0 } else { GROUPS[0].0 });
-        frame.extend(source.0);
-        frame.extend(ETHERTYPE.to_be_bytes());
+        frame.resize(HEADER, 0);
+        if let Some(mut ethernet) = MutableEthernetPacket::new(&mut frame) {
+            let destination = if self.flooded { ALL } else { GROUPS[0] };
+            ethernet.set_destination(MacAddr::from(destination.0));
+            ethernet.set_source(MacAddr::from(source.0));
+            ethernet.set_ethertype(EtherType(ETHERTYPE));
+        }
         let mut tlv = |kind: u8, parts: [&[u8]; 2]| {
-            let value = parts.concat();
-            let length = value.len().min(MOST_TEXT + 1);
-            let head = u16::from(kind) << 9 | length as u16;
-            frame.extend(head.to_be_bytes());
-            frame.extend(&value[..length]);
+            let mut value = parts.concat();
+            value.truncate(MOST_TEXT + 1);
+            let mut head = [0; TLV_HEAD];
+            if let Some(mut tlv) = MutableTlvPacket::new(&mut head) {
+                tlv.populate(&Tlv { kind, length: value.len() as u16, rest: Vec::new() });
+            }
+            frame.extend(head);
+            frame.extend(value);
         };
         tlv(CHASSIS, [&[self.chassis.subtype], &self.chassis.id]);
         tlv(PORT, [&[self.port.subtype], &self.port.id]);
@@ -254,20 +283,20 @@ fn header(frame: &[u8]) -> Result<(Mac, bool, &[u8]), LldpError> {
     if found > MOST_BYTES {
         return Err(LldpError::Long { found });
     }
-    let (header, rest) = frame.split_at_checked(HEADER).ok_or(LldpError::Short { found })?;
-    let [destination, source] =
-        [0, 6].map(|at| Mac(header[at..at + 6].try_into().expect("a range of 6 bytes is 6 bytes")));
+    let header = EthernetPacket::new(frame).ok_or(LldpError::Short { found })?;
+    let destination = Mac(header.get_destination().octets());
     if destination != ALL && !GROUPS.contains(&destination) {
         return Err(LldpError::Destination { found: destination });
     }
+    let source = Mac(header.get_source().octets());
     if source.0[0] & 1 != 0 {
         return Err(LldpError::Source { found: source });
     }
-    let ethertype = u16::from_be_bytes([header[12], header[13]]);
+    let EtherType(ethertype) = header.get_ethertype();
     if ethertype != ETHERTYPE {
         return Err(LldpError::EtherType { found: ethertype });
     }
-    Ok((source, destination == ALL, rest))
+    Ok((source, destination == ALL, &frame[HEADER..]))
 }
 
 /// Type and value of each TLV before that which ends the frame.
@@ -278,16 +307,15 @@ impl<'a> Iterator for Tlvs<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = std::mem::take(&mut self.0);
-        let (&first, rest) = bytes.split_first()?;
-        let kind = first >> 1;
+        let kind = bytes.first()? >> 1;
         if kind == END {
             // Its length is 0 in all but broken frames, whose rest means nothing either.
             return None;
         }
         let cut = Some(Err(LldpError::Cut { kind }));
-        let Some((&second, rest)) = rest.split_first() else { return cut };
-        let length = usize::from(first & 1) << 8 | usize::from(second);
-        let Some((value, rest)) = rest.split_at_checked(length) else { return cut };
+        let Some(head) = TlvPacket::new(bytes) else { return cut };
+        let length = usize::from(head.get_length());
+        let Some((value, rest)) = bytes[TLV_HEAD..].split_at_checked(length) else { return cut };
         self.0 = rest;
         Some(Ok((kind, value)))
     }

@@ -8,9 +8,16 @@
 //! | 8 | time to live |
 //!
 //! A stack follows the Ethernet header, its top entry first; behind the bottom entry comes what is
-//! carried, which nothing names. Nothing here allocates.
+//! carried, which nothing names.
+//!
+//! [`stack`] writes and [`entries`] reads the stacks of control and test frames by a type of `pnet_macros`,
+//! for pnet has none.
+//! [`Entry`] and [`stack_len`] are the forwarding path's: one load and some shifts an entry, no
+//! allocation; a test holds the two together.
 
 use tresse_base::id::Label;
+
+use self::format::{MutableStackEntryPacket, StackEntry, StackEntryPacket};
 
 /// EtherType of unicast labelled frames (RFC 5332; 0x8848 is not ours).
 pub const ETHERTYPE: u16 = 0x8847;
@@ -20,6 +27,49 @@ pub const ENTRY_LEN: usize = 4;
 pub const FIRST_LABEL: Label = Label(16);
 /// The last label that fits.
 pub const LAST_LABEL: Label = Label((1 << 20) - 1);
+
+/// The entry of the table above.
+mod format {
+    use pnet_macros::packet;
+    use pnet_macros_support::types::{u1, u3, u20be};
+
+    #[packet]
+    pub struct StackEntry {
+        pub label: u20be,
+        pub class: u3,
+        pub bottom: u1,
+        pub ttl: u8,
+        #[payload]
+        pub rest: Vec<u8>,
+    }
+}
+
+/// The label stack of a control frame, outermost first; every entry has this class and time to live.
+#[must_use]
+pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
+    let mut bytes = vec![0; labels.len() * ENTRY_LEN];
+    for (at, (label, entry)) in labels.iter().zip(bytes.chunks_exact_mut(ENTRY_LEN)).enumerate() {
+        if let Some(mut entry) = MutableStackEntryPacket::new(entry) {
+            let bottom = u8::from(at + 1 == labels.len());
+            entry.populate(&StackEntry { label: label.0, class, bottom, ttl, rest: Vec::new() });
+        }
+    }
+    bytes
+}
+
+/// The entries of the stack that `bytes` begin with, outermost first, up to its bottom or the last whole one.
+#[must_use]
+pub fn entries(bytes: &[u8]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in bytes.chunks_exact(ENTRY_LEN).filter_map(StackEntryPacket::new) {
+        let (label, bottom) = (Label(entry.get_label()), entry.get_bottom() == 1);
+        entries.push(Entry { label, class: entry.get_class(), bottom, ttl: entry.get_ttl() });
+        if bottom {
+            break;
+        }
+    }
+    entries
+}
 
 /// One label stack entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +129,21 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_is_its_entries() {
+        let labels = [Label(100), LAST_LABEL];
+        let entry =
+            |at: usize| Entry { label: labels[at], class: 6, bottom: at == 1, ttl: 255 }.emit();
+        assert_eq!(stack(&labels, 6, 255), [entry(0), entry(1)].concat());
+        assert_eq!(stack(&[], 6, 255), [0; 0]);
+        let read = entries(&[&stack(&labels, 6, 255)[..], &[0; 8]].concat());
+        assert_eq!(
+            read.into_iter().flat_map(Entry::emit).collect::<Vec<_>>(),
+            stack(&labels, 6, 255)
+        );
+        assert!(entries(&[0; 3]).is_empty());
+    }
+
+    #[test]
     fn stack_ends_at_its_bottom_or_not_at_all() {
         let (more, bottom) = ([0, 1, 0, 64], [0, 2, 1, 64]);
         assert_eq!(stack_len(&bottom), Some(4));
@@ -92,6 +157,7 @@ mod tests {
         #[test]
         fn entries_round_trip(bytes in any::<[u8; ENTRY_LEN]>()) {
             prop_assert_eq!(Entry::parse(&bytes).map(Entry::emit), Some(bytes));
+            prop_assert_eq!(entries(&bytes), Vec::from_iter(Entry::parse(&bytes)));
         }
     }
 }

@@ -32,12 +32,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
+use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::{self, MutableIpv4Packet};
+use pnet::util::MacAddr;
 use serde_json::{Value, json};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tresse_fabric::forward::{Exit, Nic, Table, Ttl};
 use tresse_fabric::id::Label;
 use tresse_fabric::units::Mac;
-use tresse_fabric::wire::mpls::Entry;
+use tresse_fabric::wire::mpls;
 use tressed::forward::{Config, Engine};
 use tressed::kernel::nic;
 use tressed::sys::packet;
@@ -288,20 +292,25 @@ fn listener(interface: &str) -> anyhow::Result<Socket> {
 }
 
 fn frame(to: Mac, from: Mac, label: Option<Label>, address: [u8; 4]) -> Vec<u8> {
-    let mut frame = [to.0, from.0].concat();
-    match label {
-        None => frame.extend([8, 0]),
-        Some(label) => {
-            frame.extend([0x88, 0x47]);
-            frame.extend(Entry { label, class: 0, bottom: true, ttl: 64 }.emit());
-        }
+    let mut frame = vec![0; MutableEthernetPacket::minimum_packet_size()];
+    if let Some(mut ethernet) = MutableEthernetPacket::new(&mut frame) {
+        ethernet.set_destination(MacAddr::from(to.0));
+        ethernet.set_source(MacAddr::from(from.0));
+        ethernet.set_ethertype(if label.is_some() { EtherTypes::Mpls } else { EtherTypes::Ipv4 });
     }
-    let mut ip = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 0, 2, 0, 0, 0, 0];
-    ip[16..].copy_from_slice(&address);
-    let words = ip.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
-    let sum = !((words.sum::<u32>() % 0xffff) as u16);
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    frame.extend(ip);
+    frame.extend(mpls::stack(label.as_slice(), 0, 64));
+    let mut header = [0; 20];
+    if let Some(mut ip) = MutableIpv4Packet::new(&mut header) {
+        ip.set_version(4);
+        ip.set_header_length(5);
+        ip.set_total_length(40);
+        ip.set_ttl(64);
+        ip.set_next_level_protocol(IpNextHeaderProtocols::Udp);
+        ip.set_source([10, 1, 0, 2].into());
+        ip.set_destination(address.into());
+        ip.set_checksum(ipv4::checksum(&ip.to_immutable()));
+    }
+    frame.extend(header);
     frame.resize(FRAME, 0);
     frame
 }

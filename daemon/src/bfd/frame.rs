@@ -3,22 +3,27 @@
 
 use std::net::IpAddr;
 
-use pnet::packet::icmp::{self, IcmpTypes};
-use pnet::packet::icmpv6::{self, Icmpv6Types};
+use pnet::packet::Packet as _;
+use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
+use pnet::packet::icmp::echo_reply::EchoReplyPacket;
+use pnet::packet::icmp::echo_request::MutableEchoRequestPacket;
+use pnet::packet::icmp::{self, IcmpTypes, MutableIcmpPacket};
+use pnet::packet::icmpv6::{self, Icmpv6Types, MutableIcmpv6Packet};
 use pnet::packet::ip::{IpNextHeaderProtocol, IpNextHeaderProtocols};
-use pnet::packet::ipv4::{self, MutableIpv4Packet};
+use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
 use pnet::packet::ipv6::MutableIpv6Packet;
 use pnet::packet::udp::{self, MutableUdpPacket};
+use pnet::util::MacAddr;
 use tresse_fabric::id::Label;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::mpls;
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
 const UDP_HEADER: usize = 8;
 const ECHO_HEADER: usize = 8;
+/// Bytes of a session's discriminator, an echo's data.
+const SESSION: usize = 4;
 
 /// From whom to whom; both of one family.
 pub(super) type Ends = (IpAddr, IpAddr);
@@ -61,36 +66,47 @@ pub(super) struct Echo {
 impl Echo {
     /// An IP packet with the request.
     pub fn request(self, ends: Ends) -> Vec<u8> {
-        let mut bytes = [0; ECHO_HEADER + 4];
-        bytes[4..6].copy_from_slice(&self.identifier.to_be_bytes());
-        bytes[6..8].copy_from_slice(&self.sequence.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.session.to_be_bytes());
-        bytes[0] =
-            if ends.0.is_ipv4() { IcmpTypes::EchoRequest.0 } else { Icmpv6Types::EchoRequest.0 };
-        let (sum, protocol) = match ends {
+        let mut bytes = [0; ECHO_HEADER + SESSION];
+        // ICMPv6's has the same fields at the same places (RFC 4443 section 4.1).
+        if let Some(mut echo) = MutableEchoRequestPacket::new(&mut bytes) {
+            echo.set_icmp_type(IcmpTypes::EchoRequest);
+            echo.set_identifier(self.identifier);
+            echo.set_sequence_number(self.sequence);
+            echo.set_payload(&self.session.to_be_bytes());
+        }
+        let protocol = match ends {
             (IpAddr::V6(from), IpAddr::V6(to)) => {
-                let packet = icmpv6::Icmpv6Packet::new(&bytes);
-                (packet.map(|p| icmpv6::checksum(&p, &from, &to)), IpNextHeaderProtocols::Icmpv6)
+                if let Some(mut echo) = MutableIcmpv6Packet::new(&mut bytes) {
+                    echo.set_icmpv6_type(Icmpv6Types::EchoRequest);
+                    echo.set_checksum(icmpv6::checksum(&echo.to_immutable(), &from, &to));
+                }
+                IpNextHeaderProtocols::Icmpv6
             }
-            _ => (
-                icmp::IcmpPacket::new(&bytes).map(|packet| icmp::checksum(&packet)),
-                IpNextHeaderProtocols::Icmp,
-            ),
+            _ => {
+                if let Some(mut echo) = MutableIcmpPacket::new(&mut bytes) {
+                    echo.set_checksum(icmp::checksum(&echo.to_immutable()));
+                }
+                IpNextHeaderProtocols::Icmp
+            }
         };
-        bytes[2..4].copy_from_slice(&sum.unwrap_or_default().to_be_bytes());
         packet(ends, protocol, &bytes)
     }
 
     /// An answer, as a raw socket gives it: ICMP with the IP header before it, ICMPv6 without.
     pub fn answer(bytes: &[u8], ipv4: bool) -> Option<Self> {
-        let header = if ipv4 { usize::from(bytes.first()? & 0xf) * 4 } else { 0 };
+        let header = match ipv4 {
+            true => usize::from(Ipv4Packet::new(bytes)?.get_header_length()) * 4,
+            false => 0,
+        };
+        let echo = EchoReplyPacket::new(bytes.get(header..)?)?;
         let answer = if ipv4 { IcmpTypes::EchoReply.0 } else { Icmpv6Types::EchoReply.0 };
-        let icmp = bytes.get(header..)?.first_chunk::<{ ECHO_HEADER + 4 }>()?;
-        let [kind, code, _, _, i, d, s, q, session @ ..] = *icmp;
-        (kind == answer && code == 0).then(|| Self {
-            identifier: u16::from_be_bytes([i, d]),
-            sequence: u16::from_be_bytes([s, q]),
-            session: u32::from_be_bytes(session),
+        if (echo.get_icmp_type().0, echo.get_icmp_code().0) != (answer, 0) {
+            return None;
+        }
+        Some(Self {
+            identifier: echo.get_identifier(),
+            sequence: echo.get_sequence_number(),
+            session: u32::from_be_bytes(*echo.payload().first_chunk()?),
         })
     }
 }
@@ -137,26 +153,24 @@ fn packet((from, to): Ends, protocol: IpNextHeaderProtocol, payload: &[u8]) -> V
 /// The frame that carries an IP packet to the first neighbour of a path.
 pub(super) fn ethernet(from: Mac, to: Mac, labels: &[Label], packet: &[u8]) -> Vec<u8> {
     let ethertype = match (labels.is_empty(), packet.first().map(|byte| byte >> 4)) {
-        (false, _) => mpls::ETHERTYPE,
-        (true, Some(6)) => IPV6,
-        (true, _) => IPV4,
+        (false, _) => EtherTypes::Mpls,
+        (true, Some(6)) => EtherTypes::Ipv6,
+        (true, _) => EtherTypes::Ipv4,
     };
-    let mut frame = Vec::with_capacity(14 + labels.len() * mpls::ENTRY_LEN + packet.len());
-    frame.extend(to.0);
-    frame.extend(from.0);
-    frame.extend(ethertype.to_be_bytes());
-    for (at, &label) in labels.iter().enumerate() {
-        let bottom = at + 1 == labels.len();
-        frame.extend(mpls::Entry { label, class: DSCP >> 3, bottom, ttl: 255 }.emit());
+    let header = MutableEthernetPacket::minimum_packet_size();
+    let mut frame = vec![0; header];
+    if let Some(mut ethernet) = MutableEthernetPacket::new(&mut frame) {
+        ethernet.set_destination(MacAddr::from(to.0));
+        ethernet.set_source(MacAddr::from(from.0));
+        ethernet.set_ethertype(ethertype);
     }
+    frame.extend(mpls::stack(labels, DSCP >> 3, 255));
     frame.extend(packet);
     frame
 }
 
 #[cfg(test)]
 mod tests {
-    use pnet::packet::Packet as _;
-    use pnet::packet::ipv4::Ipv4Packet;
     use pnet::packet::udp::UdpPacket;
 
     use super::*;

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
+use pnet::packet::Packet as _;
+use pnet::packet::ethernet::{EtherType, EtherTypes, MutableEthernetPacket};
+use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_fabric::id::{NodeId, Vid};
 use tresse_fabric::reconcile::{LinkKind, Operation};
 use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::{Announcement, Kind, WireError};
+use tresse_fabric::wire::announce::{Announcement, ETHERTYPE, Kind, WireError};
 use tressed::kernel::{AnnounceError, AnnounceSocket};
 
 use crate::events::block_on;
@@ -76,11 +79,13 @@ async fn unknown() {
     let index = nix::net::if_::if_nametoindex("eth0").unwrap();
     tressed::sys::packet::bind(std::os::fd::AsFd::as_fd(&raw), index, 0).unwrap();
     let mut frame = [0; 100];
-    frame[..6].copy_from_slice(&[0xff; 6]);
-    frame[12..14].copy_from_slice(&[0x08, 0x06]);
-    raw.send(&frame).unwrap();
+    let mut ethernet = MutableEthernetPacket::new(&mut frame).unwrap();
+    ethernet.set_destination(MacAddr::broadcast());
+    ethernet.set_ethertype(EtherTypes::Arp);
+    raw.send(ethernet.packet()).unwrap();
     assert_eq!(receive(&receiver).await, None, "another EtherType is filtered");
-    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
-    raw.send(&frame).unwrap();
+    let mut ethernet = MutableEthernetPacket::new(&mut frame).unwrap();
+    ethernet.set_ethertype(EtherType(ETHERTYPE));
+    raw.send(ethernet.packet()).unwrap();
     assert_eq!(receive(&receiver).await, Some(Err(WireError::Long { found: 100 })));
 }

@@ -4,6 +4,9 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
+use pnet::packet::Packet as _;
+use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
+use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::lldp::{Chassis, GROUPS, Lldp, MOST_BYTES, Port};
@@ -59,8 +62,9 @@ async fn crosses() {
     };
     let mut frame = lldp.emit(SOURCE);
     for group in GROUPS {
-        frame[..6].copy_from_slice(&group.0);
-        raw.send(&frame).unwrap();
+        let mut ethernet = MutableEthernetPacket::new(&mut frame).unwrap();
+        ethernet.set_destination(MacAddr::from(group.0));
+        raw.send(ethernet.packet()).unwrap();
         assert_eq!(receive().await, Some(Ok((SOURCE, lldp.clone()))), "{group}");
     }
     raw.send(&frame[..20]).unwrap();
@@ -70,7 +74,8 @@ async fn crosses() {
     long[..frame.len()].copy_from_slice(&frame);
     raw.send(&long).unwrap();
     assert_eq!(receive().await, Some(Ok((SOURCE, lldp))), "padding");
-    frame[12..14].copy_from_slice(&[0x08, 0x06]);
-    raw.send(&frame).unwrap();
+    let mut ethernet = MutableEthernetPacket::new(&mut frame).unwrap();
+    ethernet.set_ethertype(EtherTypes::Arp);
+    raw.send(ethernet.packet()).unwrap();
     assert_eq!(receive().await, None, "another EtherType is filtered");
 }

@@ -1,5 +1,7 @@
 //! Every reason by example, what leaves by its bytes, and any frame beside the slow reading.
 
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::{self, MutableIpv4Packet};
 use proptest::prelude::*;
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
@@ -24,10 +26,18 @@ fn entry(label: u32, bottom: bool, ttl: u8) -> [u8; 4] {
 
 /// A 20-byte header with a right checksum, 255 for TTL, and 10 bytes more.
 fn ipv4() -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 30, 1, 2, 0, 0, 255, 17, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2];
-    let sum = !checksum(&packet);
-    packet[10..12].copy_from_slice(&sum.to_be_bytes());
-    packet.extend([9; 10]);
+    let mut packet = vec![9; 30];
+    packet[..20].fill(0);
+    let mut ip = MutableIpv4Packet::new(&mut packet).unwrap();
+    ip.set_version(4);
+    ip.set_header_length(5);
+    ip.set_total_length(30);
+    ip.set_identification(0x0102);
+    ip.set_ttl(255);
+    ip.set_next_level_protocol(IpNextHeaderProtocols::Udp);
+    ip.set_source([10, 77, 0, 1].into());
+    ip.set_destination([10, 77, 0, 2].into());
+    ip.set_checksum(ipv4::checksum(&ip.to_immutable()));
     packet
 }
 

@@ -4,12 +4,24 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
+use pnet::packet::Packet as _;
+use pnet::packet::ethernet::{EtherTypes, EthernetPacket, MutableEthernetPacket};
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
+use pnet::packet::udp::{self, MutableUdpPacket, UdpPacket};
+use pnet::packet::vlan::MutableVlanPacket;
+use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_fabric::id::Label;
 use tresse_fabric::units::Mac;
-use tresse_fabric::wire::mpls::Entry;
+use tresse_fabric::wire::mpls;
 use tressed::sys::packet;
 use tressed::sys::ring::{OFFLOAD_HEADER, Ring};
+
+/// Bytes of an IPv4 header without options.
+const IPV4: usize = 20;
+/// Bytes of a UDP header.
+const UDP: usize = 8;
 
 /// The MAC of eth0 or eth1.
 pub fn own(nic: usize) -> Mac {
@@ -43,8 +55,9 @@ impl Sent<'_> {
     /// Offload header and frame, all checksums right.
     pub fn frame(&self) -> Vec<u8> {
         let (mut frame, at) = self.bytes();
-        let sum = !udp_sum(&frame[at - 20..]);
-        frame[at + 6..at + 8].copy_from_slice(&sum.to_be_bytes());
+        let ip = Ipv4Packet::new(&frame[at - IPV4..]).unwrap();
+        let sum = udp_checksum(&ip);
+        MutableUdpPacket::new(&mut frame[at..]).unwrap().set_checksum(sum);
         frame
     }
 
@@ -61,31 +74,41 @@ impl Sent<'_> {
 
     /// Without UDP checksum, and where the UDP header begins.
     fn bytes(&self) -> (Vec<u8>, usize) {
-        let mut frame = vec![0; OFFLOAD_HEADER];
-        frame.extend(self.to.0);
-        frame.extend(self.from.0);
+        let mut frame = vec![0; OFFLOAD_HEADER + MutableEthernetPacket::minimum_packet_size()];
+        let mut ethernet = MutableEthernetPacket::new(&mut frame[OFFLOAD_HEADER..]).unwrap();
+        ethernet.set_destination(MacAddr::from(self.to.0));
+        ethernet.set_source(MacAddr::from(self.from.0));
+        ethernet.set_ethertype(match self.vid {
+            Some(_) => EtherTypes::Vlan,
+            None => EtherTypes::Mpls,
+        });
         if let Some(vid) = self.vid {
-            frame.extend([0x81, 0]);
-            frame.extend(vid.to_be_bytes());
+            let mut tag = [0; 4];
+            let mut vlan = MutableVlanPacket::new(&mut tag).unwrap();
+            vlan.set_vlan_identifier(vid);
+            vlan.set_ethertype(EtherTypes::Mpls);
+            frame.extend(tag);
         }
-        frame.extend([0x88, 0x47]);
-        for (n, label) in self.labels.iter().enumerate() {
-            let bottom = n + 1 == self.labels.len();
-            let entry = Entry { label: Label(*label), class: 0, bottom, ttl: self.ttl };
-            frame.extend(entry.emit());
-        }
-        let total = (28 + self.length) as u16;
-        let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 200, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2];
-        ip[2..4].copy_from_slice(&total.to_be_bytes());
-        let header = !fold(sum(&ip));
-        ip[10..12].copy_from_slice(&header.to_be_bytes());
-        frame.extend(ip);
-        let at = frame.len();
-        frame.extend([0x12, 0x34, 0x56, 0x78]);
-        frame.extend((total - 20).to_be_bytes());
-        frame.extend([0, 0]);
-        frame.extend(self.sequence.to_be_bytes());
-        frame.resize(at + 8 + self.length, self.sequence as u8);
+        let labels: Vec<_> = self.labels.iter().copied().map(Label).collect();
+        frame.extend(mpls::stack(&labels, 0, self.ttl));
+        let start = frame.len();
+        let at = start + IPV4;
+        frame.resize(at + UDP + self.length, self.sequence as u8);
+        frame[start..at + UDP].fill(0);
+        let mut ip = MutableIpv4Packet::new(&mut frame[start..]).unwrap();
+        ip.set_version(4);
+        ip.set_header_length(5);
+        ip.set_total_length((IPV4 + UDP + self.length) as u16);
+        ip.set_ttl(200);
+        ip.set_next_level_protocol(IpNextHeaderProtocols::Udp);
+        ip.set_source([10, 9, 0, 1].into());
+        ip.set_destination([10, 9, 0, 2].into());
+        ip.set_checksum(ipv4::checksum(&ip.to_immutable()));
+        let mut udp = MutableUdpPacket::new(&mut frame[at..]).unwrap();
+        udp.set_source(0x1234);
+        udp.set_destination(0x5678);
+        udp.set_length((UDP + self.length) as u16);
+        frame[at + UDP..at + UDP + 4].copy_from_slice(&self.sequence.to_be_bytes());
         (frame, at)
     }
 }
@@ -108,16 +131,16 @@ pub struct Seen {
 impl Seen {
     fn parse(bytes: &[u8], tag: Option<(u16, u16)>) -> Option<Self> {
         let (header, frame) = bytes.split_at_checked(OFFLOAD_HEADER)?;
-        let mac = |at: usize| Some(Mac(*frame.get(at..)?.first_chunk()?));
-        let packet = frame.get(14..)?;
-        let number = packet.get(28..).and_then(|p| p.first_chunk());
-        let ethertype = u16::from_be_bytes(*frame[12..].first_chunk()?);
-        matches!(ethertype, 0x0800 | 0x8847).then_some(())?;
+        let ethernet = EthernetPacket::new(frame)?;
+        let ethertype = ethernet.get_ethertype();
+        matches!(ethertype, EtherTypes::Ipv4 | EtherTypes::Mpls).then_some(())?;
+        let packet = ethernet.payload();
+        let number = packet.get(IPV4 + UDP..).and_then(|p| p.first_chunk());
         Some(Self {
-            to: mac(0)?,
-            from: mac(6)?,
-            vid: tag.map(|(tpid, vid)| if tpid == 0x8100 { vid } else { u16::MAX }),
-            ethertype,
+            to: Mac(ethernet.get_destination().octets()),
+            from: Mac(ethernet.get_source().octets()),
+            vid: tag.map(|(tpid, vid)| if tpid == EtherTypes::Vlan.0 { vid } else { u16::MAX }),
+            ethertype: ethertype.0,
             ttl: packet[8],
             sequence: u32::from_be_bytes(*number?),
             header: header.to_vec(),
@@ -127,13 +150,10 @@ impl Seen {
 
     /// Its label stack, each with its TTL.
     pub fn labels(&self) -> Vec<(u32, u8)> {
-        let mut labels: Vec<(bool, u32, u8)> = Vec::new();
-        let mut entries = self.packet.chunks_exact(4).filter_map(Entry::parse);
-        while self.ethertype == 0x8847 && labels.last().is_none_or(|(bottom, ..)| !bottom) {
-            let Some(entry) = entries.next() else { break };
-            labels.push((entry.bottom, entry.label.0, entry.ttl));
+        if self.ethertype != EtherTypes::Mpls.0 {
+            return Vec::new();
         }
-        labels.into_iter().map(|(_, label, ttl)| (label, ttl)).collect()
+        mpls::entries(&self.packet).iter().map(|entry| (entry.label.0, entry.ttl)).collect()
     }
 
     /// The last octet of its packet.
@@ -143,8 +163,8 @@ impl Seen {
 
     /// Are the checksums of header and content right?
     pub fn is_sound(&self) -> bool {
-        let udp = udp_sum(&self.packet[..usize::from(self.packet[3])]);
-        fold(sum(&self.packet[..20])) == 0xffff && udp == 0xffff
+        let ip = Ipv4Packet::new(&self.packet).unwrap();
+        ipv4::checksum(&ip) == ip.get_checksum() && has_right_udp_checksum(&ip)
     }
 
     /// Is the UDP checksum right once what is left to the NIC is done?
@@ -157,9 +177,8 @@ impl Seen {
             let done = !fold(sum(&frame[start..]));
             frame[start + offset..start + offset + 2].copy_from_slice(&done.to_be_bytes());
         }
-        let packet = &frame[14 + 4 * self.labels().len()..];
-        let length = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
-        udp_sum(&packet[..length]) == 0xffff
+        let packet = &frame[14 + mpls::ENTRY_LEN * self.labels().len()..];
+        has_right_udp_checksum(&Ipv4Packet::new(packet).unwrap())
     }
 }
 
@@ -221,7 +240,7 @@ impl Tap {
     }
 }
 
-/// Sums big-endian words.
+/// Sums big-endian words, as far as the kernel does it before it leaves the rest to a NIC.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(*w.get(1).unwrap_or(&0))).sum()
 }
@@ -233,7 +252,11 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Over pseudo header, UDP header and payload of an IPv4 packet without options; 0xffff when right.
-fn udp_sum(packet: &[u8]) -> u16 {
-    fold(sum(&packet[12..20]) + 17 + packet.len() as u64 - 20 + sum(&packet[20..]))
+fn udp_checksum(ip: &Ipv4Packet<'_>) -> u16 {
+    let udp = UdpPacket::new(ip.payload()).unwrap();
+    udp::ipv4_checksum(&udp, &ip.get_source(), &ip.get_destination())
+}
+
+fn has_right_udp_checksum(ip: &Ipv4Packet<'_>) -> bool {
+    UdpPacket::new(ip.payload()).unwrap().get_checksum() == udp_checksum(ip)
 }
