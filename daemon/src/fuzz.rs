@@ -12,10 +12,10 @@ pub use crate::kernel::fuzz::netlink;
 
 use crate::config::Config;
 use crate::engine::{
-    Effect, Engine, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, View,
+    Effect, Engine, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, Stored, View,
 };
 use crate::runtime::paths;
-use crate::state::{StateFile, Stored};
+use crate::state::StateFile;
 
 /// A state file: read or refused; what is read is written back the same, and an engine starts from
 /// it and answers.

@@ -15,10 +15,9 @@ use super::call::Message;
 use super::exchange;
 use super::request::{Change, Request};
 use super::service::Node;
-use crate::engine::{ApplyOptions, Engine, Input, LabelEngine, Reply};
+use crate::engine::{ApplyOptions, Engine, Input, LabelEngine, Reply, Stored};
 use crate::fuzz::{drive, engine};
 use crate::runtime::{Identity, paths, prepare};
-use crate::state::Stored;
 
 /// Plans of larger fabrics take their time and teach nothing new.
 const MOST_SWITCHES: usize = 16;

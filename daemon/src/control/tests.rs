@@ -13,8 +13,7 @@ use tresse_control::{
 };
 
 use super::{BindError, Change, Request, Server};
-use crate::engine::{Engine, LabelEngine, Reply, Settings, SourceEngine};
-use crate::state::Stored;
+use crate::engine::{Engine, LabelEngine, Reply, Settings, SourceEngine, Stored};
 
 /// A daemon's control side with an engine that has no plan, on a thread of its own.
 struct Fake {

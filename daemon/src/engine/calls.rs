@@ -3,8 +3,7 @@
 use tresse_control::NodeError;
 
 use super::transaction::{Job, Purpose};
-use super::{Effect, Engine, Input, Reply, WAITING_CALLS};
-use crate::state::Intent;
+use super::{Effect, Engine, Input, Intent, Reply, WAITING_CALLS};
 
 impl Engine {
     /// Queues a call, or refuses it while an operator's change is under way.

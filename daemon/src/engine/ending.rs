@@ -6,8 +6,7 @@ use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
 use tresse_fabric::reconcile::Operation;
 
 use super::transaction::{Job, Phase, Purpose};
-use super::{Effect, Engine, Execution, RETRY_MAX_MS, RETRY_MS, Reply, tell};
-use crate::state::Intent;
+use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, tell};
 
 impl Engine {
     /// Takes back what was done, last first.

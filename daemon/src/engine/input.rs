@@ -12,9 +12,9 @@ use tresse_fabric::wire::announce::Announcement;
 use super::prepared::Prepared;
 use super::source::Pushing;
 use super::steer::Steer;
+use super::stored::Stored;
 use super::transit::Forwarding;
 use crate::bfd::Watching;
-use crate::state::Stored;
 
 /// Names one control call until it is answered.
 pub type CallId = u64;

@@ -26,6 +26,7 @@ mod prepared;
 mod report;
 mod source;
 mod steer;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -46,13 +47,13 @@ use self::steer::KeptFree;
 use self::transaction::Job;
 use self::vlans::Refresh;
 use self::watch::Paths;
-use crate::state::{Intent, Stored};
 
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
 pub use self::prepared::{PlannedInterface, Prepared};
 pub use self::report::PathPlace;
 pub use self::source::{PushPath, Pushing, SourceEngine};
 pub use self::steer::{Pinned, Steer, Steering};
+pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
 pub use self::transit::{Forwarding, ForwardingNic, LabelEngine};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].

@@ -15,8 +15,7 @@ use tresse_fabric::watch::part::Part;
 
 use super::gate::Gate;
 use super::transaction::{Job, Purpose};
-use super::{CallId, Effect, Engine, Prepared, Reply, tell};
-use crate::state::Intent;
+use super::{CallId, Effect, Engine, Intent, Prepared, Reply, tell};
 
 /// What was asked to be kept free. Outlives restarts and plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

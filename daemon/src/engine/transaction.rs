@@ -20,10 +20,9 @@ use tresse_fabric::reconcile::{Operation, Planned, Saved, also_observed, inverse
 
 use super::steer::Steered;
 use super::{
-    ApplyOptions, CallId, Effect, Engine, Execution, Prepared, Pushing, Reply, View, guard, line,
-    tell,
+    ApplyOptions, CallId, Effect, Engine, Execution, Intent, Prepared, Pushing, Reply, Stored,
+    Unconfirmed, View, guard, line, tell,
 };
-use crate::state::{Intent, Stored, Unconfirmed};
 
 /// Rounds of execute and verify before a transaction counts as not converging.
 const ROUNDS: u32 = 4;

@@ -8,8 +8,7 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 
 use super::*;
-use crate::engine::{LabelEngine, Prepared};
-use crate::state::Intent;
+use crate::engine::{Intent, LabelEngine, Prepared};
 
 /// Two switches with a node each.
 const CLUSTER: &str = r#"[fabric]

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::hold::is_full;
-use super::stored::{FORMAT, Stored};
+use crate::engine::{FORMAT, Stored};
 
 /// `state.json` in the state directory, with `state.json.bak` beside it.
 #[derive(Debug, Clone)]

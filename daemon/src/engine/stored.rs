@@ -1,4 +1,5 @@
-//! The content of the state file, format 1.
+//! What the engine remembers across restarts: the content of the state file, format 1. The daemon reads and
+//! writes the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tresse_fabric::reconcile::{Leg, Saved};
 
-use crate::engine::{Prepared, Steering};
+use super::{Prepared, Steering};
 
 /// The format that this version reads and writes.
 pub const FORMAT: u32 = 1;
