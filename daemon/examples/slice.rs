@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tresse_fabric::cluster;
-use tressed::engine::LabelEngine;
 use tressed::runtime::{Identity, prepare};
 
 const TIMES: usize = 20;
@@ -24,7 +23,7 @@ fn main() -> anyhow::Result<()> {
     let mut size = (0, 0);
     for _ in 0..TIMES {
         let (began, before) = (Instant::now(), processor()?);
-        let prepared = prepare(&text, None, &identity, LabelEngine::Kernel)?;
+        let prepared = prepare(&text, None, &identity)?;
         wall.push(began.elapsed());
         cpu.push(processor()?.saturating_sub(before));
         size = (prepared.wanted.routes.len(), prepared.interfaces.len());

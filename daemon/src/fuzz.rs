@@ -12,7 +12,8 @@ pub use crate::kernel::fuzz::netlink;
 
 use crate::config::Config;
 use crate::engine::{
-    Effect, Engine, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, Stored, View,
+    Effect, Engine, Engines, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, Stored,
+    View,
 };
 use crate::runtime::paths;
 use crate::state::StateFile;
@@ -52,8 +53,7 @@ pub(crate) fn engine(stored: Stored) -> Engine {
             canary: true,
             announce_ms: None,
             sequence: 0,
-            labels: LabelEngine::Kernel,
-            sources: SourceEngine::Kernel,
+            engines: Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Kernel },
             bfd: true,
         },
         stored,

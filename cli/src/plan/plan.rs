@@ -147,8 +147,7 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
 }
 
 fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Result<(), Failure> {
-    let mut wanted = slice.wanted.clone();
-    wanted.turn_backups();
+    let wanted = &slice.wanted;
     writeln!(out, "node {}, generation {}", slice.node, slice.generation)?;
     for (name, link) in &wanted.links {
         writeln!(out, "link {name} mtu {} ({})", link.mtu, link.alias)?;
@@ -159,7 +158,7 @@ fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Resu
     for ((interface, address), neighbour) in &wanted.neighbours {
         writeln!(out, "neighbour {address} on {interface} is {}", neighbour.mac)?;
     }
-    for ((dst, metric), route) in &wanted.routes {
+    for ((dst, metric), route) in &wanted.all_routes() {
         let legs: Vec<_> =
             route.legs.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
         writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, legs.join(", "))?;

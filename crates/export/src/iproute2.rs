@@ -32,7 +32,8 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
         "# Before another generation's script: undo. The same objects as tressed makes, but"
     );
     line!(out, "# nothing watches them: no repair, no canary before the first frame, no BFD.");
-    let wanted = &wanted_of(slice);
+    // A script pops labels by the kernel: it is no packet engine.
+    let wanted = &slice.without_daemon();
     line!(out, "set -eu");
     line!(out, ": \"${{state:=/run/tresse-script}}\"");
     out.push_str(FUNCTIONS);
@@ -140,14 +141,6 @@ drop_rest() {
         action drop cookie COOKIE
 }
 "#;
-
-/// A script pops labels by the kernel: it is no packet engine.
-fn wanted_of(slice: &Slice) -> Wanted {
-    let mut wanted = slice.wanted.clone();
-    wanted.labels_by_kernel();
-    wanted.turn_backups();
-    wanted
-}
 
 fn filters(wanted: &Wanted, out: &mut String) {
     for (interface, sources) in &wanted.label_sources {

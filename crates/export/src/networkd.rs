@@ -16,9 +16,7 @@ use tresse_slice::Slice;
 use super::{ExportError, ExportFile};
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
-    let mut wanted = slice.wanted.clone();
-    wanted.turn_backups();
-    let wanted = &wanted;
+    let wanted = &slice.without_daemon();
     let pushes = wanted.routes.values().flat_map(|r| &r.legs).any(|leg| !leg.labels.is_empty());
     if pushes || !wanted.labels.is_empty() {
         return Err(ExportError::Labels { format: "networkd", node: slice.node.clone() });

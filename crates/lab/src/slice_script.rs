@@ -12,11 +12,8 @@ use tresse_fabric::reconcile::{
 use crate::netns;
 use crate::run::{self, RunError};
 
-/// Installs a slice into a fresh namespace.
+/// Installs a slice into a fresh namespace: what it asks of a host without a daemon.
 pub fn install(netns: &str, wanted: &Wanted) -> Result<(), RunError> {
-    let mut wanted = wanted.clone();
-    wanted.labels_by_kernel();
-    let wanted = &wanted;
     run::batch(Some(netns), "ip", &links(wanted))?;
     netns::inside(netns, || {
         for (key, value) in &wanted.sysctls {

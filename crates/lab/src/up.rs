@@ -175,8 +175,8 @@ fn build(
         if record.daemons {
             return Ok(());
         }
-        let mut wanted = tresse_fabric::slice::Slice::of(plan, NodeId::from(*index)).wanted;
-        wanted.turn_backups();
+        let slice = tresse_fabric::slice::Slice::of(plan, NodeId::from(*index));
+        let wanted = slice.without_daemon();
         slice_script::install(&netns, &wanted)?;
         // A daemon mends its node when an interface comes back; here the lab does.
         let file = directory.again_file(&node.name);

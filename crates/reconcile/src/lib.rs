@@ -25,7 +25,7 @@ mod wanted;
 pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_INTERFACE};
 
 pub use diff::{Options, reconcile, reconcile_with};
-pub use forwarding::{ALL_FORWARDING, also_observed, force_forwarding, is_accept_ra};
+pub use forwarding::{ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding};
 pub use mptcp::{
     ENDPOINT_IDS, FromRule, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp,
 };
@@ -41,7 +41,7 @@ pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{
     Leg, LinkKind, PLATFORM_LABELS, Rule, TABLES, Wanted, WantedLabel, WantedLink, WantedNeighbour,
-    WantedRoute, WantedTurns, label_input,
+    WantedRoute, WantedTurns, label_input, label_sysctls, no_label_sysctls,
 };
 
 /// RTPROT of our routes, rules, nexthops and neighbours (`rt_protos.d/tresse.conf`).

@@ -14,7 +14,6 @@
 //!
 //! Source: RFC 8684, include/uapi/linux/{mptcp_pm,fib_rules}.h, net/mptcp/pm_kernel.c.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -23,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_base::units::Prefix;
 
-use super::{Leg, Observed, TABLES, Wanted};
+use super::{Leg, TABLES, Wanted};
 
 /// Ids of endpoints of ours: the mark of them (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
@@ -131,15 +130,4 @@ impl ObservedMptcp {
     pub fn is_ours(id: u8, endpoint: &ObservedEndpoint) -> bool {
         ENDPOINT_IDS.contains(&id) && endpoint.plain
     }
-}
-
-/// What is wanted as this kernel can do it: without MPTCP, no table for what no rule leads to.
-pub(super) fn possible<'a>(wanted: Cow<'a, Wanted>, observed: &Observed) -> Cow<'a, Wanted> {
-    if observed.mptcp.is_some() || wanted.mptcp.is_empty() {
-        return wanted;
-    }
-    let mut possible = wanted.into_owned();
-    possible.mptcp.tables.clear();
-    possible.sysctls.remove(MPTCP_ENABLED);
-    Cow::Owned(possible)
 }

@@ -66,29 +66,13 @@ impl WantedTurns {
 }
 
 impl Wanted {
-    /// Lets the kernel forward what [`Wanted::labels`] says: adds the sysctls that it needs.
-    pub fn labels_by_kernel(&mut self) {
-        if let Some((highest, _)) = self.labels.last_key_value() {
-            self.sysctls.insert(PLATFORM_LABELS.into(), (highest.0 + 1).to_string());
-        }
-        for interface in self.label_sources.keys() {
-            self.sysctls.insert(label_input(interface), "1".into());
-        }
-    }
-
-    /// Keeps the kernel's hands off labelled frames, which another engine forwards (K12): no label
-    /// routes, no filter, no label input.
-    pub fn labels_by_other(&mut self) {
-        self.labels.clear();
-        for interface in std::mem::take(&mut self.label_sources).into_keys() {
-            self.sysctls.insert(label_input(&interface), "0".into());
-        }
-    }
-
-    /// Puts the backups of [`Wanted::turns`] among the routes, for a kernel that gets its tables too.
-    pub fn turn_backups(&mut self) {
-        let backups = std::mem::take(&mut self.turns.backups).into_iter();
-        self.routes.extend(backups.map(|(dst, route)| ((dst, METRIC_BACKUP), route)));
+    /// All routes of the main table by (destination, metric): those of [`Wanted::routes`], and the backups of
+    /// [`Wanted::turns`] for a kernel that gets the tables of those too.
+    #[must_use]
+    pub fn all_routes(&self) -> BTreeMap<(Prefix, u32), WantedRoute> {
+        let backups = self.turns.backups.iter();
+        let backups = backups.map(|(dst, route)| ((*dst, METRIC_BACKUP), route.clone()));
+        self.routes.iter().map(|(key, route)| (*key, route.clone())).chain(backups).collect()
     }
 
     /// The rules that lead to the tables of [`Wanted::turns`].
@@ -142,6 +126,25 @@ pub const PLATFORM_LABELS: &str = "net/mpls/platform_labels";
 #[must_use]
 pub fn label_input(interface: &str) -> String {
     format!("net/mpls/conf/{interface}/input")
+}
+
+/// The sysctls of a kernel that forwards labelled frames itself: room for labels up to the highest, and
+/// label input on the interfaces where labels arrive.
+pub fn label_sysctls<'a>(
+    highest: Option<Label>,
+    arrivals: impl IntoIterator<Item = &'a String>,
+) -> BTreeMap<String, String> {
+    let limit = highest.map(|highest| (PLATFORM_LABELS.into(), (highest.0 + 1).to_string()));
+    let inputs = arrivals.into_iter().map(|interface| (label_input(interface), "1".into()));
+    limit.into_iter().chain(inputs).collect()
+}
+
+/// The sysctls of a kernel that keeps its hands off labelled frames, which another engine forwards (K12): no
+/// label input on the interfaces where labels arrive.
+pub fn no_label_sysctls<'a>(
+    arrivals: impl IntoIterator<Item = &'a String>,
+) -> BTreeMap<String, String> {
+    arrivals.into_iter().map(|interface| (label_input(interface), "0".into())).collect()
 }
 
 /// A label route: the label is popped, what is left goes to a neighbour.

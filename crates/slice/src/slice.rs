@@ -16,7 +16,7 @@ use tresse_plan::Plan;
 use tresse_plan::label::Transit;
 use tresse_reconcile::{
     ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedLabel, WantedLink,
-    WantedNeighbour, WantedRoute,
+    WantedNeighbour, WantedRoute, WantedTurns, label_sysctls,
 };
 use tresse_topology::cluster::Nic;
 use tresse_topology::path::{Path, Segment};
@@ -58,6 +58,25 @@ pub struct SliceInterface {
     /// Place in the queue of canary senders (K5): lower nodes with an interface on this VID, among
     /// the first few nodes of the cluster.
     pub rank: u32,
+}
+
+impl Slice {
+    /// The kernel state of a host without a daemon, whose kernel forwards labelled frames itself: backups are
+    /// routes, and labels have the sysctls that they need.
+    #[must_use]
+    pub fn without_daemon(&self) -> Wanted {
+        let Wanted { labels, label_sources, .. } = &self.wanted;
+        let highest = labels.last_key_value().map(|(label, _)| *label);
+        let mut sysctls = self.wanted.sysctls.clone();
+        sysctls.extend(label_sysctls(highest, label_sources.keys()));
+        let tables = self.wanted.turns.tables.clone();
+        Wanted {
+            routes: self.wanted.all_routes(),
+            sysctls,
+            turns: WantedTurns { backups: BTreeMap::new(), tables },
+            ..self.wanted.clone()
+        }
+    }
 }
 
 impl SliceInterface {

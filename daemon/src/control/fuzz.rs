@@ -15,7 +15,7 @@ use super::call::Message;
 use super::exchange;
 use super::request::{Change, Request};
 use super::service::Node;
-use crate::engine::{ApplyOptions, Engine, Input, LabelEngine, Reply, Stored};
+use crate::engine::{ApplyOptions, Engine, Input, Reply, Stored};
 use crate::fuzz::{drive, engine};
 use crate::runtime::{Identity, paths, prepare};
 
@@ -123,12 +123,7 @@ fn answer(engine: &mut Engine, request: Request) {
                         return drop(answer.send(Ok(Reply::Done)));
                     }
                     let identity = Identity::Named("n0".into());
-                    match prepare(
-                        &request.cluster,
-                        request.lock.as_deref(),
-                        &identity,
-                        LabelEngine::Kernel,
-                    ) {
+                    match prepare(&request.cluster, request.lock.as_deref(), &identity) {
                         Ok(prepared) => Input::Apply {
                             call: Some(CALL),
                             prepared: Box::new(prepared),

@@ -13,7 +13,7 @@ use tresse_control::{
 };
 
 use super::{BindError, Change, Request, Server};
-use crate::engine::{Engine, LabelEngine, Reply, Settings, SourceEngine, Stored};
+use crate::engine::{Engine, Engines, LabelEngine, Reply, Settings, SourceEngine, Stored};
 
 /// A daemon's control side with an engine that has no plan, on a thread of its own.
 struct Fake {
@@ -70,8 +70,7 @@ fn answer(request: Request) {
         canary: true,
         announce_ms: None,
         sequence: 0,
-        labels: LabelEngine::Kernel,
-        sources: SourceEngine::Kernel,
+        engines: Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Kernel },
         bfd: false,
     };
     let engine = Engine::new(settings, Stored::default());

@@ -1,5 +1,7 @@
 //! Control calls: which may start a transaction, which wait, which are refused.
 
+use std::sync::Arc;
+
 use tresse_control::NodeError;
 
 use super::transaction::{Job, Purpose};
@@ -64,9 +66,8 @@ impl Engine {
                         );
                     }
                     (call, None) => {
-                        let mut prepared = *prepared;
-                        prepared.sourced_by(self.settings.sources);
-                        let mut job = Job::new(Purpose::Apply { call }, Some(prepared.into()));
+                        let target = Some(Arc::from(prepared));
+                        let mut job = Job::new(Purpose::Apply { call }, target);
                         job.options = options;
                         self.observe(job, out);
                     }

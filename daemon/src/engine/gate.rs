@@ -1,16 +1,11 @@
-//! What of a slice may be installed now: VLANs that are not proven carry no routes, fused ones are
-//! down (K5); paths that are broken are not used while another way is there (K10).
+//! How far each VLAN of a plan may be used, and which paths: VLANs that are not proven carry no routes, fused
+//! ones are down (K5); paths that are broken are not used while another way is there (K10).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_control::PendingLine;
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{
-    Leg, METRIC_BACKUP, METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute,
-};
+use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
 use tresse_fabric::units::Prefix;
 
-use super::bridge::Heard;
 use super::prepared::Prepared;
 use super::steer::KeptFree;
 
@@ -47,7 +42,11 @@ impl Gated<'_> {
     }
 
     /// The same route over the first other path whose VLAN is open.
-    fn alternative(&self, destination: Prefix, route: &WantedRoute) -> Option<WantedRoute> {
+    pub(super) fn alternative(
+        &self,
+        destination: Prefix,
+        route: &WantedRoute,
+    ) -> Option<WantedRoute> {
         let all = || self.alternatives(destination, route);
         let best = Self::FITNESS.iter().find_map(|fits| all().find(|way| fits(self, &way.legs[0])));
         best.or_else(|| all().next())
@@ -90,7 +89,7 @@ impl Gated<'_> {
     /// The part of an open route that is to be used, or another way; none where the kernel has one at
     /// another metric. Where all ways are kept free they are used all the same, and where all are broken the
     /// route stays as it is: better a doubtful way than none.
-    fn live(&self, key: (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
+    pub(super) fn live(&self, key: (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
         match key.1 {
             METRIC_PRIMARY => self.live_primary(key.0, open),
             _ => Some(self.live_backup(key.0, open)),
@@ -142,7 +141,7 @@ impl Gated<'_> {
     }
 
     /// The part of a route that may be used, or the VLAN that closes it.
-    fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (u16, Gate)> {
+    pub(super) fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (u16, Gate)> {
         let mut closed = None;
         let mut open = route.clone();
         open.legs.retain(|leg| {
@@ -166,122 +165,4 @@ fn holds(legs: &BTreeSet<Leg>, leg: &Leg) -> bool {
 fn part(route: &WantedRoute, is: impl Fn(&Leg) -> bool) -> Option<WantedRoute> {
     let legs: Vec<Leg> = route.legs.iter().filter(|leg| is(leg)).cloned().collect();
     (!legs.is_empty()).then(|| WantedRoute { legs, ..route.clone() })
-}
-
-/// Why something waits for a VLAN.
-fn waits(vid: u16, gate: Gate) -> String {
-    match gate {
-        Gate::Fused => format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"),
-        _ => format!("VLAN {vid} is not proven yet"),
-    }
-}
-
-fn line(object: &Object, why: String) -> PendingLine {
-    PendingLine { kind: object.kind().into(), object: object.to_string(), why }
-}
-
-/// The label routes out of VLANs that are open. Those of `old` stay: labels keep their meaning
-/// over one change of plans (K4), and sources that have not changed yet use them.
-fn labels(
-    new: Gated<'_>,
-    old: Option<Gated<'_>>,
-    pending: &mut Vec<PendingLine>,
-) -> BTreeMap<Label, WantedLabel> {
-    let mut labels = BTreeMap::new();
-    for (label, way) in &new.prepared.wanted.labels {
-        if let Some((vid, gate)) = new.closed(&way.interface) {
-            pending.push(line(&Object::Label(*label, Some(way.clone())), waits(vid, gate)));
-        } else {
-            labels.insert(*label, way.clone());
-        }
-    }
-    if let Some(old) = old {
-        for (label, way) in &old.prepared.wanted.labels {
-            if old.closed(&way.interface).is_none() {
-                labels.entry(*label).or_insert_with(|| way.clone());
-            }
-        }
-    }
-    labels
-}
-
-/// The part of `new` that its gates let through, and what waits for them.
-///
-/// `old` is the plan before, kept while the change is under way: a destination whose new route
-/// waits keeps its old one, with all that this needs, so that changing plans loses no frame. A
-/// changed route also waits until its peer is among `heard`, where that is given.
-pub fn effective(
-    new: Gated<'_>,
-    old: Option<Gated<'_>>,
-    heard: Option<&Heard>,
-) -> (Wanted, Vec<PendingLine>) {
-    let mut wanted = new.prepared.wanted.clone();
-    let mut pending = Vec::new();
-    let untouched = new.dead.is_empty() && new.free.rested.is_empty();
-    let whole = untouched && new.gates.values().all(|g| *g == Gate::Open);
-    if old.is_none() && whole {
-        return (wanted, pending);
-    }
-    let mut routes = BTreeMap::new();
-    for (key, route) in &new.prepared.wanted.routes {
-        let kept = || {
-            let old = old?;
-            let open = old.route(old.prepared.wanted.routes.get(key)?).ok()?;
-            old.live(*key, open)
-        };
-        let (why, route) = match new.route(route) {
-            Ok(open) => {
-                let Some(open) = new.live(*key, open) else { continue };
-                let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
-                match (silent, kept()) {
-                    (Some(vid), Some(kept)) if kept != open => {
-                        (format!("the peer was not heard on VLAN {vid} yet"), Some(kept))
-                    }
-                    _ => {
-                        routes.insert(*key, open);
-                        continue;
-                    }
-                }
-            }
-            Err((vid, Gate::Fused)) => {
-                let way = new.alternative(key.0, route).or_else(kept);
-                (waits(vid, Gate::Fused), way)
-            }
-            Err((vid, gate)) => {
-                let way = kept().or_else(|| new.alternative(key.0, route));
-                (waits(vid, gate), way)
-            }
-        };
-        pending.push(line(&Object::Route(key.0, key.1), why));
-        if let Some(route) = route {
-            routes.insert(*key, route);
-        }
-    }
-    wanted.labels = labels(new, old, &mut pending);
-    wanted.mptcp.tables.retain(|_, leg| new.is_fit(leg) && new.closed(&leg.interface).is_none());
-    if let Some(old) = old.map(|old| &old.prepared.wanted) {
-        for (name, link) in &old.links {
-            wanted.links.entry(name.clone()).or_insert_with(|| link.clone());
-        }
-        wanted.addresses.extend(old.addresses.iter().cloned());
-        for (key, neighbour) in &old.neighbours {
-            wanted.neighbours.entry(key.clone()).or_insert_with(|| neighbour.clone());
-        }
-        for (key, value) in &old.sysctls {
-            wanted.sysctls.entry(key.clone()).or_insert_with(|| value.clone());
-        }
-        for (name, nic) in &old.nics {
-            wanted.nics.entry(name.clone()).or_insert(*nic);
-        }
-        for (name, sources) in &old.label_sources {
-            wanted.label_sources.entry(name.clone()).or_default().extend(sources);
-        }
-    }
-    let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
-    for (name, link) in &mut wanted.links {
-        link.up &= !fused(name);
-    }
-    wanted.neighbours.retain(|(interface, _), _| !fused(interface));
-    wanted.routes = routes;
-    (wanted, pending)
 }

@@ -1,75 +1,63 @@
-//! Judging one look at the kernel: what differs, what stands in the way, what is drift.
+//! Judging one look at the kernel: what this node shall hold, what differs, what stands in the way, what is
+//! drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_control::{Alert, NodeError, OperationLine, PendingLine};
+use tresse_control::{Alert, NodeError, OperationLine};
 use tresse_fabric::reconcile::{
     METRIC_PRIMARY, Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
 };
 use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
-use super::gate::{Gated, effective};
+use super::gate::Gated;
+use super::target::{Plans, Target, target, whole};
 use super::transaction::{Job, Purpose};
-use super::{Effect, Engine, Pushing, REPAIR_MS, SourceEngine, View, guard, line, source, tell};
+use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
 
 impl Engine {
-    pub(super) fn compare(
-        &self,
-        job: &Job,
-        view: &View,
-    ) -> (Reconciliation, Vec<PendingLine>, Pushing) {
+    /// What this node shall hold once a job is done; nothing where it has no plan.
+    pub(super) fn target(&self, job: &Job, view: &View) -> Target {
+        let Some(plan) = &job.target else { return Target::default() };
+        let gates = self.gates(plan);
         let own = matches!(job.purpose, Purpose::Apply { .. });
-        let options = Options {
-            force_interfaces: if own {
-                job.options.force_interfaces.clone()
-            } else {
-                self.stored.force_interfaces.clone()
-            },
+        let replaces = own && self.stored.current.as_ref().is_some_and(|c| c != plan);
+        let old = match (replaces, self.stored.bridging) {
+            (true, _) => self.stored.current.as_ref(),
+            (false, true) => self.stored.previous.as_ref(),
+            (false, false) => None,
         };
-        let (wanted, pending, pushing) = match &job.target {
-            None => (Wanted::default(), Vec::new(), Pushing::default()),
-            Some(target) => {
-                let gates = self.gates(target);
-                let replaces = own && self.stored.current.as_ref().is_some_and(|c| c != target);
-                let old = match (replaces, self.stored.bridging) {
-                    (true, _) => self.stored.current.as_ref(),
-                    (false, true) => self.stored.previous.as_ref(),
-                    (false, false) => None,
-                };
-                let old = old.filter(|_| self.settings.canary);
-                let old_gates = old.map(|o| self.gates(o)).unwrap_or_default();
-                let nobody = Heard::new();
-                let heard = match (replaces, self.stored.moved) {
-                    (true, _) => Some(&nobody),
-                    (false, true) => None,
-                    (false, false) => Some(self.bridge.heard()),
-                };
-                let dead = &self.stored.broken;
-                let links = view.observed.links.iter();
-                let out = links.filter(|(_, link)| link.up && !link.carrier);
-                let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
-                let free = self.kept_free(target);
-                let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
-                let new = Gated { prepared: target, gates: &gates, dead, free: &free, out: &out };
-                let old = old.map(|o| Gated {
-                    prepared: o,
-                    gates: &old_gates,
-                    dead,
-                    free: &old_free,
-                    out: &out,
-                });
-                let (mut wanted, mut pending) = effective(new, old, heard);
-                let pushing = match self.settings.sources {
-                    SourceEngine::Kernel => Pushing::default(),
-                    SourceEngine::Tun => {
-                        source::through_tun(&mut wanted, new, old, &view.observed, &mut pending)
-                    }
-                };
-                (wanted, pending, pushing)
-            }
+        let old = old.filter(|_| self.settings.canary);
+        let old_gates = old.map(|o| self.gates(o)).unwrap_or_default();
+        let nobody = Heard::new();
+        let heard = match (replaces, self.stored.moved) {
+            (true, _) => Some(&nobody),
+            (false, true) => None,
+            (false, false) => Some(self.bridge.heard()),
         };
-        (reconcile_with(&wanted, &view.observed, &self.stored.saved, &options), pending, pushing)
+        let dead = &self.stored.broken;
+        let links = view.observed.links.iter();
+        let out = links.filter(|(_, link)| link.up && !link.carrier);
+        let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
+        let free = self.kept_free(plan);
+        let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
+        let gated = |prepared, gates, free| Gated { prepared, gates, dead, free, out: &out };
+        let plans = Plans {
+            new: gated(plan, &gates, &free),
+            old: old.map(|old| gated(old, &old_gates, &old_free)),
+            heard,
+        };
+        target(&plans, self.settings.engines, &view.observed)
+    }
+
+    /// What separates the kernel from a target.
+    pub(super) fn compare(&self, job: &Job, target: &Target, view: &View) -> Reconciliation {
+        let forced = match job.purpose {
+            Purpose::Apply { .. } => &job.options.force_interfaces,
+            _ => &self.stored.force_interfaces,
+        };
+        let options = Options { force_interfaces: forced.clone() };
+        reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
     }
 
     /// Why a transaction must not begin.
@@ -82,7 +70,8 @@ impl Engine {
         // What the plan asks for once its VLANs are proven must not wait for the proof to be judged.
         let whole = job.target.as_ref().filter(|_| job.undoes()).map(|target| {
             let options = Options { force_interfaces: job.options.force_interfaces.clone() };
-            reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
+            let whole = whole(target, self.settings.engines, &view.observed);
+            reconcile_with(&whole, &view.observed, &self.stored.saved, &options)
         });
         let guarded = match &job.purpose {
             Purpose::Apply { .. } => {
@@ -172,14 +161,14 @@ impl Engine {
     }
 
     pub(super) fn settle(&mut self, job: &Job, view: &View) {
-        let wanted = job.target.as_ref().map(|t| &t.wanted);
-        let settled = match wanted {
-            Some(wanted) if !self.stored.bridging => {
-                self.stored.saved.clone().settled(wanted, &view.observed)
+        let wanted = match &job.target {
+            Some(target) if !self.stored.bridging => {
+                whole(target, self.settings.engines, &view.observed)
             }
             Some(_) => return,
-            None => self.stored.saved.clone().settled(&Wanted::default(), &view.observed),
+            None => Wanted::default(),
         };
+        let settled = self.stored.saved.clone().settled(&wanted, &view.observed);
         self.dirty |= settled != self.stored.saved;
         self.stored.saved = settled;
     }

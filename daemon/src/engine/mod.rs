@@ -4,7 +4,8 @@
 //! - `transaction` runs one change of the kernel at a time: observe, journal, execute, verify,
 //!   commit; an apply that fails is undone operation by operation.
 //! - `ending` answers a transaction, gives it up for later, or takes it back.
-//! - `judge` compares one look at the kernel with what is wanted.
+//! - `target` says what this node shall hold now, as one pure function of the plan, its gates and the kernel.
+//! - `judge` compares one look at the kernel with the target.
 //! - `watch` says which paths are watched, and takes what is seen of them.
 //! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
 //! - `bridge` holds on to the plan before until every peer has moved.
@@ -27,6 +28,7 @@ mod report;
 mod source;
 mod steer;
 mod stored;
+mod target;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -54,6 +56,7 @@ pub use self::report::PathPlace;
 pub use self::source::{PushPath, Pushing, SourceEngine};
 pub use self::steer::{Pinned, Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
+pub use self::target::Engines;
 pub use self::transit::{Forwarding, ForwardingNic, LabelEngine};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
@@ -81,10 +84,8 @@ pub struct Settings {
     pub announce_ms: Option<u64>,
     /// Where announcement numbers start: never used before by this node.
     pub sequence: u64,
-    /// What forwards labelled frames.
-    pub labels: LabelEngine,
-    /// What pushes labels onto what this node sends.
-    pub sources: SourceEngine,
+    /// What handles labels.
+    pub engines: Engines,
     /// Watch paths by BFD.
     pub bfd: bool,
 }
@@ -135,13 +136,6 @@ impl Engine {
     pub fn new(settings: Settings, mut stored: Stored) -> Self {
         if !settings.bfd {
             stored.broken.clear();
-        }
-        // What was stored may have been left to another one.
-        for plan in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
-            let plan = Arc::make_mut(plan);
-            plan.forwarded_by(settings.labels);
-            plan.wanted.turn_backups();
-            plan.sourced_by(settings.sources);
         }
         Self {
             settings,

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use tresse_fabric::id::{Label, NodeId};
 use tresse_fabric::lock;
 use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::{Leg, Wanted, WantedLabel};
+use tresse_fabric::reconcile::{
+    Leg, PUSH_INTERFACE, Wanted, WantedLabel, WantedTurns, sysctl_interface,
+};
+use tresse_fabric::slice::Slice;
 use tresse_fabric::units::{Mac, Prefix};
 use tresse_fabric::watch::Watches;
-
-use super::transit::LabelEngine;
 
 /// The VID of what has no tag. There is no tree: nothing to prove and nothing that could loop.
 pub const UNTAGGED: u16 = 0;
@@ -35,12 +36,13 @@ pub struct Prepared {
     pub lock: Option<String>,
     /// The VLAN interfaces by name; without VLANs the NICs.
     pub interfaces: BTreeMap<String, PlannedInterface>,
-    /// The kernel state wanted with every VLAN proven and none fused.
+    /// The kernel state wanted with every VLAN proven and none fused, but for what handles labels:
+    /// [`labels`](Self::labels) and [`label_sources`](Self::label_sources) are not part of it.
     pub wanted: Wanted,
     /// By destination: the first legs of its other paths, by rank, for when a VLAN is fused.
     #[serde(default)]
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
-    /// What this node forwards for others, whatever does it: `wanted` has it where the kernel does.
+    /// What this node forwards for others, whatever does it.
     #[serde(default)]
     pub labels: Vec<(Label, WantedLabel)>,
     /// The paths of this node, and which are watched; none where that is off.
@@ -97,19 +99,13 @@ impl Prepared {
 
     /// The slice of `node`, with the texts that `plan` came from.
     #[must_use]
-    pub fn new(
-        plan: &Plan,
-        node: NodeId,
-        cluster: String,
-        lock: Option<String>,
-        labels: LabelEngine,
-    ) -> Self {
-        let slice = tresse_fabric::slice::Slice::of(&plan, node);
+    pub fn new(plan: &Plan, node: NodeId, cluster: String, lock: Option<String>) -> Self {
+        let Slice { node: name, generation, interfaces, wanted, alternatives, .. } =
+            Slice::of(plan, node);
         let model = plan.cluster();
         let age = model.switches.iter().map(|s| s.fdb_age_seconds).min().unwrap_or(300);
         let tree = |vid| plan.tree_of(vid).map(|id| plan.tree_text(id));
-        let interfaces = slice
-            .interfaces
+        let interfaces = interfaces
             .into_iter()
             .map(|(name, interface)| {
                 let prepared = PlannedInterface {
@@ -124,24 +120,47 @@ impl Prepared {
                 (name, prepared)
             })
             .collect();
-        let mut prepared = Self {
-            node: slice.node,
+        let routes = wanted.all_routes();
+        let Wanted { labels, label_sources, turns: WantedTurns { tables, .. }, .. } = wanted;
+        Self {
+            node: name,
             id: node,
             nodes: model.nodes.len() as u32,
             fabric: digest(&model.name),
-            generation: slice.generation,
+            generation,
             cluster,
             lock,
             interfaces,
-            labels: slice.wanted.labels.clone().into_iter().collect(),
+            labels: labels.into_iter().collect(),
+            label_sources,
             watches: Arc::default(),
-            label_sources: slice.wanted.label_sources.clone(),
-            wanted: slice.wanted,
-            alternatives: slice.alternatives,
+            wanted: Wanted {
+                routes,
+                labels: BTreeMap::new(),
+                label_sources: BTreeMap::new(),
+                turns: WantedTurns { backups: BTreeMap::new(), tables },
+                ..wanted
+            },
+            alternatives,
+        }
+    }
+
+    /// A plan as this version keeps it. Versions before kept it as their engines handled labels.
+    pub(super) fn upgrade(&mut self) {
+        let wanted = &mut self.wanted;
+        wanted.routes = wanted.all_routes();
+        wanted.turns.backups.clear();
+        let (labels, sources) = (std::mem::take(&mut wanted.labels), &mut wanted.label_sources);
+        let sources = std::mem::take(sources);
+        if self.labels.is_empty() {
+            self.labels.extend(labels);
+            self.label_sources.extend(sources);
+        }
+        wanted.links.remove(PUSH_INTERFACE);
+        let of_engines = |key: &str| {
+            key.starts_with("net/mpls/") || sysctl_interface(key) == Some(PUSH_INTERFACE)
         };
-        prepared.forwarded_by(labels);
-        prepared.wanted.turn_backups();
-        prepared
+        wanted.sysctls.retain(|key, _| !of_engines(key));
     }
 }
 

@@ -74,6 +74,17 @@ pub enum Intent {
     Withdraw,
 }
 
+impl Stored {
+    /// What an older version stored, as this one keeps it.
+    #[must_use]
+    pub fn upgraded(mut self) -> Self {
+        for plan in [&mut self.current, &mut self.previous].into_iter().flatten() {
+            Arc::make_mut(plan).upgrade();
+        }
+        self
+    }
+}
+
 impl Default for Stored {
     fn default() -> Self {
         Self {

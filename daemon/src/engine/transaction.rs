@@ -16,9 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tresse_control::{Alert, Difference, NodeError, OperationLine, PendingLine};
-use tresse_fabric::reconcile::{Operation, Planned, Saved, also_observed, inverse};
+use tresse_fabric::reconcile::{Operation, Planned, Saved, inverse};
 
 use super::steer::Steered;
+use super::target::{also_observed, engine_sysctls};
 use super::{
     ApplyOptions, CallId, Effect, Engine, Execution, Intent, Prepared, Pushing, Reply, Stored,
     Unconfirmed, View, guard, line, tell,
@@ -113,8 +114,11 @@ impl Engine {
     /// Starts a job by looking at the kernel.
     pub(super) fn observe(&mut self, mut job: Job, out: &mut Vec<Effect>) {
         let plans = [&job.target, &self.stored.current, &self.stored.previous];
-        let mut sysctls: BTreeSet<String> =
-            plans.into_iter().flatten().flat_map(|p| p.wanted.sysctls.keys().cloned()).collect();
+        let mut sysctls = BTreeSet::new();
+        for plan in plans.into_iter().flatten() {
+            sysctls.extend(plan.wanted.sysctls.keys().cloned());
+            sysctls.extend(engine_sysctls(plan, self.settings.engines).into_keys());
+        }
         sysctls.extend(self.stored.saved.sysctls.keys().cloned());
         also_observed(&mut sysctls);
         if !matches!(job.phase, Phase::Verify) {
@@ -133,14 +137,15 @@ impl Engine {
             }
             Err(message) => return self.give_up(job, NodeError::Internal { message }, out),
         };
-        let (comparison, mut pending, pushing) = self.compare(&job, &view);
-        job.pushing = pushing;
-        pending.extend(comparison.pending.iter().map(|p| PendingLine {
+        let target = self.target(&job, &view);
+        let comparison = self.compare(&job, &target, &view);
+        job.pushing = target.pushing;
+        job.pending = target.pending;
+        job.pending.extend(comparison.pending.iter().map(|p| PendingLine {
             kind: p.object.kind().into(),
             object: p.object.to_string(),
             why: p.why.to_string(),
         }));
-        job.pending = pending;
         let verifying = matches!(job.phase, Phase::Verify);
         if !verifying {
             job.management = self.others(&job, &view.management);

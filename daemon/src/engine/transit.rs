@@ -48,26 +48,12 @@ pub struct ForwardingNic {
     pub neighbours: BTreeSet<(u16, Mac)>,
 }
 
-impl Prepared {
-    /// Leaves what [`labels`](Self::labels) and [`label_sources`](Self::label_sources) say to `engine`.
-    pub fn forwarded_by(&mut self, engine: LabelEngine) {
-        let wanted = &mut self.wanted;
-        wanted.sysctls.retain(|key, _| !key.starts_with("net/mpls/"));
-        wanted.labels = self.labels.iter().cloned().collect();
-        wanted.label_sources = self.label_sources.clone();
-        match engine {
-            LabelEngine::Kernel => wanted.labels_by_kernel(),
-            LabelEngine::Packet => wanted.labels_by_other(),
-        }
-    }
-}
-
 impl Engine {
     /// Which engine forwards for others here: none where nothing is to be forwarded.
     pub(super) fn label_engine(&self) -> &'static str {
         let current = self.stored.current.as_ref();
         let forwards = current.is_some_and(|current| !current.labels.is_empty());
-        if forwards { self.settings.labels.word() } else { "none" }
+        if forwards { self.settings.engines.labels.word() } else { "none" }
     }
 
     /// Tells the packet engine where that has changed.
@@ -78,7 +64,7 @@ impl Engine {
         out: &mut Vec<Effect>,
     ) {
         let mut forwarding = Forwarding::default();
-        if self.settings.labels == LabelEngine::Packet {
+        if self.settings.engines.labels == LabelEngine::Packet {
             let plans = [current, old].into_iter().flatten();
             plans.for_each(|plan| self.add_forwarding(plan, &mut forwarding));
         }

@@ -8,7 +8,7 @@ use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 
 use super::*;
-use crate::engine::{Intent, LabelEngine, Prepared};
+use crate::engine::{Intent, Prepared};
 
 /// Two switches with a node each.
 const CLUSTER: &str = r#"[fabric]
@@ -71,8 +71,7 @@ fn state_files_are_read_or_refused() {
 fn applied() -> Stored {
     let cluster = tresse_fabric::cluster::parse(CLUSTER, "cluster.toml").unwrap();
     let plan = Plan::build(cluster).unwrap();
-    let prepared =
-        Arc::new(Prepared::new(&plan, NodeId(0), CLUSTER.into(), None, LabelEngine::Kernel));
+    let prepared = Arc::new(Prepared::new(&plan, NodeId(0), CLUSTER.into(), None));
     Stored {
         current: Some(prepared.clone()),
         previous: Some(prepared),

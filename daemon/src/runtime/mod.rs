@@ -40,7 +40,7 @@ use self::push::Source;
 use crate::config::{Config, ConfigError};
 use crate::control::{BindError, Change, Request, Server, unix_ms};
 use crate::engine::{
-    ApplyOptions, CallId, Effect, Engine, Execution, Input, LabelEngine, Prepared, Reply, Settings,
+    ApplyOptions, CallId, Effect, Engine, Engines, Execution, Input, Prepared, Reply, Settings,
     SourceEngine, View,
 };
 use crate::kernel;
@@ -107,7 +107,6 @@ pub struct Daemon {
     event_seq: u64,
     announcers: Announcers,
     neighbours: Neighbours,
-    labels: LabelEngine,
     forwarder: Forwarder,
     source: Source,
     detector: Detector,
@@ -139,10 +138,12 @@ impl Daemon {
             Arc::make_mut(plan).watches = watches;
         }
         let support = LazyCell::new(kernel::label_support);
-        let labels = forward::choose(config.engine, config.strict, || *support)?;
-        let settings = Settings {
-            labels,
+        let engines = Engines {
+            labels: forward::choose(config.engine, config.strict, || *support)?,
             sources: push::choose(config.source, || *support),
+        };
+        let settings = Settings {
+            engines,
             canary: config.canary,
             announce_ms: config.announce_seconds.map(|s| u64::from(s) * 1000),
             // Nanoseconds: no two starts of one node share a number.
@@ -161,7 +162,6 @@ impl Daemon {
             event_seq: 0,
             announcers: Announcers::default(),
             neighbours: Neighbours::default(),
-            labels,
             forwarder: Forwarder::default(),
             source: Source::default(),
             detector: Detector::default(),
@@ -446,7 +446,7 @@ impl Daemon {
     }
 
     fn prepared(&self, request: &ApplyRequest) -> Result<Prepared, NodeError> {
-        prepare(&request.cluster, request.lock.as_deref(), &self.identity()?, self.labels)
+        prepare(&request.cluster, request.lock.as_deref(), &self.identity()?)
     }
 
     /// The configured plan, where it may be needed at start.
@@ -478,7 +478,7 @@ impl Daemon {
             _ => None,
         };
         let identity = self.identity().map_err(RunError::Plan)?;
-        let prepared = prepare(&cluster, lock.as_deref(), &identity, self.labels);
+        let prepared = prepare(&cluster, lock.as_deref(), &identity);
         prepared.map(Some).map_err(RunError::Plan)
     }
 

@@ -12,7 +12,7 @@ use tresse_fabric::units::Mac;
 use tresse_fabric::verify;
 use tresse_fabric::watch::Watches;
 
-use crate::engine::{Engine, LabelEngine, PathPlace, Prepared};
+use crate::engine::{Engine, PathPlace, Prepared};
 
 /// How this host is found in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +31,11 @@ pub fn prepare(
     cluster: &str,
     lock: Option<&str>,
     identity: &Identity,
-    labels: LabelEngine,
 ) -> Result<Prepared, NodeError> {
     let plan = plan(cluster, lock)?;
     accept(&plan)?;
     let node = which(plan.cluster(), identity)?;
-    let mut prepared = Prepared::new(&plan, node, cluster.into(), lock.map(Into::into), labels);
+    let mut prepared = Prepared::new(&plan, node, cluster.into(), lock.map(Into::into));
     prepared.watches = Watches::new(&plan, node).into();
     Ok(prepared)
 }

@@ -102,7 +102,8 @@ impl StateFile {
             };
             return Err(StateError::Format { path: self.path.clone(), found: head.format, advice });
         }
-        serde_json::from_slice(bytes).map_err(|e| damaged(e.to_string()))
+        let stored: Stored = serde_json::from_slice(bytes).map_err(|e| damaged(e.to_string()))?;
+        Ok(stored.upgraded())
     }
 
     /// Replaces the stored state; on return it is on the disk.

@@ -18,7 +18,7 @@ use nix::sched::{CloneFlags, setns};
 use tresse_fabric::id::{Label, Vid};
 use tresse_fabric::reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, Observed, Reconciliation, Saved, Wanted, WantedLabel,
-    WantedLink, WantedNeighbour, WantedRoute, reconcile,
+    WantedLink, WantedNeighbour, WantedRoute, label_sysctls, reconcile,
 };
 use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{execute, observe};
@@ -256,6 +256,7 @@ fn wanted(n: u8, v6: bool) -> Wanted {
             wanted.routes.insert((dst, METRIC_PRIMARY), route);
         }
     }
-    wanted.labels_by_kernel();
+    let highest = wanted.labels.last_key_value().map(|(label, _)| *label);
+    wanted.sysctls.extend(label_sysctls(highest, wanted.label_sources.keys()));
     wanted
 }

@@ -30,7 +30,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use self::interfaces::Interfaces;
-use super::forwarding::possible;
 use super::{
     Object, Observed, Operation, Pending, Planned, Reason, Reconciliation, Refusal, Saved, Wanted,
     Why,
@@ -58,7 +57,6 @@ pub fn reconcile_with(
     saved: &Saved,
     options: &Options,
 ) -> Reconciliation {
-    let wanted = &*super::mptcp::possible(possible(wanted, observed), observed);
     let mut steps = Steps::default();
     let interfaces = Interfaces::new(wanted, observed, options, &mut steps);
     let context = Context { wanted, observed, saved, interfaces };

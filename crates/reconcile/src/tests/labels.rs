@@ -5,7 +5,7 @@ use tresse_base::id::Label;
 use super::scene::*;
 use crate::{
     Object, ObservedIngress, ObservedLabel, Operation, PLATFORM_LABELS, PREF_DROP, PROTOCOL,
-    Planned, Reason, Refusal, Saved, Wanted, inverse, label_input, reconcile,
+    Planned, Reason, Refusal, Saved, Wanted, inverse, label_input, no_label_sysctls, reconcile,
 };
 
 /// Labels 16 and 17 lead out of eth0.100 and eth1.101.
@@ -133,10 +133,9 @@ fn k11_sources_come_and_go_with_the_plan() {
 
 #[test]
 fn k12_another_engine_keeps_label_input_off() {
-    let mut wanted = transit();
-    wanted.labels_by_other();
-    assert!(wanted.labels.is_empty() && wanted.label_sources.is_empty());
-    assert_eq!(wanted.sysctls[&label_input("eth1.101")], "0");
+    let sysctls = no_label_sysctls(transit().label_sources.keys());
+    assert_eq!(sysctls[&label_input("eth1.101")], "0");
+    assert!(sysctls.values().all(|value| value == "0"), "{sysctls:?}");
 }
 
 #[test]
@@ -173,7 +172,7 @@ fn k15_platform_labels_stay_above_foreign_label_routes() {
 fn k15_foreign_filters_and_their_qdisc_stay() {
     let mut wanted = transit();
     wanted.label_sources.insert("eth2".into(), [mac(2, 2)].into());
-    wanted.labels_by_kernel();
+    by_kernel(&mut wanted);
     let (healthy, saved) = installed(&wanted);
     assert!(saved.ingress.contains("eth2"));
     // Theirs from before: ours are added, theirs stay.

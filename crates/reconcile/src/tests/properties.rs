@@ -91,7 +91,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
             for (label, vlan, peer) in labels {
                 add_label(&mut wanted, label, vlan, peer);
             }
-            wanted.labels_by_kernel();
+            by_kernel(&mut wanted);
             for (ways, peer, v6) in turns {
                 add_turn(&mut wanted, ways, peer, v6);
             }

@@ -4,9 +4,9 @@ use tresse_base::units::Prefix;
 
 use super::scene::*;
 use crate::{
-    ALL_FORWARDING, METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedAddress,
-    ObservedNeighbour, ObservedNexthop, Operation, Options, Reason, Refusal, Saved, Wanted,
-    also_observed, force_forwarding, inverse, is_accept_ra, reconcile, reconcile_with,
+    METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedAddress, ObservedNeighbour,
+    ObservedNexthop, Operation, Options, Reason, Refusal, Saved, Wanted, force_forwarding, inverse,
+    reconcile, reconcile_with,
 };
 
 fn verbs(operations: &[crate::Planned]) -> Vec<String> {
@@ -271,29 +271,6 @@ fn k7_ipv6_forwarding_is_per_interface_where_the_kernel_can() {
     let mut saved = Saved::default();
     let lines = verbs(&converge(&mut model, &wanted, &mut saved).operations);
     assert!(lines.len() == 1 && lines[0].contains("eth0/force_forwarding"), "{lines:?}");
-}
-
-#[test]
-fn k7_ipv6_forwarding_of_all_leaves_routers_heard_and_is_taken_back() {
-    let mut wanted = Wanted::default();
-    wanted.sysctls.insert(force_forwarding("eth0"), "1".into());
-    let mut keys = wanted.sysctls.keys().cloned().collect();
-    also_observed(&mut keys);
-    assert!(keys.contains("net/ipv6/conf/*/accept_ra") && keys.contains(ALL_FORWARDING));
-    let mut model = node();
-    model.observed.sysctls.retain(|key, _| !is_accept_ra(key));
-    for (key, value) in [("all/forwarding", "0"), ("all/accept_ra", "1"), ("eth1/accept_ra", "1")] {
-        model.observed.sysctls.insert(format!("net/ipv6/conf/{key}"), value.into());
-    }
-    model.observed.sysctls.insert("net/ipv6/conf/eth0/accept_ra".into(), "0".into());
-    let before = model.observed.sysctls.clone();
-    let mut saved = Saved::default();
-    let lines = verbs(&converge(&mut model, &wanted, &mut saved).operations);
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(lines[0].contains("eth1/accept_ra") && lines[1].contains(ALL_FORWARDING), "{lines:?}");
-    assert!(reconcile(&wanted, &model.observed, &saved).in_sync());
-    converge(&mut model, &Wanted::default(), &mut saved);
-    assert_eq!(model.observed.sysctls, before);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::{
     Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, PLATFORM_LABELS,
     Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
-    label_input, reconcile,
+    label_input, label_sysctls, reconcile,
 };
 
 pub fn ip(text: &str) -> IpAddr {
@@ -133,7 +133,13 @@ pub fn add_label(wanted: &mut Wanted, label: u32, (nic, vid): (u8, u16), peer: u
     wanted.neighbours.insert((interface.clone(), via), WantedNeighbour { mac });
     wanted.label_sources.entry(interface.clone()).or_default().insert(mac);
     wanted.labels.insert(Label(label), WantedLabel { interface, via });
-    wanted.labels_by_kernel();
+    by_kernel(wanted);
+}
+
+/// The kernel forwards the labels.
+pub fn by_kernel(wanted: &mut Wanted) {
+    let highest = wanted.labels.last_key_value().map(|(label, _)| *label);
+    wanted.sysctls.extend(label_sysctls(highest, wanted.label_sources.keys()));
 }
 
 /// What arrives by a NIC for a peer goes on to the peer itself by another.

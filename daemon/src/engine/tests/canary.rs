@@ -8,7 +8,7 @@ use tresse_fabric::reconcile::METRIC_PRIMARY;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::{Announcement, Kind};
 
-use super::{Host, Input, LabelEngine, Prepared, Reply, prepared};
+use super::{Host, Input, Prepared, Reply, prepared};
 
 fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
     Input::Frame {
@@ -199,7 +199,7 @@ fn the_first_announcement_on_a_nic_asks_who_is_there() {
     let mut host = Host::new(true);
     let ring = Cluster::generated(cluster::Kind::Ring { nodes: 3 }, 1, 1, Strategy::Xy, 2);
     let plan = Plan::build(ring).unwrap();
-    let plan = Prepared::new(&plan, NodeId(1), "ring".into(), None, LabelEngine::Kernel);
+    let plan = Prepared::new(&plan, NodeId(1), "ring".into(), None);
     let keys = plan.wanted.sysctls.keys();
     host.kernel.observed.sysctls.extend(keys.map(|key| (key.clone(), "0".to_owned())));
     host.apply(&plan);

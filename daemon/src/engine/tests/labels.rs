@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_fabric::cluster::Strategy;
 use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{PLATFORM_LABELS, WantedLabel, label_input};
+use tresse_fabric::reconcile::{
+    ALIAS_PREFIX, LinkKind, Observed, PLATFORM_LABELS, PUSH_INTERFACE, WantedLabel, WantedLink,
+    label_input,
+};
 
-use super::{Host, Input, Prepared, prepared};
-use crate::engine::LabelEngine;
-use crate::engine::gate::{Gate, Gated, effective};
+use super::{ENGINES, Host, Input, Prepared, prepared};
+use crate::engine::Stored;
+use crate::engine::gate::{Gate, Gated};
 use crate::engine::steer::KeptFree;
+use crate::engine::target::{Plans, Target, target};
 
 /// Label `label` out of the first VLAN interface, from its first neighbour to that.
 fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
@@ -17,7 +21,6 @@ fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
     let (interface, via, mac) = (interface.clone(), *via, neighbour.mac);
     plan.label_sources.insert(interface.clone(), [mac].into());
     plan.labels.push((Label(label), WantedLabel { interface: interface.clone(), via }));
-    plan.forwarded_by(LabelEngine::Kernel);
     (plan, interface)
 }
 
@@ -29,7 +32,8 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
         let gates = BTreeMap::from([(vid, gate)]);
         let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
         let gated = Gated { prepared: &plan, gates: &gates, dead: &legs, free: &free, out: &out };
-        let (wanted, pending) = effective(gated, None, None);
+        let plans = Plans { new: gated, old: None, heard: None };
+        let Target { wanted, pending, .. } = target(&plans, ENGINES, &Observed::default());
         assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
         let waits = pending.iter().any(|p| p.kind == "label" && p.object.starts_with("16 via"));
         assert_eq!(waits, !there, "{pending:?}");
@@ -45,7 +49,8 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
     let none = BTreeMap::new();
     let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
     let gated = |prepared| Gated { prepared, gates: &none, dead: &legs, free: &free, out: &out };
-    let (wanted, _) = effective(gated(&new), Some(gated(&old)), None);
+    let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None };
+    let wanted = target(&plans, ENGINES, &Observed::default()).wanted;
     assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);
 }
 
@@ -69,4 +74,29 @@ fn label_routes_are_installed_repaired_and_withdrawn() {
     assert_eq!(host.kernel.observed.ingress[&interface].passed.len(), 1);
     host.call(|call| Input::Withdraw { call, force: false });
     assert_eq!(host.kernel.comparable(), before.comparable());
+}
+
+/// Versions before stored a plan with what handled labels at the time.
+#[test]
+fn a_plan_that_an_older_version_stored_is_the_same_plan() {
+    let (plan, interface) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
+    let tun = WantedLink {
+        kind: LinkKind::Tun,
+        mtu: 1500,
+        alias: format!("{ALIAS_PREFIX}push"),
+        up: true,
+    };
+    let mut old = plan.clone();
+    old.wanted.labels = plan.labels.iter().cloned().collect();
+    old.wanted.label_sources.clone_from(&plan.label_sources);
+    old.wanted.links.insert(PUSH_INTERFACE.into(), tun);
+    for key in [
+        PLATFORM_LABELS.to_owned(),
+        label_input(&interface),
+        format!("net/ipv6/conf/{PUSH_INTERFACE}/disable_ipv6"),
+    ] {
+        old.wanted.sysctls.insert(key, "1".into());
+    }
+    let stored = Stored { current: Some(old.into()), ..Stored::default() }.upgraded();
+    assert_eq!(*stored.current.unwrap(), plan);
 }

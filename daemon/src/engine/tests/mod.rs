@@ -20,6 +20,10 @@ use tresse_fabric::wire::announce::Announcement;
 use super::*;
 use crate::bfd::Watching;
 
+/// A kernel that forwards labels and pushes none.
+pub(super) const ENGINES: Engines =
+    Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Tun };
+
 /// One host: kernel, disk, clock and engine.
 pub(super) struct Host {
     pub kernel: Model,
@@ -53,7 +57,7 @@ pub(super) struct Host {
 pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
     let cluster = Cluster::generated(Kind::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
     let plan = Plan::build(cluster).unwrap();
-    Prepared::new(&plan, NodeId(1), format!("{strategy:?} {dims:?}"), None, LabelEngine::Kernel)
+    Prepared::new(&plan, NodeId(1), format!("{strategy:?} {dims:?}"), None)
 }
 
 impl Host {
@@ -238,8 +242,7 @@ impl Host {
 }
 
 fn settings(canary: bool, sequence: u64) -> Settings {
-    let (labels, sources) = (LabelEngine::Kernel, SourceEngine::Tun);
-    Settings { canary, announce_ms: Some(3_600_000), sequence, labels, sources, bfd: true }
+    Settings { canary, announce_ms: Some(3_600_000), sequence, engines: ENGINES, bfd: true }
 }
 
 /// Two NICs of node 1 and a foreign default route.

@@ -11,17 +11,15 @@ use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, ObservedRoute, PUS
 use tresse_fabric::units::Prefix;
 
 use super::{Host, Input, Prepared, Reply};
-use crate::engine::LabelEngine;
 
 /// The slice of the node with most labelled primaries, and a host with its NICs.
 fn scene() -> (Prepared, Host) {
     let kind = Kind::Torus { dims: vec![6, 6] };
     let cluster = Cluster::generated(kind, 1, 2, Strategy::Transit { root: None }, 3);
     let plan = Plan::build(cluster).unwrap();
-    let slices =
-        (0..36).map(|n| Prepared::new(&plan, NodeId(n), "torus".into(), None, LabelEngine::Kernel));
+    let slices = (0..36).map(|n| Prepared::new(&plan, NodeId(n), "torus".into(), None));
     // Of those that forward for nobody, as the host's kernel does not.
-    let slices = slices.filter(|slice| slice.wanted.labels.is_empty());
+    let slices = slices.filter(|slice| slice.labels.is_empty());
     let plan = slices.max_by_key(|slice| labelled(slice, METRIC_PRIMARY).len()).unwrap();
     assert!(!labelled(&plan, METRIC_PRIMARY).is_empty(), "a torus has turns that are not legal");
     let mut host = Host::new(false);

@@ -12,7 +12,7 @@ use tresse_fabric::units::Prefix;
 use tresse_fabric::watch::Watches;
 
 use super::{Host, Input, Prepared, Reply};
-use crate::engine::{LabelEngine, Steer};
+use crate::engine::Steer;
 
 /// Three nodes, each with a NIC on each of three switches.
 const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n\
@@ -20,7 +20,7 @@ const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\
 
 fn prepared(text: &str) -> Prepared {
     let plan = Plan::build(cluster::parse(text, "test.toml").unwrap()).unwrap();
-    let mut prepared = Prepared::new(&plan, NodeId(0), text.into(), None, LabelEngine::Kernel);
+    let mut prepared = Prepared::new(&plan, NodeId(0), text.into(), None);
     prepared.watches = Watches::new(&plan, NodeId(0)).into();
     prepared
 }

@@ -10,10 +10,9 @@ use tresse_fabric::units::Prefix;
 use tresse_fabric::watch::Watches;
 
 use super::{Host, Input, Prepared};
-use crate::engine::LabelEngine;
 
 fn plan(plan: &Plan, node: NodeId) -> Prepared {
-    let mut prepared = Prepared::new(plan, node, "text".into(), None, LabelEngine::Kernel);
+    let mut prepared = Prepared::new(plan, node, "text".into(), None);
     prepared.watches = Watches::new(plan, node).into();
     prepared
 }
