@@ -7,6 +7,7 @@
 //! - `sockets` receives: control packets by UDP, answers to echoes by raw sockets.
 //! - `worker` is the thread.
 
+mod error;
 mod frame;
 #[doc(hidden)]
 pub mod fuzz;
@@ -23,8 +24,9 @@ use tresse_bfd::{Diagnostic, State};
 use tresse_fabric::units::Mac;
 use tresse_fabric::watch::Watches;
 
+pub use error::BfdError;
 pub use tresse_bfd::Timing;
-pub use worker::{Bfd, BfdError};
+pub use worker::Bfd;
 
 /// What to watch, and by what.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,9 +14,9 @@ use nix::sys::socket::{
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tresse_bfd::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
 
+use super::error::BfdError;
 use super::frame::Echo;
 use super::table::{Datagram, Sending};
-use super::worker::BfdError;
 use crate::sys::packet;
 
 /// Of control traffic, before what users send (`TC_PRIO_CONTROL`).

@@ -1,7 +1,7 @@
 //! The thread that has the sessions: what came in first, then what time brings, then what is to be sent.
 //! A thread that was kept waiting hears all that waits for it before it judges who was silent.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,33 +12,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tresse_bfd::Timing;
 
+use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};
 use super::table::{Dropped, Sending, Table};
 use super::{Sight, Watching};
 use crate::sys::readiness;
-
-/// Why no path is watched.
-#[derive(Debug, thiserror::Error)]
-pub enum BfdError {
-    /// Another program has the port.
-    #[error(
-        "UDP port {port} is another program's: end that BFD daemon (FRR's bfdd?), or set `bfd = {{ \
-         enabled = false }}` in tressed.toml"
-    )]
-    Taken {
-        /// Which.
-        port: u16,
-    },
-    /// The kernel refused a step.
-    #[error("{step} (CAP_NET_RAW is needed)")]
-    Refused {
-        /// What was refused.
-        step: &'static str,
-        /// The error.
-        #[source]
-        source: io::Error,
-    },
-}
 
 /// What was counted.
 #[derive(Debug, Default)]
