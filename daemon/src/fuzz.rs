@@ -15,7 +15,6 @@ use crate::engine::{
     Effect, Engine, Engines, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, Stored,
     View,
 };
-use crate::runtime::paths;
 use crate::state::StateFile;
 
 /// A state file: read or refused; what is read is written back the same, and an engine starts from
@@ -31,7 +30,7 @@ pub fn state(bytes: &[u8]) {
     let mut engine = engine(stored);
     drive(&mut engine, Input::Start { configured: None });
     let _ = engine.status(0);
-    let _ = paths(&engine, None);
+    let _ = engine.paths(None);
     drive(&mut engine, Input::Tick);
 }
 

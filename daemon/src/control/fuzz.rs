@@ -17,7 +17,7 @@ use super::request::{Change, Request};
 use super::service::Node;
 use crate::engine::{ApplyOptions, Engine, Input, Reply, Stored};
 use crate::fuzz::{drive, engine};
-use crate::runtime::{Identity, paths, prepare};
+use crate::runtime::{Identity, prepare};
 
 /// Plans of larger fabrics take their time and teach nothing new.
 const MOST_SWITCHES: usize = 16;
@@ -106,7 +106,7 @@ fn answer(engine: &mut Engine, request: Request) {
     const CALL: u64 = 1;
     match request {
         Request::Status(answer) => drop(answer.send(engine.status(0))),
-        Request::Paths(to, answer) => drop(answer.send(paths(engine, to.as_deref()))),
+        Request::Paths(to, answer) => drop(answer.send(engine.paths(to.as_deref()))),
         Request::Neighbours(answer) => {
             drop(answer.send(NeighbourList { node: None, nics: Vec::new() }));
         }

@@ -25,6 +25,7 @@ pub enum Input {
     /// The daemon has started; sent once, first.
     Start {
         /// The configured plan, used where the state holds none.
+        #[serde(with = "indexed::option")]
         configured: Option<Box<Prepared>>,
     },
     /// Install a plan.
@@ -32,6 +33,7 @@ pub enum Input {
         /// Who waits for the answer; `None` for a reload by signal.
         call: Option<CallId>,
         /// The plan's slice.
+        #[serde(with = "indexed")]
         prepared: Box<Prepared>,
         /// How.
         options: ApplyOptions,
@@ -200,4 +202,48 @@ pub enum Reply {
     Steered(Steered),
     /// Of Confirm and Unfuse.
     Done,
+}
+
+/// A plan in a recording has its index with it, which the state file has not.
+mod indexed {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+
+    use super::Prepared;
+    use crate::engine::Index;
+
+    #[expect(clippy::borrowed_box, reason = "serde calls it with the field's own type")]
+    pub fn serialize<S: Serializer>(prepared: &Box<Prepared>, to: S) -> Result<S::Ok, S::Error> {
+        (&**prepared, &*prepared.index).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Prepared>, D::Error> {
+        let (mut prepared, index) = <(Box<Prepared>, Index)>::deserialize(from)?;
+        prepared.index = Arc::new(index);
+        Ok(prepared)
+    }
+
+    /// The same, where there may be none.
+    pub mod option {
+        use super::{Arc, Deserialize, Deserializer, Index, Prepared, Serializer};
+        use serde::Serialize as _;
+
+        pub fn serialize<S: Serializer>(
+            prepared: &Option<Box<Prepared>>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            prepared.as_ref().map(|prepared| (&**prepared, &*prepared.index)).serialize(to)
+        }
+
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<Box<Prepared>>, D::Error> {
+            let given = Option::<(Box<Prepared>, Index)>::deserialize(from)?;
+            Ok(given.map(|(mut prepared, index)| {
+                prepared.index = Arc::new(index);
+                prepared
+            }))
+        }
+    }
 }

@@ -12,7 +12,7 @@
 //! - `guard` keeps the way to the machine open (K19).
 //! - `transit` says what is forwarded for others, and by what.
 //! - `source` says what pushes labels onto what this node sends itself.
-//! - `report` answers what can be answered at once.
+//! - `report` answers what can be answered at once, `index` what is asked of the plan.
 
 mod bridge;
 mod bucket;
@@ -21,6 +21,7 @@ mod canary;
 mod ending;
 mod gate;
 mod guard;
+mod index;
 mod input;
 mod judge;
 mod prepared;
@@ -50,9 +51,10 @@ use self::transaction::Job;
 use self::vlans::Refresh;
 use self::watch::Paths;
 
+pub use self::index::Index;
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
 pub use self::prepared::{PlannedInterface, Prepared};
-pub use self::report::PathPlace;
+use self::report::PathPlace;
 pub use self::source::{PushPath, Pushing, SourceEngine};
 pub use self::steer::{Pinned, Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};

@@ -14,6 +14,8 @@ use tresse_fabric::slice::Slice;
 use tresse_fabric::units::{Mac, Prefix};
 use tresse_fabric::watch::Watches;
 
+use super::index::Index;
+
 /// The VID of what has no tag. There is no tree: nothing to prove and nothing that could loop.
 pub const UNTAGGED: u16 = 0;
 
@@ -48,6 +50,9 @@ pub struct Prepared {
     /// The paths of this node, and which are watched; none where that is off.
     #[serde(default)]
     pub watches: Arc<Watches>,
+    /// What control calls ask of the plan. Not stored: made again where a stored plan is loaded.
+    #[serde(skip)]
+    pub index: Arc<Index>,
     /// By interface, the MACs that labelled frames are taken from.
     #[serde(default)]
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
@@ -134,6 +139,7 @@ impl Prepared {
             labels: labels.into_iter().collect(),
             label_sources,
             watches: Arc::default(),
+            index: Arc::default(),
             wanted: Wanted {
                 routes,
                 labels: BTreeMap::new(),

@@ -11,7 +11,7 @@ use super::gate::Gate;
 
 /// What a path is to its pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathPlace {
+pub(super) enum PathPlace {
     /// The primary or one of its weighted siblings.
     Carrier,
     /// The backup that is used first.
@@ -81,8 +81,7 @@ impl Engine {
 
     /// The state of a path that is not broken and leaves by `interface` for `destination`: `active`,
     /// `standby`, `pending` or `fused`.
-    #[must_use]
-    pub fn path_state(
+    pub(super) fn path_state(
         &self,
         interface: &str,
         destination: IpAddr,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tresse_control::{Alert, NodeError};
-use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
 use tresse_fabric::units::Prefix;
 use tresse_fabric::watch::Watch;
@@ -102,8 +101,8 @@ impl Steering {
         let mut after = self.clone();
         match steer {
             Steer::Drain(object) => {
-                let part = Part::named(&model(prepared)?, object)
-                    .map_err(|error| refused(object, error.to_string()))?;
+                let part = prepared.index.parts.named(object);
+                let part = part.map_err(|error| refused(object, error.to_string()))?;
                 if part.node() == Some(&prepared.node) {
                     let message = "is this node: drain it on the others, which send through it";
                     return Err(refused(object, message.into()));
@@ -161,8 +160,8 @@ impl Steering {
         if self.drained.is_empty() {
             return BTreeSet::new();
         }
-        let Ok(model) = model(prepared) else { return BTreeSet::new() };
-        let parts = self.drained.iter().filter_map(|object| Part::named(&model, object).ok());
+        let parts =
+            self.drained.iter().filter_map(|object| prepared.index.parts.named(object).ok());
         let parts: Vec<Part> = parts.collect();
         let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
         prepared.watches.paths.iter().filter(crosses).flat_map(Watch::ways).collect()
@@ -322,13 +321,6 @@ impl Engine {
 
 fn name(destination: Prefix) -> String {
     destination.address.to_string()
-}
-
-/// The cluster of a plan that was accepted.
-fn model(prepared: &Prepared) -> Result<Cluster, NodeError> {
-    let unreadable =
-        |_| NodeError::Internal { message: "the stored cluster is not readable".into() };
-    cluster::parse(&prepared.cluster, "cluster file").map_err(unreadable)
 }
 
 /// The path of that rank.

@@ -17,7 +17,6 @@ mod push;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,7 +33,6 @@ use self::catalogue::message_id;
 use self::detect::Detector;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
-pub(crate) use self::prepare::paths;
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
 use crate::config::{Config, ConfigError};
@@ -131,12 +129,7 @@ impl Daemon {
         }
         let state = StateFile::new(&config.state_dir);
         let mut stored = state.load()?;
-        // A version that watched nothing may have stored them.
-        let plans = [&mut stored.current, &mut stored.previous].into_iter().flatten();
-        for plan in plans.filter(|plan| plan.watches.paths.is_empty()) {
-            let watches = prepare::watches(plan).into();
-            Arc::make_mut(plan).watches = watches;
-        }
+        prepare::complete(&mut stored);
         let support = LazyCell::new(kernel::label_support);
         let engines = Engines {
             labels: forward::choose(config.engine, config.strict, || *support)?,
@@ -364,7 +357,7 @@ impl Daemon {
                 let _ = answer.send(self.status());
             }
             Request::Paths(to, answer) => {
-                let _ = answer.send(paths(&self.engine, to.as_deref()));
+                let _ = answer.send(self.engine.paths(to.as_deref()));
             }
             Request::Neighbours(answer) => {
                 let _ = answer.send(self.neighbours.list(&self.engine, &self.announcers));

@@ -12,7 +12,6 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
-use tresse_fabric::cluster;
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::lldp::{Chassis, Lldp, Port};
 
@@ -143,14 +142,15 @@ impl Neighbours {
     pub fn list(&self, engine: &Engine, announcers: &Announcers) -> NeighbourList {
         look(&self.heard);
         let now = Instant::now();
-        let names = names(engine);
+        let index = engine.current().map(|current| current.index.clone()).unwrap_or_default();
         // Without a plan it is not known whose announcements these were.
         let holds = |a: &Announcer| a.until > now && engine.current().is_some();
         let heard = self.heard.borrow();
+        let name = |mac: &Mac, a: &Announcer| index.nic(*mac).filter(|_| !a.foreign);
         let line = |nic: &Nic| {
             let announced = |(mac, a): (&Mac, &Announcer)| HeardLine {
-                node: names.get(mac).filter(|_| !a.foreign).map(|(node, _)| node.clone()),
-                nic: names.get(mac).filter(|_| !a.foreign).map(|(_, nic)| nic.clone()),
+                node: name(mac, a).map(|(node, _)| node.into()),
+                nic: name(mac, a).map(|(_, nic)| nic.into()),
                 index: a.node,
                 mac: mac.to_string(),
                 vid: a.vid,
@@ -314,17 +314,6 @@ fn listener(
         }
     });
     Some((socket, task))
-}
-
-/// The node and NIC of each MAC in the plan in force.
-fn names(engine: &Engine) -> BTreeMap<Mac, (String, String)> {
-    let cluster = engine.current().map(|c| cluster::parse(&c.cluster, "cluster file"));
-    let nodes = cluster.and_then(Result::ok).map(|cluster| cluster.nodes).unwrap_or_default();
-    let named = nodes.into_iter().flat_map(|node| {
-        let name = node.name;
-        node.nics.into_iter().map(move |nic| (nic.mac, (name.clone(), nic.name)))
-    });
-    named.collect()
 }
 
 fn ms(duration: Duration) -> u64 {

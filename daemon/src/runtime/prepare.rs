@@ -1,18 +1,18 @@
 //! From the texts of cluster file and lock to this node's slice, and which node this is (K21).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use tresse_control::{NodeError, PathLine, PathList, Problem, SegmentLine};
+use tresse_control::{NodeError, Problem};
 use tresse_fabric::cluster::{self, Cluster};
 use tresse_fabric::id::NodeId;
 use tresse_fabric::lock::Lock;
-use tresse_fabric::path::Path;
-use tresse_fabric::plan::{PathView, Plan, SegmentView};
+use tresse_fabric::plan::Plan;
 use tresse_fabric::units::Mac;
 use tresse_fabric::verify;
 use tresse_fabric::watch::Watches;
 
-use crate::engine::{Engine, PathPlace, Prepared};
+use crate::engine::{Index, Prepared, Stored};
 
 /// How this host is found in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,81 +37,22 @@ pub fn prepare(
     let node = which(plan.cluster(), identity)?;
     let mut prepared = Prepared::new(&plan, node, cluster.into(), lock.map(Into::into));
     prepared.watches = Watches::new(&plan, node).into();
+    prepared.index = Index::new(&plan, node).into();
     Ok(prepared)
 }
 
-/// The paths of a slice that was made while none were watched; none where its texts are no plan.
-pub(super) fn watches(prepared: &Prepared) -> Watches {
-    let plan = plan(&prepared.cluster, prepared.lock.as_deref()).ok();
-    let node = plan.as_ref().and_then(|plan| plan.cluster().node_named(&prepared.node));
-    plan.zip(node).map(|(plan, node)| Watches::new(&plan, node)).unwrap_or_default()
-}
-
-/// The paths of one node, with their state as the engine sees it.
-///
-/// # Errors
-/// [`NodeError::NoPlan`], [`NodeError::WrongNode`] where the stored plan lacks this node; an unknown
-/// destination has no paths.
-pub fn paths(engine: &Engine, to: Option<&str>) -> Result<PathList, NodeError> {
-    let current = engine.current().ok_or(NodeError::NoPlan)?;
-    let plan = plan(&current.cluster, current.lock.as_deref())?;
-    // By name: a damaged state file may hold an index that its plan does not have.
-    let src = which(plan.cluster(), &Identity::Named(current.node.clone()))?;
-    let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != src);
-    let mut lines = Vec::new();
-    for dst in peers.filter(|n| to.is_none_or(|to| plan.cluster().node(*n).name == to)) {
-        let paths = plan.paths(src, dst);
-        let addresses = plan.addresses();
-        let Some(address) = addresses.of_node(dst, true).or_else(|| addresses.of_node(dst, false))
-        else {
-            continue;
-        };
-        let carriers = paths.iter().filter(|path| path.weight > 0).count();
-        let hop = |path: &Path| tresse_fabric::slice::first_hop(&plan, path, address.is_ipv4());
-        let unused: Vec<Option<&str>> =
-            paths.iter().map(|path| engine.unused(&hop(path)?)).collect();
-        // Where all that carry are not used the first that is takes their place.
-        let next = unused[..carriers].iter().all(Option::is_some);
-        let whole = |why: &Option<&str>| *why != Some("broken");
-        let first = || unused.iter().position(Option::is_none);
-        let first = || first().or_else(|| unused.iter().position(whole));
-        let next = next.then(first).flatten();
-        for (at, path) in paths.into_iter().enumerate() {
-            let place = match at {
-                _ if next == Some(at) => PathPlace::Next,
-                _ if path.weight > 0 => PathPlace::Carrier,
-                _ if at == carriers => PathPlace::FirstBackup,
-                _ => PathPlace::Backup,
-            };
-            let first = &path.segments[0];
-            let interface = plan.interface(src, first.nic, first.tree);
-            let state = engine.path_state(&interface, address, place);
-            // What is kept free is used where there is nothing else.
-            let state = unused[at].filter(|_| next != Some(at)).unwrap_or(state);
-            lines.push(line(plan.path_view(&path), state));
+/// Completes plans that were stored by what is not stored with them: the index, and the paths of one that was
+/// stored by a version that watched none. A plan whose texts are not readable stays as it is.
+pub(super) fn complete(stored: &mut Stored) {
+    for prepared in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
+        let Ok(plan) = plan(&prepared.cluster, prepared.lock.as_deref()) else { continue };
+        // By name: a damaged state file may hold an index that its plan does not have.
+        let Some(node) = plan.cluster().node_named(&prepared.node) else { continue };
+        let prepared = Arc::make_mut(prepared);
+        prepared.index = Index::new(&plan, node).into();
+        if prepared.watches.paths.is_empty() {
+            prepared.watches = Watches::new(&plan, node).into();
         }
-    }
-    Ok(PathList { paths: lines })
-}
-
-fn line(view: PathView, state: &str) -> PathLine {
-    let segment = |s: SegmentView| SegmentLine {
-        from: s.from,
-        nic: s.nic,
-        vlan: s.vlan.map(|vid| vid.0),
-        switches: s.switches,
-        to: s.to,
-        to_nic: s.to_nic,
-    };
-    PathLine {
-        src: view.src,
-        dst: view.dst,
-        rank: view.rank,
-        weight: view.weight,
-        minimal: view.minimal,
-        hops: view.hops,
-        segments: view.segments.into_iter().map(segment).collect(),
-        state: state.into(),
     }
 }
 

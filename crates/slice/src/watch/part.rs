@@ -1,10 +1,12 @@
 //! Parts of a fabric as operators name them, and which paths cross them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use tresse_base::id::{LinkId, NodeId};
+use serde::{Deserialize, Serialize};
+use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_topology::Graph;
-use tresse_topology::cluster::Cluster;
+use tresse_topology::cluster::{self, Cluster};
 
 use super::{Crossing, Watch};
 
@@ -26,28 +28,12 @@ pub struct UnknownPart {
 }
 
 impl Part {
-    /// The part of `cluster` called `object`: a switch, a node, all cables between two of them (`s00-s01`),
-    /// or the cable of a switch's port (`s00:3`) or of a node's NIC (`n03:eth1`).
+    /// The part of `cluster` called `object`: [`Parts::named`].
     ///
     /// # Errors
     /// [`UnknownPart`].
     pub fn named(cluster: &Cluster, object: &str) -> Result<Self, UnknownPart> {
-        let cables = Cables::of(cluster);
-        let node = cluster.node_named(object).map(|_| object.to_owned());
-        let is_place = node.is_some() || cluster.switch_named(object).is_some();
-        let wires = if is_place {
-            cables.at(|end| end.place == object)
-        } else if let Some((place, port)) = object.split_once(':') {
-            cables.at(|end| end.place == place && end.port == port)
-        } else {
-            let halves =
-                object.match_indices('-').map(|(at, _)| (&object[..at], &object[at + 1..]));
-            halves.flat_map(|(a, b)| cables.between(a, b)).collect()
-        };
-        if wires.is_empty() && !is_place {
-            return Err(UnknownPart { object: object.into() });
-        }
-        Ok(Self { wires, node })
+        Parts::of(cluster).named(object)
     }
 
     /// What its cables cross, both ways.
@@ -70,62 +56,133 @@ impl Part {
     }
 }
 
-/// An end of a cable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct End<'a> {
-    place: &'a str,
-    port: String,
+/// The parts of a fabric: its places by name, and its cables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    switches: Vec<String>,
+    nodes: Vec<NodeNames>,
+    cables: Vec<Cable>,
 }
 
-/// The cables of a fabric: both ends, and what frames cross on them.
-struct Cables<'a>(Vec<([End<'a>; 2], Vec<Crossing>)>);
+/// A node's name, and those of its NICs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct NodeNames {
+    name: String,
+    nics: Vec<String>,
+}
 
-impl<'a> Cables<'a> {
-    fn of(cluster: &'a Cluster) -> Self {
+/// A cable: its ends, and what frames cross on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Cable {
+    ends: [End; 2],
+    crossings: Vec<Crossing>,
+}
+
+/// An end of a cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum End {
+    /// A port of a switch.
+    Port(SwitchId, u32),
+    /// A NIC of a node, by its index.
+    Nic(NodeId, u32),
+}
+
+impl Parts {
+    /// All parts of a cluster.
+    #[must_use]
+    pub fn of(cluster: &Cluster) -> Self {
         let graph = Graph::new(cluster);
-        let switch = |port: &tresse_topology::cluster::Port| End {
-            place: &cluster.switches[port.switch.index()].name,
-            port: port.port.to_string(),
-        };
+        let port = |port: &cluster::Port| End::Port(port.switch, port.port);
         let mut channels = vec![Vec::new(); cluster.links.len()];
         for channel in 0..graph.channels() as u32 {
             let link: LinkId = graph.link(channel);
             channels[link.index()].push(Crossing::Between(channel));
         }
-        let links = cluster.links.iter().map(|link| [switch(&link.a), switch(&link.b)]);
-        let mut cables: Vec<_> = links.zip(channels).collect();
+        let links = cluster.links.iter().map(|link| [port(&link.a), port(&link.b)]);
+        let links = links.zip(channels);
+        let mut cables: Vec<_> = links.map(|(ends, crossings)| Cable { ends, crossings }).collect();
         for (at, node) in cluster.nodes.iter().enumerate() {
+            let at = NodeId::from(at);
             for (index, nic) in node.nics.iter().enumerate() {
                 let far = match nic.peer {
-                    Some(peer) => {
-                        let node = cluster.node(peer.node);
-                        End { place: &node.name, port: node.nics[peer.nic].name.clone() }
+                    Some(peer) => End::Nic(peer.node, peer.nic as u32),
+                    None if nic.switch.index() < cluster.switches.len() => {
+                        End::Port(nic.switch, nic.port)
                     }
-                    None => match cluster.switches.get(nic.switch.index()) {
-                        Some(switch) => End { place: &switch.name, port: nic.port.to_string() },
-                        None => continue,
-                    },
+                    None => continue,
                 };
-                let near = End { place: &node.name, port: nic.name.clone() };
-                let node = NodeId::from(at);
-                let crossings = vec![Crossing::Out(node, index), Crossing::In(node, index)];
-                cables.push(([near, far], crossings));
+                let ends = [End::Nic(at, index as u32), far];
+                let crossings = vec![Crossing::Out(at, index), Crossing::In(at, index)];
+                cables.push(Cable { ends, crossings });
             }
         }
-        Self(cables)
+        let names = |node: &cluster::Node| NodeNames {
+            name: node.name.clone(),
+            nics: node.nics.iter().map(|nic| nic.name.clone()).collect(),
+        };
+        Self {
+            switches: cluster.switches.iter().map(|switch| switch.name.clone()).collect(),
+            nodes: cluster.nodes.iter().map(names).collect(),
+            cables,
+        }
+    }
+
+    /// The part called `object`: a switch, a node, all cables between two of them (`s00-s01`), or the cable of a
+    /// switch's port (`s00:3`) or of a node's NIC (`n03:eth1`).
+    ///
+    /// # Errors
+    /// [`UnknownPart`].
+    pub fn named(&self, object: &str) -> Result<Part, UnknownPart> {
+        let node = self.nodes.iter().any(|node| node.name == object).then(|| object.to_owned());
+        let is_place = node.is_some() || self.switches.iter().any(|name| name == object);
+        let wires = if is_place {
+            self.at(|end| self.place(end) == object)
+        } else if let Some((place, port)) = object.split_once(':') {
+            self.at(|end| self.place(end) == place && self.port(end) == port)
+        } else {
+            let halves =
+                object.match_indices('-').map(|(at, _)| (&object[..at], &object[at + 1..]));
+            halves.flat_map(|(a, b)| self.between(a, b)).collect()
+        };
+        if wires.is_empty() && !is_place {
+            return Err(UnknownPart { object: object.into() });
+        }
+        Ok(Part { wires, node })
+    }
+
+    /// The names of a node and of one of its NICs.
+    #[must_use]
+    pub fn nic(&self, node: NodeId, nic: u32) -> Option<(&str, &str)> {
+        let node = self.nodes.get(node.index())?;
+        Some((&node.name, node.nics.get(nic as usize)?))
+    }
+
+    fn place(&self, end: End) -> &str {
+        match end {
+            End::Port(switch, _) => self.switches.get(switch.index()).map_or("", String::as_str),
+            End::Nic(node, _) => self.nodes.get(node.index()).map_or("", |node| &node.name),
+        }
+    }
+
+    fn port(&self, end: End) -> Cow<'_, str> {
+        match end {
+            End::Port(_, port) => port.to_string().into(),
+            End::Nic(node, nic) => self.nic(node, nic).map_or("", |(_, nic)| nic).into(),
+        }
     }
 
     /// What cables cross that have such an end.
-    fn at(&self, is: impl Fn(&End<'_>) -> bool) -> BTreeSet<Crossing> {
-        let found = self.0.iter().filter(|(ends, _)| ends.iter().any(&is));
-        found.flat_map(|(_, crossings)| crossings).copied().collect()
+    fn at(&self, is: impl Fn(End) -> bool) -> BTreeSet<Crossing> {
+        let found = self.cables.iter().filter(|cable| cable.ends.iter().any(|end| is(*end)));
+        found.flat_map(|cable| &cable.crossings).copied().collect()
     }
 
     /// What cables between two places cross.
     fn between(&self, a: &str, b: &str) -> BTreeSet<Crossing> {
-        let joins =
-            |[x, y]: &[End<'_>; 2]| (x.place, y.place) == (a, b) || (x.place, y.place) == (b, a);
-        let found = self.0.iter().filter(|(ends, _)| joins(ends));
-        found.flat_map(|(_, crossings)| crossings).copied().collect()
+        let joins = |cable: &&Cable| {
+            let [x, y] = cable.ends.map(|end| self.place(end));
+            (x, y) == (a, b) || (x, y) == (b, a)
+        };
+        self.cables.iter().filter(joins).flat_map(|cable| &cable.crossings).copied().collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The engine against a fake kernel, a fake disk and a fake clock.
 
 mod canary;
+mod index;
 mod labels;
 mod source;
 mod steer;
@@ -30,6 +31,8 @@ pub(super) struct Host {
     pub disk: Stored,
     pub engine: Engine,
     pub now: u64,
+    /// What is not stored with a plan, and made again where it is loaded: by generation.
+    indexes: BTreeMap<String, Arc<Index>>,
     /// The configured plan, as restarts find it.
     pub configured: Option<Box<Prepared>>,
     pub canary: bool,
@@ -67,6 +70,7 @@ impl Host {
             disk: Stored::default(),
             engine: Engine::new(settings(canary, 0), Stored::default()),
             now: 1_000_000,
+            indexes: BTreeMap::new(),
             configured: None,
             canary,
             replies: BTreeMap::new(),
@@ -93,7 +97,13 @@ impl Host {
         self.dead = false;
         self.crash_at = None;
         self.fail_at = None;
-        self.engine = Engine::new(settings(self.canary, self.starts << 32), self.disk.clone());
+        let mut stored = self.disk.clone();
+        for plan in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
+            if let Some(index) = self.indexes.get(&plan.generation) {
+                Arc::make_mut(plan).index = index.clone();
+            }
+        }
+        self.engine = Engine::new(settings(self.canary, self.starts << 32), stored);
         self.input(Input::Start { configured: self.configured.clone() });
         self.settle();
     }
@@ -155,6 +165,7 @@ impl Host {
         options: ApplyOptions,
     ) -> Option<Result<Reply, NodeError>> {
         let prepared = Box::new(prepared.clone());
+        self.indexes.insert(prepared.generation.clone(), prepared.index.clone());
         self.call(|call| Input::Apply { call: Some(call), prepared, options })
     }
 

@@ -12,20 +12,21 @@ use tresse_fabric::units::Prefix;
 use tresse_fabric::watch::Watches;
 
 use super::{Host, Input, Prepared, Reply};
-use crate::engine::Steer;
+use crate::engine::{Index, Steer};
 
 /// Three nodes, each with a NIC on each of three switches.
-const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n\
+pub(super) const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n\
      [routing]\npaths = 3\n";
 
-fn prepared(text: &str) -> Prepared {
+pub(super) fn prepared(text: &str) -> Prepared {
     let plan = Plan::build(cluster::parse(text, "test.toml").unwrap()).unwrap();
     let mut prepared = Prepared::new(&plan, NodeId(0), text.into(), None);
     prepared.watches = Watches::new(&plan, NodeId(0)).into();
+    prepared.index = Index::new(&plan, NodeId(0)).into();
     prepared
 }
 
-fn host(prepared: &Prepared) -> Host {
+pub(super) fn host(prepared: &Prepared) -> Host {
     let mut host = Host::new(false);
     host.kernel.observed.links.clear();
     for (index, (name, (mac, _))) in (2..).zip(&prepared.wanted.nics) {
