@@ -4,16 +4,17 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use tresse_control::NodeError;
+use tresse_control::{NodeError, Reply};
 
+mod control;
+
+pub use self::control::control;
 pub use crate::bfd::fuzz::bfd;
-pub use crate::control::fuzz::control;
 pub use crate::kernel::fuzz::netlink;
 
 use crate::config::Config;
 use crate::engine::{
-    Effect, Engine, Engines, Execution, Input, LabelEngine, Reply, Settings, SourceEngine, Stored,
-    View,
+    Effect, Engine, Engines, Execution, Input, LabelEngine, Settings, SourceEngine, Stored, View,
 };
 use crate::state::StateFile;
 

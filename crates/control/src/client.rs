@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bridge::Bridge;
 use crate::{
-    Applied, ApplyRequest, Counters, Difference, Event, Introduced, MonitorReply, NeighbourList,
-    NodeError, PathList, Status, Steered, Withdrawn,
+    Applied, ApplyRequest, Call, Counters, Difference, Event, Introduced, MonitorReply,
+    NeighbourList, NodeError, PathList, Status, Steered, Withdrawn,
 };
 
 /// How long to wait for the daemon's answer to a method that only reads.
@@ -68,9 +68,10 @@ pub enum ClientError {
 }
 
 #[derive(Debug, Serialize)]
-struct Method<P> {
+struct Message<'a> {
     method: &'static str,
-    parameters: P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<&'a Call>,
     more: bool,
 }
 
@@ -81,26 +82,8 @@ struct Answer {
     continues: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
-struct Nothing {}
-
-#[derive(Debug, Serialize)]
-struct Vlan {
-    vid: u16,
-}
-
-#[derive(Debug, Serialize)]
-struct Destination<'a> {
-    to: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct Forced {
-    force: Option<bool>,
-}
-
 /// Parameters of Drain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain<'a> {
     /// What is to be drained.
     pub object: &'a str,
@@ -111,7 +94,7 @@ pub struct Drain<'a> {
 }
 
 /// Parameters of Pin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pin<'a> {
     /// The other end.
     pub to: &'a str,
@@ -119,16 +102,6 @@ pub struct Pin<'a> {
     pub rank: u32,
     /// Answer what it would do.
     pub dry_run: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Object<'a> {
-    object: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct Peer<'a> {
-    to: &'a str,
 }
 
 #[derive(Debug, Deserialize)]
@@ -181,7 +154,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn status(&mut self) -> Result<Status, ClientError> {
-        self.call("org.tresse.Node.GetStatus", Nothing {}, Some(READ_TIMEOUT))
+        self.call(&Call::GetStatus, Some(READ_TIMEOUT))
     }
 
     /// Paths from this node, to one destination or to all.
@@ -189,7 +162,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn paths(&mut self, to: Option<&str>) -> Result<PathList, ClientError> {
-        self.call("org.tresse.Node.ListPaths", Destination { to }, Some(READ_TIMEOUT))
+        self.call(&Call::ListPaths { to: to.map(Into::into) }, Some(READ_TIMEOUT))
     }
 
     /// Who is heard on each NIC of the host.
@@ -197,7 +170,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn neighbours(&mut self) -> Result<NeighbourList, ClientError> {
-        self.call("org.tresse.Node.ListNeighbours", Nothing {}, Some(READ_TIMEOUT))
+        self.call(&Call::ListNeighbours, Some(READ_TIMEOUT))
     }
 
     /// Tells on every NIC of the host which one it is, by LLDP.
@@ -205,7 +178,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn introduce(&mut self) -> Result<Introduced, ClientError> {
-        self.call("org.tresse.Node.Introduce", Nothing {}, Some(READ_TIMEOUT))
+        self.call(&Call::Introduce, Some(READ_TIMEOUT))
     }
 
     /// What separates the kernel from the slice.
@@ -213,7 +186,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn diff(&mut self) -> Result<Difference, ClientError> {
-        self.call("org.tresse.Node.Diff", Nothing {}, Some(READ_TIMEOUT))
+        self.call(&Call::Diff, Some(READ_TIMEOUT))
     }
 
     /// Installs (or, as a dry run, lists) what a cluster file asks for.
@@ -221,7 +194,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn apply(&mut self, request: &ApplyRequest) -> Result<Applied, ClientError> {
-        self.call("org.tresse.Node.Apply", request, None)
+        self.call(&request.clone().into(), None)
     }
 
     /// Keeps what the last apply installed.
@@ -229,7 +202,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn confirm(&mut self) -> Result<(), ClientError> {
-        self.done("org.tresse.Node.Confirm", Nothing {})
+        self.done(&Call::Confirm)
     }
 
     /// Returns to the previous plan.
@@ -237,7 +210,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn rollback(&mut self) -> Result<Applied, ClientError> {
-        self.call("org.tresse.Node.Rollback", Nothing {}, None)
+        self.call(&Call::Rollback, None)
     }
 
     /// Leaves the kernel as it was found and forgets the plan.
@@ -245,7 +218,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn withdraw(&mut self, force: bool) -> Result<Withdrawn, ClientError> {
-        self.call("org.tresse.Node.Withdraw", Forced { force: Some(force) }, None)
+        self.call(&Call::Withdraw { force: Some(force) }, None)
     }
 
     /// Reads the configured cluster file again and applies it.
@@ -253,7 +226,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn reload(&mut self) -> Result<Applied, ClientError> {
-        self.call("org.tresse.Node.Reload", Nothing {}, None)
+        self.call(&Call::Reload, None)
     }
 
     /// Takes a fused VLAN into use again, after a new canary.
@@ -261,7 +234,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn unfuse(&mut self, vid: u16) -> Result<(), ClientError> {
-        self.done("org.tresse.Node.Unfuse", Vlan { vid })
+        self.done(&Call::Unfuse { vid })
     }
 
     /// Keeps this node's paths off a switch, a node, a link, a port or a NIC.
@@ -269,7 +242,9 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn drain(&mut self, how: &Drain<'_>) -> Result<Steered, ClientError> {
-        self.call("org.tresse.Node.Drain", how, None)
+        let Drain { object, dry_run, force } = *how;
+        let (dry_run, force) = (Some(dry_run), Some(force));
+        self.call(&Call::Drain { object: object.into(), dry_run, force }, None)
     }
 
     /// Uses again what was drained.
@@ -277,7 +252,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn undrain(&mut self, object: &str) -> Result<Steered, ClientError> {
-        self.call("org.tresse.Node.Undrain", Object { object }, None)
+        self.call(&Call::Undrain { object: object.into() }, None)
     }
 
     /// Uses one path to a node, by its rank.
@@ -285,7 +260,8 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn pin(&mut self, how: &Pin<'_>) -> Result<Steered, ClientError> {
-        self.call("org.tresse.Node.Pin", how, None)
+        let Pin { to, rank, dry_run } = *how;
+        self.call(&Call::Pin { to: to.into(), rank, dry_run: Some(dry_run) }, None)
     }
 
     /// Uses all paths to a node again.
@@ -293,7 +269,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn unpin(&mut self, to: &str) -> Result<Steered, ClientError> {
-        self.call("org.tresse.Node.Unpin", Peer { to }, None)
+        self.call(&Call::Unpin { to: to.into() }, None)
     }
 
     /// Counters since the daemon started.
@@ -301,7 +277,7 @@ impl Client {
     /// # Errors
     /// As every method: [`ClientError`].
     pub fn counters(&mut self) -> Result<Counters, ClientError> {
-        self.call("org.tresse.Node.GetCounters", Nothing {}, Some(READ_TIMEOUT))
+        self.call(&Call::GetCounters, Some(READ_TIMEOUT))
     }
 
     /// Events from now on. The daemon is listening once the first one, `hello`, has come.
@@ -311,22 +287,17 @@ impl Client {
     pub fn monitor(mut self) -> Result<Events, ClientError> {
         let patient = self.stream.get_ref().set_read_timeout(None);
         patient.map_err(|error| self.lost(&error.to_string()))?;
-        self.send("org.tresse.Node.Monitor", Nothing {}, true)?;
+        self.send(&Call::Monitor, true)?;
         Ok(Events { client: self, ended: false })
     }
 
-    fn done<P: Serialize>(
-        &mut self,
-        method: &'static str,
-        parameters: P,
-    ) -> Result<(), ClientError> {
-        self.call::<P, Empty>(method, parameters, None).map(drop)
+    fn done(&mut self, call: &Call) -> Result<(), ClientError> {
+        self.call::<Empty>(call, None).map(drop)
     }
 
-    fn call<P: Serialize, R: DeserializeOwned>(
+    fn call<R: DeserializeOwned>(
         &mut self,
-        method: &'static str,
-        parameters: P,
+        call: &Call,
         timeout: Option<Duration>,
     ) -> Result<R, ClientError> {
         let timeout = self.patience.or(timeout);
@@ -334,25 +305,21 @@ impl Client {
         let limited =
             stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout));
         limited.map_err(|error| self.lost(&error.to_string()))?;
-        self.send(method, parameters, false)?;
+        self.send(call, false)?;
         match self.receive::<R>() {
             Ok((reply, _)) => reply.map_err(ClientError::Node),
             Err(Lost::TimedOut) => Err(ClientError::TimedOut {
                 path: self.path.clone(),
-                method,
+                method: call.method(),
                 seconds: timeout.unwrap_or_default().as_secs(),
             }),
             Err(Lost::Broken(message)) => Err(self.lost(&message)),
         }
     }
 
-    fn send<P: Serialize>(
-        &mut self,
-        method: &'static str,
-        parameters: P,
-        more: bool,
-    ) -> Result<(), ClientError> {
-        let sent = serde_json::to_vec(&Method { method, parameters, more })
+    fn send(&mut self, call: &Call, more: bool) -> Result<(), ClientError> {
+        let (method, parameters) = (call.method(), call.has_parameters().then_some(call));
+        let sent = serde_json::to_vec(&Message { method, parameters, more })
             .map_err(io::Error::from)
             .and_then(|mut bytes| {
                 bytes.push(0);

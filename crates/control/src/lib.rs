@@ -5,16 +5,18 @@
 //! object per message, each ended by a NUL octet, over a Unix stream socket); DESIGN section 7.
 
 mod bridge;
+pub mod call;
 mod client;
 mod error;
 mod reply;
 mod types;
 
+pub use call::Call;
 pub use client::{Client, ClientError, Drain, Events, Pin};
 pub use error::NodeError;
 pub use reply::{
     Applied, ApplyRequest, Counters, Difference, Introduced, MonitorReply, NeighbourList, PathList,
-    Status, Steered, Withdrawn,
+    Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
     Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,

@@ -1,6 +1,6 @@
-//! What each method of `org.tresse.Node` takes and answers.
+//! What each method of `org.tresse.Node` answers, and what Apply takes.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine};
@@ -165,4 +165,57 @@ pub struct Counters {
 pub struct MonitorReply {
     /// The event; the first answer is `hello`, so that a watcher knows it is listening.
     pub event: Event,
+}
+
+/// The answer to a call that did what was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// To GetStatus.
+    Status(Box<Status>),
+    /// To ListPaths.
+    Paths(PathList),
+    /// To ListNeighbours.
+    Neighbours(NeighbourList),
+    /// To Introduce.
+    Introduced(Introduced),
+    /// To GetCounters.
+    Counters(Counters),
+    /// To Diff.
+    Difference(Difference),
+    /// To Apply, Rollback and Reload.
+    Applied(Applied),
+    /// To Withdraw.
+    Withdrawn(Withdrawn),
+    /// To Drain, Undrain, Pin and Unpin.
+    Steered(Steered),
+    /// To Confirm and Unfuse.
+    Done,
+}
+
+impl Reply {
+    /// The answer's parameters as they go to the client; none where nothing is to be said.
+    #[must_use]
+    pub fn parameters(&self) -> Option<impl Serialize> {
+        (*self != Self::Done).then_some(Parameters(self))
+    }
+}
+
+/// The fields of a reply alone.
+struct Parameters<'a>(&'a Reply);
+
+impl Serialize for Parameters<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Reply::Status(reply) => reply.serialize(serializer),
+            Reply::Paths(reply) => reply.serialize(serializer),
+            Reply::Neighbours(reply) => reply.serialize(serializer),
+            Reply::Introduced(reply) => reply.serialize(serializer),
+            Reply::Counters(reply) => reply.serialize(serializer),
+            Reply::Difference(reply) => reply.serialize(serializer),
+            Reply::Applied(reply) => reply.serialize(serializer),
+            Reply::Withdrawn(reply) => reply.serialize(serializer),
+            Reply::Steered(reply) => reply.serialize(serializer),
+            Reply::Done => serializer.serialize_unit(),
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! One connection's calls and answers: `call` finds the method, zlink carries it out, this reads and
-//! writes.
+//! One connection's calls and answers.
 //!
-//! zlink's own loop is not used: its buffers grow by 256 octets, each time with the whole message
-//! serialised anew, so that an answer of some 100 KB held the thread for seconds.
+//! zlink gives the interfaces, their errors and the peer's credentials. Its service loop is not used: its
+//! buffers grow by 256 bytes, each time with the whole message serialised anew, so that an answer of some
+//! 100 KB held the thread for seconds; and it says of a wrong call only that it is wrong.
 
 use std::io;
 use std::time::Duration;
@@ -12,12 +12,16 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
-use zlink::service::{MethodReply, Service};
+use tokio::sync::{broadcast, mpsc};
+use tresse_control::{Call, Event, INTERFACE, NodeError};
 use zlink::tokio::unix::Stream;
+use zlink::varlink_service::{self, Info, InterfaceDescription};
 use zlink::{Connection, Reply};
 
-use super::call::Message;
-use super::service::Node;
+use super::call::{Asked, Message, SERVICE, no_interface};
+use super::events::watch;
+use super::permission::{is_open, may_change};
+use super::request::{Request, ask};
 
 /// Largest request: a cluster file of thousands of listed nodes, with its lock.
 const REQUEST_BYTES: usize = 16 * 1024 * 1024;
@@ -26,15 +30,24 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// Read at a time.
 const READ_BYTES: usize = 16 * 1024;
 
+/// Where the calls of a connection lead.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// The main loop.
+    pub(crate) requests: mpsc::Sender<Request>,
+    /// What it tells watchers.
+    pub(crate) events: broadcast::Sender<Event>,
+}
+
 /// Answers calls until the client closes the connection or breaks the protocol.
 ///
 /// # Errors
 /// What ended the connection, other than its regular end.
-pub(super) async fn converse(stream: UnixStream, mut node: Node) -> io::Result<()> {
+pub(crate) async fn converse(stream: UnixStream, node: Node) -> io::Result<()> {
     let stream = stream.into_std()?;
     // Only asked for the peer's credentials; never read from or written to.
     let named = Stream::try_from(stream.try_clone()?).map_err(io::Error::other)?;
-    let mut connection = Connection::new(named);
+    let mut peer = Connection::new(named);
     let (mut read, mut write) = UnixStream::from_std(stream)?.into_split();
     let mut buffer = Vec::new();
     let mut seen = 0;
@@ -54,30 +67,74 @@ pub(super) async fn converse(stream: UnixStream, mut node: Node) -> io::Result<(
         let message = Message::parse(&buffer[..end])?;
         buffer.drain(..=end);
         seen = 0;
-        let oneway = message.oneway();
-        let call = match message.call() {
-            Ok(call) => call,
-            Err(_) if oneway => continue,
-            Err(error) => {
-                send(&mut write, &error).await?;
-                continue;
-            }
-        };
-        let (reply, _) = node.handle(&call, &mut connection, Vec::new()).await;
-        match reply {
-            _ if oneway => {}
-            MethodReply::Single(parameters) => send(&mut write, &Reply::new(parameters)).await?,
-            MethodReply::Error(error) => send(&mut write, &error).await?,
-            MethodReply::Multi(mut replies) => {
-                while let Some((reply, _)) = replies.next().await {
-                    match reply {
-                        Ok(reply) => send(&mut write, &reply).await?,
-                        Err(error) => send(&mut write, &error).await?,
-                    }
+        let (oneway, more) = (message.oneway(), message.streams());
+        let asked = message.asked();
+        let mut out = Out { write: &mut write, silent: oneway };
+        match asked {
+            Err(error) => out.send(&error).await?,
+            Ok(Asked::Info) => out.send(&Reply::new(Some(info()?))).await?,
+            Ok(Asked::Description(interface)) => match description(&interface) {
+                Some(description) => out.send(&Reply::new(Some(description))).await?,
+                None => out.send(&no_interface(interface)).await?,
+            },
+            Ok(Asked::Node(Call::Monitor)) if oneway => {}
+            Ok(Asked::Node(Call::Monitor)) => {
+                let mut events = watch(node.events.subscribe(), more);
+                while let Some(event) = events.next().await {
+                    out.send(&event).await?;
                 }
             }
-            _ => return Ok(()),
+            Ok(Asked::Node(call)) => match answer(&node, call, &mut peer).await {
+                Ok(reply) => out.send(&Reply::new(reply.parameters())).await?,
+                Err(error) => out.send(&error).await?,
+            },
         }
+    }
+}
+
+/// Who answers here.
+fn info() -> io::Result<Info<'static>> {
+    let (product, version) = ("tressed", env!("CARGO_PKG_VERSION"));
+    Info::new("Tresse", product, version, "https://tresse.example/", [INTERFACE, SERVICE])
+        .map_err(io::Error::other)
+}
+
+/// What an interface has, if there is such a one.
+fn description(interface: &str) -> Option<InterfaceDescription<'static>> {
+    match interface {
+        INTERFACE => Some(tresse_control::call::DESCRIPTION.into()),
+        SERVICE => Some(varlink_service::DESCRIPTION.into()),
+        _ => None,
+    }
+}
+
+/// The main loop's answer to a call of who may make it.
+async fn answer(
+    node: &Node,
+    call: Call,
+    peer: &mut Connection<Stream>,
+) -> Result<tresse_control::Reply, NodeError> {
+    if !is_open(&call) {
+        let peer = peer.peer_credentials().await.map_err(|error| NodeError::Internal {
+            message: format!("the caller's credentials: {error}"),
+        })?;
+        if !may_change(peer) {
+            return Err(NodeError::NotPermitted { uid: peer.unix_user_id().as_raw() });
+        }
+    }
+    ask(&node.requests, call).await
+}
+
+/// Where answers go.
+struct Out<'a> {
+    write: &'a mut OwnedWriteHalf,
+    /// The client wants none.
+    silent: bool,
+}
+
+impl Out<'_> {
+    async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+        if self.silent { Ok(()) } else { send(self.write, message).await }
     }
 }
 

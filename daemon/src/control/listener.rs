@@ -13,9 +13,8 @@ use tokio::net::UnixStream;
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::Event;
 
-use super::exchange::converse;
+use super::exchange::{Node, converse};
 use super::request::Request;
-use super::service::Node;
 use super::socket::{BindError, UnixSocket};
 
 /// Connections of one user other than root.

@@ -2,10 +2,26 @@
 //! connection (SO_PEERCRED, SO_PEERGROUPS).
 
 use nix::unistd::{Gid, Group};
+use tresse_control::Call;
 use zlink::connection::Credentials;
 
 /// The group whose members may change what the daemon does.
 pub const GROUP: &str = "tresse";
+
+/// May anybody on this host make this call? It changes nothing, and costs little: Apply as a dry run is not among
+/// them, as planning what anybody sends would keep the daemon from its work.
+#[must_use]
+pub const fn is_open(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::GetStatus
+            | Call::ListPaths { .. }
+            | Call::ListNeighbours
+            | Call::GetCounters
+            | Call::Diff
+            | Call::Monitor
+    )
+}
 
 /// May this peer change something? Looks the group up each time: it may be created later.
 #[must_use]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tresse_control::{Alert, Applied, Difference, NodeError, Steered, Withdrawn};
+use tresse_control::{Alert, NodeError, Reply};
 use tresse_fabric::reconcile::{Observed, Operation};
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Announcement;
@@ -187,21 +187,6 @@ pub enum Effect {
         /// Its content.
         announcement: Announcement,
     },
-}
-
-/// A successful answer to a control call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Reply {
-    /// Of Apply and Rollback.
-    Applied(Applied),
-    /// Of Withdraw.
-    Withdrawn(Withdrawn),
-    /// Of Diff.
-    Difference(Difference),
-    /// Of Drain, Undrain, Pin and Unpin.
-    Steered(Steered),
-    /// Of Confirm and Unfuse.
-    Done,
 }
 
 /// A plan in a recording has its index with it, which the state file has not.

@@ -40,7 +40,7 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use tresse_control::{Alert, OperationLine, PendingLine};
+use tresse_control::{Alert, OperationLine, PendingLine, Reply};
 use tresse_fabric::reconcile::Planned;
 
 use self::bridge::Bridge;
@@ -52,7 +52,7 @@ use self::vlans::Refresh;
 use self::watch::Paths;
 
 pub use self::index::Index;
-pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, Reply, View};
+pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, View};
 pub use self::prepared::{PlannedInterface, Prepared};
 use self::report::PathPlace;
 pub use self::source::{PushPath, Pushing, SourceEngine};

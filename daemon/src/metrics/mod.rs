@@ -19,10 +19,11 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
+use tresse_control::{Call, Reply};
 
 use crate::config::MetricsAt;
-use crate::control::{self, BindError, UnixSocket};
+use crate::control::{self, BindError, UnixSocket, ask};
 
 /// Readers at once.
 const READERS: usize = 16;
@@ -141,9 +142,7 @@ async fn answer(
 }
 
 async fn read(requests: &mpsc::Sender<control::Request>) -> Option<String> {
-    let (status, told) = oneshot::channel();
-    requests.send(control::Request::Status(status)).await.ok()?;
-    let (counters, counted) = oneshot::channel();
-    requests.send(control::Request::Counters(counters)).await.ok()?;
-    Some(text::exposition(&told.await.ok()?, &counted.await.ok()?.counters))
+    let Ok(Reply::Status(status)) = ask(requests, Call::GetStatus).await else { return None };
+    let Ok(Reply::Counters(counters)) = ask(requests, Call::GetCounters).await else { return None };
+    Some(text::exposition(&status, &counters.counters))
 }

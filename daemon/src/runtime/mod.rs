@@ -3,6 +3,7 @@
 
 mod alarm;
 mod announce;
+mod calls;
 mod catalogue;
 #[cfg(debug_assertions)]
 mod crash;
@@ -22,13 +23,12 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
-use tresse_control::{
-    Alert, ApplyRequest, Counters, Event, Introduced, NodeError, Status, waiting,
-};
+use tresse_control::{Alert, Event, NodeError, Reply, Status, waiting};
 use tresse_fabric::cluster;
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
+pub(crate) use self::calls::order;
 use self::catalogue::message_id;
 use self::detect::Detector;
 use self::forward::Forwarder;
@@ -36,10 +36,9 @@ use self::neighbours::Neighbours;
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
 use crate::config::{Config, ConfigError};
-use crate::control::{BindError, Change, Request, Server, unix_ms};
+use crate::control::{BindError, Server, unix_ms};
 use crate::engine::{
-    ApplyOptions, CallId, Effect, Engine, Engines, Execution, Input, Prepared, Reply, Settings,
-    SourceEngine, View,
+    CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, SourceEngine, View,
 };
 use crate::kernel;
 use crate::metrics::Exporter;
@@ -351,97 +350,6 @@ impl Daemon {
         Ok(Box::new(View { observed, guarded, management }))
     }
 
-    fn answer(&mut self, request: Request) {
-        match request {
-            Request::Status(answer) => {
-                let _ = answer.send(self.status());
-            }
-            Request::Paths(to, answer) => {
-                let _ = answer.send(self.engine.paths(to.as_deref()));
-            }
-            Request::Neighbours(answer) => {
-                let _ = answer.send(self.neighbours.list(&self.engine, &self.announcers));
-            }
-            Request::Introduce(answer) => {
-                let _ = answer.send(Introduced { nics: self.neighbours.introduce() });
-            }
-            Request::Counters(answer) => {
-                let mut counters = self.engine.counters();
-                counters.extend(self.announcers.counters());
-                counters.extend(self.neighbours.counters());
-                counters.extend(self.forwarder.counters());
-                counters.extend(self.source.counters());
-                counters.extend(self.detector.counters());
-                let _ = answer.send(Counters { counters });
-            }
-            Request::Change(change, answer) => self.change(change, answer),
-        }
-    }
-
-    fn change(&mut self, change: Change, answer: oneshot::Sender<Result<Reply, NodeError>>) {
-        if change == Change::Reload {
-            return self.reload(Some(answer));
-        }
-        let prepared = match &change {
-            Change::Apply(request) => match self.prepared(request) {
-                Ok(prepared) => Some(Box::new(prepared)),
-                Err(error) => {
-                    let _ = answer.send(Err(error));
-                    return;
-                }
-            },
-            _ => None,
-        };
-        self.next_call += 1;
-        let call = self.next_call;
-        self.calls.insert(call, answer);
-        self.step(match (change, prepared) {
-            (Change::Apply(request), Some(prepared)) => {
-                Input::Apply { call: Some(call), prepared, options: options(&request) }
-            }
-            (Change::Confirm, _) => Input::Confirm { call },
-            (Change::Rollback, _) => Input::Rollback { call },
-            (Change::Withdraw { force }, _) => Input::Withdraw { call, force },
-            (Change::Unfuse { vid }, _) => Input::Unfuse { call, vid },
-            (Change::Steer { steer, force, dry_run }, _) => {
-                Input::Steer { call, steer, force, dry_run }
-            }
-            (Change::Diff | Change::Reload | Change::Apply(_), _) => Input::Diff { call },
-        });
-    }
-
-    /// Applies the configured files; a bad file leaves the plan as it is.
-    fn reload(&mut self, answer: Option<oneshot::Sender<Result<Reply, NodeError>>>) {
-        let prepared = self.configured().map_err(|error| match error {
-            RunError::Plan(error) => error,
-            other => NodeError::Internal { message: chain(&other) },
-        });
-        let prepared = prepared.and_then(|p| {
-            p.ok_or_else(|| NodeError::Internal {
-                message: "tressed.toml names no cluster file: set `cluster`".into(),
-            })
-        });
-        match (prepared, answer) {
-            (Ok(prepared), answer) => {
-                let call = answer.map(|answer| {
-                    self.next_call += 1;
-                    self.calls.insert(self.next_call, answer);
-                    self.next_call
-                });
-                let options = ApplyOptions::default();
-                self.step(Input::Apply { call, prepared: Box::new(prepared), options });
-            }
-            (Err(error), Some(answer)) => {
-                let _ = answer.send(Err(error));
-            }
-            (Err(error), None) => tracing::error!(%error, "reload failed: the old plan is kept"),
-        }
-    }
-
-    fn prepared(&self, request: &ApplyRequest) -> Result<Prepared, NodeError> {
-        prepare(&request.cluster, request.lock.as_deref(), &self.identity()?)
-    }
-
     /// The configured plan, where it may be needed at start.
     fn planned(&self) -> Result<Option<Box<Prepared>>, RunError> {
         if self.engine.withdrawn() {
@@ -500,15 +408,6 @@ impl Daemon {
         let event = Event { seq: self.event_seq, time_ms: unix_ms(), kind, object, message, alert };
         let _ = self.events.send(event);
         notify::status(&self.status());
-    }
-}
-
-fn options(request: &ApplyRequest) -> ApplyOptions {
-    ApplyOptions {
-        dry_run: request.dry_run == Some(true),
-        confirm_seconds: request.confirm_seconds,
-        force: request.force == Some(true),
-        force_interfaces: request.force_interfaces.iter().flatten().cloned().collect(),
     }
 }
 

@@ -8,16 +8,15 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc};
-use tresse_control::{Counters, Introduced, NeighbourList};
+use tresse_control::{Call, Counters, Introduced, NeighbourList, Reply};
 use tresse_fabric::cluster;
 
-use super::call::Message;
-use super::exchange;
-use super::request::{Change, Request};
-use super::service::Node;
-use crate::engine::{ApplyOptions, Engine, Input, Reply, Stored};
-use crate::fuzz::{drive, engine};
-use crate::runtime::{Identity, prepare};
+use super::{drive, engine};
+use crate::control::Request;
+use crate::control::call::Message;
+use crate::control::exchange::{self, Node};
+use crate::engine::{Engine, Stored};
+use crate::runtime::{Identity, order};
 
 /// Plans of larger fabrics take their time and teach nothing new.
 const MOST_SWITCHES: usize = 16;
@@ -102,52 +101,30 @@ async fn serve(mut asked: mpsc::Receiver<Request>) {
     std::future::pending().await
 }
 
-fn answer(engine: &mut Engine, request: Request) {
+fn answer(engine: &mut Engine, Request { call, answer }: Request) {
     const CALL: u64 = 1;
-    match request {
-        Request::Status(answer) => drop(answer.send(engine.status(0))),
-        Request::Paths(to, answer) => drop(answer.send(engine.paths(to.as_deref()))),
-        Request::Neighbours(answer) => {
-            drop(answer.send(NeighbourList { node: None, nics: Vec::new() }));
+    let call = if call == Call::Reload { Call::Diff } else { call };
+    let reply = match call {
+        Call::GetStatus => Ok(Reply::Status(Box::new(engine.status(0)))),
+        Call::ListPaths { to } => engine.paths(to.as_deref()).map(Reply::Paths),
+        Call::ListNeighbours => {
+            Ok(Reply::Neighbours(NeighbourList { node: None, nics: Vec::new() }))
         }
-        Request::Introduce(answer) => drop(answer.send(Introduced { nics: 0 })),
-        Request::Counters(answer) => {
-            drop(answer.send(Counters { counters: engine.counters() }));
+        Call::Introduce => Ok(Reply::Introduced(Introduced { nics: 0 })),
+        Call::GetCounters => Ok(Reply::Counters(Counters { counters: engine.counters() })),
+        Call::Apply { ref cluster, .. }
+            if cluster::parse(cluster, "cluster file")
+                .is_ok_and(|c| c.switches.len() > MOST_SWITCHES) =>
+        {
+            Ok(Reply::Done)
         }
-        Request::Change(change, answer) => {
-            let input = match change {
-                Change::Apply(request) => {
-                    let large = cluster::parse(&request.cluster, "cluster file")
-                        .is_ok_and(|c| c.switches.len() > MOST_SWITCHES);
-                    if large {
-                        return drop(answer.send(Ok(Reply::Done)));
-                    }
-                    let identity = Identity::Named("n0".into());
-                    match prepare(&request.cluster, request.lock.as_deref(), &identity) {
-                        Ok(prepared) => Input::Apply {
-                            call: Some(CALL),
-                            prepared: Box::new(prepared),
-                            options: ApplyOptions {
-                                dry_run: request.dry_run == Some(true),
-                                confirm_seconds: request.confirm_seconds,
-                                ..ApplyOptions::default()
-                            },
-                        },
-                        Err(error) => return drop(answer.send(Err(error))),
-                    }
-                }
-                Change::Confirm => Input::Confirm { call: CALL },
-                Change::Rollback => Input::Rollback { call: CALL },
-                Change::Withdraw { force } => Input::Withdraw { call: CALL, force },
-                Change::Unfuse { vid } => Input::Unfuse { call: CALL, vid },
-                Change::Steer { steer, force, dry_run } => {
-                    Input::Steer { call: CALL, steer, force, dry_run }
-                }
-                Change::Diff | Change::Reload => Input::Diff { call: CALL },
-            };
-            if let Some(reply) = drive(engine, input).pop() {
-                let _ = answer.send(reply);
-            }
-        }
-    }
+        other => match order(other, CALL, || Ok(Identity::Named("n0".into()))) {
+            Ok(input) => match drive(engine, input).pop() {
+                Some(reply) => reply,
+                None => return,
+            },
+            Err(error) => Err(error),
+        },
+    };
+    let _ = answer.send(reply);
 }

@@ -1,0 +1,318 @@
+//! The methods of `org.tresse.Node`, each written down once: its name, parameters, reply and words. From this
+//! come the call that a client sends, its reading by the daemon, and the description that varlinkctl(1) shows.
+//!
+//! A new method takes a line in [`methods`], a reply in `reply`, and an arm in the daemon's dispatch.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use zlink::idl::{Comment, Interface, Method, Parameter};
+use zlink::introspect::{CustomType as _, ReplyError as _, Type};
+use zlink::names::{FieldName, InterfaceName, TypeName};
+use zlink::varlink_service::Error;
+
+use crate::reply::{
+    Applied, ApplyRequest, Counters, Difference, Introduced, MonitorReply, NeighbourList, PathList,
+    Status, Steered, Withdrawn,
+};
+use crate::types::{
+    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
+    PendingLine, Problem, SegmentLine,
+};
+use crate::{INTERFACE, NodeError};
+
+/// Makes [`Call`] and all that follows from it of a list of methods.
+macro_rules! methods {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident $({ $($parameter:ident: $type:ty),+ $(,)? })? -> $reply:ty;
+    )+) => {
+        /// One call of a method.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum Call {
+            $(
+                $(#[doc = $doc])+
+                $name $({
+                    $(
+                        #[doc = concat!("Parameter `", stringify!($parameter), "`.")]
+                        $parameter: $type,
+                    )+
+                })?,
+            )+
+        }
+
+        impl Call {
+            /// The name of the method, with its interface.
+            #[must_use]
+            pub const fn method(&self) -> &'static str {
+                match self {
+                    $(Self::$name { .. } => concat!("org.tresse.Node.", stringify!($name)),)+
+                }
+            }
+
+            /// Has the method parameters?
+            #[must_use]
+            pub const fn has_parameters(&self) -> bool {
+                match self {
+                    $(Self::$name { .. } => {
+                        !concat!("" $($(, stringify!($parameter))+)?).is_empty()
+                    })+
+                }
+            }
+
+            /// The call of a method of the interface, by its name alone.
+            ///
+            /// # Errors
+            /// MethodNotFound, or InvalidParameter with the name of the first parameter that has the wrong type
+            /// or that the method does not have: a misspelt `dry_run` must not install anything.
+            pub fn parse(name: &str, parameters: Value) -> Result<Self, Error<'static>> {
+                let mut given = object(parameters)?;
+                let given = &mut given;
+                match name {
+                    $(
+                        stringify!($name) => {
+                            let call = Self::$name $({
+                                $($parameter: take(given, stringify!($parameter))?,)+
+                            })?;
+                            nothing_left(given)?;
+                            Ok(call)
+                        }
+                    )+
+                    _ => {
+                        let method = Cow::Owned(format!("{INTERFACE}.{name}"));
+                        Err(Error::MethodNotFound { method })
+                    }
+                }
+            }
+        }
+
+        // Each in a constant of its own: what a list drops, it cannot be made of in one.
+        const METHODS: &[&Method<'static>] = &[$({
+            const PARAMETERS: &[&Parameter<'static>] = &[$($(
+                &Parameter::new(
+                    FieldName::from_static_str_unchecked(stringify!($parameter)),
+                    <$type as Type>::TYPE,
+                    &[],
+                ),
+            )+)?];
+            const METHOD: &Method<'static> = &Method::new(
+                TypeName::from_static_str_unchecked(stringify!($name)),
+                PARAMETERS,
+                <$reply as Answer>::FIELDS,
+                &[$(&Comment::new($doc)),+],
+            );
+            METHOD
+        },)+];
+    };
+}
+
+methods! {
+    /// What this node holds and does.
+    GetStatus -> Status;
+    /// Paths from this node, by destination and rank.
+    ListPaths { to: Option<String> } -> PathList;
+    /// Who is heard on each NIC of this host: by LLDP, and by announcements of the fabric.
+    ListNeighbours -> NeighbourList;
+    /// Tell on every NIC of this host which one it is: by LLDP, to the other end of its cable and to all
+    /// stations beyond. Others list it for half a minute. For `tresse discover`.
+    Introduce -> Introduced;
+    /// Counters since the daemon started.
+    GetCounters -> Counters;
+    /// What separates the kernel from the slice.
+    Diff -> Difference;
+    /// Install what a cluster file asks for, or list what that would do (dry_run). With
+    /// confirm_seconds it is rolled back unless Confirm comes in time.
+    Apply {
+        cluster: String,
+        lock: Option<String>,
+        dry_run: Option<bool>,
+        confirm_seconds: Option<u32>,
+        force: Option<bool>,
+        force_interfaces: Option<Vec<String>>,
+    } -> Applied;
+    /// Keep what the last Apply installed.
+    Confirm -> ();
+    /// Return to the previous plan.
+    Rollback -> Applied;
+    /// Leave the kernel as it was found and forget the plan.
+    Withdraw { force: Option<bool> } -> Withdrawn;
+    /// Read the configured cluster file again and apply it.
+    Reload -> Applied;
+    /// Take a fused VLAN into use again, after a new canary.
+    Unfuse { vid: u16 } -> ();
+    /// Keep this node's paths off a switch, a node, a link, a port or a NIC, or answer what that would do
+    /// (dry_run). Refused where a destination would have no other way, unless forced.
+    Drain { object: String, dry_run: Option<bool>, force: Option<bool> } -> Steered;
+    /// Use again what was drained.
+    Undrain { object: String } -> Steered;
+    /// Use one path to a node, by its rank, as long as it is whole.
+    Pin { to: String, rank: u32, dry_run: Option<bool> } -> Steered;
+    /// Use all paths to a node again.
+    Unpin { to: String } -> Steered;
+    /// Events from now on; the first is `hello`. A gap in `seq` means that the watcher was too
+    /// slow.
+    #[doc = "[Supports 'more' flag]"]
+    Monitor -> MonitorReply;
+}
+
+impl From<ApplyRequest> for Call {
+    fn from(request: ApplyRequest) -> Self {
+        let ApplyRequest { cluster, lock, dry_run, confirm_seconds, force, force_interfaces } =
+            request;
+        Self::Apply { cluster, lock, dry_run, confirm_seconds, force, force_interfaces }
+    }
+}
+
+/// The interface's description: types, methods and errors.
+pub const DESCRIPTION: &Interface<'static> = &Interface::new(
+    InterfaceName::from_static_str_unchecked(INTERFACE),
+    METHODS,
+    &[
+        Alert::CUSTOM_TYPE,
+        CounterLine::CUSTOM_TYPE,
+        Event::CUSTOM_TYPE,
+        FusedLine::CUSTOM_TYPE,
+        HeardLine::CUSTOM_TYPE,
+        LldpLine::CUSTOM_TYPE,
+        NicLine::CUSTOM_TYPE,
+        OperationLine::CUSTOM_TYPE,
+        PathLine::CUSTOM_TYPE,
+        PendingLine::CUSTOM_TYPE,
+        Problem::CUSTOM_TYPE,
+        SegmentLine::CUSTOM_TYPE,
+    ],
+    NodeError::VARIANTS,
+    &[],
+);
+
+/// What a method answers, as the description has it.
+trait Answer {
+    const FIELDS: &'static [&'static Parameter<'static>];
+}
+
+impl Answer for () {
+    const FIELDS: &'static [&'static Parameter<'static>] = &[];
+}
+
+macro_rules! answers {
+    ($($reply:ty),+ $(,)?) => {
+        $(
+            impl Answer for $reply {
+                const FIELDS: &'static [&'static Parameter<'static>] =
+                    match <$reply as Type>::TYPE.as_object() {
+                        Some(fields) => match fields.as_borrowed() {
+                            Some(fields) => fields,
+                            None => &[],
+                        },
+                        None => &[],
+                    };
+            }
+        )+
+    };
+}
+
+answers!(
+    Status,
+    PathList,
+    NeighbourList,
+    Introduced,
+    Counters,
+    Difference,
+    Applied,
+    Withdrawn,
+    Steered,
+    MonitorReply,
+);
+
+/// The parameters of a call, by name: none where there are no parameters at all.
+///
+/// # Errors
+/// InvalidParameter where they are no object.
+pub fn object(parameters: Value) -> Result<Map<String, Value>, Error<'static>> {
+    match parameters {
+        Value::Null => Ok(Map::new()),
+        Value::Object(given) => Ok(given),
+        _ => Err(invalid("parameters")),
+    }
+}
+
+/// Takes one parameter out of those given; one that is missing is null.
+///
+/// # Errors
+/// InvalidParameter where its type is another.
+pub fn take<T: DeserializeOwned>(
+    given: &mut Map<String, Value>,
+    name: &str,
+) -> Result<T, Error<'static>> {
+    let value = given.remove(name).unwrap_or(Value::Null);
+    serde_json::from_value(value).map_err(|_| invalid(name))
+}
+
+/// Have all parameters been taken?
+///
+/// # Errors
+/// InvalidParameter with the name of the first one left.
+pub fn nothing_left(given: &Map<String, Value>) -> Result<(), Error<'static>> {
+    given.keys().next().map_or(Ok(()), |name| Err(invalid(name)))
+}
+
+fn invalid(parameter: &str) -> Error<'static> {
+    Error::InvalidParameter { parameter: Cow::Owned(parameter.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_client_sends_is_what_the_daemon_reads() {
+        let calls = [
+            Call::GetStatus,
+            Call::ListPaths { to: None },
+            Call::Unfuse { vid: 100 },
+            Call::Pin { to: "n1".into(), rank: 2, dry_run: Some(true) },
+            Call::Apply {
+                cluster: "text".into(),
+                lock: None,
+                dry_run: None,
+                confirm_seconds: Some(60),
+                force: None,
+                force_interfaces: Some(vec!["eth0".into()]),
+            },
+        ];
+        for call in calls {
+            let name = call.method().strip_prefix("org.tresse.Node.").unwrap();
+            let parameters = serde_json::to_value(&call).unwrap();
+            assert_eq!(Call::parse(name, parameters).unwrap(), call);
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_is_wrong_is_named() {
+        let wrong = |name: &str, parameters: Value| match Call::parse(name, parameters) {
+            Err(Error::InvalidParameter { parameter }) => parameter.into_owned(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wrong("Unfuse", json!({})), "vid");
+        assert_eq!(wrong("Unfuse", json!({ "vid": 65_536 })), "vid");
+        assert_eq!(wrong("Unfuse", json!([1])), "parameters");
+        assert_eq!(wrong("Drain", json!({ "object": "s0", "dryrun": true })), "dryrun");
+        assert_eq!(wrong("GetStatus", json!({ "verbose": true })), "verbose");
+        let unknown = Call::parse("Nonsense", json!({}));
+        assert!(
+            matches!(unknown, Err(Error::MethodNotFound { method }) if method == "org.tresse.Node.Nonsense")
+        );
+    }
+
+    #[test]
+    fn the_description_can_be_read_back() {
+        let text = DESCRIPTION.to_string();
+        let read = Interface::try_from(text.as_str()).unwrap();
+        assert_eq!(read.methods().count(), METHODS.len());
+    }
+}

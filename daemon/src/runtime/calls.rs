@@ -1,0 +1,122 @@
+//! The dispatch of control calls: what can be answered at once is, all else becomes an input of the engine.
+
+use tokio::sync::oneshot;
+use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
+
+use super::prepare::prepare;
+use super::{Daemon, Identity, RunError, chain};
+use crate::control::Request;
+use crate::engine::{ApplyOptions, CallId, Input, Prepared, Steer};
+
+/// Where an answer goes.
+type Sender = oneshot::Sender<Result<Reply, NodeError>>;
+
+impl Daemon {
+    /// Answers a call, now or when the engine does.
+    pub(super) fn answer(&mut self, Request { call, answer }: Request) {
+        let reply = match call {
+            Call::GetStatus => Ok(Reply::Status(Box::new(self.status()))),
+            Call::ListPaths { to } => self.engine.paths(to.as_deref()).map(Reply::Paths),
+            Call::ListNeighbours => {
+                Ok(Reply::Neighbours(self.neighbours.list(&self.engine, &self.announcers)))
+            }
+            Call::Introduce => {
+                Ok(Reply::Introduced(Introduced { nics: self.neighbours.introduce() }))
+            }
+            Call::GetCounters => Ok(Reply::Counters(Counters { counters: self.counters() })),
+            Call::Reload => return self.reload(Some(answer)),
+            other => {
+                self.next_call += 1;
+                match order(other, self.next_call, || self.identity()) {
+                    Ok(input) => {
+                        self.calls.insert(self.next_call, answer);
+                        return self.step(input);
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        let _ = answer.send(reply);
+    }
+
+    fn counters(&self) -> Vec<tresse_control::CounterLine> {
+        let mut counters = self.engine.counters();
+        counters.extend(self.announcers.counters());
+        counters.extend(self.neighbours.counters());
+        counters.extend(self.forwarder.counters());
+        counters.extend(self.source.counters());
+        counters.extend(self.detector.counters());
+        counters
+    }
+
+    /// Applies the configured files; a bad file leaves the plan as it is.
+    pub(super) fn reload(&mut self, answer: Option<Sender>) {
+        let none = || NodeError::Internal {
+            message: "tressed.toml names no cluster file: set `cluster`".into(),
+        };
+        let prepared = match self.configured() {
+            Ok(prepared) => prepared.ok_or_else(none),
+            Err(RunError::Plan(error)) => Err(error),
+            Err(other) => Err(NodeError::Internal { message: chain(&other) }),
+        };
+        match (prepared, answer) {
+            (Ok(prepared), answer) => {
+                let call = answer.map(|answer| {
+                    self.next_call += 1;
+                    self.calls.insert(self.next_call, answer);
+                    self.next_call
+                });
+                let options = ApplyOptions::default();
+                self.step(Input::Apply { call, prepared: Box::new(prepared), options });
+            }
+            (Err(error), Some(answer)) => {
+                let _ = answer.send(Err(error));
+            }
+            (Err(error), None) => tracing::error!(%error, "reload failed: the old plan is kept"),
+        }
+    }
+}
+
+/// What the engine is asked to do by a call; `identity` says which node this is, where a plan is given.
+///
+/// # Errors
+/// What is wrong with the plan; or the call is none for the engine.
+pub(crate) fn order(
+    asked: Call,
+    call: CallId,
+    identity: impl FnOnce() -> Result<Identity, NodeError>,
+) -> Result<Input, NodeError> {
+    let steer = |steer, force, dry_run: Option<bool>| Input::Steer {
+        call,
+        steer,
+        force,
+        dry_run: dry_run == Some(true),
+    };
+    Ok(match asked {
+        Call::Apply { cluster, lock, dry_run, confirm_seconds, force, force_interfaces } => {
+            let prepared: Prepared = prepare(&cluster, lock.as_deref(), &identity()?)?;
+            let options = ApplyOptions {
+                dry_run: dry_run == Some(true),
+                confirm_seconds,
+                force: force == Some(true),
+                force_interfaces: force_interfaces.into_iter().flatten().collect(),
+            };
+            Input::Apply { call: Some(call), prepared: Box::new(prepared), options }
+        }
+        Call::Diff => Input::Diff { call },
+        Call::Confirm => Input::Confirm { call },
+        Call::Rollback => Input::Rollback { call },
+        Call::Withdraw { force } => Input::Withdraw { call, force: force == Some(true) },
+        Call::Unfuse { vid } => Input::Unfuse { call, vid },
+        Call::Drain { object, dry_run, force } => {
+            steer(Steer::Drain(object), force == Some(true), dry_run)
+        }
+        Call::Undrain { object } => steer(Steer::Undrain(object), true, None),
+        Call::Pin { to, rank, dry_run } => steer(Steer::Pin { to, rank }, true, dry_run),
+        Call::Unpin { to } => steer(Steer::Unpin(to), true, None),
+        other => {
+            let message = format!("{} is no call for the engine", other.method());
+            return Err(NodeError::Internal { message });
+        }
+    })
+}
