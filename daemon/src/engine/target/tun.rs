@@ -1,0 +1,161 @@
+//! Labelled paths of a node whose kernel cannot push labels: they go through a TUN interface, from which the
+//! daemon sends the packets behind their labels.
+//!
+//! ```text
+//! wanted by the slice      10.77.0.3 -> eth0.100 via A, labels 17/21    metric 7800
+//! wanted of the kernel     10.77.0.3 -> tresse-push via A               metric 7800
+//! told to the daemon       10.77.0.3 -> eth0, VID 100, MAC of A, labels 17/21
+//! ```
+//!
+//! The kernel keeps choosing between routes and between the members of a group; of several labelled
+//! paths to one destination the daemon chooses by flow, by their weights. What the TUN carries leaves
+//! with the carrier of the NIC beneath: its path is not told to the daemon, its route not wanted. And
+//! the TUN is there only while the daemon runs: where a primary goes through it, the second route is
+//! a path without labels if the plan has one, which the kernel falls back to by itself (K1).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_control::PendingLine;
+use tresse_fabric::reconcile::{
+    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Object, Observed, PUSH_INTERFACE,
+    Reason, Wanted, WantedLink, WantedRoute,
+};
+use tresse_fabric::units::Prefix;
+
+use super::Plans;
+use crate::engine::gate::Gate;
+use crate::engine::prepared::{PlannedInterface, Prepared};
+use crate::engine::source::{PushPath, Pushing};
+
+/// The TUN interface and its sysctls, where a plan's paths need it.
+pub(super) fn interface(prepared: &Prepared) -> Option<(WantedLink, BTreeMap<String, String>)> {
+    if !prepared.pushes() {
+        return None;
+    }
+    let mtu = prepared.wanted.nics.values().map(|(_, mtu)| *mtu).max().unwrap_or(1500);
+    let alias = format!("{ALIAS_PREFIX}push");
+    // Nothing but what is routed there is sent there.
+    let ipv6 = prepared.wanted.routes.keys().any(|(dst, _)| dst.address.is_ipv6());
+    let (name, value) = if ipv6 { ("router_solicitations", "0") } else { ("disable_ipv6", "1") };
+    let sysctl = (format!("net/ipv6/conf/{PUSH_INTERFACE}/{name}"), value.to_owned());
+    Some((WantedLink { kind: LinkKind::Tun, mtu, alias, up: true }, [sysctl].into()))
+}
+
+/// Leads what begins with labels through the TUN interface; gives what is pushed there. What waits for
+/// a carrier is added to `pending`.
+pub(super) fn through(
+    wanted: &mut Wanted,
+    plans: &Plans<'_>,
+    observed: &Observed,
+    pending: &mut Vec<PendingLine>,
+) -> Pushing {
+    let new = plans.new;
+    let plans = [Some(new), plans.old];
+    let before = std::mem::take(&mut wanted.routes);
+    let source = Source {
+        interface: |name: &str| {
+            plans.into_iter().flatten().find_map(|plan| plan.prepared.interfaces.get(name))
+        },
+        wanted,
+        observed,
+    };
+    let mut pushing = Pushing::default();
+    let mut waiting: BTreeSet<Leg> = BTreeSet::new();
+    let mut routes = BTreeMap::new();
+    let mut through: BTreeSet<Prefix> = BTreeSet::new();
+    for ((dst, metric), route) in before {
+        let (labelled, mut legs): (Vec<Leg>, Vec<Leg>) =
+            route.legs.iter().cloned().partition(|leg| !leg.labels.is_empty());
+        let mut paths = Vec::new();
+        let mut weight = 0_u8;
+        let mut via = None;
+        for leg in &labelled {
+            match source.path(leg) {
+                Ok(path) => {
+                    weight = weight.saturating_add(leg.weight.max(1));
+                    via.get_or_insert(leg.via);
+                    let nic = source.wanted.nics.get(&path.nic);
+                    pushing.nics.extend(nic.map(|nic| (path.nic.clone(), *nic)));
+                    paths.push(path);
+                }
+                Err(why) if waiting.insert(leg.clone()) => {
+                    let object = Object::Leg(leg.clone());
+                    let (kind, object) = (object.kind().into(), object.to_string());
+                    pending.push(PendingLine { kind, object, why: why.to_string() });
+                }
+                Err(_) => {}
+            }
+        }
+        if let Some(via) = via {
+            if metric == METRIC_PRIMARY && legs.is_empty() {
+                through.insert(dst);
+            }
+            let interface = PUSH_INTERFACE.to_owned();
+            legs.push(Leg { interface, via, labels: Vec::new(), weight });
+            legs.sort();
+            // Of a primary and a backup through the TUN the primary counts: it comes first.
+            pushing.routes.entry(dst.address).or_insert(paths);
+        }
+        if !legs.is_empty() {
+            routes.insert((dst, metric), WantedRoute { legs, ..route });
+        }
+    }
+    for dst in through {
+        let plain = |leg: &Leg| leg.interface != PUSH_INTERFACE;
+        let key = (dst, METRIC_BACKUP);
+        if routes.get(&key).is_some_and(|route| route.legs.iter().any(plain)) {
+            continue;
+        }
+        let others = new.prepared.alternatives.get(&dst).into_iter().flatten();
+        let open = |leg: &&Leg| {
+            let closed = new.closed(&leg.interface);
+            leg.labels.is_empty() && !matches!(closed, Some((_, Gate::Unproven | Gate::Fused)))
+        };
+        let others: Vec<&Leg> = others.filter(open).collect();
+        if let (Some(leg), Some(primary)) = (new.best(&others), routes.get(&(dst, METRIC_PRIMARY)))
+        {
+            let route = WantedRoute { legs: vec![leg.clone()], ..primary.clone() };
+            routes.insert(key, route);
+        }
+    }
+    wanted.routes = routes;
+    pushing
+}
+
+/// What is known of the way out.
+struct Source<'a, F> {
+    interface: F,
+    wanted: &'a Wanted,
+    observed: &'a Observed,
+}
+
+impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
+    /// A leg as the daemon sends by it, if it can.
+    fn path(&self, leg: &Leg) -> Result<PushPath, Reason> {
+        let absent = || Reason::Absent(leg.interface.clone());
+        let vlan = (self.interface)(&leg.interface).ok_or_else(absent)?;
+        let key = (leg.interface.clone(), leg.via);
+        let mac = self.wanted.neighbours.get(&key).ok_or_else(absent)?.mac;
+        let (planned, _) = self.wanted.nics.get(&vlan.parent).ok_or_else(absent)?;
+        let links = &self.observed.links;
+        let nic = links.get(&vlan.parent).ok_or_else(|| Reason::Absent(vlan.parent.clone()))?;
+        if nic.mac != Some(*planned) {
+            return Err(Reason::Refused(vlan.parent.clone()));
+        }
+        if !nic.up {
+            return Err(Reason::Down(vlan.parent.clone()));
+        }
+        // One that is down will be set up; its carrier is that of the NIC.
+        let carrier = links.get(&leg.interface).is_none_or(|link| !link.up || link.carrier);
+        if !nic.carrier || !carrier {
+            return Err(Reason::NoCarrier(leg.interface.clone()));
+        }
+        Ok(PushPath {
+            nic: vlan.parent.clone(),
+            vid: vlan.vid,
+            mac,
+            labels: leg.labels.clone(),
+            weight: leg.weight.max(1),
+        })
+    }
+}

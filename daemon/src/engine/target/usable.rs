@@ -1,0 +1,142 @@
+//! The part of a plan that its gates let through.
+
+use std::collections::BTreeMap;
+
+use tresse_control::PendingLine;
+use tresse_fabric::id::Label;
+use tresse_fabric::reconcile::{Object, Wanted, WantedLabel, WantedRoute};
+use tresse_fabric::units::Prefix;
+
+use super::{Engines, Plans, all};
+use crate::engine::gate::{Gate, Gated};
+use crate::engine::transit::LabelEngine;
+
+/// The part of the new plan that its gates let through, and what waits for them.
+///
+/// A destination whose new route waits keeps its route of the plan before, with all that this needs, so that
+/// changing plans loses no frame.
+pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<PendingLine>) {
+    let Plans { new, old, .. } = *plans;
+    let mut wanted = all(new.prepared, engines);
+    let mut pending = Vec::new();
+    let untouched = new.dead.is_empty() && new.free.rested.is_empty();
+    let whole = untouched && new.gates.values().all(|g| *g == Gate::Open);
+    if old.is_none() && whole {
+        return (wanted, pending);
+    }
+    wanted.routes = routes(plans, &mut pending);
+    if engines.labels == LabelEngine::Kernel {
+        wanted.labels = labels(new, old, &mut pending);
+    }
+    wanted.mptcp.tables.retain(|_, leg| new.is_fit(leg) && new.closed(&leg.interface).is_none());
+    if let Some(old) = old {
+        keep(&mut wanted, all(old.prepared, engines));
+    }
+    let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
+    for (name, link) in &mut wanted.links {
+        link.up &= !fused(name);
+    }
+    wanted.neighbours.retain(|(interface, _), _| !fused(interface));
+    (wanted, pending)
+}
+
+/// The routes of the new plan, and where those wait others that may be used.
+fn routes(
+    plans: &Plans<'_>,
+    pending: &mut Vec<PendingLine>,
+) -> BTreeMap<(Prefix, u32), WantedRoute> {
+    let Plans { new, old, heard } = *plans;
+    let mut routes = BTreeMap::new();
+    for (key, route) in &new.prepared.wanted.routes {
+        let kept = || {
+            let old = old?;
+            let open = old.route(old.prepared.wanted.routes.get(key)?).ok()?;
+            old.live(*key, open)
+        };
+        let (why, route) = match new.route(route) {
+            Ok(open) => {
+                let Some(open) = new.live(*key, open) else { continue };
+                let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
+                match (silent, kept()) {
+                    (Some(vid), Some(kept)) if kept != open => {
+                        (format!("the peer was not heard on VLAN {vid} yet"), Some(kept))
+                    }
+                    _ => {
+                        routes.insert(*key, open);
+                        continue;
+                    }
+                }
+            }
+            Err((vid, Gate::Fused)) => {
+                let way = new.alternative(key.0, route).or_else(kept);
+                (waits(vid, Gate::Fused), way)
+            }
+            Err((vid, gate)) => {
+                let way = kept().or_else(|| new.alternative(key.0, route));
+                (waits(vid, gate), way)
+            }
+        };
+        pending.push(line(&Object::Route(key.0, key.1), why));
+        if let Some(route) = route {
+            routes.insert(*key, route);
+        }
+    }
+    routes
+}
+
+/// The label routes out of VLANs that are open. Those of `old` stay: labels keep their meaning
+/// over one change of plans (K4), and sources that have not changed yet use them.
+fn labels(
+    new: Gated<'_>,
+    old: Option<Gated<'_>>,
+    pending: &mut Vec<PendingLine>,
+) -> BTreeMap<Label, WantedLabel> {
+    let mut labels = BTreeMap::new();
+    for (label, way) in &new.prepared.labels {
+        if let Some((vid, gate)) = new.closed(&way.interface) {
+            pending.push(line(&Object::Label(*label, Some(way.clone())), waits(vid, gate)));
+        } else {
+            labels.insert(*label, way.clone());
+        }
+    }
+    if let Some(old) = old {
+        for (label, way) in &old.prepared.labels {
+            if old.closed(&way.interface).is_none() {
+                labels.entry(*label).or_insert_with(|| way.clone());
+            }
+        }
+    }
+    labels
+}
+
+/// Adds what routes of the plan before need.
+fn keep(wanted: &mut Wanted, old: Wanted) {
+    for (name, link) in old.links {
+        wanted.links.entry(name).or_insert(link);
+    }
+    wanted.addresses.extend(old.addresses);
+    for (key, neighbour) in old.neighbours {
+        wanted.neighbours.entry(key).or_insert(neighbour);
+    }
+    for (key, value) in old.sysctls {
+        wanted.sysctls.entry(key).or_insert(value);
+    }
+    for (name, nic) in old.nics {
+        wanted.nics.entry(name).or_insert(nic);
+    }
+    for (name, sources) in old.label_sources {
+        wanted.label_sources.entry(name).or_default().extend(sources);
+    }
+}
+
+/// Why something waits for a VLAN.
+fn waits(vid: u16, gate: Gate) -> String {
+    match gate {
+        Gate::Fused => format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"),
+        _ => format!("VLAN {vid} is not proven yet"),
+    }
+}
+
+fn line(object: &Object, why: String) -> PendingLine {
+    PendingLine { kind: object.kind().into(), object: object.to_string(), why }
+}
