@@ -24,10 +24,11 @@ test: ## every test, here and in the virtual machine beside it, with the seconds
 	@tests/deps.sh test
 	@$(call script,tests/test.sh)
 
-check: ## format, structure, lints, docs, licences; advisories where their database can be fetched
+check: ## format, structure, lints, docs, unused dependencies, licences; advisories if reachable
 	@tests/deps.sh check
 	$(CARGO) fmt --all --check
 	$(CARGO) test --package tresse-structure --locked
+	$(CARGO) machete
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --quiet --locked --package tresse-documents # citations and links
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

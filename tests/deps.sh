@@ -137,7 +137,12 @@ command -v cargo >/dev/null || {
     cargo_missing
     exit 1
 }
-if [ "$set_wanted" = check ] && ! cargo deny --version >/dev/null 2>&1; then
+[ "$set_wanted" = check ] || exit 0
+if ! cargo deny --version >/dev/null 2>&1; then
     echo "installing cargo-deny, which checks licences and advisories"
     cargo install cargo-deny --locked
+fi
+if ! cargo machete --version >/dev/null 2>&1; then
+    echo "installing cargo-machete, which finds dependencies that nothing uses"
+    cargo install cargo-machete --locked
 fi

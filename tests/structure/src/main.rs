@@ -24,7 +24,9 @@ fn main() -> ExitCode {
         ["arrows", package, module] => show_arrows(&workspace, package, Some(module)),
         ["shrink"] => return shrink(&workspace),
         _ => {
-            eprintln!("usage: tresse-structure circles [PACKAGE] | arrows PACKAGE [MODULE] | shrink");
+            eprintln!(
+                "usage: tresse-structure circles [PACKAGE] | arrows PACKAGE [MODULE] | shrink"
+            );
             return ExitCode::from(2);
         }
     }

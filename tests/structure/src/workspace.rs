@@ -1,5 +1,6 @@
 //! The packages of the workspace and their dependencies on each other, from `cargo metadata`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +24,8 @@ pub struct Package {
     pub roots: Vec<PathBuf>,
     /// Dependencies on other members, by path.
     pub dependencies: Vec<Dependency>,
+    /// Names of all dependencies, those on other members included.
+    pub names: Vec<String>,
 }
 
 /// A dependency of one member on another.
@@ -60,6 +63,19 @@ impl Workspace {
         packages.sort_by(|a, b| a.name.cmp(&b.name));
         Workspace { root: text(&metadata["workspace_root"]).into(), packages }
     }
+
+    /// Entries of `[workspace.dependencies]` that no member uses, which no tool reports.
+    pub fn unused_entries(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.root.join("Cargo.toml")).unwrap_or_default();
+        let section = text.lines().skip_while(|line| *line != "[workspace.dependencies]").skip(1);
+        let names = section
+            .take_while(|line| !line.starts_with('['))
+            .filter_map(|line| line.split_once('='))
+            .map(|(name, _)| name.trim())
+            .filter(|name| !name.starts_with('#'));
+        let used = |name: &&str| self.packages.iter().any(|p| p.names.iter().any(|n| n == name));
+        names.filter(|name| !used(name)).map(str::to_owned).collect()
+    }
 }
 
 impl Package {
@@ -83,6 +99,9 @@ impl Package {
                         _ => DependencyKind::Normal,
                     },
                 })
+                .collect(),
+            names: list(&value["dependencies"])
+                .map(|dependency| text(&dependency["name"]).to_owned())
                 .collect(),
         }
     }

@@ -39,3 +39,9 @@ fn no_source_file_is_too_long() {
     let long = sizes::long_files(&Workspace::load().root);
     assert!(long.is_empty(), "more than {} lines: {long:#?}", sizes::FILE_LIMIT);
 }
+
+#[test]
+fn each_entry_of_the_workspace_is_used_by_a_member() {
+    let unused = Workspace::load().unused_entries();
+    assert!(unused.is_empty(), "remove from [workspace.dependencies]: {unused:?}");
+}
