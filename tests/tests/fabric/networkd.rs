@@ -25,7 +25,7 @@ fn by_networkd() {
         let (plan, name) = (&lab.now.plan, lab.now.node(node));
         let (netns, script) = (
             lab.directory.netns(name),
-            node_script(plan, &tresse_fabric::slice::Slice::of(&plan, node)),
+            node_script(plan, &tresse_fabric::slice::Slice::of(plan, node)),
         );
         let saved = format!("state={}", files.path().join(name).display());
         tresse_lab::run::read(&netns, "env", &[&saved, "sh", "-s", "undo"], &script).unwrap();
