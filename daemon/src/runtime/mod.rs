@@ -5,6 +5,7 @@ mod alarm;
 mod announce;
 mod calls;
 mod catalogue;
+mod causes;
 #[cfg(debug_assertions)]
 mod crash;
 mod detect;
@@ -30,6 +31,7 @@ use self::alarm::Alarm;
 use self::announce::Announcers;
 pub(crate) use self::calls::order;
 use self::catalogue::message_id;
+pub use self::causes::chain;
 use self::detect::Detector;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
@@ -409,15 +411,4 @@ impl Daemon {
         let _ = self.events.send(event);
         notify::status(&self.status());
     }
-}
-
-/// An error with all its causes.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
