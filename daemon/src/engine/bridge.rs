@@ -8,53 +8,37 @@
 //! peer asks with a canary, which a node that uses the VLAN answers by announcing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use tresse_control::PendingLine;
 use tresse_fabric::reconcile::WantedRoute;
 use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::Kind;
 
-use super::gate::Gate;
-use super::{Effect, Engine, Prepared};
+use super::prepared::Prepared;
 
 /// Who announced itself on which VLAN.
 pub type Heard = BTreeSet<(u16, Mac)>;
 
-/// How often a missing peer is asked for on a VLAN, by whichever node is first.
-const ASK_MS: u64 = 1000;
-/// A question makes every node on the VLAN announce itself to every other: at most one such frame
-/// per node and millisecond.
-const ANSWERS_PER_MS: u64 = 1;
-/// How much less often a peer is asked that is known not to have moved yet.
-const SELDOM: u64 = 10;
 /// Questions without an answer until a silent peer no longer holds the plan before.
 const PATIENCE: u64 = 40;
 /// How long frames of the plan before may be under way after the last peer has moved.
-const LINGER_MS: u64 = 1000;
-/// Peers heard in one moment move in one transaction.
-const GATHER_MS: u64 = 100;
-/// Longest wait before a canary is answered.
-const ANSWER_MS: u64 = 300;
-
+pub(super) const LINGER_MS: u64 = 1000;
 /// How far a change of plans is.
 #[derive(Debug, Default)]
 pub struct Bridge {
-    heard: Heard,
+    pub(super) heard: Heard,
     /// By peer: the plan it sends by, and when it last said so.
-    peers: BTreeMap<Mac, ([u8; 8], u64)>,
+    pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
     /// Interfaces on which a peer is missing, and when to ask for it.
-    asks: BTreeMap<String, u64>,
+    pub(super) asks: BTreeMap<String, u64>,
     /// Since when every VLAN is proven.
-    proven_at: Option<u64>,
+    pub(super) proven_at: Option<u64>,
     /// Since when the peers know that this node has moved.
-    told_at: Option<u64>,
+    pub(super) told_at: Option<u64>,
     /// When the last peer moved or was given up.
-    all_at: Option<u64>,
+    pub(super) all_at: Option<u64>,
     /// When the next of the silent peers is given up.
-    silent_at: Option<u64>,
+    pub(super) silent_at: Option<u64>,
     /// Milliseconds between questions on a VLAN of this fabric.
-    every: u64,
+    pub(super) every: u64,
 }
 
 impl Bridge {
@@ -70,12 +54,12 @@ impl Bridge {
     }
 
     /// Does a peer say that it sends by this plan?
-    fn moved(&self, peer: Mac, plan: [u8; 8]) -> bool {
+    pub(super) fn moved(&self, peer: Mac, plan: [u8; 8]) -> bool {
         self.peers.get(&peer).is_some_and(|(by, _)| *by == plan)
     }
 
     /// Until when a peer holds the change; `None` while that has not begun.
-    fn patience(&self, peer: Mac) -> Option<u64> {
+    pub(super) fn patience(&self, peer: Mac) -> Option<u64> {
         let last = self.peers.get(&peer).map_or(0, |(_, at)| *at);
         Some(self.proven_at?.max(last) + PATIENCE * self.every)
     }
@@ -93,7 +77,7 @@ impl Prepared {
     }
 
     /// VID, interface and peer of each leg of a route.
-    fn ways<'a>(
+    pub(super) fn ways<'a>(
         &'a self,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = (u16, &'a str, Mac)> + 'a {
@@ -105,160 +89,14 @@ impl Prepared {
     }
 
     /// The MACs that frames are sent to.
-    fn peers(&self) -> BTreeSet<Mac> {
+    pub(super) fn peers(&self) -> BTreeSet<Mac> {
         self.wanted.neighbours.values().map(|n| n.mac).collect()
     }
 }
 
 /// The peers in both plans that do not say that they have moved.
-fn holders(old: &Prepared, current: &Prepared, bridge: &Bridge) -> BTreeSet<Mac> {
+pub(super) fn holders(old: &Prepared, current: &Prepared, bridge: &Bridge) -> BTreeSet<Mac> {
     let digest = current.digest();
     let both = old.peers().intersection(&current.peers()).copied().collect::<BTreeSet<_>>();
     both.into_iter().filter(|peer| !bridge.moved(*peer, digest)).collect()
-}
-
-impl Engine {
-    /// The plan before, while it is still received on.
-    pub(super) fn held_plan(&self) -> Option<Arc<Prepared>> {
-        self.stored.previous.clone().filter(|_| self.stored.bridging)
-    }
-
-    /// No plan before is held from now on.
-    pub(super) fn end_bridge(&mut self) {
-        self.stored.bridging = false;
-        self.stored.moved = false;
-        self.bridge = Bridge::default();
-    }
-
-    /// The digest of the plan that this node sends by, for its announcements.
-    pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
-        match self.held_plan() {
-            Some(old) if self.bridge.told_at.is_none() => old.digest(),
-            _ => current.digest(),
-        }
-    }
-
-    /// A peer announced itself while plans change. Did it say something new?
-    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac, plan: [u8; 8]) -> bool {
-        let before = self.bridge.peers.insert(peer, (plan, now));
-        let first = self.bridge.heard.insert((vid, peer));
-        if first && !self.stored.moved {
-            self.moving = true;
-            let at = now + GATHER_MS;
-            self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
-        }
-        first || before.is_none_or(|(by, _)| by != plan)
-    }
-
-    /// Someone asks who is there: answered unless that was just said, and the answers to it are
-    /// answers to our own question. An interface with a refresh due is one that may be used.
-    pub(super) fn answer_canary(&mut self, now: u64, name: &str, answers: bool) {
-        if let Some(due) = self.bridge.asks.get_mut(name) {
-            *due = (*due).max(now + self.bridge.every);
-        }
-        let wait = self.spread(ANSWER_MS);
-        if let Some(refresh) = self.refresh.get_mut(name).filter(|_| answers) {
-            refresh.due = refresh.due.min((now + wait).max(refresh.last + ASK_MS));
-        }
-    }
-
-    /// Asks for peers that are missing, tells them when this node has moved, and lets the plan
-    /// before go once nothing holds it.
-    pub(super) fn cross_bridge(
-        &mut self,
-        now: u64,
-        current: &Prepared,
-        usable: &BTreeSet<String>,
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(old) = self.held_plan() else { return };
-        let gates = self.gates(current);
-        let gate = |vid: u16| gates.get(&vid).copied().unwrap_or(Gate::Open);
-        let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));
-        if live.any(|(_, i)| gate(i.vid) == Gate::Unproven) {
-            self.bridge.proven_at = None;
-        } else {
-            self.bridge.proven_at.get_or_insert(now);
-        }
-        let open = |vid: u16, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
-        let routes = current.wanted.routes.values();
-        let ways = routes.flat_map(|route| current.ways(route));
-        let missing: BTreeSet<(&str, Mac)> = ways
-            .filter(|(vid, name, mac)| {
-                open(*vid, name) && !self.bridge.heard.contains(&(*vid, *mac))
-            })
-            .map(|(_, name, mac)| (name, mac))
-            .collect();
-        let holders = holders(&old, current, &self.bridge);
-
-        // Whoever is missing is asked, and once all else is done whoever holds the old plan.
-        let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
-        self.bridge.every = ASK_MS.max(answers / ANSWERS_PER_MS);
-        let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
-        let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));
-        let asked: BTreeMap<&str, u64> = if self.bridge.told_at.is_some() {
-            holding.map(|(_, name, _)| (name, SELDOM * self.bridge.every)).collect()
-        } else {
-            missing.iter().map(|(name, _)| (*name, self.bridge.every)).collect()
-        };
-        self.bridge.asks.retain(|name, _| asked.contains_key(name.as_str()));
-        for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {
-            let next = now + every + self.spread(every / 2);
-            let due = self.bridge.asks.entry(name.into()).or_insert(next);
-            if *due <= now {
-                *due = next;
-                self.announce(current, name, Kind::Canary, out);
-            }
-        }
-
-        let patience: Vec<Option<u64>> = if self.stored.moved {
-            holders.iter().map(|peer| self.bridge.patience(*peer)).collect()
-        } else {
-            missing.iter().map(|(_, peer)| self.bridge.patience(*peer)).collect()
-        };
-        let waits = patience.iter().any(|until| until.is_none_or(|until| until > now));
-        self.bridge.silent_at = patience.into_iter().flatten().filter(|until| *until > now).min();
-        let still = self.job.is_none() && self.converge_at.is_none() && !self.dirty;
-        if !self.stored.moved {
-            if self.bridge.proven_at.is_some() && !waits && still {
-                // Written down first: after a crash it is still so.
-                self.stored.moved = true;
-                self.look_again(now);
-            }
-        } else if self.bridge.told_at.is_none() {
-            if still {
-                self.bridge.told_at = Some(now);
-                self.refresh.values_mut().for_each(|refresh| refresh.due = now);
-            }
-        } else if waits {
-            self.bridge.all_at = None;
-        } else if *self.bridge.all_at.get_or_insert(now) + LINGER_MS <= now {
-            self.end_bridge();
-            self.look_again(now);
-        }
-    }
-
-    /// What holds the plan before once this node has moved.
-    pub(super) fn held(&self) -> Option<PendingLine> {
-        let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
-        let old = self.stored.previous.as_ref()?;
-        let holders = holders(old, current, &self.bridge);
-        let first = holders.first()?;
-        let more = match holders.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Some(PendingLine {
-            kind: "plan".into(),
-            object: old.generation.clone(),
-            why: format!("kept until {first}{more} sends by the new plan"),
-        })
-    }
-
-    fn look_again(&mut self, now: u64) {
-        self.dirty = true;
-        self.converge_at = Some(now);
-        self.urgent = true;
-        self.moving = true;
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tresse_control::NodeError;
 
-use super::transaction::{Job, Purpose};
+use super::job::{Job, Purpose};
 use super::{Effect, Engine, Input, Intent, Reply, WAITING_CALLS};
 
 impl Engine {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
 use tresse_fabric::reconcile::Operation;
 
-use super::transaction::{Job, Phase, Purpose};
+use super::job::{Job, Phase, Purpose};
 use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, tell};
 
 impl Engine {

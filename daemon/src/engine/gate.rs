@@ -7,7 +7,7 @@ use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
 use tresse_fabric::units::Prefix;
 
 use super::prepared::Prepared;
-use super::steer::KeptFree;
+use super::steering::KeptFree;
 
 /// How far a VLAN may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

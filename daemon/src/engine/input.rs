@@ -9,11 +9,11 @@ use tresse_fabric::reconcile::{Observed, Operation};
 use tresse_fabric::units::Mac;
 use tresse_fabric::wire::announce::Announcement;
 
+use super::forwarding::Forwarding;
 use super::prepared::Prepared;
-use super::source::Pushing;
-use super::steer::Steer;
+use super::pushing::Pushing;
+use super::steering::Steer;
 use super::stored::Stored;
-use super::transit::Forwarding;
 use crate::bfd::Watching;
 
 /// Names one control call until it is answered.
@@ -196,7 +196,7 @@ mod indexed {
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 
     use super::Prepared;
-    use crate::engine::Index;
+    use crate::engine::index::Index;
 
     #[expect(clippy::borrowed_box, reason = "serde calls it with the field's own type")]
     pub fn serialize<S: Serializer>(prepared: &Box<Prepared>, to: S) -> Result<S::Ok, S::Error> {

@@ -11,8 +11,8 @@ use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
 use super::gate::Gated;
+use super::job::{Job, Purpose};
 use super::target::{Plans, Target, target, whole};
-use super::transaction::{Job, Purpose};
 use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
 
 impl Engine {

@@ -8,7 +8,7 @@
 //! - `judge` compares one look at the kernel with the target.
 //! - `watch` says which paths are watched, and takes what is seen of them.
 //! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
-//! - `bridge` holds on to the plan before until every peer has moved.
+//! - `bridge` and `crossing` hold on to the plan before until every peer has moved.
 //! - `guard` keeps the way to the machine open (K19).
 //! - `transit` says what is forwarded for others, and by what.
 //! - `source` says what pushes labels onto what this node sends itself.
@@ -18,16 +18,24 @@ mod bridge;
 mod bucket;
 mod calls;
 mod canary;
+mod crossing;
 mod ending;
+mod engines;
+mod forwarding;
 mod gate;
 mod guard;
 mod index;
 mod input;
+mod job;
 mod judge;
+mod paths;
 mod prepared;
+mod pushing;
+mod refresh;
 mod report;
 mod source;
 mod steer;
+mod steering;
 mod stored;
 mod target;
 #[cfg(test)]
@@ -36,6 +44,7 @@ mod transaction;
 mod transit;
 mod vlans;
 mod watch;
+mod watched;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -46,20 +55,19 @@ use tresse_fabric::reconcile::Planned;
 use self::bridge::Bridge;
 use self::bucket::Bucket;
 use self::canary::Canary;
-use self::steer::KeptFree;
-use self::transaction::Job;
-use self::vlans::Refresh;
-use self::watch::Paths;
+use self::job::Job;
+use self::refresh::Refresh;
+use self::steering::KeptFree;
+use self::watched::Paths;
 
+pub use self::engines::{Engines, LabelEngine, SourceEngine};
+pub use self::forwarding::{Forwarding, ForwardingNic};
 pub use self::index::Index;
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, View};
 pub use self::prepared::{PlannedInterface, Prepared};
-use self::report::PathPlace;
-pub use self::source::{PushPath, Pushing, SourceEngine};
-pub use self::steer::{Pinned, Steer, Steering};
+pub use self::pushing::{PushPath, Pushing};
+pub use self::steering::{Pinned, Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
-pub use self::target::Engines;
-pub use self::transit::{Forwarding, ForwardingNic, LabelEngine};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
 const LOOK_BURST: u64 = 20;

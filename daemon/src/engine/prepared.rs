@@ -79,6 +79,12 @@ pub struct PlannedInterface {
 }
 
 impl Prepared {
+    /// Does a path of this node begin with labels?
+    pub(super) fn pushes(&self) -> bool {
+        let routes = self.wanted.routes.values().flat_map(|route| &route.legs);
+        routes.chain(self.alternatives.values().flatten()).any(|leg| !leg.labels.is_empty())
+    }
+
     /// The VLANs by VID, each with one of its interfaces.
     #[must_use]
     pub fn vlans(&self) -> BTreeMap<u16, (&str, &PlannedInterface)> {

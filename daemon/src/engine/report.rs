@@ -8,19 +8,7 @@ use tresse_fabric::units::Prefix;
 
 use super::Engine;
 use super::gate::Gate;
-
-/// What a path is to its pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PathPlace {
-    /// The primary or one of its weighted siblings.
-    Carrier,
-    /// The backup that is used first.
-    FirstBackup,
-    /// Another backup.
-    Backup,
-    /// What is used as those that carry are broken.
-    Next,
-}
+use super::paths::PathPlace;
 
 impl Engine {
     /// The answer to GetStatus.

@@ -1,185 +1,17 @@
-//! What operators keep paths away from: drained switches, nodes and links, and pairs that are pinned to one
-//! path. Such paths go on being watched, and are used where there is no other.
+//! Changes of what operators keep paths away from, and what they do to the routes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tresse_control::{Alert, NodeError};
 use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
 use tresse_fabric::units::Prefix;
-use tresse_fabric::watch::Watch;
-use tresse_fabric::watch::part::Part;
 
 use super::gate::Gate;
-use super::transaction::{Job, Purpose};
+use super::job::{Job, Purpose, Steered};
+use super::steering::{KeptFree, Steer, Steering};
 use super::{CallId, Effect, Engine, Intent, Prepared, Reply, tell};
-
-/// What was asked to be kept free. Outlives restarts and plans.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Steering {
-    /// Switches, nodes, links, ports and NICs by name.
-    pub drained: BTreeSet<String>,
-    /// By peer, the only path to use.
-    pub pinned: BTreeMap<String, Pinned>,
-}
-
-/// The path of a pinned pair.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pinned {
-    /// Its rank.
-    pub rank: u32,
-    /// Its first hops: in another plan the rank may be another path.
-    pub ways: BTreeSet<Leg>,
-}
-
-/// One change of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Steer {
-    /// Keep paths off this.
-    Drain(String),
-    /// No longer.
-    Undrain(String),
-    /// Use this path alone.
-    Pin {
-        /// To this node.
-        to: String,
-        /// The path's rank.
-        rank: u32,
-    },
-    /// All paths to this node again.
-    Unpin(String),
-}
-
-/// First hops of the paths of one plan that are kept free.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KeptFree {
-    /// All of them.
-    pub rested: BTreeSet<Leg>,
-    /// Those that cross what is drained.
-    pub drained: BTreeSet<Leg>,
-}
-
-/// A change of the steering under way.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Steered {
-    /// Who waits.
-    pub(super) call: CallId,
-    /// What it is.
-    pub(super) steer: Steer,
-    /// What it does.
-    pub(super) reply: tresse_control::Steered,
-    /// What is returned to where it fails.
-    pub(super) before: Steering,
-}
-
-impl Steer {
-    /// The part or peer concerned.
-    pub(super) fn object(&self) -> &str {
-        match self {
-            Self::Drain(object) | Self::Undrain(object) | Self::Unpin(object) => object,
-            Self::Pin { to, .. } => to,
-        }
-    }
-
-    /// Kind and message of the event.
-    pub(super) const fn words(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Drain(_) => ("drained", "paths keep off it"),
-            Self::Undrain(_) => ("undrained", "paths cross it again"),
-            Self::Pin { .. } => ("pinned", "one path is used"),
-            Self::Unpin(_) => ("unpinned", "all paths are used again"),
-        }
-    }
-}
-
-impl Steering {
-    /// The same after a change.
-    fn after(&self, steer: &Steer, prepared: &Prepared) -> Result<Self, NodeError> {
-        let mut after = self.clone();
-        match steer {
-            Steer::Drain(object) => {
-                let part = prepared.index.parts.named(object);
-                let part = part.map_err(|error| refused(object, error.to_string()))?;
-                if part.node() == Some(&prepared.node) {
-                    let message = "is this node: drain it on the others, which send through it";
-                    return Err(refused(object, message.into()));
-                }
-                if part.node().is_some() && prepared.routes_for_others() {
-                    let message = "nodes of this fabric route for each other by one rule for all \
-                                   destinations: drain the node's cables or its switches";
-                    return Err(refused(object, message.into()));
-                }
-                let other = after.drained.iter().find(|other| *other != object);
-                if let Some(other) = other.filter(|_| prepared.routes_for_others()) {
-                    let message = format!(
-                        "{other} is drained already, and nodes that route for each other keep off one \
-                         part at a time: undrain it first"
-                    );
-                    return Err(refused(object, message));
-                }
-                after.drained.insert(object.clone());
-            }
-            Steer::Undrain(object) => {
-                if !after.drained.remove(object) {
-                    return Err(refused(object, "is not drained here: see `tresse status`".into()));
-                }
-            }
-            Steer::Pin { to, rank } => {
-                let pinned = pin(prepared, to, *rank)?;
-                after.pinned.insert(to.clone(), pinned);
-            }
-            Steer::Unpin(to) => {
-                if after.pinned.remove(to).is_none() {
-                    return Err(refused(to, "is not pinned here: see `tresse status`".into()));
-                }
-            }
-        }
-        Ok(after)
-    }
-
-    /// First hops of the paths of a plan that are kept free.
-    fn kept_free(&self, prepared: &Prepared) -> KeptFree {
-        let drained = self.drained(prepared);
-        let mut rested = drained.clone();
-        for (peer, pinned) in &self.pinned {
-            let paths: Vec<&Watch> =
-                prepared.watches.paths.iter().filter(|watch| watch.peer == *peer).collect();
-            if paths.iter().any(|watch| pinned.is(watch)) {
-                let others = paths.iter().filter(|watch| !pinned.is(watch));
-                rested.extend(others.flat_map(|watch| watch.ways()));
-            }
-        }
-        KeptFree { rested, drained }
-    }
-
-    /// Those of them that cross what is drained.
-    fn drained(&self, prepared: &Prepared) -> BTreeSet<Leg> {
-        if self.drained.is_empty() {
-            return BTreeSet::new();
-        }
-        let parts =
-            self.drained.iter().filter_map(|object| prepared.index.parts.named(object).ok());
-        let parts: Vec<Part> = parts.collect();
-        let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
-        prepared.watches.paths.iter().filter(crosses).flat_map(Watch::ways).collect()
-    }
-}
-
-impl Pinned {
-    fn is(&self, watch: &Watch) -> bool {
-        self.rank == watch.rank && watch.ways().collect::<BTreeSet<Leg>>() == self.ways
-    }
-}
-
-impl Prepared {
-    /// Do the nodes of its fabric route, so that a path is what all of them choose?
-    fn routes_for_others(&self) -> bool {
-        self.watches.paths.iter().any(|watch| watch.nodes.is_some())
-    }
-}
 
 impl Engine {
     /// Takes a change, or says why not.
@@ -321,31 +153,4 @@ impl Engine {
 
 fn name(destination: Prefix) -> String {
     destination.address.to_string()
-}
-
-/// The path of that rank.
-fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
-    if prepared.routes_for_others() {
-        let message = "nodes of this fabric route for each other: no node chooses a path alone";
-        return Err(refused(to, message.into()));
-    }
-    let paths = || prepared.watches.paths.iter().filter(|watch| watch.peer == to);
-    match paths().find(|watch| watch.rank == rank) {
-        Some(watch) => Ok(Pinned { rank, ways: watch.ways().collect() }),
-        None if paths().next().is_none() => {
-            let message = "this node has no path to such a node: see `tresse paths FILE --from`";
-            Err(refused(to, message.into()))
-        }
-        None => {
-            let ranks: Vec<String> = paths().map(|watch| watch.rank.to_string()).collect();
-            Err(refused(
-                to,
-                format!("has no path of rank {rank} from here, but {}", ranks.join(", ")),
-            ))
-        }
-    }
-}
-
-fn refused(object: &str, message: String) -> NodeError {
-    NodeError::Refused { object: object.into(), message }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tresse_fabric::reconcile::{Leg, Saved};
 
-use super::{Prepared, Steering};
+use super::prepared::Prepared;
+use super::steering::Steering;
 
 /// The format that this version reads and writes.
 pub const FORMAT: u32 = 1;

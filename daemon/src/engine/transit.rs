@@ -1,52 +1,13 @@
 //! What this node forwards for others: which engine does it, and what the packet engine is told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
 use tresse_fabric::units::Mac;
 
+use super::engines::LabelEngine;
+use super::forwarding::{Forwarding, ForwardingNic};
 use super::gate::Gate;
 use super::{Effect, Engine, Prepared};
-
-/// Who takes labelled frames in and sends them on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LabelEngine {
-    /// The kernel's label routes.
-    Kernel,
-    /// Raw sockets of this daemon.
-    Packet,
-}
-
-impl LabelEngine {
-    /// Its name.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Packet => "packet",
-        }
-    }
-}
-
-/// What the packet engine is to do: nothing where there are no labels.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Forwarding {
-    /// The NICs that it needs, by name.
-    pub nics: BTreeMap<String, ForwardingNic>,
-    /// By label: the NIC, the VID (0: untagged) and the neighbour that frames go to.
-    pub labels: BTreeMap<u32, (String, u16, Mac)>,
-}
-
-/// A NIC of [`Forwarding`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForwardingNic {
-    /// Its MAC.
-    pub mac: Mac,
-    /// Octets of payload that a frame may have.
-    pub mtu: u32,
-    /// From whom labelled frames are taken, by VID (0: untagged).
-    pub neighbours: BTreeSet<(u16, Mac)>,
-}
 
 impl Engine {
     /// Which engine forwards for others here: none where nothing is to be forwarded.

@@ -11,16 +11,8 @@ use tresse_fabric::wire::announce::{Announcement, Kind};
 use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;
 use super::prepared::UNTAGGED;
+use super::refresh::Refresh;
 use super::{Effect, Engine, PlannedInterface, Prepared, tell};
-
-/// The announcements of one interface.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Refresh {
-    /// When the last was sent.
-    pub(super) last: u64,
-    /// When the next is due.
-    pub(super) due: u64,
-}
 
 /// Refreshes are due on multiples of this, or of a hundredth of their period where that is less.
 const GRID_MS: u64 = 1000;

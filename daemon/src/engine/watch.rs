@@ -14,15 +14,6 @@ use crate::bfd::{Interface, Watching};
 /// Paths that are told one by one, of those that break or come back at once.
 const TOLD: usize = 8;
 
-/// What the engine knows of its paths.
-#[derive(Debug, Default)]
-pub(super) struct Paths {
-    /// What was last to be watched.
-    watching: Watching,
-    /// Not to be used, by index; what is stored are their first hops, which outlive plans.
-    broken: BTreeSet<usize>,
-}
-
 impl Engine {
     /// Tells what is to be watched where that has changed.
     pub(super) fn watch(&mut self, current: Option<&Prepared>, out: &mut Vec<Effect>) {

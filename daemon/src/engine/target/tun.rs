@@ -22,10 +22,10 @@ use tresse_fabric::reconcile::{
 };
 use tresse_fabric::units::Prefix;
 
-use super::Plans;
+use super::plans::Plans;
 use crate::engine::gate::Gate;
 use crate::engine::prepared::{PlannedInterface, Prepared};
-use crate::engine::source::{PushPath, Pushing};
+use crate::engine::pushing::{PushPath, Pushing};
 
 /// The TUN interface and its sysctls, where a plan's paths need it.
 pub(super) fn interface(prepared: &Prepared) -> Option<(WantedLink, BTreeMap<String, String>)> {

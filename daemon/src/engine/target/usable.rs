@@ -7,9 +7,10 @@ use tresse_fabric::id::Label;
 use tresse_fabric::reconcile::{Object, Wanted, WantedLabel, WantedRoute};
 use tresse_fabric::units::Prefix;
 
-use super::{Engines, Plans, all};
+use super::complete::all;
+use super::plans::Plans;
+use crate::engine::engines::{Engines, LabelEngine};
 use crate::engine::gate::{Gate, Gated};
-use crate::engine::transit::LabelEngine;
 
 /// The part of the new plan that its gates let through, and what waits for them.
 ///

@@ -12,7 +12,7 @@ use tresse_fabric::reconcile::{
 use super::{ENGINES, Host, Input, Prepared, prepared};
 use crate::engine::Stored;
 use crate::engine::gate::{Gate, Gated};
-use crate::engine::steer::KeptFree;
+use crate::engine::steering::KeptFree;
 use crate::engine::target::{Plans, Target, target};
 
 /// Label `label` out of the first VLAN interface, from its first neighbour to that.

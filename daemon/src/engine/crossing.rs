@@ -1,0 +1,170 @@
+//! Crossing from one plan to the next: see `bridge`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tresse_control::PendingLine;
+use tresse_fabric::units::Mac;
+use tresse_fabric::wire::announce::Kind;
+
+use super::bridge::{Bridge, LINGER_MS, holders};
+use super::gate::Gate;
+use super::{Effect, Engine, Prepared};
+
+/// How often a missing peer is asked for on a VLAN, by whichever node is first.
+const ASK_MS: u64 = 1000;
+/// A question makes every node on the VLAN announce itself to every other: at most one such frame
+/// per node and millisecond.
+const ANSWERS_PER_MS: u64 = 1;
+/// How much less often a peer is asked that is known not to have moved yet.
+const SELDOM: u64 = 10;
+/// Peers heard in one moment move in one transaction.
+const GATHER_MS: u64 = 100;
+/// Longest wait before a canary is answered.
+const ANSWER_MS: u64 = 300;
+
+impl Engine {
+    /// The plan before, while it is still received on.
+    pub(super) fn held_plan(&self) -> Option<Arc<Prepared>> {
+        self.stored.previous.clone().filter(|_| self.stored.bridging)
+    }
+
+    /// No plan before is held from now on.
+    pub(super) fn end_bridge(&mut self) {
+        self.stored.bridging = false;
+        self.stored.moved = false;
+        self.bridge = Bridge::default();
+    }
+
+    /// The digest of the plan that this node sends by, for its announcements.
+    pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
+        match self.held_plan() {
+            Some(old) if self.bridge.told_at.is_none() => old.digest(),
+            _ => current.digest(),
+        }
+    }
+
+    /// A peer announced itself while plans change. Did it say something new?
+    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac, plan: [u8; 8]) -> bool {
+        let before = self.bridge.peers.insert(peer, (plan, now));
+        let first = self.bridge.heard.insert((vid, peer));
+        if first && !self.stored.moved {
+            self.moving = true;
+            let at = now + GATHER_MS;
+            self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
+        }
+        first || before.is_none_or(|(by, _)| by != plan)
+    }
+
+    /// Someone asks who is there: answered unless that was just said, and the answers to it are
+    /// answers to our own question. An interface with a refresh due is one that may be used.
+    pub(super) fn answer_canary(&mut self, now: u64, name: &str, answers: bool) {
+        if let Some(due) = self.bridge.asks.get_mut(name) {
+            *due = (*due).max(now + self.bridge.every);
+        }
+        let wait = self.spread(ANSWER_MS);
+        if let Some(refresh) = self.refresh.get_mut(name).filter(|_| answers) {
+            refresh.due = refresh.due.min((now + wait).max(refresh.last + ASK_MS));
+        }
+    }
+
+    /// Asks for peers that are missing, tells them when this node has moved, and lets the plan
+    /// before go once nothing holds it.
+    pub(super) fn cross_bridge(
+        &mut self,
+        now: u64,
+        current: &Prepared,
+        usable: &BTreeSet<String>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(old) = self.held_plan() else { return };
+        let gates = self.gates(current);
+        let gate = |vid: u16| gates.get(&vid).copied().unwrap_or(Gate::Open);
+        let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));
+        if live.any(|(_, i)| gate(i.vid) == Gate::Unproven) {
+            self.bridge.proven_at = None;
+        } else {
+            self.bridge.proven_at.get_or_insert(now);
+        }
+        let open = |vid: u16, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
+        let routes = current.wanted.routes.values();
+        let ways = routes.flat_map(|route| current.ways(route));
+        let missing: BTreeSet<(&str, Mac)> = ways
+            .filter(|(vid, name, mac)| {
+                open(*vid, name) && !self.bridge.heard.contains(&(*vid, *mac))
+            })
+            .map(|(_, name, mac)| (name, mac))
+            .collect();
+        let holders = holders(&old, current, &self.bridge);
+
+        // Whoever is missing is asked, and once all else is done whoever holds the old plan.
+        let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
+        self.bridge.every = ASK_MS.max(answers / ANSWERS_PER_MS);
+        let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
+        let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));
+        let asked: BTreeMap<&str, u64> = if self.bridge.told_at.is_some() {
+            holding.map(|(_, name, _)| (name, SELDOM * self.bridge.every)).collect()
+        } else {
+            missing.iter().map(|(name, _)| (*name, self.bridge.every)).collect()
+        };
+        self.bridge.asks.retain(|name, _| asked.contains_key(name.as_str()));
+        for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {
+            let next = now + every + self.spread(every / 2);
+            let due = self.bridge.asks.entry(name.into()).or_insert(next);
+            if *due <= now {
+                *due = next;
+                self.announce(current, name, Kind::Canary, out);
+            }
+        }
+
+        let patience: Vec<Option<u64>> = if self.stored.moved {
+            holders.iter().map(|peer| self.bridge.patience(*peer)).collect()
+        } else {
+            missing.iter().map(|(_, peer)| self.bridge.patience(*peer)).collect()
+        };
+        let waits = patience.iter().any(|until| until.is_none_or(|until| until > now));
+        self.bridge.silent_at = patience.into_iter().flatten().filter(|until| *until > now).min();
+        let still = self.job.is_none() && self.converge_at.is_none() && !self.dirty;
+        if !self.stored.moved {
+            if self.bridge.proven_at.is_some() && !waits && still {
+                // Written down first: after a crash it is still so.
+                self.stored.moved = true;
+                self.look_again(now);
+            }
+        } else if self.bridge.told_at.is_none() {
+            if still {
+                self.bridge.told_at = Some(now);
+                self.refresh.values_mut().for_each(|refresh| refresh.due = now);
+            }
+        } else if waits {
+            self.bridge.all_at = None;
+        } else if *self.bridge.all_at.get_or_insert(now) + LINGER_MS <= now {
+            self.end_bridge();
+            self.look_again(now);
+        }
+    }
+
+    /// What holds the plan before once this node has moved.
+    pub(super) fn held(&self) -> Option<PendingLine> {
+        let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
+        let old = self.stored.previous.as_ref()?;
+        let holders = holders(old, current, &self.bridge);
+        let first = holders.first()?;
+        let more = match holders.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(PendingLine {
+            kind: "plan".into(),
+            object: old.generation.clone(),
+            why: format!("kept until {first}{more} sends by the new plan"),
+        })
+    }
+
+    fn look_again(&mut self, now: u64) {
+        self.dirty = true;
+        self.converge_at = Some(now);
+        self.urgent = true;
+        self.moving = true;
+    }
+}

@@ -1,0 +1,59 @@
+//! The listing of paths, from the index of the plan in force.
+
+use tresse_control::{NodeError, PathLine, PathList};
+
+use super::Engine;
+use super::index::PathEntry;
+
+/// What a path is to its pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathPlace {
+    /// The primary or one of its weighted siblings.
+    Carrier,
+    /// The backup that is used first.
+    FirstBackup,
+    /// Another backup.
+    Backup,
+    /// What is used as those that carry are broken.
+    Next,
+}
+
+impl Engine {
+    /// The answer to ListPaths: the paths from this node with their state; none to a destination that is not
+    /// known.
+    ///
+    /// # Errors
+    /// [`NodeError::NoPlan`].
+    pub fn paths(&self, to: Option<&str>) -> Result<PathList, NodeError> {
+        let current = self.current().ok_or(NodeError::NoPlan)?;
+        let pairs = current.index.paths.chunk_by(|a, b| a.line.dst == b.line.dst);
+        let pairs = pairs.filter(|pair| to.is_none_or(|to| pair[0].line.dst == to));
+        Ok(PathList { paths: pairs.flat_map(|pair| self.pair(pair)).collect() })
+    }
+
+    /// The paths of one pair.
+    fn pair(&self, pair: &[PathEntry]) -> Vec<PathLine> {
+        let carriers = pair.iter().filter(|path| path.line.weight > 0).count();
+        let unused: Vec<Option<&str>> =
+            pair.iter().map(|path| self.unused(path.first_hop.as_ref()?)).collect();
+        // Where all that carry are not used the first that is takes their place.
+        let next = unused[..carriers].iter().all(Option::is_some);
+        let whole = |why: &Option<&str>| *why != Some("broken");
+        let first = || unused.iter().position(Option::is_none);
+        let first = || first().or_else(|| unused.iter().position(whole));
+        let next = next.then(first).flatten();
+        let line = |(at, path): (usize, &PathEntry)| {
+            let place = match at {
+                _ if next == Some(at) => PathPlace::Next,
+                _ if path.line.weight > 0 => PathPlace::Carrier,
+                _ if at == carriers => PathPlace::FirstBackup,
+                _ => PathPlace::Backup,
+            };
+            let state = self.path_state(&path.interface, path.address, place);
+            // What is kept free is used where there is nothing else.
+            let state = unused[at].filter(|_| next != Some(at)).unwrap_or(state);
+            PathLine { state: state.into(), ..path.line.clone() }
+        };
+        pair.iter().enumerate().map(line).collect()
+    }
+}
