@@ -1,6 +1,6 @@
 //! Installs many routes and neighbours into an empty network namespace of its own and says how
-//! fast that went; then the same objects with `ip -batch`, and as many routes with BIRD where that
-//! is installed: in turn, several times over. Needs root.
+//! fast that went; then the same objects one by one through rtnetlink and with `ip -batch`, and as many
+//! routes with BIRD where that is installed: in turn, several times over. Needs root.
 //!
 //! `cargo run --release -p tressed --example install -- [ROUTES] [NEIGHBOURS] [ROUNDS]`, by default
 //! 100000, 10000 and 5. Prints one JSON object: of each phase the median wall clock and processor
@@ -8,19 +8,26 @@
 //!
 //! - Ours is what `tressed` does: observe, reconcile, execute; everything wanted, the node's
 //!   interface and the nexthop group included. "Nothing to do" is observe and reconcile again.
+//! - Through rtnetlink each request is awaited before the next is sent, as the daemon does with links,
+//!   addresses and policy rules; the nexthop group made before. "Execute alone" is our batches of
+//!   the same neighbours and routes, with the node's interface and the group.
 //! - `ip -batch` reads one file with the same neighbours and routes, the nexthop group made before.
 //! - BIRD counts from its start to the last route in the kernel, static device routes and no
 //!   neighbours; the routes are counted every 20 ms.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use netlink_packet_route::neighbour::NeighbourAttribute;
+use netlink_packet_route::route::{RouteAttribute, RouteMetric, RouteProtocol};
+use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
+use rtnetlink::RouteMessageBuilder;
 use serde_json::{Value, json};
 use tresse_fabric::reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, Saved, Wanted, WantedLink,
@@ -69,8 +76,10 @@ fn main() -> anyhow::Result<()> {
         "tresse_install": phase(objects, |r| Some(r.install)),
         "tresse_execute_alone": phase(objects, |r| Some(r.execute)),
         "tresse_nothing_to_do": phase(objects, |r| Some(r.nothing)),
+        "rtnetlink_one_by_one": phase(objects, |r| Some(r.rtnetlink)),
         "ip_batch": phase(objects, |r| Some(r.ip_batch)),
         "bird_from_start_routes_alone": phase(f64::from(routes), |r| r.bird),
+        "rtnetlink_to_execute_alone": ratio(|r| Some(r.rtnetlink), |r| Some(r.execute)),
         "ip_batch_to_install": ratio(|r| Some(r.ip_batch), |r| Some(r.install)),
         "ip_batch_to_execute_alone": ratio(|r| Some(r.ip_batch), |r| Some(r.execute)),
         "bird_to_install": ratio(|r| r.bird, |r| Some(r.install)),
@@ -84,6 +93,7 @@ fn main() -> anyhow::Result<()> {
 /// What is installed, by whomever.
 struct Scene {
     source: IpAddr,
+    peers: Vec<IpAddr>,
     destinations: Vec<IpAddr>,
     wanted: Wanted,
     batch: String,
@@ -94,6 +104,7 @@ struct Round {
     install: Spent,
     execute: Spent,
     nothing: Spent,
+    rtnetlink: Spent,
     ip_batch: Spent,
     bird: Option<Spent>,
 }
@@ -124,7 +135,7 @@ impl Scene {
             )?;
         }
         let wanted = wanted(source, &peers, &destinations)?;
-        Ok(Self { source, destinations, wanted, batch })
+        Ok(Self { source, peers, destinations, wanted, batch })
     }
 
     fn round(&self) -> anyhow::Result<Round> {
@@ -148,14 +159,55 @@ impl Scene {
 
         namespace()?;
         self.group()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let rtnetlink = timed(|| runtime.block_on(self.one_by_one()))?;
+        self.is_installed("rtnetlink")?;
+
+        namespace()?;
+        self.group()?;
         let ip_batch = timed(|| ip_batch(&self.batch))?;
-        let routes = observe([])?.routes.values().filter(|r| r.protocol == PROTOCOL).count();
-        ensure!(routes == self.destinations.len(), "ip -batch made {routes} routes");
+        self.is_installed("ip -batch")?;
 
         namespace()?;
         let bird = bird(&self.destinations)?;
         let execute = execute_alone.context("nothing was executed")?;
-        Ok(Round { install, execute, nothing, ip_batch, bird })
+        Ok(Round { install, execute, nothing, rtnetlink, ip_batch, bird })
+    }
+
+    fn is_installed(&self, by: &str) -> anyhow::Result<()> {
+        let observed = observe([])?;
+        let routes = observed.routes.values().filter(|r| r.protocol == PROTOCOL).count();
+        ensure!(routes == self.destinations.len(), "{by} made {routes} routes");
+        let neighbours = observed.neighbours.len();
+        ensure!(neighbours == self.peers.len(), "{by} made {neighbours} neighbours");
+        Ok(())
+    }
+
+    /// The neighbours and routes through rtnetlink, each awaited.
+    async fn one_by_one(&self) -> anyhow::Result<()> {
+        let (connection, handle, _) = rtnetlink::new_connection()?;
+        let connection = tokio::spawn(connection);
+        let protocol = RouteProtocol::Other(PROTOCOL);
+        let eth0 = if_nametoindex("eth0")?;
+        for peer in &self.peers {
+            let mut request = handle.neighbours().add(eth0, *peer).link_layer_address(&mac(peer).0);
+            request.message_mut().attributes.push(NeighbourAttribute::Protocol(protocol));
+            request.execute().await?;
+        }
+        for dst in &self.destinations {
+            let (IpAddr::V4(dst), IpAddr::V4(source)) = (*dst, self.source) else { continue };
+            let mut route = RouteMessageBuilder::<Ipv4Addr>::new()
+                .destination_prefix(dst, 32)
+                .nhid(GROUP)
+                .pref_source(source)
+                .priority(METRIC_PRIMARY)
+                .protocol(protocol);
+            let metrics = vec![RouteMetric::Mtu(1500), RouteMetric::Advmss(1460)];
+            route.get_mut().attributes.push(RouteAttribute::Metrics(metrics));
+            handle.route().add(route.build()).execute().await?;
+        }
+        connection.abort();
+        Ok(())
     }
 
     /// The node's interface, the nexthop and its group, for `ip -batch` to build on.
