@@ -64,9 +64,7 @@ impl LabelRoute {
             return Ok(None);
         }
         let route = Route::with(&header, payload)?;
-        let Some(RouteAddress::Mpls(label)) = route.dst else {
-            return Err(Malformed::without("RTA_DST"));
-        };
+        let label = route.label.ok_or_else(|| Malformed::without("RTA_DST"))?;
         let via = match route.via {
             Some(RouteVia::Inet(via)) => Some(via.into()),
             Some(RouteVia::Inet6(via)) => Some(via.into()),

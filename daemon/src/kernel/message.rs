@@ -12,7 +12,7 @@
 //! | 8 | 4 | nlmsg_seq |
 //! | 12 | 4 | nlmsg_pid |
 
-use netlink_packet_core::{DecodeError, Emitable, NetlinkBuffer, NlasIterator};
+use netlink_packet_core::{DecodeError, Emitable, NLA_TYPE_MASK, NetlinkBuffer, NlasIterator};
 
 /// Bytes of `struct nlmsghdr`.
 pub(super) const HEADER: usize = 16;
@@ -77,6 +77,32 @@ pub(super) fn attributes<'a>(
     what: &str,
 ) -> Result<NlasIterator<&'a [u8]>, Malformed> {
     payload.get(skip..).map(NlasIterator::new).ok_or_else(|| Malformed::without(what))
+}
+
+/// Walks attributes in place, for the one table that comes by the hundred thousand: `NlasIterator` calls into
+/// another crate three times for each, which showed in the observation of 100,000 routes.
+pub(super) struct Attributes<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Attributes<'a> {
+    /// Type without its flags, the attribute with its header, and its value.
+    type Item = Result<(u16, &'a [u8], &'a [u8]), Malformed>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.0);
+        let whole = bytes
+            .first_chunk()
+            .map(|[low, high]| usize::from(u16::from_ne_bytes([*low, *high])))
+            .and_then(|length| bytes.get(..length));
+        let Some((whole, [_, _, low, high, value @ ..])) = whole.map(|whole| (whole, whole)) else {
+            return Some(Err(Malformed::without("the end of an attribute")));
+        };
+        self.0 = bytes.get(align(whole.len())..).unwrap_or_default();
+        Some(Ok((u16::from_ne_bytes([*low, *high]) & NLA_TYPE_MASK, whole, value)))
+    }
 }
 
 /// Text up to its first NUL. Names and aliases of others may be any bytes, and the crate's
@@ -164,6 +190,7 @@ mod tests {
         assert!(Messages(&[17; 16]).next().unwrap().is_err());
         for attribute in [&[3, 0, 1, 0][..], &[9, 0, 1, 0, 0, 0, 0, 0], &[4, 0]] {
             assert!(attributes(attribute, 0, "x").unwrap().next().unwrap().is_err());
+            assert!(Attributes(attribute).next().unwrap().is_err());
         }
         assert!(attributes(&[0; 3], 4, "x").is_err());
     }
@@ -181,7 +208,11 @@ mod tests {
             for message in Messages(&bytes).flatten() {
                 let _ = attributes(message.payload, 0, "x").unwrap().count();
             }
-            let _ = attributes(&bytes, 0, "x").unwrap().count();
+            let theirs = attributes(&bytes, 0, "x").unwrap().map_while(Result::ok);
+            let theirs: Vec<_> = theirs.map(|a| (a.kind(), a.value().to_vec())).collect();
+            let ours = Attributes(&bytes).map_while(Result::ok);
+            let ours: Vec<_> = ours.map(|(kind, _, value)| (kind, value.to_vec())).collect();
+            prop_assert_eq!(ours, theirs);
         }
     }
 }

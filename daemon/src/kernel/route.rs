@@ -1,18 +1,20 @@
 //! Routes as the kernel tells of them, of every family: one reader for all that look at them.
 //!
-//! Decodes by netlink-packet-route, attribute by attribute: of a route of ours nothing is allocated, and
-//! what a foreign route says beyond that cannot hide it. Source: include/uapi/linux/rtnetlink.h.
+//! The fixed part and what only label routes have is decoded by netlink-packet-route. The rest of a route,
+//! of which there may be a hundred thousand, is walked in place and read by netlink-packet-core:
+//! nothing is allocated, and what a foreign route says beyond that cannot hide it.
+//! Source: include/uapi/linux/rtnetlink.h.
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NlaBuffer, NlasIterator, Parseable as _, ParseableParametrized as _};
+use netlink_packet_core::{NlaBuffer, ParseableParametrized as _, parse_ip, parse_u32};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
-    MplsLabel, RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMetric, RouteVia,
+    MplsLabel, RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteVia,
 };
 use tresse_fabric::units::Prefix;
 
-use super::message::{Malformed, attributes};
+use super::message::{Attributes, Malformed};
 
 /// Bytes of `struct rtmsg`.
 const RTMSG: usize = 12;
@@ -27,8 +29,10 @@ pub(super) struct Route {
     pub protocol: u8,
     pub table: u32,
     pub metric: u32,
-    /// RTA_DST; `None` for the default route.
-    pub dst: Option<RouteAddress>,
+    /// Where an IP route leads; `None` for the default route.
+    pub dst: Option<IpAddr>,
+    /// The label of a label route.
+    pub label: Option<MplsLabel>,
     pub dst_len: u8,
     /// The preferred source address.
     pub src: Option<IpAddr>,
@@ -63,6 +67,7 @@ impl Route {
             table: header.table.into(),
             metric: 0,
             dst: None,
+            label: None,
             dst_len: header.destination_prefix_length,
             src: None,
             interface: None,
@@ -74,67 +79,62 @@ impl Route {
             encapsulated: false,
             swap: Vec::new(),
         };
-        for attribute in attributes(payload, RTMSG, "rtmsg")? {
-            route.take(header, &attribute?)?;
+        let attributes = payload.get(RTMSG..).ok_or_else(|| Malformed::without("rtmsg"))?;
+        for attribute in Attributes(attributes) {
+            let (kind, whole, value) = attribute?;
+            match kind {
+                libc::RTA_DST if header.address_family != AddressFamily::Mpls => {
+                    route.dst = Some(parse_ip(value)?);
+                }
+                libc::RTA_OIF => route.interface = Some(parse_u32(value)?),
+                libc::RTA_GATEWAY => route.gateway = parse_ip(value).ok(),
+                libc::RTA_PRIORITY => route.metric = parse_u32(value)?,
+                libc::RTA_PREFSRC => route.src = parse_ip(value).ok(),
+                libc::RTA_METRICS => route.take_metrics(value)?,
+                libc::RTA_TABLE => route.table = parse_u32(value)?,
+                RTA_NH_ID => route.nexthop = Some(parse_u32(value)?),
+                libc::RTA_ENCAP => route.encapsulated = true,
+                libc::RTA_DST | libc::RTA_VIA | libc::RTA_NEWDST => {
+                    route.take_labelled(header, &NlaBuffer::new_checked(whole)?)?;
+                }
+                _ => {}
+            }
         }
         Ok(route)
     }
 
     /// Where it leads; `None` where that is no IP prefix.
     pub fn prefix(&self) -> Option<Prefix> {
-        let address = match (self.family, &self.dst) {
+        let address = match (self.family, self.dst) {
             (AddressFamily::Inet, None) => IpAddr::from([0; 4]),
             (AddressFamily::Inet6, None) => IpAddr::from([0; 16]),
-            (_, dst) => ip(dst.as_ref()?)?,
+            (_, dst) => dst?,
         };
         Some(Prefix { address, len: self.dst_len })
     }
 
-    fn take(
+    /// What label routes have, and IP routes seldom.
+    fn take_labelled(
         &mut self,
         header: &RouteHeader,
         attribute: &NlaBuffer<&[u8]>,
     ) -> Result<(), Malformed> {
-        match attribute.kind() {
-            libc::RTA_METRICS => return self.take_metrics(attribute.value()),
-            libc::RTA_ENCAP => self.encapsulated = true,
-            libc::RTA_DST
-            | libc::RTA_OIF
-            | libc::RTA_GATEWAY
-            | libc::RTA_PRIORITY
-            | libc::RTA_PREFSRC
-            | libc::RTA_TABLE
-            | libc::RTA_VIA
-            | libc::RTA_NEWDST
-            | RTA_NH_ID => {
-                let family = (header.address_family, header.kind, RouteLwEnCapType::None);
-                match RouteAttribute::parse_with_param(attribute, family)? {
-                    RouteAttribute::Destination(dst) => self.dst = Some(dst),
-                    RouteAttribute::Oif(index) => self.interface = Some(index),
-                    RouteAttribute::Gateway(gateway) => self.gateway = ip(&gateway),
-                    RouteAttribute::Priority(metric) => self.metric = metric,
-                    RouteAttribute::PrefSource(src) => self.src = ip(&src),
-                    RouteAttribute::Table(table) => self.table = table,
-                    RouteAttribute::Via(via) => self.via = Some(via),
-                    RouteAttribute::NewDestination(swap) => self.swap = swap,
-                    RouteAttribute::NhId(id) => self.nexthop = Some(id),
-                    _ => {}
-                }
-            }
+        let of = (header.address_family, header.kind, RouteLwEnCapType::None);
+        match RouteAttribute::parse_with_param(attribute, of)? {
+            RouteAttribute::Destination(RouteAddress::Mpls(label)) => self.label = Some(label),
+            RouteAttribute::Via(via) => self.via = Some(via),
+            RouteAttribute::NewDestination(swap) => self.swap = swap,
             _ => {}
         }
         Ok(())
     }
 
     fn take_metrics(&mut self, metrics: &[u8]) -> Result<(), Malformed> {
-        for metric in NlasIterator::new(metrics) {
-            let metric = metric?;
-            if !matches!(metric.kind(), RTAX_MTU | RTAX_ADVMSS) {
-                continue;
-            }
-            match RouteMetric::parse(&metric)? {
-                RouteMetric::Mtu(mtu) => self.mtu = Some(mtu),
-                RouteMetric::Advmss(advmss) => self.advmss = Some(advmss),
+        for metric in Attributes(metrics) {
+            let (kind, _, value) = metric?;
+            match kind {
+                RTAX_MTU => self.mtu = Some(parse_u32(value)?),
+                RTAX_ADVMSS => self.advmss = Some(parse_u32(value)?),
                 _ => {}
             }
         }
@@ -153,7 +153,7 @@ pub(super) fn ip(address: &RouteAddress) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_route::route::{RouteMessage, RouteProtocol};
+    use netlink_packet_route::route::{RouteMessage, RouteMetric, RouteProtocol};
     use proptest::prelude::*;
 
     use super::super::label::LabelRoute;
