@@ -8,7 +8,7 @@ use tresse_fabric::reconcile::{ObservedIngress, ObservedLabel};
 use super::super::channel::{DumpError, Tables};
 use super::super::filter::{self, Filter, HOOKS, Qdisc, Seen};
 use super::super::label::{self, LabelRoute};
-use super::Names;
+use super::names::Names;
 
 /// Asked only of a kernel with mpls_router: another one would answer with the routes of all
 /// families.

@@ -12,7 +12,7 @@ use tresse_fabric::reconcile::{LinkKind, ObservedAddress, ObservedLink};
 use super::super::channel::{DumpError, Tables};
 use super::super::link::{self, Link};
 use super::super::message::{attributes, bytes};
-use super::Names;
+use super::names::Names;
 
 const IFA_PROTO: u16 = 11;
 /// Bytes of `struct ifaddrmsg`.

@@ -7,11 +7,12 @@
 
 mod labels;
 mod links;
+mod names;
 mod neighbours;
 mod routes;
 mod turns;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 
 use tresse_fabric::reconcile::{Observed, PLATFORM_LABELS};
@@ -121,16 +122,6 @@ fn look() -> Result<Observed, TableError> {
     let observed = tables(&mut Channel::open().map_err(|e| ("links", e.into()))?, mpls)?;
     let mptcp = mptcp::observe().map_err(|e| ("MPTCP endpoints", e))?;
     Ok(Observed { mptcp, ..observed })
-}
-
-/// Interface names by ifindex.
-struct Names(HashMap<u32, String>);
-
-impl Names {
-    /// An index without a name belongs to an interface that came after the dump of links.
-    fn name(&self, index: u32) -> Result<&str, DumpError> {
-        self.0.get(&index).map(String::as_str).ok_or(DumpError::Interrupted)
-    }
 }
 
 /// All tables as one source dumps them, without the sysctls and MPTCP; label routes where the kernel has

@@ -12,7 +12,7 @@ use tresse_fabric::units::Mac;
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::{Malformed, Message, attributes, bytes};
-use super::Names;
+use super::names::Names;
 
 pub(super) fn neighbours(
     channel: &mut impl Tables,

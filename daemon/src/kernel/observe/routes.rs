@@ -13,7 +13,8 @@ use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;
 use super::super::nexthop::{self, Nexthop};
 use super::super::route::Route;
-use super::{Names, turns};
+use super::names::Names;
+use super::turns;
 
 pub(super) fn nexthops(
     channel: &mut impl Tables,

@@ -12,7 +12,7 @@ use super::super::message::bytes;
 use super::super::route::Route;
 use super::super::rule::SeenRule;
 use super::super::turn::SeenTurn;
-use super::Names;
+use super::names::Names;
 
 /// By arriving interface, and by source address.
 type Rules = (BTreeSet<Rule>, BTreeSet<FromRule>);
