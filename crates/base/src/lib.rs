@@ -9,5 +9,6 @@ pub mod id;
 pub mod kernel;
 pub mod problem;
 pub mod random;
+pub mod text;
 pub mod units;
 pub mod wiring;

@@ -8,8 +8,10 @@ use serde_json::json;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use tresse_base::text::suggestion;
+
 use super::kinds::TopologyKind;
-use super::problem::{Found, ProblemKind, suggestion};
+use super::problem::{Found, ProblemKind};
 use super::read::{At, Number, Read, choice, section, wrong_type};
 use super::{Learning, Stp, limits, pattern};
 

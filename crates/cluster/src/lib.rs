@@ -21,6 +21,7 @@ mod wiring;
 
 use toml::de::{DeTable, DeValue};
 use tresse_base::problem::{Found, ProblemKind, Problems};
+use tresse_base::text::excerpt;
 use tresse_base::{hostlist, problem};
 use tresse_topology::cluster::{
     Addressing, Choice, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy,
@@ -66,7 +67,7 @@ pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems
             at += chunk.valid().len();
             let [first, ..] = chunk.invalid() else { continue };
             let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
-            let line = problem::excerpt(&text[syntax::line_of(&text, at)]);
+            let line = excerpt(&text[syntax::line_of(&text, at)]);
             let message = format!("byte {first:#04x} at offset {offset} is not UTF-8 in `{line}`");
             let help = format!("save the file as UTF-8: in Latin-1 it is `{}`", char::from(*first));
             found.add(ProblemKind::NotText, &span, message, help);

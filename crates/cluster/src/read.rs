@@ -8,8 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use tresse_base::text::suggestion;
+
 use super::guess;
-use super::problem::{Found, ProblemKind, suggestion};
+use super::problem::{Found, ProblemKind};
 
 /// A value with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,7 +259,7 @@ macro_rules! choice {
                 match text.as_str() {
                     $( $word => Some(Self::$variant), )*
                     _ => {
-                        let help = tresse_base::problem::suggestion(
+                        let help = tresse_base::text::suggestion(
                             &text, Self::WORDS.iter().copied(),
                         );
                         let message = format!(concat!("`{}` is not ", $what), text);

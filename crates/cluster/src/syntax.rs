@@ -7,7 +7,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use super::problem::{Found, Lines, ProblemKind, excerpt};
+use super::problem::{Found, Lines, ProblemKind};
+use tresse_base::text::excerpt;
 
 /// Which problems found after faults of TOML are sound.
 #[derive(Debug)]

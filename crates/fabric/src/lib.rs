@@ -23,7 +23,8 @@ pub mod design {
 /// The cluster and its file.
 pub mod cluster {
     pub use tresse_base::hostlist::{HostlistError, collapse, expand, expand_all};
-    pub use tresse_base::problem::{Problem, ProblemKind, Problems, nearest};
+    pub use tresse_base::problem::{Problem, ProblemKind, Problems};
+    pub use tresse_base::text::nearest;
     pub use tresse_cluster::*;
     pub use tresse_topology::cluster::*;
 }

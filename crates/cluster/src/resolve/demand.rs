@@ -2,9 +2,11 @@
 
 use tresse_base::id::NodeId;
 
+use tresse_base::text::suggestion;
+
 use super::super::Traffic;
 use super::super::file::Traffic as Entry;
-use super::super::problem::{Found, ProblemKind, suggestion};
+use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::fabric::Draft;
 use super::{limits, missing, names, within};

@@ -8,8 +8,10 @@ use std::ops::Range;
 use tresse_base::id::SwitchId;
 use tresse_topology::generate::{Fabric, default_switch, generate};
 
+use tresse_base::text::suggestion;
+
 use super::super::file::{File, Switch as Entry};
-use super::super::problem::{Found, ProblemKind, suggestion};
+use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::super::{Kind, Link, Node, Switch};
 use super::shape::Shape;

@@ -10,9 +10,11 @@ use tresse_base::id::SwitchId;
 use tresse_base::units::{Mac, Rate};
 use tresse_topology::generate::derived_mac;
 
+use tresse_base::text::suggestion;
+
 use super::super::file::{Nic as NicEntry, Node as Entry, PortNumbers};
 use super::super::guess;
-use super::super::problem::{Found, ProblemKind, suggestion};
+use super::super::problem::{Found, ProblemKind};
 use super::super::read::{At, Keys};
 use super::super::{Addressing, Nic, Node};
 use super::fabric::{Draft, NOWHERE, duplicate};

@@ -25,7 +25,8 @@ pub use report::{Report, Turn};
 
 use std::ops::Range;
 
-use tresse_base::problem::{Found, ProblemKind, printable};
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_base::text::printable;
 
 /// How many faults of a dump are told.
 const FAULTS: usize = 20;

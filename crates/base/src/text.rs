@@ -1,0 +1,98 @@
+//! Text of a file as it is quoted in messages: cut, escaped, or compared with the valid values.
+
+/// The first line of a text, cut where it is long.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default().trim_end();
+    let mut cut: String = line.chars().take(EXCERPT).collect();
+    if cut.len() < text.trim().len() {
+        cut.push_str(" ...");
+    }
+    cut
+}
+
+const EXCERPT: usize = 60;
+
+/// The text with control characters and others that show nothing or reorder a line as escapes: it
+/// may come from the file, and goes to terminals and logs.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown
+}
+
+/// The candidate with the fewest edits from `text`; `None` where nothing is near.
+#[must_use]
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let number = trailing_number(text);
+    let text: Vec<char> = text.chars().take(64).collect();
+    let limit = (text.len() / 2).clamp(1, 4);
+    candidates
+        .into_iter()
+        .map(|c| (edits(&text, c), number.abs_diff(trailing_number(c)), c))
+        .filter(|(distance, ..)| *distance <= limit)
+        .min()
+        .map(|(.., c)| c)
+}
+
+/// Names differ most often in their number: of equally similar ones the numerically nearest wins.
+fn trailing_number(text: &str) -> u64 {
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    text[text.len() - digits..].parse().unwrap_or(0)
+}
+
+/// `did you mean ...`, or the whole list where it is short and nothing is near.
+#[must_use]
+pub fn suggestion<'a>(
+    text: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<String> {
+    if let Some(near) = nearest(text, candidates.clone()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let all: Vec<_> = candidates.into_iter().take(17).collect();
+    (!all.is_empty() && all.len() < 17).then(|| format!("one of: {}", all.join(", ")))
+}
+
+/// Levenshtein distance, letters compared without case.
+fn edits(a: &[char], b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=a.len()).collect();
+    for (i, y) in b.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, x) in a.iter().enumerate() {
+            let substituted = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[a.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_a_slip_and_refuses_the_far() {
+        let keys = ["name", "ports", "max_vlans"];
+        assert_eq!(nearest("port", keys), Some("ports"));
+        assert_eq!(nearest("max_vlan", keys), Some("max_vlans"));
+        assert_eq!(nearest("Name", keys), Some("name"));
+        assert_eq!(nearest("learning", keys), None);
+        assert_eq!(nearest("s16", ["s06", "s10", "s15"]), Some("s15"));
+        assert_eq!(suggestion("zzzzzz", keys).unwrap(), "one of: name, ports, max_vlans");
+        assert_eq!(suggestion("zzzzzz", []), None);
+    }
+
+    #[test]
+    fn an_excerpt_is_the_first_line() {
+        assert_eq!(excerpt("[\n 1,\n]"), "[ ...");
+    }
+}
