@@ -6,23 +6,19 @@
 //! the lower and to the higher neighbour (a mesh leaves the ports that would lead outside free), or, in
 //! a clique and an irregular fabric, one cable per neighbour in index order.
 
+mod fabric;
+mod routed;
+
 use tresse_base::id::SwitchId;
-use tresse_base::units::{Mac, Rate};
+use tresse_base::units::Rate;
 use tresse_base::wiring::Wiring;
 
-use crate::cluster::{Kind, Learning, Link, Nic, Node, Port, Stp, Switch};
+use crate::cluster::{Kind, Link, Nic, Node, Port};
 use crate::{Layout, random};
 
-/// Switches, nodes and cables of a generated fabric, in index order.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fabric {
-    /// Switches `s<k>`.
-    pub switches: Vec<Switch>,
-    /// Nodes `n<k>`; node k is on switch floor(k / nodes per switch).
-    pub nodes: Vec<Node>,
-    /// Cables: by lower switch, then dimension (or, in a clique, by the other switch).
-    pub links: Vec<Link>,
-}
+pub use fabric::{Fabric, default_switch, derived_mac};
+
+use fabric::Names;
 
 /// Generate a fabric. `nodes_per_switch` and `nics_per_node` come from the file (a clique's usual
 /// number is [`clique_nodes_per_switch`]); [`Kind::Explicit`] gives an empty fabric.
@@ -61,30 +57,6 @@ pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     }
 }
 
-/// A switch with the defaults of the cluster file.
-#[must_use]
-pub fn default_switch(name: String, ports: u32) -> Switch {
-    Switch {
-        name,
-        ports,
-        max_vlans: 4094,
-        learning: Learning::Ivl,
-        max_frame: 1522,
-        stp: Stp::Off,
-        fdb_size: None,
-        fdb_age_seconds: 300,
-        lag: false,
-    }
-}
-
-/// The locally administered MAC of NIC `nic` of node `node`: `02:54:nn:nn:nn:ii` (K21: good for lab
-/// and planning only). Distinct for fewer than 2^24 nodes with at most 256 NICs each.
-#[must_use]
-pub const fn derived_mac(node: usize, nic: usize) -> Mac {
-    let [.., a, b, c] = (node as u32).to_be_bytes();
-    Mac([0x02, 0x54, a, b, c, nic as u8])
-}
-
 /// The coordinates of switch `k`, dimension 0 fastest: k = x0 + N0 x1 + N0 N1 x2 ...
 #[must_use]
 pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
@@ -95,26 +67,6 @@ pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
             x
         })
         .collect()
-}
-
-mod routed;
-
-/// `<letter><k>`, zero-padded to the width of the largest index.
-#[derive(Debug, Clone, Copy)]
-struct Names {
-    letter: char,
-    width: usize,
-}
-
-impl Names {
-    fn new(letter: char, count: u32) -> Self {
-        let largest = count.saturating_sub(1);
-        Self { letter, width: largest.checked_ilog10().unwrap_or(0) as usize + 1 }
-    }
-
-    fn of(self, k: u32) -> String {
-        format!("{}{k:0width$}", self.letter, width = self.width)
-    }
 }
 
 fn product(dims: &[u32]) -> u32 {

@@ -8,7 +8,8 @@
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::units::Rate;
 
-use super::{Fabric, Layout, Names, default_switch, derived_mac};
+use super::fabric::{Fabric, Names, default_switch, derived_mac};
+use crate::Layout;
 use crate::cluster::{Nic, NicEnd, Node};
 
 /// Nodes and switches of a layout.
