@@ -7,17 +7,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use toml::Spanned;
 use toml::de::DeValue;
-
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::suggestion;
+use tresse_topology::cluster::{Learning, Stp};
 
-use super::kinds::TopologyKind;
-use super::problem::{Found, ProblemKind};
-use super::read::{At, Number, Read, choice, section, wrong_type};
-use super::{Learning, Stp, limits, pattern};
+use crate::kinds::TopologyKind;
+use crate::read::{At, Number, Read, choice, section, wrong_type};
+use crate::{limits, pattern};
 
 section! {
     /// A Tresse cluster file: the same on every node.
-    #[schemars(extend("required" = ["fabric"], "allOf" = super::kinds::rules_of_kinds()))]
+    #[schemars(extend("required" = ["fabric"], "allOf" = crate::kinds::rules_of_kinds()))]
     File, "the cluster file" {
         /// The fabric: its name and its shape.
         fabric: Fabric = "[fabric] with topology = { kind = \"torus\", dims = [4, 4] }",
@@ -52,7 +52,7 @@ section! {
 
 section! {
     /// A kind of topology with its sizes.
-    #[schemars(extend("required" = ["kind"], "allOf" = super::kinds::keys_of_kinds()))]
+    #[schemars(extend("required" = ["kind"], "allOf" = crate::kinds::keys_of_kinds()))]
     Topology, "`topology`" {
         /// The kind of topology.
         kind: TopologyKind = "kind = \"torus\"",

@@ -4,7 +4,7 @@
 use toml::de::DeValue;
 use tresse_base::units::{Mac, Rate};
 
-use super::limits;
+use crate::limits;
 
 /// The text of a value that stands where `key` of the table called `table` wants another type.
 pub(super) fn of_type(table: &str, key: &str, value: &DeValue<'_>) -> Option<String> {

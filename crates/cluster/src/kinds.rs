@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::limits;
-use super::read::choice;
+use crate::limits;
+use crate::read::choice;
 
 choice! {
     /// Kinds of topology.

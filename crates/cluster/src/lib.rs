@@ -10,6 +10,7 @@ mod format;
 mod guess;
 mod kinds;
 mod limits;
+mod parse;
 mod pattern;
 mod read;
 mod resolve;
@@ -19,61 +20,7 @@ mod syntax;
 mod tests;
 mod wiring;
 
-use toml::de::{DeTable, DeValue};
-use tresse_base::problem::{Found, ProblemKind, Problems};
-use tresse_base::text::excerpt;
-use tresse_base::{hostlist, problem};
-use tresse_topology::cluster::{
-    Addressing, Choice, Cluster, Kind, Learning, Link, Nic, Node, Port, Routing, Stp, Strategy,
-    Switch, Traffic, Vlans,
-};
-
 pub use format::format;
+pub use parse::{parse, text_of};
 pub use schema::schema;
 pub use wiring::with_wiring;
-
-use read::Read;
-
-/// Read a cluster file. `file_name` only names it in problems.
-///
-/// # Errors
-/// Everything that is wrong with the file, in its order. Beside faults of TOML itself stands what is
-/// wrong whatever the faulty lines mean.
-pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
-    let mut found = Found::default();
-    let (table, errors) = DeTable::parse_recoverable(text);
-    let trust = syntax::faults(text, &table, &errors, &mut found);
-    let span = table.span();
-    let table = toml::Spanned::new(span, DeValue::Table(table.into_inner()));
-    let file = file::File::read(&table, &mut found).unwrap_or_default();
-    let cluster = resolve::resolve(&file, &mut found);
-    if !trust.whole {
-        found.retain(|kind, span| trust.is_sound(kind, span));
-    }
-    if found.is_empty() { Ok(cluster) } else { Err(found.into_problems(text, file_name)) }
-}
-
-/// The text of a cluster file.
-///
-/// # Errors
-/// Every place where the bytes are no UTF-8.
-pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems> {
-    std::str::from_utf8(bytes).map_err(|_| {
-        let mut found = Found::default();
-        let text = String::from_utf8_lossy(bytes);
-        let (mut offset, mut at) = (0, 0);
-        for chunk in bytes.utf8_chunks() {
-            offset += chunk.valid().len();
-            at += chunk.valid().len();
-            let [first, ..] = chunk.invalid() else { continue };
-            let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
-            let line = excerpt(&text[syntax::line_of(&text, at)]);
-            let message = format!("byte {first:#04x} at offset {offset} is not UTF-8 in `{line}`");
-            let help = format!("save the file as UTF-8: in Latin-1 it is `{}`", char::from(*first));
-            found.add(ProblemKind::NotText, &span, message, help);
-            offset += chunk.invalid().len();
-            at = span.end;
-        }
-        found.into_problems(&text, file_name)
-    })
-}

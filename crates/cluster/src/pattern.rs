@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::limits;
+use crate::limits;
 
 /// The inside of a hostlist's brackets.
 const NUMBERS: &str =

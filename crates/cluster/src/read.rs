@@ -7,11 +7,10 @@ use std::ops::Range;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::suggestion;
 
-use super::guess;
-use super::problem::{Found, ProblemKind};
+use crate::guess;
 
 /// A value with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-use super::file::File;
+use crate::file::File;
 
 /// The JSON Schema (draft 2020-12) of the cluster file, as indented JSON with a final newline.
 #[must_use]

@@ -6,8 +6,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
-
-use super::problem::{Found, Lines, ProblemKind};
+use tresse_base::problem::{Found, Lines, ProblemKind};
 use tresse_base::text::excerpt;
 
 /// Which problems found after faults of TOML are sound.

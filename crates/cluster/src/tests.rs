@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tresse_base::problem::{ProblemKind, Problems};
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
+
 use super::*;
 
 fn files(folder: &str) -> Vec<(PathBuf, String)> {

@@ -2,8 +2,10 @@
 
 use tresse_topology::cluster::Cluster;
 
+use super::heard::{Interface, Sign};
 use super::place::{By, Place, Reader};
-use super::{Extra, Interface, NicReport, Seen, Sign, Verdict};
+use super::report::{Extra, NicReport, Verdict};
+use super::seen::Seen;
 
 pub(super) struct Judge<'a> {
     pub cluster: &'a Cluster,

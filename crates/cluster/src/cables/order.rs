@@ -4,8 +4,8 @@
 use serde::Serialize;
 use tresse_topology::cluster::Nic;
 
-use super::Seen;
 use super::place::Reader;
+use super::seen::Seen;
 
 /// An interface, and which NIC of the file it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

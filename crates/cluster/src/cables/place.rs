@@ -9,7 +9,7 @@ use tresse_base::units::Mac;
 use tresse_topology::Layout;
 use tresse_topology::cluster::{Cluster, Nic, NicEnd, Port};
 
-use super::{Interface, Sign};
+use super::heard::{Interface, Sign};
 
 /// The other end of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use tresse_base::id::SwitchId;
 
+use super::place::Place;
 use super::*;
 
 /// Three switches with three nodes each, two NICs a node: n0 and n1 on s0 and s1, n2 on s0 and s2, ...

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::units::Prefix;
+use tresse_topology::cluster::{Addressing, Kind, Node};
 use tresse_topology::pmesh::{self, BaseTooSmall};
 
-use super::super::file::{Addressing as Table, Prefixes};
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::super::{Addressing, Kind, Node};
+use crate::file::{Addressing as Table, Prefixes};
+use crate::read::{At, Keys};
 
 type Placed = (Prefix, Option<Range<usize>>);
 

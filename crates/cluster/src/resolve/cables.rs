@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use tresse_base::id::SwitchId;
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::units::Rate;
+use tresse_topology::cluster::{Link, Port};
 
-use super::super::file::Link as Entry;
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::super::{Link, Port};
 use super::fabric::{Draft, NOWHERE};
+use super::names::{hosts, missing, names};
 use super::values::{mismatch, port_numbers, read_rate};
-use super::{hosts, limits, missing, names};
+use crate::file::Link as Entry;
+use crate::limits;
+use crate::read::{At, Keys};
 
 /// The end of a cable that could not be read: no check looks at it.
 const UNPLUGGED: Port = Port { switch: NOWHERE, port: 0 };

@@ -1,15 +1,16 @@
 //! `[[demand]]`: who sends how much to whom.
 
 use tresse_base::id::NodeId;
-
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::suggestion;
+use tresse_topology::cluster::{Node, Traffic};
 
-use super::super::Traffic;
-use super::super::file::Traffic as Entry;
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
 use super::fabric::Draft;
-use super::{limits, missing, names, within};
+use super::names::{missing, names};
+use super::values::within;
+use crate::file::Traffic as Entry;
+use crate::limits;
+use crate::read::{At, Keys};
 
 impl Draft {
     pub(super) fn demand(
@@ -50,7 +51,7 @@ impl Draft {
             if let Some(node) = self.node_index.get(&name) {
                 nodes.push(NodeId::from(*node));
             } else if let Some(switch) = self.switch_index.get(&name) {
-                let here = |(_, node): &(usize, &super::super::Node)| {
+                let here = |(_, node): &(usize, &Node)| {
                     node.nics.iter().any(|nic| nic.switch.index() == *switch)
                 };
                 let on = self.nodes.iter().enumerate().filter(here);

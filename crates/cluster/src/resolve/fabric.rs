@@ -5,17 +5,19 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use tresse_base::hostlist;
 use tresse_base::id::SwitchId;
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_base::text::suggestion;
+use tresse_topology::cluster::{Kind, Link, Node, Switch};
 use tresse_topology::generate::{Fabric, default_switch, generate};
 
-use tresse_base::text::suggestion;
-
-use super::super::file::{File, Switch as Entry};
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::super::{Kind, Link, Node, Switch};
+use super::names::{missing, names};
 use super::shape::Shape;
-use super::{limits, missing, names, within};
+use super::values::within;
+use crate::file::{File, Switch as Entry};
+use crate::limits;
+use crate::read::{At, Keys};
 
 type Span = Range<usize>;
 
@@ -271,12 +273,8 @@ fn read_all<T>(file: &File, key: &str, list: &Option<At<Vec<At<T>>>>) -> bool {
     list.as_ref().map_or_else(|| file.lacks(key), |list| list.whole || !list.value.is_empty())
 }
 
-fn name_span<'a>(
-    entries: &'a [At<super::super::file::Node>],
-    name: &str,
-    whole: &'a Span,
-) -> &'a Span {
-    let names = |text: &str| super::hostlist::expand(text).unwrap_or_default();
+fn name_span<'a>(entries: &'a [At<crate::file::Node>], name: &str, whole: &'a Span) -> &'a Span {
+    let names = |text: &str| hostlist::expand(text).unwrap_or_default();
     let entry = entries.iter().filter_map(|e| e.value.name.as_ref());
     entry
         .into_iter()

@@ -5,6 +5,7 @@ mod addressing;
 mod cables;
 mod demand;
 mod fabric;
+mod names;
 mod nodes;
 mod routing;
 mod shape;
@@ -13,17 +14,13 @@ mod uplink;
 mod values;
 mod vlans;
 
-use std::ops::{Range, RangeInclusive};
-
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_topology::cluster::{Cluster, Strategy};
 use tresse_topology::default_name;
 
-use super::file::File;
-use super::guess;
-use super::hostlist;
-use super::limits;
-use super::problem::{Found, ProblemKind};
-use super::read::{At, Keys, Number};
-use super::{Cluster, Strategy};
+use self::names::{bad_name, name_help, valid_name};
+use crate::file::File;
+use crate::read::Keys;
 
 /// Resolve the whole file. The value is good only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
@@ -77,66 +74,4 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
         addressing,
         demand,
     }
-}
-
-/// The number, or `default` where the key is absent or out of range (then reported).
-fn within(
-    number: Option<&At<Number>>,
-    what: &str,
-    range: RangeInclusive<u32>,
-    default: u32,
-    found: &mut Found,
-) -> u32 {
-    let Some(number) = number else { return default };
-    let (low, high) = (*range.start(), *range.end());
-    let value = number.value.0;
-    if let Ok(value) = u32::try_from(value)
-        && range.contains(&value)
-    {
-        return value;
-    }
-    let message = format!("{what} {value} is not between {low} and {high}");
-    let help = format!("the nearest valid value is {}", value.clamp(low.into(), high.into()));
-    found.add(ProblemKind::OutOfRange, &number.span, message, help);
-    default
-}
-
-fn missing(key: &str, place: &str, span: &Range<usize>, help: &str, found: &mut Found) {
-    let message = format!("`{key}` is missing in {place}");
-    found.add(ProblemKind::MissingKey, span, message, help.to_owned());
-}
-
-/// Expand a hostlist of switch or node names; empty where it is bad (then reported).
-fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
-    let names = hosts(&text.value, &text.span, found);
-    if let Some(bad) = names.iter().find(|n| !valid_name(n)) {
-        found.add(ProblemKind::BadName, &text.span, bad_name(bad), name_help(bad));
-        return Vec::new();
-    }
-    names
-}
-
-fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
-    hostlist::expand(text).unwrap_or_else(|error| {
-        let help = error.help.unwrap_or_else(|| "such as `n[00-15]`".to_owned());
-        found.add(ProblemKind::BadHostlist, span, error.reason, help);
-        Vec::new()
-    })
-}
-
-fn name_help(bad: &str) -> String {
-    match guess::name(bad, limits::NAME) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "start with a letter or digit and use letters, digits, `-`, `_` and `.`".to_owned(),
-    }
-}
-
-fn valid_name(name: &str) -> bool {
-    (1..=limits::NAME).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-}
-
-fn bad_name(name: &str) -> String {
-    format!("`{name}` is not a name of 1 to {} characters", limits::NAME)
 }

@@ -7,19 +7,18 @@
 use std::collections::HashMap;
 
 use tresse_base::id::SwitchId;
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_base::text::suggestion;
 use tresse_base::units::{Mac, Rate};
+use tresse_topology::cluster::{Addressing, Nic, Node};
 use tresse_topology::generate::derived_mac;
 
-use tresse_base::text::suggestion;
-
-use super::super::file::{Nic as NicEntry, Node as Entry, PortNumbers};
-use super::super::guess;
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::super::{Addressing, Nic, Node};
 use super::fabric::{Draft, NOWHERE, duplicate};
-use super::values::{mismatch, port_numbers, read_rate};
-use super::{hosts, limits, missing, names, within};
+use super::names::{hosts, missing, names};
+use super::values::{mismatch, port_numbers, read_rate, within};
+use crate::file::{Nic as NicEntry, Node as Entry, PortNumbers};
+use crate::read::{At, Keys};
+use crate::{guess, limits};
 
 /// The keys of one `nics` entry, read once for all nodes of a hostlist.
 struct Written<'a> {

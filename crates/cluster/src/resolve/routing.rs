@@ -1,13 +1,14 @@
 //! `[routing]`: which strategy, and whether it is defined on the topology.
 
-use super::super::file::{PathChoice, Routing as Table, StrategyName};
-use super::super::kinds::TopologyKind;
-use super::super::limits;
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::super::{Choice, Kind, Routing, Strategy};
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_topology::cluster::{Choice, Kind, Routing, Strategy};
+
 use super::shape::Shape;
-use super::within;
+use super::values::within;
+use crate::file::{PathChoice, Routing as Table, StrategyName};
+use crate::kinds::TopologyKind;
+use crate::limits;
+use crate::read::{At, Keys};
 
 /// The table resolved, and its strategy where that is known: after a bad one the default stands in, and
 /// nothing may be concluded from it.

@@ -1,47 +1,22 @@
 //! `[fabric] topology`: which kind, and whether its sizes can be built.
 
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_topology::cluster::Kind;
 use tresse_topology::generate::clique_nodes_per_switch;
 
-use super::super::Kind;
-use super::super::file::{Fabric, Topology};
-use super::super::kinds::TopologyKind;
-use super::super::limits;
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::{missing, within};
-
-/// What the topology says, once its sizes are known to be buildable.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shape {
-    /// Generated from sizes; where nodes route, both counts are 1.
-    Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
-    /// Everything is listed.
-    Explicit,
-    /// Reported as bad, of this kind if any: names of switches cannot be checked.
-    Unknown(Option<TopologyKind>),
-}
-
-impl Shape {
-    pub(super) fn kind(&self) -> Kind {
-        match self {
-            Self::Generated { kind, .. } => kind.clone(),
-            Self::Explicit | Self::Unknown(_) => Kind::Explicit,
-        }
-    }
-
-    /// Is it a flat neighbourhood, be it a bad one?
-    pub(super) fn is_fnn(&self) -> bool {
-        let kind = Self::Unknown(Some(TopologyKind::Fnn));
-        *self == kind || matches!(self, Self::Generated { kind: Kind::Fnn { .. }, .. })
-    }
-
-    pub(super) fn is_known(&self) -> bool {
-        !matches!(self, Self::Unknown(_))
-    }
-}
+use super::names::missing;
+use super::values::within;
+use crate::file::{Fabric, Topology};
+use crate::kinds::TopologyKind;
+use crate::limits;
+use crate::read::{At, Keys};
 
 mod flat;
+mod known;
 mod routed;
+
+pub(super) use known::Shape;
+use known::fits;
 
 const EXAMPLE: &str = "topology = { kind = \"torus\", dims = [4, 4] }";
 
@@ -149,27 +124,6 @@ fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) 
         return None;
     }
     Some(Shape::Generated { kind: kind(sizes), nodes_per_switch: nodes, nics_per_node: nics })
-}
-
-/// So many switches, nodes of each, and NICs of each node.
-fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) -> bool {
-    let nodes = switches.saturating_mul(nodes.into());
-    fit(switches, nodes, nodes.saturating_mul(nics.into()), at, found)
-}
-
-/// So many switches, nodes and NICs in all.
-fn fit<T>(switches: u64, nodes: u64, nics: u64, at: &At<T>, found: &mut Found) -> bool {
-    let too_large = |what: &str, count: u64, most: u32| {
-        (count > most.into()).then(|| format!("{count} {what}: this version plans at most {most}"))
-    };
-    let message = too_large("switches", switches, limits::SWITCHES)
-        .or_else(|| too_large("nodes", nodes, limits::NODES))
-        .or_else(|| too_large("NICs", nics, limits::NICS));
-    if let Some(message) = &message {
-        let help = "make the sizes smaller".to_owned();
-        found.add(ProblemKind::TooLarge, &at.span, message.clone(), help);
-    }
-    message.is_none()
 }
 
 fn clique(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {

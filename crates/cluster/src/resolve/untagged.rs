@@ -1,8 +1,9 @@
 //! What a file cannot say about a fabric without VLANs: where nodes route, its cables are those of its
 //! kind; in a flat neighbourhood no cable joins two switches.
 
-use super::super::file::File;
-use super::super::problem::{Found, ProblemKind};
+use tresse_base::problem::{Found, ProblemKind};
+
+use crate::file::File;
 
 /// Reports `[vlans]`.
 pub(super) fn refuse_vlans(file: &File, flat: bool, found: &mut Found) {

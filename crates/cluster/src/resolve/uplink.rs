@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::SwitchId;
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_topology::cluster::Kind;
 
-use super::super::Kind;
-use super::super::problem::{Found, ProblemKind};
 use super::fabric::{Draft, NOWHERE};
 
 impl Draft {

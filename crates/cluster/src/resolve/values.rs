@@ -1,12 +1,34 @@
 //! Values that nodes and cables have alike: rates, port numbers, counts of names.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::units::Rate;
 
-use super::super::read::At;
-use super::super::{guess, limits};
+use crate::read::{At, Number};
+use crate::{guess, limits};
+
+/// The number, or `default` where the key is absent or out of range (then reported).
+pub(super) fn within(
+    number: Option<&At<Number>>,
+    what: &str,
+    range: RangeInclusive<u32>,
+    default: u32,
+    found: &mut Found,
+) -> u32 {
+    let Some(number) = number else { return default };
+    let (low, high) = (*range.start(), *range.end());
+    let value = number.value.0;
+    if let Ok(value) = u32::try_from(value)
+        && range.contains(&value)
+    {
+        return value;
+    }
+    let message = format!("{what} {value} is not between {low} and {high}");
+    let help = format!("the nearest valid value is {}", value.clamp(low.into(), high.into()));
+    found.add(ProblemKind::OutOfRange, &number.span, message, help);
+    default
+}
 
 pub(super) fn read_rate(text: &At<String>, found: &mut Found) -> Option<Rate> {
     let rate = text.value.parse();

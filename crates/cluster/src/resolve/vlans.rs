@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::Grid;
+use tresse_topology::cluster::{Kind, Strategy, Vlans};
 use tresse_topology::lines;
 
-use super::super::file::Vlans as Table;
-use super::super::problem::{Found, ProblemKind};
-use super::super::read::{At, Keys};
-use super::super::{Kind, Strategy, Vlans};
 use super::shape::Shape;
+use crate::file::Vlans as Table;
+use crate::read::{At, Keys};
 
 pub(super) fn vlans(
     table: Option<&At<Table>>,

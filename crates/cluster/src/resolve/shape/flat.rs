@@ -1,14 +1,15 @@
 //! `kind = "fnn"`: a wiring table, and the name of an uplink switch.
 
+use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::wiring::Wiring;
+use tresse_topology::cluster::Kind;
 use tresse_topology::generate::generate;
 
-use super::super::super::Kind;
-use super::super::super::file::Topology;
-use super::super::super::problem::{Found, ProblemKind};
-use super::super::super::read::{At, Keys};
-use super::super::{bad_name, limits, missing, name_help, valid_name};
-use super::{Shape, fits};
+use super::super::names::{bad_name, missing, name_help, valid_name};
+use super::known::{Shape, fits};
+use crate::file::Topology;
+use crate::limits;
+use crate::read::{At, Keys};
 
 pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
     let Some(wiring) = &topology.value.wiring else {

@@ -1,15 +1,16 @@
 //! Kinds whose nodes route: P-Mesh and those without switches.
 
+use tresse_base::problem::{Found, ProblemKind};
+use tresse_topology::cluster::Kind;
 use tresse_topology::lines;
 
-use super::super::super::Kind;
-use super::super::super::file::Topology;
-use super::super::super::kinds::TopologyKind;
-use super::super::super::limits;
-use super::super::super::problem::{Found, ProblemKind};
-use super::super::super::read::{At, Keys, Number};
-use super::super::{missing, within};
-use super::{Shape, fit};
+use super::super::names::missing;
+use super::super::values::within;
+use super::known::{Shape, fit};
+use crate::file::Topology;
+use crate::kinds::TopologyKind;
+use crate::limits;
+use crate::read::{At, Keys, Number};
 
 pub(super) fn shape(
     topology: &At<Topology>,

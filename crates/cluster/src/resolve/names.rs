@@ -1,0 +1,49 @@
+//! Names and hostlists of names, and what is reported of a bad or missing one.
+
+use std::ops::Range;
+
+use tresse_base::hostlist;
+use tresse_base::problem::{Found, ProblemKind};
+
+use crate::read::At;
+use crate::{guess, limits};
+
+pub(super) fn missing(key: &str, place: &str, span: &Range<usize>, help: &str, found: &mut Found) {
+    let message = format!("`{key}` is missing in {place}");
+    found.add(ProblemKind::MissingKey, span, message, help.to_owned());
+}
+
+/// Expand a hostlist of switch or node names; empty where it is bad (then reported).
+pub(super) fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
+    let names = hosts(&text.value, &text.span, found);
+    if let Some(bad) = names.iter().find(|n| !valid_name(n)) {
+        found.add(ProblemKind::BadName, &text.span, bad_name(bad), name_help(bad));
+        return Vec::new();
+    }
+    names
+}
+
+pub(super) fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
+    hostlist::expand(text).unwrap_or_else(|error| {
+        let help = error.help.unwrap_or_else(|| "such as `n[00-15]`".to_owned());
+        found.add(ProblemKind::BadHostlist, span, error.reason, help);
+        Vec::new()
+    })
+}
+
+pub(super) fn name_help(bad: &str) -> String {
+    match guess::name(bad, limits::NAME) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "start with a letter or digit and use letters, digits, `-`, `_` and `.`".to_owned(),
+    }
+}
+
+pub(super) fn valid_name(name: &str) -> bool {
+    (1..=limits::NAME).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+pub(super) fn bad_name(name: &str) -> String {
+    format!("`{name}` is not a name of 1 to {} characters", limits::NAME)
+}
