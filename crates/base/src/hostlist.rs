@@ -1,25 +1,25 @@
-//! Hostlists: `n[00-15]`, `n[0-3,7]`, `r[0-1]n[00-15]` (the notation of pdsh and Slurm, without
-//! steps). Several brackets give every combination, the last bracket fastest. Owns expansion only;
-//! whether a name exists is the resolver's question.
+//! Expands hostlists such as `n[00-15]`, `n[0-3,7]` and `r[0-1]n[00-15]` into names, and collapses
+//! names into hostlists. The notation is that of pdsh and Slurm, without steps. Several brackets give
+//! every combination; the last bracket varies fastest. This module does not check that a name exists.
 
 /// Why a text is not a hostlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct HostlistError {
-    /// What is wrong, naming the part.
+    /// The message: what is wrong, and in which part of the text.
     pub reason: String,
-    /// What to write instead, where that can be said.
+    /// What to write instead, if known.
     pub help: Option<String>,
 }
 
-/// More names than this in one hostlist are refused.
+/// The largest number of names that one hostlist may give.
 pub const MOST_NAMES: usize = 1 << 17;
 
-/// Expand a hostlist into its names, in order.
+/// Returns the names of a hostlist, in order.
 ///
 /// # Errors
-/// Unbalanced or empty brackets, things that are not numbers, ranges that run backwards, and lists of
-/// more than 131,072 names.
+/// Brackets that are unbalanced or empty, entries that are not numbers, ranges that run backwards, and
+/// hostlists of more than [`MOST_NAMES`] names.
 pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     let mut names = vec![String::new()];
     let mut rest = text;
@@ -49,10 +49,10 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     Ok(names)
 }
 
-/// The same of several hostlists, with commas between them: `n03,n[05-07]`.
+/// Returns the names of several hostlists separated by commas, such as `n03,n[05-07]`.
 ///
 /// # Errors
-/// As [`expand`], and a list of nothing.
+/// The errors of [`expand`], and an empty entry between two commas.
 pub fn expand_all(text: &str) -> Result<Vec<String>, HostlistError> {
     let mut names = Vec::new();
     let mut inside = false;
@@ -69,8 +69,8 @@ pub fn expand_all(text: &str) -> Result<Vec<String>, HostlistError> {
     Ok(names)
 }
 
-/// Hostlists of these names, few: names that differ in their last number alone share one. The names come
-/// back in order where they are sorted so.
+/// Returns a short list of hostlists that expand to `names` in the same order. Neighbours in `names` that
+/// differ only in an ascending last number share one hostlist.
 #[must_use]
 pub fn collapse(names: &[&str]) -> Vec<String> {
     let mut lists: Vec<(&str, usize, Vec<u64>)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Identifiers: indices into the vectors of a cluster or a plan, and the numbers of IEEE 802.1Q and
-//! RFC 3032. Each is a type of its own, so that they cannot be mixed up.
+//! Identifiers: indices into the vectors of a cluster or a plan, VLAN IDs (IEEE 802.1Q) and MPLS labels
+//! (RFC 3032). Each is a type of its own, so that the compiler refuses to mix them up.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ macro_rules! index {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in the vector that this identifier indexes.
+            /// Returns the position in the vector that this identifier indexes.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -29,29 +29,29 @@ macro_rules! index {
 }
 
 index!(
-    /// A switch: index into `Cluster::switches`.
+    /// Identifies a switch: index into `Cluster::switches`.
     SwitchId
 );
 index!(
-    /// A node (host): index into `Cluster::nodes`.
+    /// Identifies a node (host): index into `Cluster::nodes`.
     NodeId
 );
 index!(
-    /// A switch-to-switch cable: index into `Cluster::links`.
+    /// Identifies a switch-to-switch cable: index into `Cluster::links`.
     LinkId
 );
 index!(
-    /// A VLAN tree: index into `Plan::trees`.
+    /// Identifies a VLAN tree: index into `Plan::trees`.
     TreeId
 );
 
 impl SwitchId {
-    /// No switch: the NIC is cabled to another node's.
+    /// No switch: the NIC is cabled directly to a NIC of another node.
     pub const NONE: Self = Self(u32::MAX);
 }
 
 impl TreeId {
-    /// No VLAN tree: the segment is untagged.
+    /// No VLAN tree: frames of the segment are untagged.
     pub const NONE: Self = Self(u32::MAX);
 }
 
@@ -61,7 +61,7 @@ impl TreeId {
 pub struct Vid(pub u16);
 
 impl Vid {
-    /// The tag of a number in which 0 stands for none.
+    /// Returns the VID with this number; `None` for 0, which stands for "no VLAN".
     #[must_use]
     pub fn tag(vid: u16) -> Option<Self> {
         (vid > 0).then_some(Self(vid))
@@ -74,7 +74,7 @@ impl std::fmt::Display for Vid {
     }
 }
 
-/// An MPLS label (RFC 3032), 16 to 1,048,575; local to one transit node.
+/// An MPLS label (RFC 3032), 16 to 1,048,575. It has a meaning only at one transit node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(pub u32);

@@ -1,10 +1,11 @@
-//! Names of the interfaces that Tresse makes on a node, and limits of the kernel that plans keep to.
+//! Names of the interfaces that Tresse creates on a node, and kernel limits that plans must respect.
 
-/// Links that are ours carry an alias that starts so.
+/// Prefix of the link alias that marks an interface as created by Tresse.
 pub const ALIAS_PREFIX: &str = "tresse:";
-/// The interface that holds the node addresses (K8).
+/// Name of the interface that holds the node addresses (K8).
 pub const NODE_INTERFACE: &str = "tresse0";
-/// The TUN interface of a source whose kernel cannot push labels.
+/// Name of the TUN interface through which a source sends if its kernel cannot push labels.
 pub const PUSH_INTERFACE: &str = "tresse-push";
-/// Endpoints that a kernel holds, of all users, and the highest limit of subflows: MPTCP_PM_ADDR_MAX.
+/// The largest number of MPTCP endpoints that a kernel holds for all users together, and the highest limit
+/// of subflows that it accepts: MPTCP_PM_ADDR_MAX.
 pub const ENDPOINTS_MAX: usize = 8;

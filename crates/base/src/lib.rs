@@ -1,7 +1,8 @@
-//! What every crate of Tresse may use: identifiers, units, seeded random numbers, hostlists, the
-//! problems of a file, wiring tables and what names and limits the kernel gives us.
+//! Basic types for every crate of Tresse: identifiers, units, seeded random numbers, hostlists, problems
+//! found in a file, wiring tables, and kernel names and limits.
 //!
-//! Imports no other crate of the project. No socket, file, clock, environment, log or thread.
+//! This crate imports no other crate of the project. It uses no socket, file, clock, environment, log or
+//! thread.
 #![forbid(unsafe_code)]
 
 pub mod hostlist;

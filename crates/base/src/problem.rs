@@ -1,6 +1,6 @@
-//! What is wrong with a cluster file, or another program's dump: every fault with its place, the
-//! offending text and what to write instead. Owns positions (byte span to line and column) and the search for the nearest valid
-//! value; rendering with a picture of the line is the CLI's.
+//! Problems found in a cluster file or in another program's dump. A [`Problem`] holds the place of the
+//! fault, the offending text and what to write instead. This module turns byte ranges into lines and
+//! columns; the CLI draws the picture of the line.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,84 +9,85 @@ use serde::Serialize;
 
 use crate::text::{excerpt, printable};
 
-/// The kind of a [`Problem`], stable for programs (`--json`).
+/// The kind of a [`Problem`]. Its name in `--json` output never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
-    /// Bytes that are no UTF-8.
+    /// The bytes are not UTF-8.
     NotText,
-    /// Not TOML.
+    /// The text is not TOML.
     Syntax,
-    /// A key or a table that stands twice.
+    /// A key or a table is given twice.
     DuplicateKey,
-    /// A key that the file format does not have here.
+    /// The file format has no such key in this table.
     UnknownKey,
-    /// A key that must be given is not.
+    /// A required key is absent.
     MissingKey,
-    /// A string where a number belongs, and the like.
+    /// The value has the wrong type, such as a string for a number.
     WrongType,
-    /// A word that is none of the choices.
+    /// The word is not one of the allowed ones.
     UnknownChoice,
-    /// Known to the format, not planned by this version.
+    /// The format defines it, but this version does not support it.
     NotYet,
-    /// A number outside its range.
+    /// The number is outside its range.
     OutOfRange,
-    /// A list without entries.
+    /// The list has no entries.
     EmptyList,
-    /// Not a name: letters, digits, `-`, `_` and `.`.
+    /// The text is not a name: letters, digits, `-`, `_` and `.`.
     BadName,
-    /// Not a hostlist.
+    /// The text is not a hostlist.
     BadHostlist,
-    /// Hostlists beside each other that name different numbers of things.
+    /// Two hostlists that belong together have different numbers of names.
     CountMismatch,
-    /// Not a MAC address of one interface.
+    /// The text is not the MAC address of one interface.
     BadMac,
-    /// Not a rate.
+    /// The text is not a rate.
     BadRate,
-    /// Not a prefix, or one that cannot serve.
+    /// The text is not a prefix, or the prefix cannot be used here.
     BadPrefix,
-    /// Not the wiring table of a flat neighbourhood.
+    /// The text is not the wiring table of a flat neighbourhood.
     BadWiring,
-    /// Not an end of a cable.
+    /// The text does not name an end of a cable.
     BadLinkEnd,
-    /// Two things with one name.
+    /// Two objects have the same name.
     DuplicateName,
-    /// Two interfaces with one MAC address.
+    /// Two interfaces have the same MAC address.
     DuplicateMac,
-    /// A name that nothing has.
+    /// No object has this name.
     UnknownName,
-    /// Two cables in one port.
+    /// Two cables use one port.
     PortInUse,
-    /// A port that the switch does not have.
+    /// The switch does not have this port.
     PortOutOfRange,
-    /// A switch with fewer ports than the topology needs.
+    /// The switch has fewer ports than the topology needs.
     TooFewPorts,
-    /// A cable from a switch to itself.
+    /// The cable joins a switch to itself.
     SelfLink,
-    /// A prefix with fewer addresses than nodes or NICs.
+    /// The prefix has fewer addresses than there are nodes or NICs.
     PrefixTooSmall,
-    /// Two prefixes that share addresses, or two of one family.
+    /// Two prefixes share addresses, or two prefixes of one family are given.
     PrefixOverlap,
-    /// Not a VID from 1 to 4094, or not a range of them.
+    /// The text is not a VID from 1 to 4094, nor a range of VIDs.
     BadVid,
-    /// A VID listed twice.
+    /// A VID is listed twice.
     DuplicateVid,
-    /// Fewer VIDs than the strategy needs.
+    /// The ranges hold fewer VIDs than the strategy needs.
     TooFewVids,
-    /// A strategy that is not defined on this topology.
+    /// The strategy is not defined on this topology.
     StrategyMismatch,
-    /// Switches that no cable joins.
+    /// Some switches have no path of cables between them.
     Disconnected,
-    /// A fabric larger than this version plans.
+    /// The fabric is larger than this version can plan.
     TooLarge,
-    /// A line that the format of a dump does not have here.
+    /// The format of the dump does not allow this line here.
     UnexpectedLine,
-    /// A dump that ends or skips something too early.
+    /// The dump ends too early or skips something.
     Incomplete,
 }
 
 impl ProblemKind {
-    /// Can one text cause this many times, as a hostlist does? Then it is told once, with a count.
+    /// Whether one text, such as a hostlist, can cause this problem many times. Such a problem is reported
+    /// once, with a count.
     fn repeats(self) -> bool {
         matches!(
             self,
@@ -100,7 +101,7 @@ impl ProblemKind {
         )
     }
 
-    /// Is it seen in the text of the value alone, whatever the rest of the file says?
+    /// Whether the text of the value alone shows this problem, whatever the rest of the file says.
     #[must_use]
     pub fn is_local(self) -> bool {
         matches!(
@@ -127,7 +128,7 @@ impl ProblemKind {
     }
 }
 
-/// One fault of the file.
+/// One fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// What kind of fault.
@@ -145,7 +146,7 @@ pub struct Problem {
     pub text: String,
     /// What is wrong, in lower case.
     pub message: String,
-    /// The nearest valid value, or what to do.
+    /// Advice: the nearest valid value, or what to do.
     pub help: Option<String>,
 }
 
@@ -183,15 +184,15 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Place, kind, message and advice.
+/// Place (byte range), kind, message and advice.
 type Fault = (Range<usize>, ProblemKind, String, Option<String>);
 
-/// Where the checks put what they find.
+/// Collects the faults that checks find, before they have lines and columns.
 #[derive(Debug, Default)]
 pub struct Found(Vec<Fault>);
 
 impl Found {
-    /// Adds a fault at a byte range of the file, with advice where there is some.
+    /// Adds a fault at a byte range of the file, with optional advice.
     pub fn add(
         &mut self,
         kind: ProblemKind,
@@ -208,37 +209,38 @@ impl Found {
         self.0.is_empty()
     }
 
-    /// The number of faults so far.
+    /// Returns the number of faults so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Was the last fault of this kind at this place? Then a hostlist is at work, and the search for
-    /// what to say about the next can be spared.
+    /// Whether the last fault has this kind and place. If so, a hostlist repeats the fault, and the caller
+    /// need not search for advice again.
     #[must_use]
     pub fn repeats(&self, kind: ProblemKind, span: &Range<usize>) -> bool {
         self.0.last().is_some_and(|(at, last, ..)| *last == kind && at == span)
     }
 
-    /// Leave the first few.
+    /// Keeps the first `most` faults and drops the others.
     pub fn cut(&mut self, most: usize) {
         self.0.truncate(most);
     }
 
-    /// Give what was found since `before` without advice this advice.
+    /// Gives `help` to the faults from index `before` on that have no advice.
     pub fn advise(&mut self, before: usize, help: &str) {
         for (.., advice) in self.0.iter_mut().skip(before).filter(|(.., advice)| advice.is_none()) {
             *advice = Some(help.to_owned());
         }
     }
 
-    /// Leave only what `keep` says of kind and place.
+    /// Keeps the faults for whose kind and place `keep` returns true.
     pub fn retain(&mut self, keep: impl Fn(ProblemKind, &Range<usize>) -> bool) {
         self.0.retain(|(span, kind, ..)| keep(*kind, span));
     }
 
-    /// Give every fault its line and column; the same fault at the same place is told once.
+    /// Turns the faults into problems with lines and columns, in the order of the file. The same fault at
+    /// the same place is reported once.
     #[must_use]
     pub fn into_problems(mut self, source: &str, file: &str) -> Problems {
         self.0.sort_by_key(|(span, kind, ..)| (span.start, *kind));
@@ -268,7 +270,7 @@ impl Found {
     }
 }
 
-/// The message with the offending text, where it does not say it already.
+/// Appends the offending text to a message that does not contain it.
 fn with_text(message: String, text: &str) -> String {
     let bare = text.trim_matches(['"', '\'']);
     if bare.is_empty() || message.contains(bare) {
@@ -289,7 +291,7 @@ fn on_boundaries(span: Range<usize>, source: &str) -> Range<usize> {
     start..back(span.end).max(start)
 }
 
-/// Where the lines of a text begin.
+/// The byte offsets at which the lines of a text begin.
 #[derive(Debug)]
 pub struct Lines(Vec<usize>);
 
@@ -301,7 +303,7 @@ impl Lines {
         Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
-    /// Line and column, both from 1, the column in characters, of a byte of the same text.
+    /// Returns the line and column of a byte of the same text. Both count from 1, the column in characters.
     #[must_use]
     pub fn position(&self, text: &str, at: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= at);

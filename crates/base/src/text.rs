@@ -1,6 +1,6 @@
-//! Text of a file as it is quoted in messages: cut, escaped, or compared with the valid values.
+//! Text helpers for messages: shortens and escapes text of a file, and finds the nearest valid value.
 
-/// The first line of a text, cut where it is long.
+/// Returns the first line of a text, cut after 60 characters.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
@@ -13,8 +13,8 @@ pub fn excerpt(text: &str) -> String {
 
 const EXCERPT: usize = 60;
 
-/// The text with control characters and others that show nothing or reorder a line as escapes: it
-/// may come from the file, and goes to terminals and logs.
+/// Returns the text with characters escaped that control a terminal, show nothing or reorder a line. Text of
+/// a file passes through here before it reaches a terminal or a log.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -27,7 +27,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// The candidate with the fewest edits from `text`; `None` where nothing is near.
+/// Returns the candidate with the fewest edits from `text`; `None` if no candidate is near.
 #[must_use]
 pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let number = trailing_number(text);
@@ -41,13 +41,14 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(.., c)| c)
 }
 
-/// Names differ most often in their number: of equally similar ones the numerically nearest wins.
+/// Returns the number at the end of a name. Names differ most often in that number, so among equally similar
+/// names the numerically nearest wins.
 fn trailing_number(text: &str) -> u64 {
     let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
     text[text.len() - digits..].parse().unwrap_or(0)
 }
 
-/// `did you mean ...`, or the whole list where it is short and nothing is near.
+/// Returns advice: `did you mean ...` with the nearest candidate, else all candidates if there are at most 16.
 #[must_use]
 pub fn suggestion<'a>(
     text: &str,
@@ -60,7 +61,7 @@ pub fn suggestion<'a>(
     (!all.is_empty() && all.len() < 17).then(|| format!("one of: {}", all.join(", ")))
 }
 
-/// Levenshtein distance, letters compared without case.
+/// Returns the Levenshtein distance; ASCII letters are compared without case.
 fn edits(a: &[char], b: &str) -> usize {
     let mut row: Vec<usize> = (0..=a.len()).collect();
     for (i, y) in b.chars().enumerate() {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A 48-bit MAC address in transmission order.
+/// A 48-bit MAC address; the bytes are in transmission order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mac(pub [u8; 6]);
 
@@ -114,13 +114,13 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The /32 or /128 of one address.
+    /// Returns the /32 or /128 prefix of one address.
     #[must_use]
     pub const fn host(address: IpAddr) -> Self {
         Self { address, len: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// The prefix of this length that holds `address`; `len` is at most the family's width.
+    /// Returns the prefix of length `len` that contains `address`. `len` is at most the width of the family.
     #[must_use]
     pub fn containing(address: IpAddr, len: u8) -> Self {
         let bits = mask(address, len);
@@ -131,25 +131,25 @@ impl Prefix {
         Self { address, len }
     }
 
-    /// Bits of the address family.
+    /// Returns the number of bits of an address of this family: 32 or 128.
     #[must_use]
     pub const fn width(&self) -> u8 {
         if self.address.is_ipv4() { 32 } else { 128 }
     }
 
-    /// Is `address` of the same family and within this prefix?
+    /// Whether `address` is of the same family and within this prefix.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4() && mask(address, self.len) == bits(self.address)
     }
 
-    /// Do two prefixes share an address?
+    /// Whether the two prefixes share an address.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.contains(other.address) || other.contains(self.address)
     }
 
-    /// The `n`-th address of the prefix (0 = the network address); `None` past its end.
+    /// Returns the `n`-th address of the prefix (0 is the network address); `None` past its end.
     #[must_use]
     pub fn nth(&self, n: u128) -> Option<IpAddr> {
         let room = u32::from(self.width() - self.len);
@@ -163,7 +163,7 @@ impl Prefix {
         })
     }
 
-    /// Addresses for hosts: all but the network address, and in IPv4 the broadcast address.
+    /// Returns the number of host addresses: all but the network address and, in IPv4, the broadcast address.
     #[must_use]
     pub fn hosts(&self) -> u128 {
         let host_bits = u32::from(self.width().saturating_sub(self.len));
@@ -171,7 +171,7 @@ impl Prefix {
         if self.address.is_ipv4() { all.saturating_sub(1) } else { all }
     }
 
-    /// The n-th host address, n from 0.
+    /// Returns the `n`-th host address, counted from 0; `None` past the last one.
     #[must_use]
     pub fn nth_host(&self, n: u128) -> Option<IpAddr> {
         (n < self.hosts()).then(|| self.nth(n + 1)).flatten()
@@ -185,7 +185,7 @@ impl Prefix {
             && (address.is_ipv6() || Some(address) != self.nth(self.hosts() + 1))
     }
 
-    /// The longest prefix length of this family that has room for `count` hosts; 0 where none has.
+    /// Returns the longest prefix length of this family that has room for `count` hosts; 0 if none has.
     #[must_use]
     pub fn len_for(&self, count: u128) -> u8 {
         let fits = |len: &u8| Self::containing(self.address, *len).hosts() >= count;

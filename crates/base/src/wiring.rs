@@ -1,65 +1,66 @@
-//! A wiring as the paper writes it: one line per switch, its number, a colon and the sorted numbers
-//! of the PCs on it (flat-neighborhood-network-compiler, section 2.3). Which port and which NIC of a
-//! PC is left open; by convention the lowest-numbered NIC goes to the lowest-numbered switch.
+//! The wiring table of a flat neighbourhood, in the paper's text format: one line per switch with its
+//! number, a colon and the sorted numbers of the PCs on it
+//! (flat-neighborhood-network-compiler, section 2.3). The table names neither ports nor NICs. By convention
+//! a PC's lowest-numbered NIC goes to its lowest-numbered switch.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
-/// The PCs on every switch, ascending.
+/// A wiring table: for every switch the PCs that are cabled to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Wiring {
-    /// Indexed by switch.
+    /// The PCs of each switch, ascending; indexed by switch.
     pub switches: Vec<Vec<u32>>,
 }
 
-/// Why a text is no wiring.
+/// Why a text is not a wiring table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WiringError {
-    /// A line without a number and a colon.
+    /// A line does not start with a number and a colon.
     #[error("line {line}: expected `switch: pc pc ...`, found `{text}`")]
     Line {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// As found.
+        /// The offending text.
         text: String,
     },
-    /// Not a number that a PC can have.
+    /// A word is not the number of a PC.
     #[error("line {line}: expected the number of a PC (at most {MAX_NUMBER}), found `{text}`")]
     Pc {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// As found.
+        /// The offending text.
         text: String,
     },
-    /// A PC with two NICs on one switch, which would add nothing.
+    /// A PC is listed twice on one switch. A second NIC there would connect it to nothing new.
     #[error("line {line}: PC {pc} is twice on switch {switch}: take one of them away")]
     Twice {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
         /// The switch.
         switch: usize,
         /// The PC.
         pc: u32,
     },
-    /// Two lines for one switch.
+    /// A switch has two lines.
     #[error("line {line}: switch {switch} has a line already (line {before}): join them")]
     Again {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
         /// The switch.
         switch: usize,
-        /// The line before.
+        /// The earlier line of the same switch.
         before: usize,
     },
-    /// No line at all.
+    /// The text has no line of a table.
     #[error("no line `switch: pc pc ...` found")]
     Empty,
 }
 
 impl Wiring {
-    /// A wiring from the switches of every PC.
+    /// Builds the table from the switches of every PC: `rows[pc]` lists the switches of `pc`.
     #[must_use]
     pub fn from_rows(switches: usize, rows: &[Vec<u32>]) -> Self {
         let mut wiring = Self { switches: vec![Vec::new(); switches] };
@@ -71,7 +72,7 @@ impl Wiring {
         wiring
     }
 
-    /// The switches of every PC, ascending: NIC `i` of a PC goes to the `i`-th of them.
+    /// Returns the switches of every PC, ascending, indexed by PC. NIC `i` of a PC goes to the `i`-th of them.
     #[must_use]
     pub fn rows(&self, pcs: usize) -> Vec<Vec<u32>> {
         let mut rows = vec![Vec::new(); pcs];
@@ -83,13 +84,13 @@ impl Wiring {
         rows
     }
 
-    /// Number of PCs: one more than the highest.
+    /// Returns the number of PCs: one more than the highest PC number.
     #[must_use]
     pub fn pcs(&self) -> usize {
         self.switches.iter().flatten().max().map_or(0, |pc| *pc as usize + 1)
     }
 
-    /// Reads the text table; empty lines and what follows `#` are skipped.
+    /// Reads a table from text. Empty lines and comments after `#` are skipped.
     pub fn parse(text: &str) -> Result<Self, WiringError> {
         let mut lines: Vec<Option<usize>> = Vec::new();
         let mut wiring = Self::default();
@@ -126,7 +127,7 @@ impl Wiring {
         if wiring.switches.is_empty() { Err(WiringError::Empty) } else { Ok(wiring) }
     }
 
-    /// Links of every pair, `[a * pcs + b]`, both ways.
+    /// Returns how many switches each pair of PCs shares, as a symmetric matrix at `[a * pcs + b]`.
     #[must_use]
     pub fn links(&self, pcs: usize) -> Vec<u16> {
         let mut links = vec![0; pcs * pcs];
