@@ -1,4 +1,4 @@
-//! The cluster, as read from the cluster file with every default filled in and every name
+//! The cluster as a value: the content of the cluster file with every default filled in and every name
 //! resolved (DESIGN section 3). All planning starts from this value.
 
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use tresse_base::wiring::Wiring;
 /// The whole cluster: the resolved content of one cluster file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {
-    /// `[fabric] name`.
+    /// The name of the fabric: `[fabric] name`.
     pub name: String,
-    /// The generator's kind and sizes; [`Kind::Explicit`] where everything is listed.
+    /// The kind of topology and its sizes; [`Kind::Explicit`] if the file lists everything.
     pub kind: Kind,
     /// Switches in index order ([`SwitchId`]).
     pub switches: Vec<Switch>,
@@ -19,30 +19,31 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     /// Switch-to-switch cables in index order ([`LinkId`]).
     pub links: Vec<Link>,
-    /// `[routing]`.
+    /// How paths are chosen: `[routing]`.
     pub routing: Routing,
-    /// `[vlans]`.
+    /// The VLAN IDs that plans may use: `[vlans]`.
     pub vlans: Vlans,
-    /// `[addressing]`.
+    /// The prefixes of node and NIC addresses: `[addressing]`.
     pub addressing: Addressing,
-    /// `[[demand]]`; empty: every node sends 1 to every other. What is absent is not in the digest, so
-    /// that plans without it keep theirs.
+    /// The traffic to balance for: `[[demand]]`. If empty, every node sends 1 to every other node. An empty
+    /// list is left out of the digest, so that plans without demand keep theirs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub demand: Vec<Traffic>,
 }
 
-/// Traffic: each of `from` sends `weight` to each of `to`, itself excepted.
+/// Traffic: each node of `from` sends `weight` to each node of `to` except itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// Who sends, ascending.
+    /// The sending nodes, ascending.
     pub from: Vec<NodeId>,
-    /// Who receives, ascending.
+    /// The receiving nodes, ascending.
     pub to: Vec<NodeId>,
-    /// How much.
+    /// Amount of traffic, relative to the other entries.
     pub weight: u32,
 }
 
-/// What generated the fabric. The generation digests the variants by number: new ones come last.
+/// The kind of topology that generated the fabric, with its sizes. The plan's digest includes the number of
+/// the variant, so new variants come last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
@@ -65,28 +66,28 @@ pub enum Kind {
     Explicit,
     /// A random regular graph of switches ([`random::regular`](crate::random::regular)).
     Irregular {
-        /// How many switches.
+        /// Number of switches.
         switches: u32,
-        /// Ports per switch: those that no NIC needs are cabled to other switches.
+        /// Ports per switch. Ports that no NIC needs are cabled to other switches.
         ports: u32,
-        /// Which random graph.
+        /// Seed of the random graph.
         seed: u32,
     },
-    /// A P-Mesh (p-mesh, section 4.0): node k = x0 + N0 x1 + ..., one switch per line of nodes that
-    /// differ in one dimension only, or a part of one.
+    /// A P-Mesh (p-mesh, section 4.0): node k = x0 + N0 x1 + .... A line is a row of nodes that differ in
+    /// one dimension only; each line has a switch, or shares one with other lines.
     Pmesh {
         /// Nodes per dimension, 1 to 6 entries, each at least 2.
         dims: Vec<u32>,
-        /// The sizes that addresses have room for, each at least that of `dims`.
+        /// The sizes for which the addresses have room, each at least that of `dims`.
         grow_to: Vec<u32>,
-        /// How many lines a switch holds, each a network of its own; at least 1. What is 1 is not in the
-        /// digest, as with [`Cluster::demand`].
+        /// Number of lines on one switch, each a network of its own; at least 1. The default 1 is left out
+        /// of the digest, as with [`Cluster::demand`].
         #[serde(skip_serializing_if = "is_one")]
         lines_per_switch: u32,
     },
     /// Nodes in a ring, cabled to each other.
     Ring {
-        /// How many, at least 2.
+        /// Number of nodes, at least 2.
         nodes: u32,
     },
     /// A mesh of nodes that are cabled to each other.
@@ -101,23 +102,23 @@ pub enum Kind {
     },
     /// Every node cabled to every other.
     FullMesh {
-        /// How many, at least 2.
+        /// Number of nodes, at least 2.
         nodes: u32,
     },
-    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): switches with no path from
-    /// one to another.
+    /// A flat neighbourhood (flat-neighborhood-network-compiler, section 2): nodes with several NICs on
+    /// switches that have no path to each other.
     Fnn {
-        /// The nodes on every switch: NIC i of a node goes to the i-th switch that has it.
+        /// The nodes on every switch. NIC i of a node goes to the i-th switch that lists the node.
         wiring: Wiring,
-        /// The name of a switch to which each of these has a cable that no path crosses. What is absent
-        /// is not in the digest.
+        /// The name of the uplink switch, if any. Each switch has a cable to it that no path uses. An absent
+        /// uplink is left out of the digest.
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<String>,
     },
 }
 
 impl Kind {
-    /// Do nodes route, instead of switches carrying VLANs?
+    /// Whether nodes route packets, as opposed to switches that carry VLANs.
     #[must_use]
     pub const fn is_routed(&self) -> bool {
         match self {
@@ -135,14 +136,14 @@ impl Kind {
         }
     }
 
-    /// Are several lines of nodes on one switch, so that its ports are parted by VLANs?
+    /// Whether one switch holds several lines of nodes, which VLANs separate.
     #[must_use]
     pub const fn shares_switches(&self) -> bool {
         matches!(self, Self::Pmesh { lines_per_switch: 2.., .. })
     }
 }
 
-/// The default of a number that digests leave out.
+/// Whether the number is 1, the default that digests leave out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_one(number: &u32) -> bool {
     *number == 1
@@ -159,19 +160,19 @@ pub struct Switch {
     pub max_vlans: u32,
     /// Independent or shared VLAN learning.
     pub learning: Learning,
-    /// Largest frame in octets, header and FCS included (K9); default 1522.
+    /// Largest frame in bytes, header and FCS included (K9); default 1522.
     pub max_frame: u32,
-    /// How spanning tree can be kept off our VLANs.
+    /// How the spanning tree protocol is kept from blocking ports of our VLANs.
     pub stp: Stp,
-    /// Entries of the forwarding database, where stated.
+    /// Number of entries of the forwarding database, if the file gives it.
     pub fdb_size: Option<u32>,
-    /// Ageing time of the forwarding database; default 300.
+    /// Ageing time of the forwarding database in seconds; default 300.
     pub fdb_age_seconds: u32,
-    /// Parallel cables between the same two switches form one trunk.
+    /// Whether parallel cables between the same two switches form one trunk.
     pub lag: bool,
 }
 
-/// How a switch learns addresses (IEEE 802.1Q: independent or shared VLAN learning).
+/// How a switch learns MAC addresses (IEEE 802.1Q): independent (IVL) or shared (SVL) VLAN learning.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default, schemars::JsonSchema,
 )]
@@ -185,7 +186,7 @@ pub enum Learning {
     Svl,
 }
 
-/// What the switch offers to keep spanning tree from blocking our trees.
+/// How a switch keeps the spanning tree protocol from blocking ports of our VLAN trees.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default, schemars::JsonSchema,
 )]
@@ -199,16 +200,16 @@ pub enum Stp {
     Mstp,
 }
 
-/// One host.
+/// One node (host).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Node {
     /// Unique name.
     pub name: String,
     /// NICs in order.
     pub nics: Vec<Nic>,
-    /// May other pairs' frames pass through this node?
+    /// Whether this node may forward frames for other pairs of nodes.
     pub transit: bool,
-    /// Does it route between the fabric and hosts outside the plan?
+    /// Whether this node routes between the fabric and hosts outside the plan.
     pub gateway: bool,
 }
 
@@ -217,26 +218,26 @@ pub struct Node {
 pub struct Nic {
     /// Interface name, `eth0`.
     pub name: String,
-    /// MAC address; derived (locally administered) where the file gives none (K21).
+    /// MAC address; a derived, locally administered one if the file gives none (K21).
     pub mac: Mac,
-    /// Is `mac` derived, and so good for lab and planning only?
+    /// Whether `mac` is derived. Derived addresses serve labs and planning only.
     pub mac_derived: bool,
-    /// The switch it is cabled to; [`SwitchId::NONE`] where `peer` says to which NIC.
+    /// The switch at the other end of the cable; [`SwitchId::NONE`] if `peer` names a NIC instead.
     pub switch: SwitchId,
-    /// The port on that switch, from 1; 0 without one.
+    /// The port on that switch, from 1; 0 if there is no switch.
     pub port: u32,
-    /// The NIC that it is cabled to.
+    /// The NIC at the other end of the cable, if it is not a switch port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<NicEnd>,
     /// Line rate.
     pub rate: Rate,
-    /// IP MTU of the NIC; default 1500.
+    /// IP MTU of the NIC in bytes; default 1500.
     pub mtu: u32,
 }
 
 impl Nic {
-    /// The name of this NIC's VLAN interface: `eth0.100`, or `tr<index>.<vid>` where that would be longer
-    /// than the 15 bytes that IFNAMSIZ leaves. `index` is the NIC's place in its node.
+    /// Returns the name of this NIC's VLAN interface: `eth0.100`, or `tr<index>.<vid>` if the former has
+    /// more than the 15 bytes that IFNAMSIZ allows. `index` is the index of the NIC in its node.
     #[must_use]
     pub fn vlan_interface(&self, index: usize, vid: Vid) -> String {
         let name = format!("{}.{vid}", self.name);
@@ -244,12 +245,12 @@ impl Nic {
     }
 }
 
-/// A NIC as the end of a cable.
+/// Identifies a NIC as the end of a cable, by node and index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct NicEnd {
     /// The node.
     pub node: NodeId,
-    /// Index into its NICs.
+    /// Index into the NICs of the node.
     pub nic: usize,
 }
 
@@ -273,46 +274,47 @@ pub struct Port {
     pub port: u32,
 }
 
-/// `[routing]`.
+/// How paths are chosen: the table `[routing]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Routing {
     /// The strategy that chooses trees and paths.
     pub strategy: Strategy,
     /// Paths per ordered pair, primary included; default 2.
     pub paths: u32,
-    /// Refuse a plan whose channel dependency graph is cyclic.
+    /// Whether a plan is refused if its channel dependency graph has a cycle.
     pub lossless: bool,
-    /// Add detours through reflectors where the demand gains by them.
+    /// Whether detours through reflector nodes are added if they relieve the most loaded links.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reflect: bool,
-    /// How `transit` chooses among the shortest ways.
+    /// How the strategy `transit` chooses among the shortest paths.
     #[serde(skip_serializing_if = "Choice::is_balanced")]
     pub choice: Choice,
-    /// Let one connection of Multipath TCP use all NICs that a pair has paths by.
+    /// Whether one Multipath TCP connection may use all NICs on which a pair of nodes has paths.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mptcp: bool,
 }
 
-/// How `transit` chooses among the shortest ways.
+/// How the strategy `transit` chooses among the shortest paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// Balanced over links and nodes.
+    /// Balances paths over links and transit nodes.
     #[default]
     Balanced,
-    /// A legal up*/down* one where there is one, at random (in-transit-buffers, section 4).
+    /// Takes a random shortest path that is legal by up*/down* if there is one (in-transit-buffers,
+    /// section 4).
     Paper,
 }
 
 impl Choice {
-    /// The default, which digests leave out.
+    /// Whether this is the default, which digests leave out.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_balanced(&self) -> bool {
         *self == Self::Balanced
     }
 }
 
-/// The strategies of DESIGN section 4 that this version plans. New ones come last, as in [`Kind`].
+/// The routing strategies that this version plans (DESIGN section 4). New variants come last, as in [`Kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
@@ -324,49 +326,51 @@ pub enum Strategy {
     Pdor,
     /// Up*/down* routing (in-transit-buffers, section 2).
     Updown {
-        /// The root of the breadth-first tree; `None`: that with the lowest maximum load.
+        /// The root of the breadth-first tree; `None` takes the root with the lowest maximum load.
         root: Option<SwitchId>,
     },
-    /// Minimal paths in few trees (SPAIN, NSDI 2010).
+    /// Minimal paths on any fabric, packed into few VLAN trees (SPAIN, NSDI 2010).
     Minimal,
     /// Minimal paths split at in-transit nodes (in-transit-buffers, section 3).
     Transit {
-        /// As for `Updown`.
+        /// The root, as for `Updown`.
         root: Option<SwitchId>,
     },
-    /// Dimension order through nodes (p-mesh, section 4.2).
+    /// Dimension-order routing through nodes (p-mesh, section 4.2).
     Xy,
-    /// One switch between any two nodes, or a node that shares one with each
-    /// (flat-neighborhood-network-compiler, section 3).
+    /// Paths over the one switch that two nodes share, or over a third node that shares a switch with each
+    /// of them (flat-neighborhood-network-compiler, section 3).
     Direct,
 }
 
-/// `[vlans]`.
+/// The VLAN IDs that plans may use: the table `[vlans]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Vlans {
     /// Inclusive ranges to allocate from, ascending; default 2-4094.
     pub ranges: Vec<(u16, u16)>,
-    /// The untagged VLAN that gets the base tree (K3); `None`: pruned everywhere.
+    /// The untagged VLAN, which gets the base tree (K3); `None` removes the untagged VLAN from all links
+    /// between switches.
     pub base: Option<u16>,
 }
 
-/// `[addressing]`: at most one IPv4 and one IPv6 prefix each.
+/// The prefixes of node and NIC addresses: the table `[addressing]`. Each list holds at most one IPv4 and one
+/// IPv6 prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Addressing {
-    /// Where node addresses come from.
+    /// The prefixes of node addresses.
     pub nodes: Vec<Prefix>,
-    /// Where NIC addresses come from.
+    /// The prefixes of NIC addresses.
     pub nics: Vec<Prefix>,
 }
 
 impl Cluster {
-    /// Does no frame bear a tag: do nodes route, or does every switch stand by itself?
+    /// Whether paths use no VLAN tags, because nodes route or because no path crosses two switches.
     #[must_use]
     pub fn is_untagged(&self) -> bool {
         self.kind.is_routed() || self.routing.strategy == Strategy::Direct
     }
 
-    /// The uplink switch of a flat neighbourhood, which comes after those of the wiring table.
+    /// Returns the uplink switch of a flat neighbourhood. It comes after the switches of the wiring table.
     #[must_use]
     pub fn uplink(&self) -> Option<SwitchId> {
         match &self.kind {
@@ -375,20 +379,20 @@ impl Cluster {
         }
     }
 
-    /// Does a cable lead to the uplink switch?
+    /// Whether a cable leads to the uplink switch.
     #[must_use]
     pub fn is_uplink(&self, link: &Link) -> bool {
         let uplink = self.uplink();
         uplink.is_some() && [Some(link.a.switch), Some(link.b.switch)].contains(&uplink)
     }
 
-    /// The switch with this index.
+    /// Returns the switch with this index.
     #[must_use]
     pub fn switch(&self, id: SwitchId) -> &Switch {
         &self.switches[id.index()]
     }
 
-    /// The number of VLAN trees for which every switch and the VID ranges have room; at least 1.
+    /// Returns the largest number of VLAN trees that every switch and the VID ranges have room for; at least 1.
     #[must_use]
     pub fn most_trees(&self) -> usize {
         let vids =
@@ -398,7 +402,8 @@ impl Cluster {
         held.map_or(vids, |held| held.min(vids)).max(1)
     }
 
-    /// By switch, the nodes that may be in transit there, each with the NIC that it has there.
+    /// Returns, for each switch, the nodes on it that may forward frames of others, each with the index of its
+    /// NIC on that switch.
     #[must_use]
     pub fn transit_nodes(&self) -> Vec<Vec<(NodeId, usize)>> {
         let mut at = vec![Vec::new(); self.switches.len()];
@@ -414,13 +419,13 @@ impl Cluster {
         at
     }
 
-    /// The node with this index.
+    /// Returns the node with this index.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// The cables between nodes, each by its lower end first, in the order of that end.
+    /// Returns the cables between nodes, in the order of their lower ends; the lower end comes first.
     pub fn direct_cables(&self) -> impl Iterator<Item = (NicEnd, NicEnd)> {
         self.nodes.iter().enumerate().flat_map(|(k, node)| {
             let ends = node.nics.iter().enumerate();
@@ -429,19 +434,19 @@ impl Cluster {
         })
     }
 
-    /// The cable with this index.
+    /// Returns the cable with this index.
     #[must_use]
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()]
     }
 
-    /// The node with this name.
+    /// Returns the node with this name.
     #[must_use]
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|n| n.name == name).map(NodeId::from)
     }
 
-    /// The switch with this name.
+    /// Returns the switch with this name.
     #[must_use]
     pub fn switch_named(&self, name: &str) -> Option<SwitchId> {
         self.switches.iter().position(|s| s.name == name).map(SwitchId::from)

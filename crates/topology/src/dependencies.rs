@@ -1,9 +1,11 @@
-//! The channel dependency graph: may a frame hold one channel while it waits for another?
-//! Acyclic means no deadlock under back-pressure (Dally and Seitz 1987).
+//! The channel dependency graph. It has an arc from one channel to another if a frame may hold the first
+//! while it waits for the second. If the graph has no cycle, back-pressure cannot cause deadlock (Dally and
+//! Seitz 1987).
 
 use crate::{Channel, Graph};
 
-/// Dependencies between channels. For a channel into switch v: one bit per channel out of v.
+/// The channel dependency graph of a set of paths. A channel into switch v has one bit for each channel out
+/// of v.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
     /// First word of each channel's bits.
@@ -14,7 +16,7 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    /// No dependencies.
+    /// Returns a graph without dependencies.
     #[must_use]
     pub fn new(graph: &Graph) -> Self {
         let channels = graph.channels() as u32;
@@ -29,13 +31,13 @@ impl Dependencies {
         Self { base, origin, bits: vec![0; words as usize] }
     }
 
-    /// Some path uses `to` right after `from`.
+    /// Adds a dependency: some path uses `to` right after `from`.
     pub fn add(&mut self, from: Channel, to: Channel) {
         let bit = to - self.origin[from as usize];
         self.bits[(self.base[from as usize] + bit / 64) as usize] |= 1 << (bit % 64);
     }
 
-    /// Does some path use `to` right after `from`?
+    /// Whether some path uses `to` right after `from`.
     #[must_use]
     pub fn contains(&self, from: Channel, to: Channel) -> bool {
         let bit = to - self.origin[from as usize];
@@ -43,12 +45,12 @@ impl Dependencies {
         word >> (bit % 64) & 1 == 1
     }
 
-    /// The union.
+    /// Adds all dependencies of another graph over the same channels.
     pub fn merge(&mut self, other: &Self) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
     }
 
-    /// The channels that some path uses right after `from`, ascending.
+    /// Returns the channels that some path uses right after `from`, ascending.
     pub fn after(&self, from: Channel) -> impl Iterator<Item = Channel> + '_ {
         let words = self.base[from as usize]..self.base[from as usize + 1];
         let origin = self.origin[from as usize];
@@ -63,8 +65,9 @@ impl Dependencies {
         })
     }
 
-    /// A cycle of channels, each depending on the next and the last on the first, or `None`: the
-    /// shortest one through the channel at which a depth-first search closes. O(dependencies).
+    /// Returns a cycle of channels, in which each depends on the next and the last on the first; `None` if the
+    /// graph has no cycle. It is the shortest cycle through the channel at which a depth-first search finds
+    /// the first cycle. O(dependencies).
     #[must_use]
     pub fn cycle(&self, graph: &Graph) -> Option<Vec<Channel>> {
         let n = graph.channels();

@@ -1,5 +1,6 @@
-//! Generated fabrics (DESIGN section 3): mesh, torus, clique and irregular with their names, ports, cables and
-//! derived MAC addresses; `routed` has those whose nodes route. Owns the numbering; never checks sizes, which is the parser's work.
+//! Generates fabrics by kind and size (DESIGN section 3): mesh, torus, clique, irregular and flat
+//! neighbourhood, with names, ports, cables and derived MAC addresses; `routed` generates those whose nodes
+//! route. This module defines the numbering. It does not check sizes: the parser does.
 //!
 //! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` = NICs
 //! per node): NIC i of the j-th node sits on port `i n + j + 1`; then come, per dimension, the cable to
@@ -20,8 +21,8 @@ pub use fabric::{Fabric, default_switch, derived_mac};
 
 use fabric::Names;
 
-/// Generate a fabric. `nodes_per_switch` and `nics_per_node` come from the file (a clique's usual
-/// number is [`clique_nodes_per_switch`]); [`Kind::Explicit`] gives an empty fabric.
+/// Generates the fabric of a kind. `nodes_per_switch` and `nics_per_node` come from the file (a clique's usual
+/// number is [`clique_nodes_per_switch`]). [`Kind::Explicit`] gives an empty fabric.
 #[must_use]
 pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
     let first = nodes_per_switch * nics_per_node + 1;
@@ -48,7 +49,8 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
     Fabric { switches, nodes: nodes(count, nodes_per_switch, nics_per_node), links }
 }
 
-/// Half of a clique switch's ports are for node NICs: N/2 nodes with one NIC each.
+/// Returns the usual number of nodes per switch of a clique: half of the ports are for NICs, so N/2 nodes with
+/// one NIC each.
 #[must_use]
 pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     match (ports / 2).checked_div(nics_per_node) {
@@ -57,7 +59,7 @@ pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     }
 }
 
-/// The coordinates of switch `k`, dimension 0 fastest: k = x0 + N0 x1 + N0 N1 x2 ...
+/// Returns the coordinates of switch `k`, dimension 0 fastest: k = x0 + N0 x1 + N0 N1 x2 ...
 #[must_use]
 pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
     dims.iter()
@@ -99,8 +101,8 @@ fn nodes(switches: u32, per_switch: u32, nics_per_node: u32) -> Vec<Node> {
         .collect()
 }
 
-/// Each switch cables to its higher neighbour per dimension; the last of a torus row of three or
-/// more goes round to the first. Rows of two have one cable, rows of one none.
+/// Returns the cables of a mesh or torus. Each switch has a cable to its higher neighbour in every dimension;
+/// on a torus the last of three or more is cabled to the first. Rows of two have one cable, rows of one none.
 fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
     let mut links = Vec::new();
     for k in 0..product(dims) {
@@ -124,8 +126,8 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
     links
 }
 
-/// Switches by themselves; node `k` has port `i + 1` of a switch that it is the `i`-th node of. With an
-/// uplink the port after the last node's leads to port `s + 1` of that switch, of switch `s`.
+/// Generates a flat neighbourhood. The `i`-th node of a switch has port `i + 1` there. With an uplink, the port
+/// after those of the nodes of switch `s` is cabled to port `s + 1` of the uplink switch.
 fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
     let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
@@ -162,7 +164,8 @@ fn clique(count: u32, first: u32) -> Vec<Link> {
     pairs.map(|(a, b)| cable((a, first + b - 1), (b, first + a))).collect()
 }
 
-/// The ports to other switches are in the order of their indices.
+/// Returns the cables of an irregular fabric. A switch's ports to other switches are in the order of the
+/// indices of those switches.
 fn neighbours(count: u32, degree: u32, seed: u32, first: u32) -> Vec<Link> {
     let mut used = vec![first; count as usize];
     let mut port = |switch: u32| {

@@ -1,4 +1,4 @@
-//! A generated cluster with every default, without a file: what tests and benchmarks plan.
+//! Builds a generated cluster with all defaults, without a file. Tests and benchmarks plan such clusters.
 
 use tresse_base::units::Prefix;
 
@@ -6,9 +6,9 @@ use crate::cluster::{Addressing, Choice, Cluster, Kind, Routing, Strategy, Vlans
 use crate::generate;
 
 impl Cluster {
-    /// The cluster that a file with only these keys gives. A clique takes its usual nodes per switch
-    /// where `nodes_per_switch` is 0. The sizes are the caller's responsibility; prefixes are not
-    /// checked for room (a /16 holds 65,534 nodes).
+    /// Returns the cluster of a file with only these keys. If `nodes_per_switch` is 0, a clique takes its
+    /// usual number of nodes per switch. The caller must give valid sizes; whether the prefixes have room is
+    /// not checked (a /16 holds 65,534 nodes).
     #[must_use]
     pub fn generated(
         kind: Kind,
@@ -46,14 +46,14 @@ impl Cluster {
 }
 
 impl Default for Vlans {
-    /// Range 2-4094, nothing untagged.
+    /// Returns the range 2-4094 without an untagged VLAN.
     fn default() -> Self {
         Self { ranges: vec![(2, 4094)], base: None }
     }
 }
 
 impl Vlans {
-    /// The ranges without the base VID.
+    /// Returns the ranges without the base VID.
     #[must_use]
     pub fn free_ranges(&self) -> Vec<(u16, u16)> {
         let Some(base) = self.base else { return self.ranges.clone() };
@@ -69,14 +69,14 @@ impl Vlans {
 }
 
 impl Default for Addressing {
-    /// Nodes in 10.77.0.0/16, NICs in 10.78.0.0/16.
+    /// Returns 10.77.0.0/16 for nodes and 10.78.0.0/16 for NICs.
     fn default() -> Self {
         let prefix = |second| Prefix { address: [10, second, 0, 0].into(), len: 16 };
         Self { nodes: vec![prefix(77)], nics: vec![prefix(78)] }
     }
 }
 
-/// The name of a generated fabric that the file gives none, such as `torus-4x4`.
+/// Returns the name of a generated fabric for which the file gives no name, such as `torus-4x4`.
 #[must_use]
 pub fn default_name(kind: &Kind) -> String {
     let sizes = |dims: &[u32]| dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");

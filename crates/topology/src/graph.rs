@@ -1,11 +1,11 @@
-//! The switch graph as a compressed adjacency of directed channels.
+//! The graph of switches as a compressed adjacency list of directed channels.
 
 use tresse_base::id::{LinkId, SwitchId};
 
 use crate::cluster::Cluster;
 
-/// Switches and directed channels. Channels are numbered 0..2L, sorted by (tail, head, link);
-/// every cable gives one channel each way.
+/// The graph of switches. Every one of the L cables gives one channel in each direction; the channels are
+/// numbered 0..2L, sorted by (tail, head, link).
 #[derive(Debug, Clone)]
 pub struct Graph {
     /// Channels out of switch `s`: `first[s]..first[s + 1]`.
@@ -16,18 +16,18 @@ pub struct Graph {
     reverse: Vec<u32>,
 }
 
-/// A directed switch-to-switch channel: index into the vectors that speak of channels.
+/// Identifies a directed switch-to-switch channel: index into vectors with one entry per channel.
 pub type Channel = u32;
 
 impl Graph {
-    /// The graph of `cluster`, parallel cables as separate channels.
+    /// Builds the graph of `cluster`. Parallel cables give separate channels.
     #[must_use]
     pub fn new(cluster: &Cluster) -> Self {
         let ends = cluster.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect::<Vec<_>>();
         Self::from_edges(cluster.switches.len(), &ends)
     }
 
-    /// The graph over `switches` switches whose i-th cable is `edges[i]`.
+    /// Builds the graph of `switches` switches whose i-th cable is `edges[i]`.
     #[must_use]
     pub fn from_edges(switches: usize, edges: &[(u32, u32)]) -> Self {
         let mut channels: Vec<(u32, u32, u32)> = edges
@@ -66,49 +66,49 @@ impl Graph {
         }
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     #[must_use]
     pub fn switches(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// Number of channels: twice the number of cables.
+    /// Returns the number of channels: twice the number of cables.
     #[must_use]
     pub fn channels(&self) -> usize {
         self.heads.len()
     }
 
-    /// Channels that leave `switch`, ascending by (head, link).
+    /// Returns the channels that leave `switch`, ascending by (head, link).
     #[must_use]
     pub fn out(&self, switch: u32) -> std::ops::Range<Channel> {
         self.first[switch as usize]..self.first[switch as usize + 1]
     }
 
-    /// The switch a channel leaves.
+    /// Returns the switch that a channel leaves.
     #[must_use]
     pub fn tail(&self, channel: Channel) -> u32 {
         self.tails[channel as usize]
     }
 
-    /// The switch a channel enters.
+    /// Returns the switch that a channel enters.
     #[must_use]
     pub fn head(&self, channel: Channel) -> u32 {
         self.heads[channel as usize]
     }
 
-    /// The cable of a channel.
+    /// Returns the cable of a channel.
     #[must_use]
     pub fn link(&self, channel: Channel) -> LinkId {
         self.links[channel as usize]
     }
 
-    /// The other direction of the same cable.
+    /// Returns the channel in the other direction of the same cable.
     #[must_use]
     pub fn reverse(&self, channel: Channel) -> Channel {
         self.reverse[channel as usize]
     }
 
-    /// The first (lowest cable) channel from `a` to `b`, if they are adjacent.
+    /// Returns the channel from `a` to `b` with the lowest cable, if the switches are adjacent.
     #[must_use]
     pub fn between(&self, a: SwitchId, b: SwitchId) -> Option<Channel> {
         let out = self.out(a.0);
@@ -117,8 +117,8 @@ impl Graph {
         (heads.get(at) == Some(&b.0)).then(|| out.start + at as u32)
     }
 
-    /// Hop distances from `source` into `distance` (`u32::MAX` where unreachable); `queue` is
-    /// scratch. O(switches + channels).
+    /// Writes the hop distance from `source` to every switch into `distance` (`u32::MAX` if unreachable).
+    /// `queue` is scratch space. O(switches + channels).
     pub fn distances(&self, source: u32, distance: &mut Vec<u32>, queue: &mut Vec<u32>) {
         distance.clear();
         distance.resize(self.switches(), u32::MAX);
@@ -138,8 +138,9 @@ impl Graph {
         }
     }
 
-    /// By switch, the hops to every switch in reach, each times its weight. Searches from 64 switches at
-    /// once, one bit each, as every cable leads both ways: O(switches / 64 x diameter x channels).
+    /// Returns, for each switch, the sum over all reachable switches of hops times weight. One search serves 64
+    /// sources at once, one bit each, since every cable works in both directions:
+    /// O(switches / 64 x diameter x channels).
     #[must_use]
     pub fn sums_of_hops(&self, weights: &[u64]) -> Vec<u64> {
         let n = self.switches();

@@ -1,4 +1,4 @@
-//! Coordinates on an M-dimensional mesh or torus of switches
+//! Coordinates and distances on an M-dimensional mesh or torus of switches
 //! (vlan-minimal-paths, Definitions 2.1, 3.1 and sections 2.4, 3.4).
 
 use serde::Serialize;
@@ -6,7 +6,7 @@ use tresse_base::id::SwitchId;
 
 use crate::cluster::Kind;
 
-/// An M-dimensional grid, 1 <= M <= 6, of possibly unequal sizes. Switch k sits at
+/// An M-dimensional mesh or torus of switches, 1 <= M <= 6, with a size per dimension. Switch k sits at
 /// (x0, x1, ...) with k = x0 + N0 x1 + N0 N1 x2 + ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grid {
@@ -15,14 +15,14 @@ pub struct Grid {
     torus: bool,
 }
 
-/// Coordinates of one switch; entries past M are 0.
+/// Coordinates of one switch; entries beyond the M-th are 0.
 pub type Coordinates = [u32; Grid::MAX_DIMS];
 
 impl Grid {
-    /// Most dimensions that a grid can have.
+    /// The largest number of dimensions of a grid.
     pub const MAX_DIMS: usize = 6;
 
-    /// A mesh (`torus` false) or torus of these sizes, each at least 1.
+    /// Builds a mesh (`torus` is false) or a torus of these sizes, each at least 1.
     #[must_use]
     pub fn new(dims: &[u32], torus: bool) -> Self {
         assert!((1..=Self::MAX_DIMS).contains(&dims.len()), "a grid has 1 to 6 dimensions");
@@ -37,7 +37,7 @@ impl Grid {
         Self { dims: dims.to_vec(), strides, torus }
     }
 
-    /// The grid of a mesh or torus of switches; `None` for other kinds.
+    /// Returns the grid of a mesh or torus of switches; `None` for other kinds.
     #[must_use]
     pub fn of(kind: &Kind) -> Option<Self> {
         match kind {
@@ -47,43 +47,43 @@ impl Grid {
         }
     }
 
-    /// Number of dimensions M.
+    /// Returns the number of dimensions M.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// Sizes N0, N1, ...
+    /// Returns the sizes N0, N1, ...
     #[must_use]
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// Are the dimensions closed to rings?
+    /// Whether the grid is a torus, whose dimensions are closed to rings.
     #[must_use]
     pub const fn is_torus(&self) -> bool {
         self.torus
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     #[must_use]
     pub fn len(&self) -> usize {
         self.dims.iter().map(|n| *n as usize).product()
     }
 
-    /// Never: every size is at least 1.
+    /// Always false: every size is at least 1.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The coordinate of `switch` in dimension `dim`.
+    /// Returns the coordinate of `switch` in dimension `dim`.
     #[must_use]
     pub fn coordinate(&self, switch: SwitchId, dim: usize) -> u32 {
         switch.0 / self.strides[dim] % self.dims[dim]
     }
 
-    /// All coordinates of `switch`.
+    /// Returns all coordinates of `switch`.
     #[must_use]
     pub fn coordinates(&self, switch: SwitchId) -> Coordinates {
         let mut x = [0; Self::MAX_DIMS];
@@ -95,39 +95,39 @@ impl Grid {
         x
     }
 
-    /// The switch at `x`.
+    /// Returns the switch at the coordinates `x`.
     #[must_use]
     pub fn switch(&self, x: &Coordinates) -> SwitchId {
         SwitchId(x.iter().zip(&self.strides).map(|(x, s)| x * s).sum())
     }
 
-    /// d+(s, d) = (d - s + N) mod N (section 3.1).
+    /// Returns the distance from `s` to `d` in the + direction: d+(s, d) = (d - s + N) mod N (section 3.1).
     #[must_use]
     pub fn plus(&self, s: u32, d: u32, dim: usize) -> u32 {
         let n = self.dims[dim];
         (d + n - s) % n
     }
 
-    /// d-(s, d) = (s - d + N) mod N (section 3.1).
+    /// Returns the distance from `s` to `d` in the - direction: d-(s, d) = (s - d + N) mod N (section 3.1).
     #[must_use]
     pub fn minus(&self, s: u32, d: u32, dim: usize) -> u32 {
         self.plus(d, s, dim)
     }
 
-    /// Does a minimal step in `dim` from `s` towards `d` go in the + direction? Ties go to +.
+    /// Whether a minimal step in `dim` from `s` towards `d` goes in the + direction. Ties go to +.
     #[must_use]
     pub fn goes_plus(&self, s: u32, d: u32, dim: usize) -> bool {
         if self.torus { self.plus(s, d, dim) <= self.minus(s, d, dim) } else { d > s }
     }
 
-    /// The coordinate one step from `x` in `dim`; the caller never steps off a mesh.
+    /// Returns the coordinate one step from `x` in `dim`. The caller must not step off a mesh.
     #[must_use]
     pub fn step(&self, x: u32, dim: usize, plus: bool) -> u32 {
         let n = self.dims[dim];
         if plus { (x + 1) % n } else { (x + n - 1) % n }
     }
 
-    /// Fewest switch-to-switch links between two switches.
+    /// Returns the smallest number of links between two switches.
     #[must_use]
     pub fn distance(&self, a: SwitchId, b: SwitchId) -> u32 {
         (0..self.rank())
@@ -142,7 +142,7 @@ impl Grid {
             .sum()
     }
 
-    /// Number of VLAN trees of dimension-order routing: N^(M-1) on a mesh, 2 N^(M-1) on a torus
+    /// Returns the number of VLAN trees of dimension-order routing: N^(M-1) on a mesh, 2 N^(M-1) on a torus
     /// (vlan-minimal-paths, theorems 2.1 and 3.1; with unequal sizes the product over dimensions 1 to
     /// M-1).
     #[must_use]
@@ -150,8 +150,8 @@ impl Grid {
         self.cuts() * self.rows()
     }
 
-    /// Number of VLAN trees of partial dimension-order routing: floor(N^(M-1)/2) + 1 on a mesh,
-    /// N^(M-1) + 2 on a torus (theorems 2.2 and 3.2); `None` where it is not defined
+    /// Returns the number of VLAN trees of partial dimension-order routing: floor(N^(M-1)/2) + 1 on a mesh,
+    /// N^(M-1) + 2 on a torus (theorems 2.2 and 3.2); `None` if it is not defined
     /// ([`odd_size`](Self::odd_size)).
     #[must_use]
     pub fn pdor_trees(&self) -> Option<u64> {
@@ -165,7 +165,7 @@ impl Grid {
         })
     }
 
-    /// The first dimension whose odd size rules partial dimension-order routing out, and that size:
+    /// Returns the first dimension whose odd size rules out partial dimension-order routing, and that size:
     /// a torus of more than two dimensions needs even sizes in dimensions 1..M-1.
     #[must_use]
     pub fn odd_size(&self) -> Option<(usize, u32)> {
@@ -174,12 +174,12 @@ impl Grid {
         odd.filter(|_| self.torus && self.rank() > 2)
     }
 
-    /// Lines of switches along dimension 0.
+    /// Returns the number of lines of switches along dimension 0.
     fn rows(&self) -> u64 {
         self.dims[1..].iter().map(|n| u64::from(*n)).product()
     }
 
-    /// The cuts a and b of a torus; they coincide where dimension 0 has no link to cut.
+    /// Returns the cuts a and b of a torus. They coincide if dimension 0 has no link to cut.
     fn cuts(&self) -> u64 {
         if self.torus && self.dims[0] > 2 { 2 } else { 1 }
     }

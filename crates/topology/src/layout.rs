@@ -1,6 +1,6 @@
-//! Fabrics whose nodes route (DESIGN section 3): coordinates, NICs and cables of P-Mesh, direct mesh,
-//! direct torus, ring and full mesh. Owns the geometry; `lines` says which switch holds a line; which way
-//! packets take is [`crate::routing::xy`]'s.
+//! The geometry of fabrics whose nodes route (DESIGN section 3): coordinates, NICs and cables of P-Mesh,
+//! direct mesh, direct torus, ring and full mesh. The module `lines` gives the switch of each line of nodes.
+//! Paths are chosen elsewhere, by the strategy xy of the routing crate.
 //!
 //! Node k sits at (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ... On a P-Mesh NIC `eth<i>` serves
 //! dimension i. Between nodes `eth<2i>` leads to the lower neighbour in dimension i and `eth<2i+1>` to
@@ -21,38 +21,38 @@ pub struct Layout {
     dims: Vec<u32>,
     strides: Vec<u32>,
     wires: Wires,
-    /// How many lines a switch holds; the last may hold fewer.
+    /// Number of lines on one switch; the last switch may hold fewer.
     lines_per_switch: usize,
-    /// Coordinates of node k: `at[k * rank ..]`.
+    /// The coordinates of all nodes; those of node k begin at `at[k * rank]`.
     at: Vec<u32>,
 }
 
-/// What a line of nodes in one dimension is cabled by.
+/// How the nodes of a line in one dimension are cabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wires {
-    /// A switch per line, or a part of one: all of the line is one hop away.
+    /// By a switch per line, or a part of a switch: every node of the line is one hop away.
     Switch,
-    /// Cables to the neighbours, open at the ends.
+    /// By cables to the neighbours, open at the ends.
     Chain,
-    /// Cables to the neighbours, closed; two nodes have one cable.
+    /// By cables to the neighbours, closed to a ring; two nodes have one cable.
     Cycle,
-    /// A cable to each.
+    /// By a cable to every other node.
     All,
 }
 
-/// One way from one node's NIC to another's.
+/// One hop from a NIC of one node to a NIC of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
     /// Index of the sender's NIC.
     pub nic: usize,
-    /// Who receives.
+    /// The receiving node.
     pub to: NodeId,
     /// Index of the receiver's NIC.
     pub to_nic: usize,
 }
 
 impl Layout {
-    /// The layout of a kind; `None` where switches carry VLANs.
+    /// Returns the layout of a kind; `None` for kinds whose nodes do not route.
     #[must_use]
     pub fn of(kind: &Kind) -> Option<Self> {
         let mut lines_per_switch = 1;
@@ -80,68 +80,70 @@ impl Layout {
         Some(Self { dims, strides, wires, lines_per_switch, at })
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// Sizes N0, N1, ...
+    /// Returns the sizes N0, N1, ...
     #[must_use]
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.at.len() / self.rank()
     }
 
-    /// Does a switch join each line of nodes?
+    /// Whether a switch joins each line of nodes.
     #[must_use]
     pub fn has_switches(&self) -> bool {
         self.wires == Wires::Switch
     }
 
-    /// Can a line of nodes be gone round?
+    /// Whether each line of nodes is closed to a ring.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.wires == Wires::Cycle
     }
 
-    /// Is every node cabled to every other?
+    /// Whether every node is cabled to every other.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.wires == Wires::All
     }
 
-    /// The coordinates of a node.
+    /// Returns the coordinates of a node.
     #[must_use]
     pub fn coordinates(&self, node: NodeId) -> &[u32] {
         &self.at[node.index() * self.rank()..][..self.rank()]
     }
 
-    /// The coordinates of all nodes, one after the other.
+    /// Returns the coordinates of all nodes, one node after the other.
     #[must_use]
     pub fn all_coordinates(&self) -> &[u32] {
         &self.at
     }
 
-    /// The node beside `node` whose coordinate in `dim` is `x`.
+    /// Returns the node on the line of `node` in `dim` whose coordinate there is `x`.
     #[must_use]
     pub fn moved(&self, node: NodeId, dim: usize, x: u32) -> NodeId {
         self.shifted(node.0, dim, self.coordinates(node)[dim], x)
     }
 
-    /// The node beside the `node`-th, whose coordinate in `dim` is `from`, where it is `to`.
+    /// Returns the index of the node with coordinate `to` on the line of `node` in `dim`; `from` is the
+    /// coordinate of `node`.
     #[must_use]
     pub fn shifted(&self, node: u32, dim: usize, from: u32, to: u32) -> NodeId {
         NodeId((node + to * self.strides[dim]) - from * self.strides[dim])
     }
 
-    /// The line of `node` in `dim`, by the sum over dimensions of the lines before and its place among
-    /// those of `dim`: node numbers without this dimension. On a P-Mesh its nodes hear each other by it.
+    /// Returns the index of the line of `node` in `dim`. Lines of lower dimensions come first; the lines of one
+    /// dimension are in the order of their node numbers without that dimension. On a P-Mesh the nodes of a
+    /// line share one broadcast domain.
     #[must_use]
     pub fn line(&self, node: NodeId, dim: usize) -> usize {
         let before: usize = self.dims[..dim].iter().map(|n| self.nodes() / *n as usize).sum();
@@ -149,13 +151,13 @@ impl Layout {
         before + node.index() % stride + node.index() / (stride * size) * stride
     }
 
-    /// How many lines there are in all dimensions.
+    /// Returns the number of lines in all dimensions.
     #[must_use]
     pub fn lines(&self) -> usize {
         self.dims.iter().map(|n| self.nodes() / *n as usize).sum()
     }
 
-    /// Does the higher neighbour of coordinate `x` exist and have a cable of its own to it?
+    /// Whether the node at coordinate `x` has a cable of its own to its higher neighbour.
     fn has_plus(&self, x: u32, dim: usize) -> bool {
         let n = self.dims[dim];
         x + 1 < n || self.wires == Wires::Cycle && n > 2
@@ -165,7 +167,7 @@ impl Layout {
         x > 0 || self.wires == Wires::Cycle && self.dims[dim] > 2
     }
 
-    /// The NIC of `node` for the lower (`plus` false) or higher neighbour in `dim`.
+    /// Returns the NIC of `node` towards its lower (`plus` is false) or higher neighbour in `dim`.
     fn side(&self, node: NodeId, dim: usize, plus: bool) -> Option<usize> {
         let x = self.coordinates(node);
         let both =
@@ -178,8 +180,8 @@ impl Layout {
         here.then(|| before + usize::from(plus && self.has_minus(x[dim], dim)))
     }
 
-    /// The hop from `node` towards coordinate `x` of `dim`, which is not its own: straight there where a
-    /// switch or cable leads there, else one step by `plus`.
+    /// Returns the hop from `node` towards coordinate `x` of `dim`, which differs from its own. It leads
+    /// straight to `x` if a switch or a cable does, else one step in the direction of `plus`.
     #[must_use]
     pub fn towards(&self, node: NodeId, dim: usize, x: u32, plus: bool) -> Option<Hop> {
         let own = self.coordinates(node)[dim];
@@ -193,7 +195,7 @@ impl Layout {
         }
     }
 
-    /// The hop to the lower or higher neighbour.
+    /// Returns the hop to the lower or higher neighbour.
     #[must_use]
     pub fn step(&self, node: NodeId, dim: usize, plus: bool) -> Option<Hop> {
         let (own, n) = (self.coordinates(node)[dim], self.dims[dim]);
@@ -203,7 +205,7 @@ impl Layout {
         Some(Hop { nic, to, to_nic: self.side(to, dim, !plus)? })
     }
 
-    /// Everything one hop away from `node`: by NIC, then by coordinate.
+    /// Returns all hops from `node`, sorted by NIC, then by coordinate.
     #[must_use]
     pub fn neighbours(&self, node: NodeId) -> Vec<Hop> {
         let x = self.coordinates(node);
@@ -222,7 +224,7 @@ impl Layout {
         hops
     }
 
-    /// The names of a node's NICs.
+    /// Returns the names of the NICs of a node.
     #[must_use]
     pub fn nic_names(&self, node: NodeId) -> Vec<String> {
         let x = self.coordinates(node);
@@ -239,7 +241,7 @@ impl Layout {
         numbers.into_iter().map(|n| format!("eth{n}")).collect()
     }
 
-    /// Fewest hops between two nodes.
+    /// Returns the smallest number of hops between two nodes.
     #[must_use]
     pub fn distance(&self, a: NodeId, b: NodeId) -> u32 {
         let pairs = self.coordinates(a).iter().zip(self.coordinates(b)).zip(&self.dims);

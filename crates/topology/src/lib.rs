@@ -1,11 +1,11 @@
-//! The cluster as values, and the views of it that planning needs.
+//! The cluster as a value, and the graphs, coordinates and paths that planning derives from it.
 //!
 //! [`cluster`] is the resolved content of a cluster file; [`generate`] makes the fabrics that a file
 //! names by kind and size. [`Graph`] is the graph of switches, [`Grid`] and [`Layout`] give
 //! coordinates to switches and to nodes, [`vlan`] holds VLAN trees, [`path`] the paths of node pairs,
 //! [`Dependencies`] the channel dependency graph, and [`pmesh`] the addresses of a P-Mesh.
 //!
-//! Chooses nothing: which trees and paths are used is decided in the routing crate.
+//! This crate chooses no paths: the routing crate decides which trees and paths are used.
 #![forbid(unsafe_code)]
 
 pub mod cluster;

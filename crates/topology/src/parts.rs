@@ -1,24 +1,24 @@
-//! Disjoint parts of a graph, for finding the link that closes a loop.
+//! Connected components of a graph (union-find), used to find the link that closes a loop.
 
-/// Which of `0..n` are connected.
+/// The connected components of the vertices `0..n`.
 #[derive(Debug, Clone)]
 pub struct Parts(Vec<usize>);
 
 impl Parts {
-    /// Each alone.
+    /// Starts with every vertex in a component of its own.
     #[must_use]
     pub fn new(n: usize) -> Self {
         Self((0..n).collect())
     }
 
-    /// Connects two; false where they are connected already.
+    /// Joins the components of two vertices. Returns false if they are connected already.
     pub fn join(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         self.0[a] = b;
         a != b
     }
 
-    /// The one that stands for all that `at` is connected with.
+    /// Returns the vertex that represents the component of `at`.
     pub fn root(&mut self, mut at: usize) -> usize {
         while self.0[at] != at {
             self.0[at] = self.0[self.0[at]];

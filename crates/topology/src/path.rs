@@ -1,35 +1,39 @@
-//! Paths of an ordered node pair: one or more segments, each what plain L2 does in one go.
+//! Paths of an ordered node pair. A path has one or more segments; plain Ethernet carries a frame over one
+//! segment without help of a node.
 
 use serde::Serialize;
 use smallvec::SmallVec;
 use tresse_base::id::{NodeId, TreeId};
 
-/// One path. `rank` 0 is the primary; its weighted siblings follow, then backups.
+/// One path from a source node to a destination node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Source node.
     pub src: NodeId,
     /// Destination node.
     pub dst: NodeId,
-    /// 0 for the primary, then its weighted siblings, then backups in order of preference.
+    /// Position among the paths of the pair: 0 is the primary, then come the paths that share its traffic by
+    /// weight, then backups in order of preference.
     pub rank: u32,
-    /// Share of the pair's traffic, of the sum over all its paths; backups carry 0 until something fails.
+    /// Share of the pair's traffic, relative to the sum over all its paths; 0 for backups, which carry traffic
+    /// only after a failure.
     pub weight: u32,
-    /// The segments in order; one, unless the path has transit nodes.
+    /// The segments in order; more than one only if the path has transit nodes.
     pub segments: Segments,
 }
 
-/// The segments of a path, in order: mostly one.
+/// The segments of a path, in order. Most paths have one.
 pub type Segments = SmallVec<[Segment; 1]>;
 
-/// Leave `from` by its NIC `nic`, tagged with the VID of `tree`, to NIC `to_nic` of `to`.
+/// A part of a path between two nodes: frames leave `from` by its NIC `nic`, tagged with the VID of `tree`,
+/// and reach `to` at its NIC `to_nic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Segment {
     /// Sending node.
     pub from: NodeId,
     /// Index into its NICs.
     pub nic: usize,
-    /// The VLAN tree.
+    /// The VLAN tree; [`TreeId::NONE`] if frames are untagged.
     pub tree: TreeId,
     /// Receiving node.
     pub to: NodeId,

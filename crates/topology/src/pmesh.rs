@@ -6,14 +6,14 @@
 //! | ceil(log2 n) for each other dimension, the highest first | subnet vector | coordinates, from 0 |
 //! | ceil(log2(n + 2)) | host | coordinate k plus 1 |
 //!
-//! n is the size in `grow_to` of each field's own dimension. Where sizes differ, each dimension splits
-//! what is below the dimension field for itself, and the widest sets where that field is; with equal
-//! sizes this is the paper's encoding bit by bit. Host 0 and the highest are left to the network and
-//! broadcast addresses.
+//! n is the size in `grow_to` of the field's own dimension. If sizes differ, each dimension splits the bits
+//! below the dimension field in its own way, and the widest of them determines where the dimension field
+//! starts. With equal sizes this is exactly the paper's encoding. Host 0 and the highest host are reserved
+//! for the network and broadcast addresses.
 
 use tresse_base::units::Prefix;
 
-/// The encoding for P-Meshes up to a size.
+/// The address encoding for P-Meshes up to given sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoding {
     /// Per dimension, the bits of its coordinate in a subnet vector.
@@ -25,7 +25,7 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// The encoding whose fields hold these sizes, each at least 1.
+    /// Builds the encoding whose fields hold these sizes, each at least 1.
     #[must_use]
     pub fn new(grow_to: &[u32]) -> Self {
         let subnet: Vec<u32> = grow_to.iter().map(|n| bits(*n)).collect();
@@ -36,25 +36,25 @@ impl Encoding {
         Self { subnet, host, below }
     }
 
-    /// Bits of the whole: what the base network must leave.
+    /// Returns the number of bits of an address below the base network.
     #[must_use]
     pub fn bits(&self) -> u32 {
         bits(self.subnet.len() as u32) + self.below
     }
 
-    /// The longest prefix that holds it, in a family of `width` bits.
+    /// Returns the longest base prefix length that leaves enough bits, in a family of `width` bits.
     #[must_use]
     pub fn longest_prefix(&self, width: u8) -> u8 {
         width.saturating_sub(u8::try_from(self.bits()).unwrap_or(u8::MAX))
     }
 
-    /// Where, in the base network, the NIC of dimension `dim` of the node at `x` is.
+    /// Returns the offset, from the base network address, of the NIC for dimension `dim` of the node at `x`.
     #[must_use]
     pub fn offset(&self, dim: usize, x: &[u32]) -> u128 {
         self.subnet_offset(dim, x) + u128::from(x[dim]) + 1
     }
 
-    /// The subnet of the line in dimension `dim` through `x`, within `base`; `None` where `base` is too
+    /// Returns the subnet, within `base`, of the line in dimension `dim` through `x`; `None` if `base` is too
     /// small.
     #[must_use]
     pub fn subnet(&self, base: &Prefix, dim: usize, x: &[u32]) -> Option<Prefix> {
@@ -70,7 +70,7 @@ impl Encoding {
     }
 }
 
-/// The base network of a P-Mesh has fewer bits than its addresses.
+/// The error for a base network that has too few bits for the addresses of a P-Mesh.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{prefix} of `nics` is no base network for the addresses of a P-Mesh of {sizes}, which have \
@@ -79,11 +79,11 @@ impl Encoding {
 pub struct BaseTooSmall {
     /// The base network.
     pub prefix: Prefix,
-    /// The sizes that the addresses have room for, `3 x 3`.
+    /// The sizes for which the addresses must have room, such as `3 x 3`.
     pub sizes: String,
     /// Bits of an address below the base network.
     pub bits: u32,
-    /// The longest prefix length that holds them.
+    /// The longest prefix length that has room for them.
     pub longest: u8,
 }
 
@@ -101,7 +101,7 @@ pub fn fits(prefix: &Prefix, grow_to: &[u32]) -> Result<(), BaseTooSmall> {
     Err(BaseTooSmall { prefix: *prefix, sizes, bits: encoding.bits(), longest })
 }
 
-/// ceil(log2 n): bits for n values.
+/// Returns ceil(log2 n), the number of bits for n values.
 const fn bits(n: u32) -> u32 {
     n.next_power_of_two().trailing_zeros()
 }

@@ -1,4 +1,4 @@
-//! Random regular graphs: simple, connected, every switch with the same number of cables
+//! Random regular graphs: simple, connected, with the same number of cables at every switch
 //! (in-transit-buffers, section 4.4: "all the switches have the same size", "neighboring switches
 //! are connected to each other by just one link").
 //!
@@ -12,15 +12,15 @@ use tresse_base::random::Random;
 
 use super::Parts;
 
-/// How often an exchange is tried before a graph is given up for the next one.
+/// Number of exchanges that are tried before a graph is abandoned.
 const TRIES: usize = 4096;
-/// How many graphs are begun.
+/// Number of graphs that are tried.
 const GRAPHS: usize = 64;
 
-/// The cables of a random graph of `switches` with `degree` cables each, as `(lower, higher)` in
-/// ascending order; the same for the same `seed`. Where both numbers are odd one switch has a cable
-/// less, and where fewer others exist every switch is cabled to all of them. Two or more cables a
-/// switch are needed to connect more than two switches.
+/// Returns the cables of a random graph of `switches` with `degree` cables each, as `(lower, higher)` in
+/// ascending order. The same `seed` gives the same graph. If both numbers are odd, one switch has one cable
+/// less. If there are fewer than `degree` other switches, every switch is cabled to all of them. More than
+/// two switches are connected only if `degree` is at least 2.
 #[must_use]
 pub fn regular(switches: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
     let degree = degree.min(switches.saturating_sub(1));
@@ -42,7 +42,7 @@ pub fn regular(switches: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
     best.map_or_else(Vec::new, |draft| draft.edges.into_iter().collect())
 }
 
-/// A simple graph that is being made.
+/// A simple graph under construction.
 struct Draft {
     neighbours: Vec<Vec<u32>>,
     edges: BTreeSet<(u32, u32)>,
@@ -69,7 +69,7 @@ impl Draft {
         self.edges.remove(&(a, b));
     }
 
-    /// Pairs free ends until hardly any two may be paired.
+    /// Pairs free cable ends at random until few allowed pairs remain.
     fn pair(&mut self, degree: u32, random: &mut Random) {
         let mut free: Vec<u32> =
             (0..self.neighbours.len() as u32).flat_map(|s| (0..degree).map(move |_| s)).collect();
@@ -88,7 +88,7 @@ impl Draft {
         }
     }
 
-    /// Opens a random cable for two ends that remain, until one or none does.
+    /// Opens a random cable for each two free ends that remain, until at most one end is free.
     fn fill(&mut self, degree: u32, random: &mut Random) {
         let edges: Vec<_> = self.edges.iter().copied().collect();
         for _ in 0..TRIES {
@@ -112,7 +112,7 @@ impl Draft {
         }
     }
 
-    /// Exchanges ends between parts until there is one.
+    /// Exchanges cable ends between components until the graph is connected.
     fn connect(&mut self, random: &mut Random) {
         for _ in 0..TRIES {
             let (mut parts, count) = self.parts();
@@ -131,7 +131,7 @@ impl Draft {
         }
     }
 
-    /// What is connected, and how many parts there are.
+    /// Returns the connected components and their number.
     fn parts(&self) -> (Parts, usize) {
         let mut parts = Parts::new(self.neighbours.len());
         let joins = self.edges.iter().filter(|(a, b)| parts.join(*a as usize, *b as usize));
@@ -151,7 +151,7 @@ impl Draft {
         (0..self.neighbours.len() as u32).map(|s| self.gap(s, degree)).sum()
     }
 
-    /// Better graphs first: connected, then with more cables.
+    /// Returns the sort key by which better graphs come first: connected ones, then those with more cables.
     fn rank(&self, degree: u32) -> (usize, usize) {
         (self.parts().1, self.missing(degree))
     }

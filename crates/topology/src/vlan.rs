@@ -1,8 +1,8 @@
 //! VLAN trees: 802.1Q VLANs whose switch-to-switch links form a spanning tree (vlan-minimal-paths,
 //! sections 2 and 3).
 //!
-//! A [`TreeSpec`] says which tree it is; a [`Tree`] is that tree rooted, ready for walking. Specs
-//! are small and all are kept; trees are built when first asked for.
+//! A [`TreeSpec`] describes a tree by name, role and links; a [`Tree`] is the rooted tree, from which paths
+//! are read. Specs are small and are all kept; a tree is built when it is first needed.
 
 use serde::Serialize;
 use tresse_base::id::{LinkId, SwitchId};
@@ -13,20 +13,20 @@ use crate::{Channel, Coordinates, Graph, Grid};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Carries primary paths (and perhaps backups too).
+    /// Carries primary paths, and perhaps backups too.
     Primary,
     /// Carries backups only.
     Backup,
-    /// The untagged VLAN's tree (K3); carries no planned path.
+    /// The tree of the untagged VLAN (K3); carries no planned path.
     Base,
-    /// No tree: a line of nodes that route, untagged on a switch that holds several.
+    /// Not a tree, but the VLAN of one line of nodes that route, untagged on a switch that holds several lines.
     Line,
 }
 
-/// One VLAN tree by name and shape.
+/// The description of one VLAN tree: its name, its role and its links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeSpec {
-    /// `VL(-:1,0)`, `VL(-,1)`, `VL(-:1,0,2|(0,1,2))`, `stp`, `T<k>`.
+    /// The name: `VL(-:1,0)`, `VL(-,1)`, `VL(-:1,0,2|(0,1,2))`, `stp` or `T<k>`.
     pub name: String,
     /// What it is for.
     pub role: Role,
@@ -37,7 +37,7 @@ pub struct TreeSpec {
 /// Which links a tree has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
-    /// VL(x | order) of sections 2.4 and 3.4: one line through `center` parallel to dimension
+    /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to dimension
     /// `order[0]`, then lines parallel to `order[1]` through all of these, and so on. On a torus
     /// every line lacks the link between `center + floor(N/2)` and the next.
     Lines {
@@ -46,11 +46,11 @@ pub enum Shape {
         /// A permutation of the dimensions.
         order: Vec<usize>,
     },
-    /// These cables.
+    /// The links are these cables.
     Links(Vec<LinkId>),
 }
 
-/// A spanning tree, rooted. All vectors are indexed by switch.
+/// A rooted spanning tree. All vectors are indexed by switch.
 #[derive(Debug, Clone)]
 pub struct Tree {
     /// The root switch.
@@ -68,22 +68,22 @@ pub struct Tree {
 /// Why a set of links is not a spanning tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// Two ways between the same switches.
+    /// The links form a loop.
     #[error("link {} closes a loop", link.0)]
     Loop {
-        /// The cable that closes it.
+        /// The cable that closes the loop.
         link: LinkId,
     },
-    /// A switch that the links do not reach.
+    /// The links do not reach a switch.
     #[error("switch {} is not reached", switch.0)]
     Unreached {
-        /// The switch.
+        /// The unreached switch.
         switch: SwitchId,
     },
 }
 
 impl Tree {
-    /// VL(x | order): see [`Shape::Lines`]. O(switches).
+    /// Builds the tree VL(x | order) of [`Shape::Lines`]. O(switches).
     ///
     /// A switch's parent is one step towards the centre in the last dimension of `order` in
     /// which it differs from the centre.
@@ -131,10 +131,10 @@ impl Tree {
         tree
     }
 
-    /// The tree of these cables, rooted at the lowest switch; parallel cables count once each.
+    /// Builds the tree of these cables, rooted at the lowest switch. Two parallel cables are a loop.
     ///
     /// # Errors
-    /// [`TreeError`] with a witness where the cables have a loop or miss a switch.
+    /// [`TreeError`] with a witness if the cables form a loop or miss a switch.
     pub fn of_links(graph: &Graph, ends: &[(LinkId, u32, u32)]) -> Result<Self, TreeError> {
         let n = graph.switches();
         let mut near: Vec<Vec<(u32, LinkId)>> = vec![Vec::new(); n];
@@ -185,7 +185,7 @@ impl Tree {
         }
     }
 
-    /// The channels from `s` to `d`, in order, onto the end of `path`. O(length).
+    /// Appends the channels from `s` to `d` to `path`, in order. O(length).
     pub fn walk(&self, graph: &Graph, s: SwitchId, d: SwitchId, path: &mut Vec<Channel>) {
         let (mut a, mut b) = (s.index(), d.index());
         let start = path.len();
@@ -214,7 +214,7 @@ impl Tree {
         debug_assert!(path.len() >= start);
     }
 
-    /// Links between `s` and `d` on this tree.
+    /// Returns the number of links between `s` and `d` on this tree.
     #[must_use]
     pub fn distance(&self, s: SwitchId, d: SwitchId) -> u32 {
         let (mut a, mut b, mut hops) = (s.index(), d.index(), 0);
@@ -229,7 +229,7 @@ impl Tree {
         hops
     }
 
-    /// The cables of the tree, ascending.
+    /// Returns the cables of the tree, ascending.
     #[must_use]
     pub fn links(&self, graph: &Graph) -> Vec<LinkId> {
         let mut links: Vec<_> =
@@ -239,7 +239,7 @@ impl Tree {
     }
 }
 
-/// Switches ordered by depth (counting sort, stable).
+/// Returns the switches ordered by depth (stable counting sort).
 fn by_depth(depth: &[u32], deepest: u32) -> Vec<u32> {
     let mut start = vec![0u32; deepest as usize + 2];
     for d in depth {

@@ -15,7 +15,7 @@ pub struct Fabric {
     pub links: Vec<Link>,
 }
 
-/// A switch with the defaults of the cluster file.
+/// Returns a switch with the defaults of the cluster file.
 #[must_use]
 pub fn default_switch(name: String, ports: u32) -> Switch {
     Switch {
@@ -31,7 +31,7 @@ pub fn default_switch(name: String, ports: u32) -> Switch {
     }
 }
 
-/// The locally administered MAC of NIC `nic` of node `node`: `02:54:nn:nn:nn:ii` (K21: good for lab
+/// Returns the locally administered MAC of NIC `nic` of node `node`: `02:54:nn:nn:nn:ii` (K21: good for lab
 /// and planning only). Distinct for fewer than 2^24 nodes with at most 256 NICs each.
 #[must_use]
 pub const fn derived_mac(node: usize, nic: usize) -> Mac {
@@ -39,7 +39,7 @@ pub const fn derived_mac(node: usize, nic: usize) -> Mac {
     Mac([0x02, 0x54, a, b, c, nic as u8])
 }
 
-/// `<letter><k>`, zero-padded to the width of the largest index.
+/// Names of the form `<letter><k>`, zero-padded to the width of the largest index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names {
     letter: char,

@@ -1,9 +1,9 @@
-//! Fabrics whose nodes route: nodes with a NIC per dimension, or two, and on a P-Mesh a switch per line
-//! or for several.
+//! Generates fabrics whose nodes route. Each node has one or two NICs per dimension; on a P-Mesh each switch
+//! holds one or several lines of nodes.
 //!
-//! Switches hold the lines in their order, those of dimension 0 first; within one by the node number
-//! without that dimension. The node at coordinate x of a line has port x + 1 after those of the lines
-//! before on the same switch.
+//! Lines are assigned to switches in their order: dimension 0 first, within a dimension by the node number
+//! without that dimension. On its switch, the node at coordinate x of a line has the (x + 1)-th port of that
+//! line; the ports of a line follow those of the lines before it.
 
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::units::Rate;
@@ -12,7 +12,7 @@ use super::fabric::{Fabric, Names, default_switch, derived_mac};
 use crate::Layout;
 use crate::cluster::{Nic, NicEnd, Node};
 
-/// Nodes and switches of a layout.
+/// Returns the nodes and switches of a layout.
 pub(super) fn generate(layout: Layout) -> Fabric {
     let names = Names::new('n', layout.nodes() as u32);
     let nodes = (0..layout.nodes()).map(|k| node(&layout, &names, k.into())).collect();

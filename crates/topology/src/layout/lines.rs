@@ -1,6 +1,6 @@
-//! Lines of nodes on switches (p-mesh, figure 4: two switches of 24 ports as eight of four). Lines keep
-//! their order, switch k holds those from k L to k L + L - 1, and a line's ports follow those of the lines
-//! before it on the same switch.
+//! Assigns lines of nodes to switches and ports, L lines to a switch (p-mesh, figure 4: two switches of 24
+//! ports serve as eight of four). Switch k holds the lines k L to k L + L - 1, each on consecutive ports, in
+//! their order.
 //!
 //! ```text
 //! 4 x 4, L = 4    s0: ports 1-4 line(-,0), 5-8 line(-,1), ...    s1: ports 1-4 line(0,-), ...
@@ -12,7 +12,7 @@ use tresse_base::id::{NodeId, SwitchId};
 
 use super::Layout;
 
-/// How many lines nodes make in all dimensions of these sizes, as far as 64 bits count.
+/// Returns the number of lines in all dimensions of these sizes; `u64::MAX` if 64 bits do not hold it.
 #[must_use]
 pub fn lines(dims: &[u32]) -> u64 {
     let nodes = dims.iter().fold(1_u64, |product, n| product.saturating_mul((*n).into()));
@@ -20,32 +20,32 @@ pub fn lines(dims: &[u32]) -> u64 {
 }
 
 impl Layout {
-    /// Are several lines on one switch?
+    /// Whether one switch holds several lines.
     #[must_use]
     pub const fn shares_switches(&self) -> bool {
         self.lines_per_switch > 1
     }
 
-    /// The switch that holds a line.
+    /// Returns the switch that holds a line.
     #[must_use]
     pub fn switch(&self, line: usize) -> SwitchId {
         SwitchId::from(line / self.lines_per_switch)
     }
 
-    /// The lines of a switch.
+    /// Returns the lines of a switch.
     #[must_use]
     pub fn lines_of(&self, switch: SwitchId) -> Range<usize> {
         let first = switch.index() * self.lines_per_switch;
         first..(first + self.lines_per_switch).min(self.lines())
     }
 
-    /// How many switches hold the lines; 0 where cables join nodes.
+    /// Returns the number of switches; 0 if cables join the nodes directly.
     #[must_use]
     pub fn switches(&self) -> usize {
         if self.has_switches() { self.lines().div_ceil(self.lines_per_switch) } else { 0 }
     }
 
-    /// How many ports these lines take.
+    /// Returns the number of ports that these lines take.
     #[must_use]
     pub fn ports(&self, lines: Range<usize>) -> u32 {
         let mut first = 0;
@@ -58,23 +58,23 @@ impl Layout {
         self.dims.iter().map(of_dimension).sum()
     }
 
-    /// The ports of a line on its switch, from 1.
+    /// Returns the ports of a line on its switch, from 1.
     #[must_use]
     pub fn line_ports(&self, line: usize) -> RangeInclusive<u32> {
         let first = self.lines_of(self.switch(line)).start;
         self.ports(first..line) + 1..=self.ports(first..line + 1)
     }
 
-    /// The port of the NIC of `node` for `dim`, from 1.
+    /// Returns the switch port of the NIC of `node` for `dim`, from 1.
     #[must_use]
     pub fn port(&self, node: NodeId, dim: usize) -> u32 {
         self.line_ports(self.line(node, dim)).start() + self.coordinates(node)[dim]
     }
 
-    /// A line by the coordinates of its nodes, `line(-,2)`.
+    /// Returns the name of a line by the coordinates that its nodes share, such as `line(-,2)`.
     ///
     /// # Panics
-    /// Where there is no such line.
+    /// If there is no such line.
     #[must_use]
     pub fn line_name(&self, line: usize) -> String {
         let mut place = line;
