@@ -1,4 +1,4 @@
-//! The answer of `tresse design`: a contract that other programs rely on.
+//! The JSON answer of `tresse design`, a contract on which other programs rely.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,58 +9,59 @@ use super::designer::{Designer, pattern_bound};
 use super::placement::Placement;
 use super::problem::{Maximize, Problem};
 
-/// What was found, with what is known about it.
+/// The result of a design: the wiring, its figures, and bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
-    /// Of this contract.
+    /// Version of this contract.
     pub format: u32,
-    /// True with a wiring that satisfies, false only with a proof, null: not found.
+    /// True if a wiring was found that satisfies the specification, false if none can exist (with a proof), null
+    /// if none was found.
     pub feasible: Option<bool>,
-    /// PCs on every switch, ascending, both from 0 and in the order of the specification; empty
-    /// where a switch is not used.
+    /// The PCs on every switch, ascending. PCs and switches count from 0 in the order of the specification. An
+    /// unused switch has an empty list.
     pub switches: Vec<Vec<u32>>,
-    /// Required pairs without a switch in common.
+    /// Number of required pairs that share no switch.
     pub uncovered: u64,
-    /// Switches that a pair has in common, on average over all pairs.
+    /// Average number of switches that a pair shares, over all pairs.
     pub mean_links_per_pair: f64,
-    /// The same over the pairs of the patterns.
+    /// Links of the pairs of the patterns.
     pub pattern: PatternLinks,
-    /// What no wiring exceeds.
+    /// Upper bounds that no wiring exceeds.
     pub bound: Bound,
-    /// Why there is no wiring, where that is known.
+    /// Why no wiring can exist, if that is proved.
     pub proof: Option<String>,
-    /// Time taken.
+    /// Time that the design took.
     pub seconds: f64,
-    /// Where chance began.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Which rack PCs and switches stand in, where the specification has `placement`.
+    /// The rack of each PC and switch, if the specification has `placement`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
 }
 
-/// Links of the pairs of patterns; a pair in several of them counts once.
+/// Links of the pairs of the patterns. A pair in several patterns counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PatternLinks {
     /// Number of pairs.
     pub pairs: u64,
     /// Sum of their links.
     pub total: u64,
-    /// Fewest links of one of them.
+    /// Smallest number of links of one pair.
     pub min: u64,
 }
 
-/// A bound and its value.
+/// The name and the value of a bound.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
-    /// `mean_links` (section 4.1), `lindsey` or `degree` (weighted links of patterns), or the bound
-    /// that a problem without a wiring violates.
+    /// The name: `mean_links` (section 4.1), `lindsey` or `degree` (weighted links of patterns), or the bound
+    /// that rules out every wiring.
     pub name: String,
-    /// Its value; null for a violated one, whose proof says it in words.
+    /// The value; null for a violated bound, which the proof explains in words.
     pub value: Option<f64>,
 }
 
 impl Answer {
-    /// The answer of a design as far as it is.
+    /// Builds the answer from the present state of a design.
     #[must_use]
     pub fn of(designer: &Designer, seconds: f64, seed: u64) -> Self {
         let problem = designer.problem();
@@ -102,7 +103,7 @@ const fn needed(problem: &Problem) -> u32 {
     if problem.minimum_pattern_links > 1 { problem.minimum_pattern_links } else { 0 }
 }
 
-/// Uncovered pairs, links per pair over all and over the patterns.
+/// Returns the number of uncovered pairs, the links per pair over all pairs, and the links of the patterns.
 #[must_use]
 pub fn judge(problem: &Problem, wiring: &Wiring) -> (u64, f64, PatternLinks) {
     let pcs = problem.pcs();

@@ -1,18 +1,18 @@
-//! Sets of PCs as bits, and numbers of every PC as planes of bits.
+//! Bit sets of PCs, and one number per PC stored as bit planes.
 
 /// A set of PCs, 64 to a word.
 pub type Set<const W: usize> = [u64; W];
 
-/// A number for every PC in binary: plane `j` holds the PCs whose number has bit `j`.
+/// One number per PC in binary: plane `j` is the set of PCs whose number has bit `j`.
 pub type Planes<const W: usize> = [Set<W>; PLANES];
 
-/// The PCs whose number is 0.
+/// Returns the PCs whose number is 0.
 #[inline]
 pub fn zero<const W: usize>(planes: &Planes<W>, w: usize) -> u64 {
     !(planes[0][w] | planes[1][w] | planes[2][w] | planes[3][w])
 }
 
-/// The PCs whose number is at most `limit`.
+/// Returns the PCs whose number is at most `limit`.
 #[inline]
 pub fn at_most<const W: usize>(planes: &Planes<W>, w: usize, limit: u32) -> u64 {
     let (mut less, mut equal) = (0, !0);
@@ -46,13 +46,13 @@ pub const fn bit(pc: u32, w: usize) -> u64 {
     if pc as usize / 64 == w { 1 << (pc % 64) } else { 0 }
 }
 
-/// Puts a PC in.
+/// Adds a PC to a set.
 #[inline]
 pub const fn set<const W: usize>(set: &mut Set<W>, pc: u32) {
     set[pc as usize / 64] |= 1 << (pc % 64);
 }
 
-/// Takes a PC out; nothing where it cannot be in.
+/// Removes a PC from a set. Does nothing for a PC beyond the size of the set.
 #[inline]
 pub fn clear<const W: usize>(set: &mut Set<W>, pc: u32) {
     if let Some(word) = set.get_mut(pc as usize / 64) {
@@ -60,19 +60,19 @@ pub fn clear<const W: usize>(set: &mut Set<W>, pc: u32) {
     }
 }
 
-/// Whether a PC is in; not where it cannot be.
+/// Whether a set holds a PC. False for a PC beyond the size of the set.
 #[inline]
 pub fn on<const W: usize>(set: &Set<W>, pc: u32) -> bool {
     set.get(pc as usize / 64).is_some_and(|word| word & (1 << (pc % 64)) != 0)
 }
 
-/// Puts a PC in, or takes it out.
+/// Adds a PC to a set if it is absent, otherwise removes it.
 #[inline]
 pub const fn flip<const W: usize>(set: &mut Set<W>, pc: u32) {
     set[pc as usize / 64] ^= 1 << (pc % 64);
 }
 
-/// Each of two PCs takes the other's place.
+/// Exchanges the membership of two PCs.
 pub fn exchange_bits<const W: usize>(set: &mut Set<W>, p: u32, q: u32) {
     if on(set, p) != on(set, q) {
         flip(set, p);
@@ -80,7 +80,7 @@ pub fn exchange_bits<const W: usize>(set: &mut Set<W>, p: u32, q: u32) {
     }
 }
 
-/// All PCs, ascending.
+/// Returns the PCs of a set, ascending.
 #[inline]
 pub fn each<const W: usize>(set: &Set<W>, mut act: impl FnMut(u32)) {
     for (w, word) in set.iter().enumerate() {
@@ -92,5 +92,5 @@ pub fn each<const W: usize>(set: &Set<W>, mut act: impl FnMut(u32)) {
     }
 }
 
-/// Links of a pair are below 2 to this power.
+/// Number of bit planes: a pair has fewer links than 2 to this power.
 pub const PLANES: usize = 4;

@@ -1,13 +1,13 @@
-//! Few switches for many PCs: wirings by 4, 5 and 8 to 11 switches that hold the most PCs for their
-//! ports, whatever the number of NICs (Mills 1979, Todorov 1985: coverings by few blocks).
+//! Universal wirings with few switches: 4, 5 and 8 to 11 switches that hold the largest number of PCs for
+//! their ports, whatever the number of NICs (Mills 1979, Todorov 1985: coverings by few blocks).
 //!
-//! With `S` ports a switch, so many PCs share a switch with each other, at most: 5/3 S by 4 switches,
-//! 9/5 S by 5, 12/5 S by 8, 5/2 S by 9, 8/3 S by 10, 14/5 S by 11. By 3, 6, 7, 12 and 13 the
-//! families of `construct` reach what is known. The wirings here were found by the search.
+//! With `S` ports per switch, the largest number of PCs of which any two share a switch is 5/3 S with 4
+//! switches, 9/5 S with 5, 12/5 S with 8, 5/2 S with 9, 8/3 S with 10 and 14/5 S with 11. With 3, 6, 7, 12 and
+//! 13 switches the families of `construct` reach the best known numbers. The wirings here were found by the search.
 
 use super::family::Family;
 
-/// The family for `k` NICs and so many switches, where one is known.
+/// Returns the family for `k` NICs per PC and this number of switches, if one is known.
 pub fn blocks(switches: usize, k: usize) -> Option<Family> {
     let (_, rows) = WIRINGS.iter().find(|(m, _)| *m == switches)?;
     let mut sets = Vec::new();
@@ -25,10 +25,10 @@ pub fn blocks(switches: usize, k: usize) -> Option<Family> {
     (most == Some(k)).then_some(Family { name, switches, sets, copies })
 }
 
-/// PCs, and the switches that each of them is on.
+/// A number of PCs, and the switches that each of these PCs is on.
 type Copies = (usize, &'static [u32]);
 
-/// By number of switches.
+/// The known wirings, by number of switches.
 const WIRINGS: &[(usize, &[Copies])] = &[
     // 3 ports, 5 PCs.
     (4, &[(2, &[0, 1, 2]), (1, &[0, 3]), (1, &[1, 3]), (1, &[2, 3])]),

@@ -1,4 +1,4 @@
-//! Bounds: what no wiring can do. A wiring is called impossible only by one of them.
+//! Bounds on wirings. A problem is called impossible only if it violates one of them.
 //!
 //! | name | statement for P PCs, S the widest switch's ports, k the most NICs of a PC |
 //! |---|---|
@@ -14,13 +14,13 @@ use super::problem::{Problem, Required};
 /// A bound that a problem violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Its name in the table above.
+    /// The name of the bound: see the table of the module.
     pub name: &'static str,
-    /// Why there is no wiring, in words.
+    /// Why no wiring can exist, in words.
     pub proof: String,
 }
 
-/// The first bound that rules a wiring out.
+/// Returns the first bound that rules out every wiring; `None` if no bound does.
 #[must_use]
 pub fn violated(problem: &Problem) -> Option<Violation> {
     if problem.pcs() < 2 {
@@ -34,8 +34,8 @@ pub fn violated(problem: &Problem) -> Option<Violation> {
     })
 }
 
-/// The fewest of the widest switches whose other ports hold `degree` others; `None` when all of
-/// them do not.
+/// Returns the smallest number of the widest switches whose other ports hold `degree` other PCs; `None` if all
+/// switches together do not.
 fn fewest(widest: &[u64], degree: u64) -> Option<u64> {
     let mut others = 0;
     for (index, ports) in widest.iter().enumerate() {
@@ -119,7 +119,7 @@ fn plane(problem: &Problem, widest: &[u64]) -> Option<Violation> {
     })
 }
 
-/// The most PCs that the Griesmer bound allows over `q` elements with `width` ports.
+/// Returns the largest number of PCs that the Griesmer bound allows over `q` elements with `width` ports.
 #[must_use]
 pub fn griesmer(q: u64, width: u64) -> u64 {
     let mut most = width;
@@ -132,14 +132,14 @@ pub fn griesmer(q: u64, width: u64) -> u64 {
     most
 }
 
-/// An upper bound on the links of all pairs together (section 4.1): the widest switches full.
+/// Returns an upper bound on the links of all pairs together (section 4.1): the NICs fill the widest switches.
 #[must_use]
 pub fn links(problem: &Problem) -> u64 {
     sum_over_switches(problem, |used| used * used.saturating_sub(1) / 2)
 }
 
-/// The sum of `most(used ports)` over the switches, filled from the widest on with all NICs; the
-/// greatest there is for a convex `most`.
+/// Returns the sum of `most(used ports)` over the switches when all NICs fill them from the widest on. For a
+/// convex `most` no other use of the ports gives a larger sum.
 pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
     let mut nics: u64 = problem.nics.iter().map(|n| u64::from(*n)).sum();
     let mut ports: Vec<u64> =
@@ -154,8 +154,8 @@ pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
     sum
 }
 
-/// Most pairs in one row or column among `places` PCs of a grid of `a` by `b`, by filling whole
-/// lines of the longer side first (Lindsey 1964).
+/// Returns the largest number of pairs in one row or column among `places` PCs of a grid of `a` by `b`: whole
+/// lines of the longer side are filled first (Lindsey 1964).
 #[must_use]
 pub fn lindsey(a: u64, b: u64, places: u64) -> u64 {
     let (short, long) = (a.min(b), a.max(b));
@@ -165,7 +165,7 @@ pub fn lindsey(a: u64, b: u64, places: u64) -> u64 {
     full * two(long) + two(rest) + rest * two(full + 1) + (long - rest) * two(full)
 }
 
-/// Orders up to 10 without a plane (Bruck and Ryser 1949; Lam 1989).
+/// Orders up to 10 for which no projective plane exists (Bruck and Ryser 1949; Lam 1989).
 const NO_PLANE: [u64; 2] = [6, 10];
-/// Orders whose only plane is the one over a field, so that its PCs are a code.
+/// Orders whose only projective plane is the one over a field, so that the PCs form a code.
 const UNIQUE_PLANE: [u64; 6] = [2, 3, 4, 5, 7, 8];

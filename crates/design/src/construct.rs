@@ -1,7 +1,7 @@
-//! Wirings that need no search.
+//! Constructs universal wirings without a search.
 //!
-//! All of them are families of switch sets of which any two meet. A PC takes one set of a family;
-//! how many PCs take each is limited by the ports. Sources: projective planes with lines left out
+//! Each construction is a family of switch sets of which any two intersect. A PC is cabled to the switches of
+//! one set; the ports limit how many PCs can use each set. Sources: projective planes with lines left out
 //! (Belov, Logachev and Sandimirov 1974), affine planes, difference covers (Haanpää 2004), coverings by
 //! few blocks (`blocks`), and all sets of more than half of the switches.
 
@@ -12,7 +12,7 @@ use super::family::Family;
 use super::field::Field;
 use super::problem::{Problem, Required};
 
-/// The first construction that satisfies a universal problem.
+/// Returns the first construction that satisfies a universal problem.
 #[must_use]
 pub fn construct(problem: &Problem) -> Option<(Wiring, String)> {
     if problem.required != Required::All {
@@ -38,7 +38,7 @@ pub fn construct(problem: &Problem) -> Option<(Wiring, String)> {
     None
 }
 
-/// The families that `nics` NICs and so many switches allow, those that take few NICs first.
+/// Returns the families that `nics` NICs per PC and this number of switches allow, those with few NICs first.
 #[must_use]
 pub fn families(nics: usize, switches: usize) -> Vec<Family> {
     let mut families = Vec::new();
@@ -126,11 +126,12 @@ fn on_lines(field: &Field, points: &[[u8; 3]], lines: &[[u8; 3]]) -> Vec<Vec<u32
     points.iter().map(on).collect()
 }
 
-/// The most switches of a covering by few blocks.
+/// The largest number of switches of a covering by few blocks.
 const MOST_BLOCKS: usize = 11;
-/// Beyond it there are too many sets to be worth it.
+/// The largest number of switches for which all sets of more than half of them are tried; with more switches there
+/// are too many sets.
 const MOST_SUBSETS_OF: usize = 13;
-/// For a number of switches m, numbers whose differences are all of Z_m (Haanpää 2004 lists how
+/// Difference covers: for a number of switches m, numbers whose differences are all of Z_m (Haanpää 2004 lists how
 /// many are needed; these were found by trying all).
 const COVERS: &[(usize, &[u32])] = &[
     (4, &[0, 1, 2]),

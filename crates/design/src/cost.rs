@@ -1,9 +1,9 @@
-//! What a network costs and gives, before anything is bought: the model of the P-Mesh paper
-//! (p-mesh, section 3 and Tables 1 to 3), with the fabrics that Tresse adds to its choice.
+//! A model of the cost, latency and bandwidth of network architectures, from the P-Mesh paper (p-mesh,
+//! section 3 and Tables 1 to 3). It covers the paper's architectures and further ones that Tresse supports.
 //!
-//! Costs are per node and leave cables out. Latency and bandwidth are those of a message between two
-//! nodes: `L`, `B` by a cable alone; a switch adds `Lsw` and takes `Bsw`, a node that routes adds
-//! `Lr` and takes `Br`. Bisection is per node, over the worst cut into halves, in rated bandwidth.
+//! Costs are per node and exclude cables. Latency and bandwidth are those of a message between two nodes: `L`
+//! and `B` over a direct cable. A switch adds the latency `Lsw` and reduces the bandwidth by `Bsw`; a routing
+//! node adds `Lr` and reduces by `Br`. Bisection is rated bandwidth per node over the worst cut into halves.
 //!
 //! The paper's break-even for tree and P-Mesh ignoring NICs is printed as `6 $NIC = $G-sw`; from its
 //! own equation it is `6 $sw` (a misprint, see [`Model::break_even`]).
@@ -13,31 +13,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound;
 
-/// Prices in one currency and the sizes on sale; the default is the paper's Table 1 (Spring 1998).
+/// Prices in one currency, and the sizes of hubs and switches on sale. The default is the paper's Table 1
+/// (spring 1998).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
-    /// A NIC.
+    /// Price of a NIC.
     pub nic: f64,
-    /// A port of a hub.
+    /// Price of a port of a hub.
     pub hub_port: f64,
-    /// A port of a switch.
+    /// Price of a port of a switch.
     pub switch_port: f64,
-    /// A port of a switch with the faster rate of uplinks.
+    /// Price of a switch port with the faster rate of uplinks.
     pub uplink_port: f64,
-    /// Most ports of a hub.
+    /// Largest number of ports of a hub.
     pub hub_ports: u32,
-    /// Most ports of a switch.
+    /// Largest number of ports of a switch.
     pub switch_ports: u32,
-    /// Ports of the switches that are cheapest per port: those of the tree, the clique, the torus of
-    /// switches and the flat neighbourhood.
+    /// Number of ports of the switches that are cheapest per port. The tree, the clique, the torus of switches
+    /// and the flat neighbourhood use them.
     pub small_switch_ports: u32,
-    /// Ports of a switch of uplinks.
+    /// Number of ports of a switch for uplinks.
     pub uplink_switch_ports: u32,
 }
 
-/// What was measured between two nodes, times in microseconds, bandwidths in MB/s; the default is
-/// the paper's test bed.
+/// Measurements between two nodes: latencies in microseconds, bandwidths in MB/s. The default is the paper's
+/// test bed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Measured {
@@ -47,35 +48,35 @@ pub struct Measured {
     pub bandwidth: f64,
     /// `L+sw`: latency that a switch adds.
     pub switch_latency: f64,
-    /// `B-sw`: bandwidth that a switch takes.
+    /// `B-sw`: bandwidth lost at a switch.
     pub switch_bandwidth: f64,
-    /// `L+r`: latency that a node adds which routes.
+    /// `L+r`: latency that a routing node adds.
     pub router_latency: f64,
-    /// `B-r`: bandwidth that it takes.
+    /// `B-r`: bandwidth lost at a routing node.
     pub router_bandwidth: f64,
-    /// What a link is rated at.
+    /// Rated bandwidth of a link.
     pub rated: f64,
-    /// What the fabric of a switch moves per 16 ports.
+    /// Bandwidth of a switch's internal fabric per 16 ports.
     pub fabric_per_16_ports: f64,
 }
 
-/// Prices and measurements.
+/// The model: prices and measurements from which architectures are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Model {
-    /// What things cost.
+    /// The prices.
     pub prices: Prices,
-    /// How fast they are.
+    /// The measurements.
     pub measured: Measured,
 }
 
-/// One architecture at one size.
+/// One architecture at one number of nodes: cost, latency, bandwidth and bisection.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// Its name.
+    /// Name of the architecture.
     pub architecture: &'static str,
-    /// Nodes that it can have; null: any number.
+    /// Largest number of nodes; null if there is no limit.
     pub max_nodes: Option<u64>,
-    /// Whether it can have as many nodes as were asked for.
+    /// Whether it supports the requested number of nodes.
     pub possible: bool,
     /// Price per node.
     pub cost: f64,
@@ -85,20 +86,20 @@ pub struct Row {
     pub worst_latency: f64,
     /// Between the nearest nodes.
     pub best_bandwidth: f64,
-    /// Between the farthest nodes; 0 where the model leaves none.
+    /// Bandwidth between the farthest nodes; 0 if the model leaves none.
     pub worst_bandwidth: f64,
-    /// Per node, over the worst cut.
+    /// Bisection bandwidth per node, over the worst cut.
     pub bisection: f64,
-    /// What may fail, any one of it, with all other nodes still reaching each other.
+    /// The components any one of which may fail while all other nodes still reach each other.
     pub survives: &'static str,
 }
 
-/// When an uplink port is so cheap that a tree costs as much as a P-Mesh.
+/// The price of an uplink port at which a tree costs as much as a P-Mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct BreakEven {
-    /// Its price with NICs counted.
+    /// The price if NICs are counted.
     pub with_nics: f64,
-    /// Its price without.
+    /// The price if NICs are not counted.
     pub without_nics: f64,
 }
 
@@ -133,7 +134,7 @@ impl Default for Measured {
 }
 
 impl Model {
-    /// Every architecture at `nodes` nodes, in the paper's order and then ours.
+    /// Evaluates every architecture at `nodes` nodes: the paper's in its order, then the further ones.
     #[must_use]
     pub fn rows(&self, nodes: u64) -> Vec<Row> {
         let p = &self.prices;
@@ -203,7 +204,7 @@ impl Model {
         rows
     }
 
-    /// What an uplink port may cost before a P-Mesh is cheaper than a tree:
+    /// Returns the price of an uplink port above which a P-Mesh is cheaper than a tree:
     /// `$NIC + $sw + 4/24 $G-sw = 2 ($NIC + $sw)`.
     #[must_use]
     pub fn break_even(&self) -> BreakEven {
@@ -214,12 +215,12 @@ impl Model {
         }
     }
 
-    /// Bandwidth of a node through a switch whose fabric all of its ports share.
+    /// Returns the bandwidth of a node through a switch whose internal fabric all ports share.
     fn switched(&self) -> f64 {
         self.measured.rated.min(self.measured.fabric_per_16_ports / 16.0)
     }
 
-    /// `[switches, routers]` between the nearest and between the farthest nodes.
+    /// Returns `[switches, routers]` on the path between the nearest and between the farthest nodes.
     fn row(
         &self,
         architecture: &'static str,
@@ -261,7 +262,8 @@ impl Model {
         self.row("tree", Some(most), cost, [[3.0; 2], [0.0; 2]], bisection, "nothing")
     }
 
-    /// The fewest NICs with which all pairs share a small switch; ports as many as they need.
+    /// The flat neighbourhood with the smallest number of NICs with which all pairs share a switch of the cheapest
+    /// size. It counts only the ports that it needs.
     fn flat(&self, nodes: u64) -> Row {
         let p = &self.prices;
         let width = u64::from(p.small_switch_ports);
@@ -283,7 +285,7 @@ impl Model {
         )
     }
 
-    /// A square of switches, four ports of each to its neighbours, the others to nodes.
+    /// A square torus of switches: four ports of each lead to its neighbours, the others to nodes.
     fn vlan_torus(&self, nodes: u64) -> Row {
         let p = &self.prices;
         let ports = f64::from(p.small_switch_ports);
@@ -306,7 +308,7 @@ impl Model {
     }
 }
 
-/// PCs of a universal flat neighbourhood by planes and their like.
+/// Returns the number of PCs of a universal flat neighbourhood built from planes and similar designs.
 fn holds(nics: u64, width: u64) -> u64 {
     match nics {
         0 => 0,

@@ -1,8 +1,8 @@
-//! The whole of a design, step by step: what cannot be, what needs no search, then the search.
+//! Runs a whole design step by step: first the bounds, then constructions that need no search, then the search.
 //!
-//! Several walks run at the same time, each a search of its own with runs of its own length; now and
-//! then the worst one goes on from a crossing of the two best. A scaled-down problem gives the walks
-//! their beginnings (section 2.1: PCs and ports divided by one number, NICs kept).
+//! Several walks run in turn. Each is a search of its own with its own length of run; from time to time the
+//! worst walk continues from a crossover of the two best. A scaled-down problem gives the walks their starting
+//! wirings (section 2.1: PCs and ports divided by one number, NICs kept).
 
 use rayon::prelude::*;
 use tresse_base::random::Random;
@@ -15,7 +15,7 @@ use super::pattern::Kind;
 use super::problem::{Maximize, Problem, Required};
 use super::search::{MOST_PCS, Progress, Search, TooMany, cross, lowest};
 
-/// A design under way.
+/// A design in progress.
 #[derive(Debug)]
 pub struct Designer {
     problem: Problem,
@@ -26,21 +26,21 @@ pub struct Designer {
     outcome: Option<Outcome>,
 }
 
-/// A table that cannot be judged.
+/// Why a given wiring table cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unjudged {
-    /// There are no pairs.
+    /// Fewer than two PCs: there are no pairs.
     #[error("{pcs} PCs in the table: expected at least two")]
     TooFew {
         /// Number of PCs.
         pcs: usize,
     },
-    /// More than there is room for.
+    /// More PCs than a search supports.
     #[error(transparent)]
     TooMany(#[from] TooMany),
 }
 
-/// What is known before any search.
+/// What bounds and constructions establish before any search.
 #[derive(Debug, Clone)]
 enum Outcome {
     Impossible(Violation),
@@ -48,7 +48,7 @@ enum Outcome {
 }
 
 impl Designer {
-    /// Begins: bounds and constructions are tried here, in well under a second.
+    /// Starts a design. Bounds and constructions are tried here, in well under a second.
     pub fn new(problem: Problem, seed: u64) -> Result<Self, TooMany> {
         let mut random = Random::new(seed);
         let (mut walks, mut outcome) = (Vec::new(), None);
@@ -83,11 +83,11 @@ impl Designer {
         Ok(Self { problem, last: vec![nothing; walks.len()], walks, random, steps: 0, outcome })
     }
 
-    /// A wiring that is there already, as a design without search: every PC has the NICs and every
-    /// switch the ports that it uses.
+    /// Judges an existing wiring as a design without search. Every PC has the NICs, and every switch the ports,
+    /// that the wiring uses.
     ///
     /// # Errors
-    /// Fewer than two PCs, or more than a search takes.
+    /// Fewer than two PCs, or more than a search supports.
     pub fn judged(wiring: Wiring) -> Result<Self, Unjudged> {
         let pcs = wiring.pcs();
         match pcs {
@@ -108,13 +108,13 @@ impl Designer {
         Ok(Self { problem, walks, last, random, steps: 0, outcome: Some(Outcome::Done(wiring)) })
     }
 
-    /// Whether there is nothing left to do.
+    /// Whether the design is finished.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.outcome.is_some() || self.last.iter().any(|progress| progress.done)
     }
 
-    /// Lets every walk evaluate so many moves; the best progress and the moves of all.
+    /// Lets every walk evaluate `moves` moves. Returns the progress of the best walk, with the moves of all walks.
     pub fn step(&mut self, moves: u64) -> Progress {
         let steps: Vec<Progress> = self.walks.par_iter_mut().map(|walk| walk.step(moves)).collect();
         self.last = steps;
@@ -128,7 +128,7 @@ impl Designer {
         self.progress()
     }
 
-    /// Walks, the best first.
+    /// Returns the walks, the best first.
     fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.walks.len()).collect();
         order.sort_by(|a, b| {
@@ -139,7 +139,7 @@ impl Designer {
         order
     }
 
-    /// The best so far.
+    /// Returns the progress of the best walk so far.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let moves = self.last.iter().map(|p| p.moves).sum();
@@ -149,7 +149,7 @@ impl Designer {
         Progress { moves, done, ..best }
     }
 
-    /// The bound that rules every wiring out.
+    /// Returns the bound that rules out every wiring, if there is one.
     #[must_use]
     pub const fn impossible(&self) -> Option<&Violation> {
         match &self.outcome {
@@ -158,7 +158,7 @@ impl Designer {
         }
     }
 
-    /// The best wiring so far, spare NICs on spare ports; none where there cannot be one.
+    /// Returns the best wiring so far, with spare NICs cabled to spare ports; `None` if no wiring can exist.
     #[must_use]
     pub fn wiring(&self) -> Option<Wiring> {
         match &self.outcome {
@@ -172,14 +172,14 @@ impl Designer {
         }
     }
 
-    /// The problem.
+    /// Returns the problem.
     #[must_use]
     pub const fn problem(&self) -> &Problem {
         &self.problem
     }
 }
 
-/// The most weighted links that there can be, where a bound is known.
+/// Returns the largest possible number of weighted links, if a bound is known.
 #[must_use]
 pub fn enough(problem: &Problem) -> Option<f64> {
     match problem.maximize {
@@ -189,7 +189,7 @@ pub fn enough(problem: &Problem) -> Option<f64> {
     }
 }
 
-/// A name and an upper bound for the weighted links of the patterns.
+/// Returns the name and value of an upper bound on the weighted links of the patterns.
 #[must_use]
 pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
     let heaviest = problem.weights.values().copied().fold(0.0, f64::max);
@@ -210,7 +210,8 @@ pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
     ("degree", heaviest * bound::sum_over_switches(problem, pairs) as f64)
 }
 
-/// A wiring of fewer PCs on narrower switches, each of its PCs taken several times.
+/// Returns a starting wiring made from a wiring of fewer PCs on narrower switches: each of those PCs is repeated
+/// several times.
 fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
     let widest = *problem.ports.iter().max()?;
     if problem.required != Required::All {
@@ -246,9 +247,9 @@ fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
     })
 }
 
-/// Walks at the same time; the same on every machine, so that a seed means the same.
+/// Number of walks. It is the same on every machine, so that a seed gives the same result.
 const WALKS: usize = 4;
-/// Moves of the shortest walk's first run.
+/// Number of moves in the first run of the shortest walk.
 const RUN: u64 = 500_000;
 const SMALL_RUN: u64 = 20_000;
 const SCALES: usize = 12;

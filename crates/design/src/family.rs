@@ -1,20 +1,21 @@
-//! Families of switch sets of which any two meet: the material of wirings that need no search.
+//! Families of switch sets of which any two intersect. Constructions use them to wire PCs without a search.
 
-/// Sets of switches of which any two meet.
+/// A family of switch sets of which any two intersect.
 #[derive(Debug, Clone)]
 pub struct Family {
-    /// For the report.
+    /// Name of the construction, for reports.
     pub name: String,
-    /// Switches that it takes.
+    /// Number of switches that the family uses.
     pub switches: usize,
-    /// Each set ascending.
+    /// The sets, each ascending.
     pub sets: Vec<Vec<u32>>,
-    /// PCs of each set when all switches have this many ports; empty: filled greedily.
+    /// Returns the number of PCs that use each set if all switches have this many ports; if empty, the sets are
+    /// filled greedily.
     pub copies: fn(&Self, u32) -> Vec<u32>,
 }
 
 impl Family {
-    /// How many PCs take each set so that `pcs` PCs fit on these ports.
+    /// Returns how many PCs use each set so that `pcs` PCs fit on these ports; `None` if they do not fit.
     #[must_use]
     pub fn counts(&self, ports: &[u32], pcs: u32) -> Option<Vec<u32>> {
         let narrowest = ports.iter().copied().min()?;

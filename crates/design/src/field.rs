@@ -1,4 +1,4 @@
-//! Finite fields small enough for switches, and the planes over them.
+//! Small finite fields, and the projective planes over them.
 
 /// The field of `q` elements, numbered from 0; element `a + b p + c p^2` stands for the polynomial
 /// `a + b x + c x^2` over the prime `p`.
@@ -10,7 +10,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field of `q` elements, where `q` is a prime up to 31 or 4, 8, 9, 16, 25 or 27.
+    /// Builds the field of `q` elements, where `q` is a prime up to 31 or 4, 8, 9, 16, 25 or 27.
     #[must_use]
     pub fn new(q: usize) -> Option<Self> {
         let (p, reduce): (usize, &[usize]) = match q {
@@ -66,8 +66,8 @@ impl Field {
         self.multiply[a as usize * self.q + b as usize]
     }
 
-    /// The points of the projective plane, one triple each, the first coordinate that is not 0
-    /// being 1; lines have the same triples.
+    /// Returns the points of the projective plane as triples whose first nonzero coordinate is 1. Lines have the
+    /// same triples.
     #[must_use]
     pub fn points(&self) -> Vec<[u8; 3]> {
         let q = self.q as u8;
@@ -84,7 +84,7 @@ impl Field {
         self.add(self.add(product(0), product(1)), product(2)) == 0
     }
 
-    /// Lines of which no three meet in one point: those of the dual conic.
+    /// Returns lines of which no three meet in one point: those of the dual conic.
     #[must_use]
     pub fn conic(&self) -> Vec<[u8; 3]> {
         let mut lines = vec![[0, 0, 1]];

@@ -1,11 +1,11 @@
-//! What to do with NICs and ports that a wiring leaves free.
+//! Cables the NICs and ports that a wiring leaves free.
 
 use tresse_base::wiring::Wiring;
 
 use crate::problem::Problem;
 
-/// Cables every free NIC to a free port, where its PC is not on that switch yet; the PCs with the
-/// fewest choices first. O(PCs^2 x switches).
+/// Cables free NICs to free ports of switches that their PCs are not on yet. PCs with the fewest choices come
+/// first. O(PCs^2 x switches).
 pub fn fill(wiring: &mut Wiring, problem: &Problem) {
     let mut rows = wiring.rows(problem.pcs());
     wiring.switches.resize(problem.ports.len(), Vec::new());

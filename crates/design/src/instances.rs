@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::{Kind, Maximize, Pattern, Problem, Required};
 
-/// All instances as they are published.
+/// Returns all instances as they are published.
 pub fn all() -> Vec<Value> {
     serde_json::from_str(include_str!("instances.json")).expect("the file beside this one is JSON")
 }
 
-/// One of them as a problem.
+/// Converts an instance into a problem.
 pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
     let number = |v: &Value| v.as_u64().unwrap_or_default() as u32;
     let list = |v: &Value| v.as_array().into_iter().flatten().map(number).collect::<Vec<u32>>();

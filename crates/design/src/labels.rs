@@ -1,15 +1,15 @@
-//! Wiring labels: a page to print, one label per PC, a patch per NIC in the colour of the cable
+//! Wiring labels: an HTML page to print, with one label per PC and on it a patch per NIC in the cable's colour
 //! (flat-neighborhood-network-compiler, section 3.1).
 //!
-//! A switch has a colour and, from the ninth on, a mark: where cables of solid colours end those of
-//! transparent ones begin, told apart by a double triangle as in the paper. The switch's number is on
-//! the patch too. The page needs nothing else, and prints without colours as well.
+//! Each switch has a colour. From the ninth switch on the colours repeat, for transparent cables; a double
+//! triangle marks them, as in the paper. The number of the switch is on the patch too, so that the page is of
+//! use without colours. The page needs no other files.
 
 use std::fmt::Write as _;
 
 use tresse_base::wiring::Wiring;
 
-/// The page; PC `i` is called `name(i)`.
+/// Returns the page. The label of PC `i` bears `name(i)`.
 #[must_use]
 pub fn html(wiring: &Wiring, pcs: usize, title: &str, name: impl Fn(u32) -> String) -> String {
     let mut page = String::from(HEAD);
@@ -74,6 +74,6 @@ body{font:11pt sans-serif;margin:1cm;print-color-adjust:exact;-webkit-print-colo
 svg{width:1.05cm;height:.6cm;display:block}
 @page{margin:1cm}
 </style>";
-/// Told apart with the usual kinds of colour blindness (Okabe and Ito 2008).
+/// Colours that people with the common kinds of colour blindness can distinguish (Okabe and Ito 2008).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000"];

@@ -1,8 +1,8 @@
-//! Flat neighbourhood design: which NIC of which PC goes to which switch, so that the PCs that talk
-//! share a switch (flat-neighborhood-network-compiler, section 2).
+//! Designs flat neighbourhood networks: decides which NIC of which PC is cabled to which switch, so that PCs
+//! that communicate share a switch (flat-neighborhood-network-compiler, section 2).
 //!
-//! First what is known to be impossible ([`bound`]), then what needs no search ([`construct`]), then
-//! the search ([`search`]). Owns no clock and no thread: the caller steps.
+//! A design first tries bounds that rule out every wiring ([`bound`]), then constructions ([`construct`]), then
+//! the search ([`search`]). This crate uses no clock and no thread: the caller asks for each step.
 #![forbid(unsafe_code)]
 
 pub mod answer;

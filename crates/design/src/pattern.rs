@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A PC and the next one, the last and the first.
+    /// Pairs of a PC and the next one, and of the last and the first.
     Ring,
-    /// PCs of one row or one column of a grid of two dimensions.
+    /// Pairs of PCs in one row or one column of a two-dimensional grid.
     RowsAndColumns,
-    /// PCs that differ in one coordinate of a grid of any number of dimensions.
+    /// Pairs of PCs that differ in one coordinate of a grid of any number of dimensions.
     AxisLines,
-    /// PCs whose numbers differ in one bit.
+    /// Pairs of PCs whose numbers differ in one bit.
     Hypercube,
-    /// PCs whose numbers are each other's bits in reverse.
+    /// Pairs of PCs of which one number has the bits of the other in reverse order.
     BitReversal,
-    /// The pairs that are given.
+    /// The pairs that the specification lists.
     Pairs,
 }
 
@@ -30,7 +30,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
-    /// Its kind.
+    /// The kind of pattern.
     pub kind: Kind,
     /// Sizes, dimension 0 fastest; the number of PCs for ring, hypercube and bit-reversal.
     #[serde(default)]
@@ -38,15 +38,15 @@ pub struct Pattern {
     /// The pairs of kind `pairs`, PCs from 0.
     #[serde(default)]
     pub pairs: Vec<[u32; 2]>,
-    /// How much a link of one of its pairs counts.
+    /// Weight of a link between two PCs of a pair.
     #[serde(default = "one")]
     pub weight: f64,
 }
 
-/// What is wrong with a pattern.
+/// Why a pattern does not fit the number of PCs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// The grid has another number of places.
+    /// The number of places of the grid is not the number of PCs.
     #[error("dims = {dims:?} make {places} places for {pcs} PCs: the product must be {pcs}")]
     Places {
         /// As given.
@@ -66,7 +66,7 @@ pub enum PatternError {
         /// As given.
         dims: Vec<u32>,
     },
-    /// Bits are only there for powers of two.
+    /// The kind needs a number of PCs that is a power of two.
     #[error("{kind} needs a power of two of PCs, found {pcs}")]
     PowerOfTwo {
         /// Name of the kind.
@@ -74,7 +74,7 @@ pub enum PatternError {
         /// Number of PCs.
         pcs: usize,
     },
-    /// A pair names a PC that is not there, or one PC twice.
+    /// A pair names a PC that does not exist, or one PC twice.
     #[error("pair [{a}, {b}]: expected two different PCs from 0 to {last}")]
     Pair {
         /// First PC.
@@ -84,7 +84,7 @@ pub enum PatternError {
         /// The highest PC.
         last: usize,
     },
-    /// A weight that cannot be added up.
+    /// The weight is too large.
     #[error("weight = {weight}: expected a number above 0 and at most {}", MAX_WEIGHT)]
     Weight {
         /// As given.
@@ -93,7 +93,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Its pairs as `(lower, higher)`, or what is wrong with it for that many PCs.
+    /// Returns the pairs as `(lower, higher)`, or why the pattern does not fit this number of PCs.
     pub fn pairs(&self, pcs: usize) -> Result<BTreeSet<(u32, u32)>, PatternError> {
         if !(self.weight > 0.0 && self.weight <= MAX_WEIGHT) {
             return Err(PatternError::Weight { weight: self.weight.to_string() });
@@ -150,7 +150,7 @@ impl Pattern {
     }
 }
 
-/// All pairs that differ in one coordinate.
+/// Returns all pairs that differ in one coordinate.
 fn lines(dims: &[u32], number: u32, mut add: impl FnMut(u32, u32)) {
     let mut stride = 1;
     for &size in dims {
@@ -163,7 +163,7 @@ fn lines(dims: &[u32], number: u32, mut add: impl FnMut(u32, u32)) {
 }
 
 impl Kind {
-    /// As the specification spells it.
+    /// Returns the word for the kind in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

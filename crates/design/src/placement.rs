@@ -1,30 +1,30 @@
-//! Where PCs and switches stand: racks in a row, filled so that cables cross as few racks as possible
+//! Places PCs and switches into a row of racks so that cables cross few racks
 //! (flat-neighborhood-network-compiler, section 1: node physical placement).
 //!
-//! A cable from rack `a` to rack `b` has the length `|a - b|`. Each switch stands at the median of its
-//! PCs' racks, which is best for it wherever they are; PCs change places in pairs while that makes
-//! cables shorter. From several beginnings; none of them is proved best.
+//! A cable from rack `a` to rack `b` has the length `|a - b|`. Each switch is put at the median of its
+//! PCs' racks, which is optimal for fixed PCs. Pairs of PCs are exchanged as long as that makes cables shorter.
+//! This is repeated from several random starts; the result need not be optimal.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use tresse_base::random::Random;
 use tresse_base::wiring::Wiring;
 
-/// A rack for everything, racks in a row from 0.
+/// The rack of every PC and switch. Racks stand in a row and count from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Placement {
-    /// By PC.
+    /// Rack of each PC.
     pub pcs: Vec<u32>,
-    /// By switch; 0 for one that is not used.
+    /// Rack of each switch; 0 for an unused switch.
     pub switches: Vec<u32>,
-    /// Length of all cables together, in racks; nothing for a cable within one.
+    /// Total length of all cables, in racks; a cable within one rack has length 0.
     pub length: u64,
-    /// The same with PCs in the order of their numbers.
+    /// Total length if PCs filled the racks in the order of their numbers.
     pub length_by_number: u64,
 }
 
-/// Places the PCs of a wiring, so many to a rack, of which there is at least one. O(PCs^2 x NICs) for
-/// each of at most `ROUNDS` rounds.
+/// Places the PCs of a wiring into racks of `rack` PCs, at least 1. O(PCs^2 x NICs) for each of at most
+/// `ROUNDS` rounds.
 #[must_use]
 pub fn place(wiring: &Wiring, pcs: usize, rack: u32, seed: u64) -> Placement {
     let mut random = Random::new(seed);
@@ -81,7 +81,7 @@ impl<'a> Floor<'a> {
         floor
     }
 
-    /// Every switch to the median of its PCs.
+    /// Moves every switch to the median rack of its PCs.
     fn settle(&mut self) {
         let median = |members: &Vec<u32>| {
             let mut racks: Vec<u32> = members.iter().map(|pc| self.pcs[*pc as usize]).collect();
@@ -91,7 +91,7 @@ impl<'a> Floor<'a> {
         self.switches = self.wiring.switches.iter().map(median).collect();
     }
 
-    /// Length of the cables of a PC if it stood in this rack.
+    /// Returns the length of the cables of a PC if it stood in this rack.
     fn cables(&self, pc: usize, rack: u32) -> u64 {
         let length = |switch: &u32| u64::from(self.switches[*switch as usize].abs_diff(rack));
         self.rows[pc].iter().map(length).sum()
@@ -101,7 +101,7 @@ impl<'a> Floor<'a> {
         (0..self.pcs.len()).map(|pc| self.cables(pc, self.pcs[pc])).sum()
     }
 
-    /// One round over all pairs of PCs; whether cables became shorter.
+    /// Tries to exchange every pair of PCs once. Returns whether cables became shorter.
     fn improve(&mut self) -> bool {
         let mut shorter = false;
         for p in 0..self.pcs.len() {
@@ -119,7 +119,7 @@ impl<'a> Floor<'a> {
     }
 }
 
-/// Beginnings by chance.
+/// Number of random starts.
 const SHUFFLES: usize = 6;
-/// Rounds from one beginning at most.
+/// Largest number of rounds from one start.
 const ROUNDS: usize = 50;

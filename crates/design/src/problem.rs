@@ -1,9 +1,9 @@
-//! What a wiring has to satisfy, and what makes one better than another.
+//! The wiring problem: what a wiring must satisfy, and what makes one wiring better than another.
 //!
 //! Statement (flat-neighborhood-network-compiler, section 2): PCs `i` with `n_i` NICs, switches `s` with
 //! `p_s` usable ports; a PC has at most one NIC on a switch; `L_ij` is the number of switches that
 //! `i` and `j` share. Every required pair needs `L_ij >= 1`, every pair of a pattern
-//! `L_ij >= minimum_pattern_links`; among those wirings the weighted sum of `L_ij` counts.
+//! `L_ij >= minimum_pattern_links`; among those wirings one with a large weighted sum of `L_ij` is sought.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use super::pattern::Pattern;
 /// Which pairs must share a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Required {
-    /// All of them: a universal flat neighbourhood.
+    /// All pairs: a universal flat neighbourhood.
     #[default]
     All,
-    /// Those of a pattern: a sparse one (Mattox, Dietz and Dieter 2005).
+    /// The pairs of the patterns: a sparse flat neighbourhood (Mattox, Dietz and Dieter 2005).
     Patterns,
 }
 
-/// What is made as large as possible once everything required is there.
+/// What the search maximises once all requirements are met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Maximize {
-    /// Nothing: the first wiring that satisfies is taken.
+    /// Nothing: the search ends with the first wiring that meets all requirements.
     None,
-    /// Links between the pairs of patterns, by their weights.
+    /// Weighted links between the pairs of the patterns.
     #[default]
     Patterns,
     /// Links between all pairs.
@@ -34,24 +34,24 @@ pub enum Maximize {
 /// A checked problem. PCs and switches are numbered from 0 in the order of the specification.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// NICs of every PC.
+    /// Number of NICs of every PC.
     pub nics: Vec<u32>,
-    /// Usable ports of every switch.
+    /// Number of usable ports of every switch.
     pub ports: Vec<u32>,
     /// The pairs that must share a switch.
     pub required: Required,
-    /// Links that every pair of a pattern needs.
+    /// Number of links that every pair of a pattern needs.
     pub minimum_pattern_links: u32,
-    /// The aim.
+    /// What the search maximises.
     pub maximize: Maximize,
     /// Pairs of patterns, `(lower, higher)`, with the greatest weight that a pattern gives them.
     pub weights: BTreeMap<(u32, u32), f64>,
-    /// The patterns as they were given; for bounds.
+    /// The patterns as given; the bounds use them.
     pub patterns: Vec<Pattern>,
 }
 
 impl Problem {
-    /// Number of PCs.
+    /// Returns the number of PCs.
     #[must_use]
     pub const fn pcs(&self) -> usize {
         self.nics.len()
@@ -66,7 +66,7 @@ impl Problem {
         }
     }
 
-    /// How many others every PC must reach.
+    /// Returns how many other PCs each PC must share a switch with.
     #[must_use]
     pub fn degrees(&self) -> Vec<u32> {
         if self.required == Required::All {

@@ -1,8 +1,8 @@
-//! The search: annealing over exchanges of cables and of whole PCs, restarted from crossings of the
-//! best wirings (the paper's operators, section 2.2, in a schedule of our own).
+//! The search for a wiring: simulated annealing. Moves exchange two cables or all cables of two PCs; runs
+//! restart from crossovers of the best wirings (the paper's operators, section 2.2, with our own schedule).
 //!
-//! A search is a stepper: it knows no clock. The caller asks for moves, looks at the report and
-//! decides. The same seed and the same calls give the same wirings.
+//! The search has no clock: the caller asks for a number of moves, looks at the progress and decides whether
+//! to go on. The same seed and the same calls give the same wirings.
 
 use tresse_base::random::Random;
 use tresse_base::wiring::Wiring;
@@ -11,18 +11,18 @@ use super::bits::Set;
 use super::problem::{Maximize, Problem};
 use super::state::{Change, Cost, State, Worth, wiring};
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Required pairs without a link in the best wiring so far.
+    /// Number of required pairs without a link in the best wiring so far.
     pub uncovered: u32,
-    /// Links that pairs of patterns still lack there.
+    /// Number of links that pairs of patterns still lack in that wiring.
     pub lacking: u32,
-    /// Weighted links there.
+    /// Weighted links of that wiring.
     pub links: f64,
-    /// Moves evaluated so far.
+    /// Number of moves evaluated so far.
     pub moves: u64,
-    /// Nothing better is looked for.
+    /// Whether the search has ended.
     pub done: bool,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Search {
     }
 }
 
-/// A problem with more PCs than a search holds.
+/// The error for a problem with more PCs than a search supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{pcs} PCs are more than a search takes: at most {MOST_PCS}")]
 pub struct TooMany {
@@ -52,8 +52,8 @@ trait Step {
 }
 
 impl Search {
-    /// A search from a wiring, cooled down over `moves` moves; `enough` weighted links are the most
-    /// there can be, with which it ends.
+    /// Starts a search from a wiring, cooled down over `moves` moves. The search ends when the wiring has
+    /// `enough` weighted links, the largest possible number.
     pub fn new(
         problem: &Problem,
         from: &Wiring,
@@ -74,18 +74,18 @@ impl Search {
         Ok(Self { walk: walk!(1 2 3 4 8 16 32) })
     }
 
-    /// Evaluates so many moves, or fewer when it is done.
+    /// Evaluates `moves` moves, or fewer if the search ends earlier.
     pub fn step(&mut self, moves: u64) -> Progress {
         self.walk.step(moves)
     }
 
-    /// The best wiring so far.
+    /// Returns the best wiring so far.
     #[must_use]
     pub fn best(&self) -> Wiring {
         self.walk.best()
     }
 
-    /// Begins anew from another wiring; the best one so far is kept.
+    /// Restarts from another wiring and keeps the best wiring so far.
     pub fn restart(&mut self, from: Wiring, moves: u64) {
         self.walk.restart(from, moves);
     }
@@ -95,14 +95,14 @@ struct Walk<const W: usize> {
     problem: Problem,
     state: State<W>,
     cost: Cost,
-    /// Who is on which switch in the best wiring so far.
+    /// The PCs on each switch in the best wiring so far.
     best: Vec<Set<W>>,
     best_cost: Cost,
     random: Random,
     /// `-ln(u)` for evenly spread u.
     logarithms: Vec<f32>,
     moves: u64,
-    /// Of this run, and its length.
+    /// Number of moves done in this run, and the length of the run.
     run: u64,
     length: u64,
     enough: Option<f64>,
@@ -137,7 +137,7 @@ impl<const W: usize> Walk<W> {
         self.best_cost.satisfied() && (self.problem.maximize == Maximize::None || enough)
     }
 
-    /// What a change may cost at most to be taken: `temperature * -ln(u)`, u by the bits given.
+    /// Returns the largest cost at which a change is accepted: `temperature * -ln(u)`, where `bits` give u.
     #[inline]
     fn limit(&self, temperature: f32, bits: u64) -> f32 {
         temperature * self.logarithms[(bits >> (64 - LOG_BITS)) as usize]
@@ -157,7 +157,7 @@ impl<const W: usize> Walk<W> {
         }
     }
 
-    /// An exchange of two cables at random; whether one was evaluated.
+    /// Tries a random exchange of two cables. Returns whether one was evaluated.
     #[inline]
     fn cable(&mut self, temperature: f32) -> bool {
         let ends = self.state.ends.len() as u64;
@@ -173,7 +173,7 @@ impl<const W: usize> Walk<W> {
         true
     }
 
-    /// An exchange of two PCs at random.
+    /// Tries a random exchange of all cables of two PCs.
     #[inline]
     fn swap(&mut self, temperature: f32) -> bool {
         let pcs = self.problem.pcs();
@@ -243,8 +243,8 @@ impl<const W: usize> Step for Walk<W> {
     }
 }
 
-/// A child of two wirings: the first one, where some PCs take the cables that they have in the
-/// second by exchanges with those who hold them (section 2.2, crossover).
+/// Returns a crossover of two wirings: the first wiring, in which some PCs get the switches that they have in the
+/// second by exchanges with the PCs on those switches (section 2.2, crossover).
 #[must_use]
 pub fn cross(problem: &Problem, one: &Wiring, two: &Wiring, random: &mut Random) -> Wiring {
     let mut rows = one.rows(problem.pcs());
@@ -280,7 +280,7 @@ pub fn cross(problem: &Problem, one: &Wiring, two: &Wiring, random: &mut Random)
     Wiring::from_rows(problem.ports.len(), &rows)
 }
 
-/// The wiring that the paper begins with: every NIC on the lowest switch with a port left.
+/// Returns the paper's starting wiring: every NIC on the lowest switch with a free port.
 #[must_use]
 pub fn lowest(problem: &Problem) -> Wiring {
     let mut wiring = Wiring { switches: vec![Vec::new(); problem.ports.len()] };
@@ -304,5 +304,5 @@ const LOG_BITS: u32 = 12;
 const END_BITS: u32 = 26;
 const END_MASK: u64 = (1 << END_BITS) - 1;
 const BATCH: u32 = 512;
-/// PCs that a search holds.
+/// The largest number of PCs that a search supports.
 pub const MOST_PCS: usize = 2048;

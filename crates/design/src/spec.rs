@@ -1,4 +1,4 @@
-//! The specification that `tresse design` reads: TOML, PCs and switches numbered from 0.
+//! The TOML specification that `tresse design` reads. PCs and switches are numbered from 0.
 
 use std::collections::BTreeMap;
 
@@ -147,7 +147,7 @@ pub struct Cost {
 /// Why a specification cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    /// What is wrong at a place of the text: not TOML, not these keys, or what `source` says.
+    /// A fault at a place of the text: it is not TOML, a key is unknown, or `source` explains it.
     #[error("line {line}, column {column}: {message}")]
     At {
         /// From 1.
@@ -157,7 +157,7 @@ pub enum SpecError {
         /// In words.
         message: String,
     },
-    /// A number out of its range.
+    /// A number is outside its range.
     #[error("{key} = {found}: expected {expected}")]
     Range {
         /// The key.
@@ -167,7 +167,7 @@ pub enum SpecError {
         /// In words.
         expected: String,
     },
-    /// A pattern that does not fit.
+    /// A pattern does not fit the number of PCs.
     #[error("[[pattern]] number {index}, {kind}: {source}")]
     Pattern {
         /// From 1.
@@ -180,7 +180,7 @@ pub enum SpecError {
 }
 
 impl SpecError {
-    /// The error with the place of what it names in the specification.
+    /// Adds to an error the place in the specification to which it refers.
     #[must_use]
     pub fn in_text(self, text: &str) -> Self {
         let found = match &self {
@@ -198,7 +198,7 @@ impl SpecError {
     }
 }
 
-/// Where the value of a key of `[design]` begins; `ports` stands for those of both kinds.
+/// Returns where the value of a key of `[design]` begins; `ports` stands for the keys of both kinds.
 fn value_of(text: &str, key: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let design = document.get_ref().get("design")?.get_ref().as_table()?;
@@ -217,7 +217,7 @@ fn place(text: &str, at: usize, message: &str) -> SpecError {
 }
 
 impl Spec {
-    /// Reads a specification and checks what needs no number of switches.
+    /// Reads a specification and makes all checks that need no number of switches.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let spec: Self = toml::from_str(text).map_err(|error| {
             place(text, error.span().map_or(0, |span| span.start), error.message())
@@ -290,7 +290,7 @@ impl Spec {
         self.weights().map(drop)
     }
 
-    /// The pairs of all patterns with their greatest weights.
+    /// Returns the pairs of all patterns, each with its largest weight.
     pub fn weights(&self) -> Result<BTreeMap<(u32, u32), f64>, SpecError> {
         let mut weights = BTreeMap::new();
         for (index, pattern) in self.pattern.iter().enumerate() {
@@ -306,13 +306,13 @@ impl Spec {
         Ok(weights)
     }
 
-    /// Whether the number of NICs or of switches is to be found.
+    /// Whether the design must find the number of NICs or of switches.
     #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self.design.nics, Nics::Each(0)) || self.design.switches.is_empty()
     }
 
-    /// The problem with these ports, and with `nics` NICs per PC where the specification says 0.
+    /// Returns the problem with these ports, and with `nics` NICs per PC if the specification says 0.
     pub fn problem(&self, switches: &[u32], nics: u32) -> Result<Problem, SpecError> {
         let table = &self.design;
         let nics = match &table.nics {
@@ -341,8 +341,8 @@ impl Spec {
         })
     }
 
-    /// Ports of the uplink switch, which is none of `switches`: one for each of so many, and for each
-    /// spare; 0 without one of its own.
+    /// Returns the number of ports of the separate uplink switch: one for each of `switches` and for each spare
+    /// PC; 0 if there is no separate uplink switch.
     #[must_use]
     pub fn uplink_ports(&self, switches: usize) -> u32 {
         match self.design.uplinks {
@@ -351,7 +351,7 @@ impl Spec {
         }
     }
 
-    /// Ports that are left for NICs when uplinks and spares have theirs.
+    /// Returns the ports left for NICs after uplinks and spare PCs have theirs.
     fn usable(&self, switches: &[u32]) -> Result<Vec<u32>, SpecError> {
         let mut usable = switches.to_vec();
         if self.design.uplinks == Uplinks::None {

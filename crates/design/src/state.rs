@@ -1,13 +1,13 @@
-//! The state of a search: who is on which switch and how many links every pair has, changed by
-//! exchanges only, so that NIC and port limits hold all the time (the paper's closed operators,
-//! section 2.2), and judged by population counts over bit sets of PCs.
+//! The state of a search: the PCs on each switch and the number of links of every pair. Only exchanges change
+//! it, so that the limits of NICs and ports always hold (the paper's closed operators, section 2.2). Moves are
+//! judged by population counts over bit sets of PCs.
 //!
 //! Every NIC and every free port is an *end*. An end is `(pc, switch)`, where `pc` is `NOBODY` for a
 //! free port (the paper's dummy NIC) and `switch` is `NOWHERE` for a NIC without cable (its dummy
 //! switch). A move exchanges the switches of two ends.
 //!
-//! Many moves are judged for one that is done, so the links of every pair are kept, as planes of bits:
-//! judging reads those of two PCs, doing it brings them up to date with all others.
+//! Many moves are judged for each one that is made, so the links of every pair are kept as bit planes. Judging
+//! a move reads the planes of two PCs; making it updates the planes of all PCs.
 
 use tresse_base::wiring::Wiring;
 
@@ -16,7 +16,7 @@ use super::bits::{
 };
 use super::problem::{Maximize, Problem, Required};
 
-/// A PC or a free port, a switch or none.
+/// An end: a PC or a free port, and a switch or none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub pc: u32,
@@ -30,26 +30,26 @@ pub(super) struct Layer<const W: usize> {
     pub of: Vec<Set<W>>,
 }
 
-/// See the module.
+/// The state of a search; see the module.
 #[derive(Debug, Clone)]
 pub(super) struct State<const W: usize> {
     pub ends: Vec<End>,
     /// The ends of PC `p` are `first[p]..first[p + 1]`; those of free ports follow.
     first: Vec<u32>,
     members: Vec<Set<W>>,
-    /// Links of every PC to every other.
+    /// Number of links from every PC to every other, as bit planes.
     planes: Vec<Planes<W>>,
     required: Vec<Set<W>>,
     layers: Vec<Layer<W>>,
-    /// Weighted links that no exchange exceeds.
+    /// Upper bound on the weighted links that one exchange can add.
     most: f32,
-    /// All pairs of patterns; empty unless more than one link is needed there.
+    /// All pairs of the patterns; empty if they need at most one link.
     pattern: Vec<Set<W>>,
     floor: u32,
 }
 
 impl<const W: usize> State<W> {
-    /// A wiring as a state; what does not fit the problem is left out.
+    /// Builds the state of a wiring. Cables that do not fit the problem are left out.
     pub fn new(problem: &Problem, wiring: &Wiring) -> Self {
         let pcs = problem.pcs();
         let mut required = vec![[0; W]; pcs];
@@ -98,7 +98,7 @@ impl<const W: usize> State<W> {
         state
     }
 
-    /// Takes up another wiring.
+    /// Replaces the wiring.
     pub fn wire(&mut self, problem: &Problem, wiring: &Wiring) {
         self.members.fill([0; W]);
         let mut rows = vec![Vec::new(); problem.pcs()];
@@ -134,7 +134,7 @@ impl<const W: usize> State<W> {
         self.first[pc as usize] as usize..self.first[pc as usize + 1] as usize
     }
 
-    /// Links of a PC to every other, by addition.
+    /// Computes the links of a PC to every other by addition.
     fn counted(&self, pc: u32) -> Planes<W> {
         let mut planes = [[0; W]; PLANES];
         for end in &self.ends[self.nics(pc)] {
@@ -155,7 +155,7 @@ impl<const W: usize> State<W> {
         planes
     }
 
-    /// Counts the links of a PC anew, which also changes what others keep of it.
+    /// Counts the links of a PC again and updates the planes of the other PCs.
     fn renew(&mut self, pc: u32) {
         let new = self.counted(pc);
         let old = std::mem::replace(&mut self.planes[pc as usize], new);
@@ -165,12 +165,12 @@ impl<const W: usize> State<W> {
         }
     }
 
-    /// The PCs on every switch, from which [`wiring`] makes a wiring.
+    /// Returns the PCs on every switch, from which [`wiring`] builds a wiring.
     pub fn members(&self) -> &[Set<W>] {
         &self.members
     }
 
-    /// Cost from nothing: uncovered pairs, links that patterns lack, the weighted sum of links.
+    /// Computes the cost from scratch: uncovered pairs, links that patterns lack, weighted sum of links.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
         for pc in 0..self.required.len() {
@@ -190,9 +190,9 @@ impl<const W: usize> State<W> {
         Cost { uncovered: cost.uncovered / 2, lacking: cost.lacking / 2, links: cost.links / 2.0 }
     }
 
-    /// What an exchange of the switches of two ends changes; `None` where it may not be done or
-    /// changes nothing. Where more is lost than `limit` and the most links that there could be make
-    /// good, at `worth` links for a pair, links are not counted: the change has infinitely few.
+    /// Returns the change of cost if two ends exchange their switches; `None` if the exchange is not allowed or
+    /// changes nothing. If the loss exceeds `limit` by more than the largest possible gain of links can make
+    /// good (at `worth` links for a pair), links are not counted and the change reports infinitely few.
     #[inline]
     pub fn exchange(&self, one: usize, two: usize, worth: &Worth, limit: f32) -> Option<Change> {
         let (one, two) = (self.ends[one], self.ends[two]);
@@ -281,7 +281,7 @@ impl<const W: usize> State<W> {
         }
     }
 
-    /// What an exchange of all cables of two PCs changes.
+    /// Returns the change of cost if two PCs exchange all their cables.
     #[inline]
     pub fn swap(&self, p: u32, q: u32) -> Option<Change> {
         if p == q || self.nics(p).len() != self.nics(q).len() {
@@ -338,7 +338,7 @@ impl<const W: usize> State<W> {
     }
 }
 
-/// The wiring with these PCs on its switches.
+/// Builds the wiring with these PCs on its switches.
 pub(super) fn wiring<const W: usize>(members: &[Set<W>]) -> Wiring {
     let mut wiring = Wiring { switches: vec![Vec::new(); members.len()] };
     for (members, pcs) in members.iter().zip(&mut wiring.switches) {
@@ -347,25 +347,25 @@ pub(super) fn wiring<const W: usize>(members: &[Set<W>]) -> Wiring {
     wiring
 }
 
-/// What counts of a wiring.
+/// The cost of a wiring.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Cost {
-    /// Required pairs without a link.
+    /// Number of required pairs without a link.
     pub uncovered: i32,
-    /// Links that pairs of patterns lack.
+    /// Number of links that pairs of patterns lack.
     pub lacking: i32,
-    /// Links between the pairs that count, by weight.
+    /// Weighted links between the pairs that count.
     pub links: f64,
 }
 
 impl Cost {
-    /// Whether nothing required is missing.
+    /// Whether all requirements are met.
     pub const fn satisfied(&self) -> bool {
         self.uncovered == 0 && self.lacking == 0
     }
 }
 
-/// A difference of costs.
+/// A difference of two costs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Change {
     pub uncovered: i32,
@@ -373,17 +373,17 @@ pub(super) struct Change {
     pub links: f32,
 }
 
-/// Weighted links that make good for what is missing.
+/// The worth, in weighted links, of meeting a requirement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worth {
-    /// For an uncovered pair.
+    /// Worth of a link for an uncovered pair.
     pub uncovered: f32,
-    /// For a link that a pair of a pattern lacks.
+    /// Worth of a link that a pair of a pattern lacks.
     pub lacking: f32,
 }
 
 impl Worth {
-    /// Of what a change misses, links not counted.
+    /// Returns the worth of what a change leaves unmet, without its links.
     #[inline]
     pub fn of(&self, change: &Change) -> f32 {
         self.uncovered * change.uncovered as f32 + self.lacking * change.lacking as f32

@@ -1,12 +1,12 @@
-//! Advanced routing of a flat neighbourhood: for each destination, which of its NICs answers to each
-//! NIC of the source (flat-neighborhood-network-compiler, section 3.3).
+//! Routing tables of a flat neighbourhood as tuples: one tuple per destination gives, for each NIC of the source,
+//! the NIC of the destination on the same switch (flat-neighborhood-network-compiler, section 3.3).
 //!
-//! A tuple names NICs from 1 and says 0 where the two share no switch by that NIC. All of a tuple is
-//! packed into one integer, field 0 lowest, and extracted by a shift and an AND.
+//! A field counts NICs from 1 and is 0 if the destination is not on the switch of that NIC. A tuple is packed
+//! into one integer, field 0 in the lowest bits; a shift and an AND extract a field.
 
 use tresse_base::wiring::Wiring;
 
-/// The tuples of one source, for every destination.
+/// The tuples of one source for all destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuples {
     fields: u32,
@@ -16,7 +16,7 @@ pub struct Tuples {
 }
 
 impl Tuples {
-    /// The table of a source in a wiring of so many PCs; `None` where tuples have more than 64 bits.
+    /// Builds the table of a source in a wiring of `pcs` PCs; `None` if a tuple has more than 64 bits.
     #[must_use]
     pub fn of(wiring: &Wiring, pcs: usize, source: u32) -> Option<Self> {
         let rows = wiring.rows(pcs);
@@ -39,7 +39,7 @@ impl Tuples {
         Some(Self { fields, bits, packed: rows.iter().enumerate().map(pack).collect() })
     }
 
-    /// The tuple for a destination.
+    /// Returns the tuple for a destination.
     #[must_use]
     pub fn tuple(&self, destination: u32) -> Vec<u32> {
         let packed = self.packed.get(destination as usize).copied().unwrap_or(0);
@@ -47,13 +47,13 @@ impl Tuples {
         (0..self.fields).map(|field| (packed >> (field * self.bits) & mask) as u32).collect()
     }
 
-    /// Bytes of the table with the smallest integers that hold a tuple: 128 on KLAT2.
+    /// Returns the size of the table in bytes, with the smallest integers that hold a tuple: 128 on KLAT2.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.packed.len() * (self.fields * self.bits).div_ceil(8).next_power_of_two() as usize
     }
 
-    /// Bytes of the table with MAC addresses instead: 1,536 on KLAT2.
+    /// Returns the size of the table in bytes if it held MAC addresses instead: 1,536 on KLAT2.
     #[must_use]
     pub fn mac_bytes(&self) -> usize {
         self.packed.len() * self.fields as usize * 6
