@@ -1,4 +1,4 @@
-//! The canonical form of a cluster file (`tresse fmt`): tables and keys in the order of the schema,
+//! Formats a cluster file in its canonical form (`tresse fmt`): tables and keys in the order of the schema,
 //! one blank line before a table, one space around `=` and inside inline tables, comments kept. Only
 //! the layout changes: the parsed content stays the same.
 
@@ -6,8 +6,8 @@ use toml_edit::{
     Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value,
 };
 
-/// Format a cluster file; unknown keys go after the known ones. A text that is not TOML comes back as
-/// it is: `parse` says why.
+/// Returns a cluster file in canonical form. Unknown keys go after the known ones. A text that is not TOML is
+/// returned unchanged; `parse` reports why.
 #[must_use]
 pub fn format(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
@@ -26,7 +26,7 @@ pub fn format(text: &str) -> String {
     if formatted.trim().is_empty() { String::new() } else { formatted }
 }
 
-/// The comments at the head of the file that a blank line parts from the first item.
+/// Returns the comments at the head of the file that a blank line separates from the first item.
 fn take_header(root: &mut Table) -> String {
     let mut first: Option<(isize, &mut Decor)> = None;
     for (mut key, item) in root.iter_mut() {
@@ -67,7 +67,7 @@ fn split_header(prefix: &str) -> (String, String) {
     }
 }
 
-/// Keys in their canonical order; no key stands in two tables at different ranks.
+/// All keys in their canonical order. No key has different positions in two tables.
 const ORDER: &[&str] = &[
     "fabric",
     "routing",

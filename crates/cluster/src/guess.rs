@@ -1,12 +1,12 @@
-//! The valid value that a wrong one probably means: a value of another type, a name, a MAC address, a
-//! rate. Owns guesses only; whether a value is valid is for the reader and the resolver to say.
+//! Guesses the valid value that was probably meant by a wrong one: a value of another type, a name, a MAC
+//! address or a rate. The reader and the resolver decide whether a value is valid.
 
 use toml::de::DeValue;
 use tresse_base::units::{Mac, Rate};
 
 use crate::limits;
 
-/// The text of a value that stands where `key` of the table called `table` wants another type.
+/// Returns, as text, the value probably meant for `key` of the table called `table` by a value of another type.
 pub(super) fn of_type(table: &str, key: &str, value: &DeValue<'_>) -> Option<String> {
     match (table, key, value) {
         ("the cluster file", "switch" | "node" | "link" | "demand", DeValue::Table(_)) => {
@@ -25,7 +25,7 @@ pub(super) fn of_type(table: &str, key: &str, value: &DeValue<'_>) -> Option<Str
     }
 }
 
-/// The whole number that a text, a float or a list of one means.
+/// Returns the whole number that a text, a float or a list of one means.
 pub(super) fn number(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => text.trim().parse::<u32>().ok().map(|n| n.to_string()),
@@ -42,7 +42,7 @@ pub(super) fn number(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// The flag that a word or a number means.
+/// Returns the truth value that a word or a number means.
 pub(super) fn flag(value: &DeValue<'_>) -> Option<bool> {
     let text = match value {
         DeValue::String(text) => text.trim().to_ascii_lowercase(),
@@ -105,7 +105,7 @@ fn quoted(text: String) -> String {
     format!("\"{text}\"")
 }
 
-/// A name with what it may not hold replaced; `None` where nothing is left.
+/// Returns a name with invalid characters replaced; `None` if nothing is left.
 pub(super) fn name(text: &str, longest: usize) -> Option<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let replaced = text.trim().chars().map(|c| if allowed(c) { c } else { '-' });
@@ -114,7 +114,7 @@ pub(super) fn name(text: &str, longest: usize) -> Option<String> {
     (!near.is_empty() && near != text).then(|| near.to_owned())
 }
 
-/// The MAC address that other notations and slips mean, and what was wrong with it.
+/// Returns the MAC address meant by another notation or a slip, and what was wrong with the text.
 pub(super) fn mac(text: &str) -> Option<String> {
     let bare: String = text.chars().filter(|c| !":-. ".contains(*c)).collect();
     if bare.len() == 12 && bare.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -153,14 +153,14 @@ fn byte(group: &str) -> Option<u8> {
     }
 }
 
-/// The address without its group bit.
+/// Returns the address without its group bit.
 pub(super) fn of_one(Mac([first, rest @ ..]): Mac) -> Mac {
     let mut bytes = [first & !1; 6];
     bytes[1..].copy_from_slice(&rest);
     Mac(bytes)
 }
 
-/// The rate that a number with another unit or notation means; a bare one below 1000 is in Gbit/s.
+/// Returns the rate meant by a number with another unit or notation. A bare number below 1000 is in Gbit/s.
 pub(super) fn rate(text: &str) -> Option<String> {
     let upper = text.trim().trim_start_matches(['-', '+']).replace(',', ".").to_ascii_uppercase();
     let end = upper.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(upper.len());

@@ -34,12 +34,12 @@ choice! {
 }
 
 impl TopologyKind {
-    /// Switches that no dimension orders.
+    /// Whether the kind has switches but no dimensions.
     pub(super) fn has_no_dimensions(self) -> bool {
         matches!(self, Self::Explicit | Self::Clique | Self::Irregular)
     }
 
-    /// Do nodes route?
+    /// Whether nodes route.
     pub(super) fn is_routed(self) -> bool {
         matches!(
             self,
@@ -47,8 +47,8 @@ impl TopologyKind {
         )
     }
 
-    /// The keys of `topology` beside `kind` for the kind of this word: those that must be given, and
-    /// the others.
+    /// Returns the keys of `topology` beside `kind` for the kind with this word: the required ones and the
+    /// optional ones.
     pub(super) fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
         match word {
             "mesh" | "torus" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
@@ -66,7 +66,7 @@ impl TopologyKind {
 /// Kinds whose nodes route.
 const ROUTED: [&str; 5] = ["pmesh", "ring", "direct-mesh", "direct-torus", "full-mesh"];
 
-/// JSON Schema rules: which keys `topology` has depends on its kind.
+/// Returns the JSON Schema rules for the keys of `topology`, which depend on its kind.
 pub(super) fn keys_of_kinds() -> Value {
     let rule = |word: &&str| {
         let (required, others) = TopologyKind::keys(word);
@@ -88,8 +88,9 @@ pub(super) fn keys_of_kinds() -> Value {
     TopologyKind::WORDS.iter().map(rule).collect()
 }
 
-/// JSON Schema rules: what a kind of topology asks of the other tables: an explicit fabric lists everything; dimension
-/// orders need dimensions; PDOR on a torus of more than two needs even sizes after the first.
+/// Returns the JSON Schema rules by which the kind of topology restricts the other tables: an explicit fabric
+/// lists everything; dimension-order strategies need dimensions; PDOR on a torus of more than two dimensions
+/// needs even sizes after the first.
 pub(super) fn rules_of_kinds() -> Value {
     let topology = |rule: Value| {
         json!({

@@ -1,6 +1,6 @@
-//! The cluster file: from text to a resolved [`Cluster`] or to all of its problems (DESIGN section
-//! 3), its JSON Schema and its canonical form; and the fabrics that tests and benchmarks ask for by
-//! kind and size.
+//! The cluster file: parses it into a resolved [`Cluster`](tresse_topology::cluster::Cluster) or reports all of
+//! its problems (DESIGN section 3), describes it by a JSON Schema, formats it, compares it with the cables of a
+//! node ([`cables`]) and drafts it from what nodes hear ([`discover`]).
 #![forbid(unsafe_code)]
 
 pub mod cables;

@@ -1,4 +1,4 @@
-//! The numbers that bound a cluster file; the schema and the checks share them.
+//! Limits on the numbers in a cluster file. The schema and the checks share them.
 
 /// Dimensions of a mesh or torus.
 pub(super) const DIMENSIONS: usize = 6;
@@ -22,20 +22,20 @@ pub(super) const NICS_PER_NODE: u32 = 64;
 pub(crate) const PORTS: u32 = 65_535;
 /// Paths per ordered pair.
 pub(super) const PATHS: u32 = 64;
-/// What one node sends to another, in units of the least that one does: wider spans than this the linear
-/// program of the detours does not tell from round-off.
+/// Largest weight of traffic between two nodes, the smallest being 1. The linear program of the detours cannot
+/// distinguish wider spans from round-off.
 pub(super) const DEMAND: u32 = 10_000;
-/// Octets of a frame: IEEE 802.3 untagged, and the largest jumbo frame in use.
+/// Smallest `max_frame` in bytes: an untagged IEEE 802.3 frame. The largest is that of jumbo frames in use.
 pub(super) const MIN_FRAME: u32 = 1518;
 /// See [`MIN_FRAME`].
 pub(super) const MAX_FRAME: u32 = 16_384;
-/// IP MTU of a NIC: RFC 791's datagram that every host accepts.
+/// Smallest IP MTU of a NIC in bytes: the datagram that every host accepts (RFC 791).
 pub(super) const MIN_MTU: u32 = 576;
-/// RFC 8200 section 5.
+/// Smallest MTU in bytes of a link that carries IPv6 (RFC 8200 section 5).
 pub(super) const MIN_MTU_IPV6: u32 = 1280;
-/// The largest IPv4 datagram.
+/// Largest IP MTU of a NIC in bytes: the largest IPv4 datagram.
 pub(super) const MAX_MTU: u32 = 65_535;
-/// IEEE 802.1Q table 8-10: ageing time.
+/// Smallest ageing time of a switch in seconds; the largest is [`MAX_AGE`] (IEEE 802.1Q table 8-10).
 pub(super) const MIN_AGE: u32 = 10;
 /// See [`MIN_AGE`].
 pub(super) const MAX_AGE: u32 = 1_000_000;

@@ -1,4 +1,4 @@
-//! From the text of a cluster file to a [`Cluster`], or to all problems of the file.
+//! Parses the text of a cluster file into a [`Cluster`], or reports all problems of the file.
 
 use toml::de::{DeTable, DeValue};
 use tresse_base::problem::{Found, ProblemKind, Problems};
@@ -10,11 +10,11 @@ use crate::read::Read;
 use crate::resolve::resolve;
 use crate::syntax::{self, line_of};
 
-/// Read a cluster file. `file_name` only names it in problems.
+/// Parses a cluster file. `file_name` is used only in problems.
 ///
 /// # Errors
-/// Everything that is wrong with the file, in its order. Beside faults of TOML itself stands what is
-/// wrong whatever the faulty lines mean.
+/// All problems of the file, in its order. If the text is not valid TOML, these are the TOML faults and the
+/// problems that exist whatever the faulty lines mean.
 pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     let mut found = Found::default();
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -29,10 +29,10 @@ pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     if found.is_empty() { Ok(cluster) } else { Err(found.into_problems(text, file_name)) }
 }
 
-/// The text of a cluster file.
+/// Decodes the bytes of a cluster file as UTF-8.
 ///
 /// # Errors
-/// Every place where the bytes are no UTF-8.
+/// Every place where the bytes are not UTF-8.
 pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems> {
     std::str::from_utf8(bytes).map_err(|_| {
         let mut found = Found::default();

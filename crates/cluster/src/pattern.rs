@@ -1,12 +1,12 @@
-//! What texts of the cluster file look like, as the regular expressions of its JSON Schema (the dialect
-//! that ECMA-262 and Rust's `regex` share). They say what the readers accept and a little less exactly:
-//! lengths inside hostlists, ranges that run backwards and sums are the parser's.
+//! Regular expressions for texts of the cluster file, for its JSON Schema (in the dialect that ECMA-262 and
+//! Rust's `regex` share). They accept all that the parser accepts and a little more: the parser alone checks
+//! lengths inside hostlists, ranges that run backwards, and sums.
 
 use serde_json::{Value, json};
 
 use crate::limits;
 
-/// The inside of a hostlist's brackets.
+/// The text inside the brackets of a hostlist.
 const NUMBERS: &str =
     r"\s*[0-9]{1,9}(\s*-\s*[0-9]{1,9})?\s*(,\s*[0-9]{1,9}(\s*-\s*[0-9]{1,9})?\s*)*";
 /// A VID, 1 to 4094.
@@ -37,15 +37,15 @@ pub(super) fn nic_name() -> String {
     format!(r"^[!#$&(-.0-9;-\[\]-~]{{1,{}}}$", limits::NIC_NAME)
 }
 
-/// What looks like the name of an interface and is none.
+/// Texts that match [`nic_name`] but cannot be the name of an interface.
 pub(super) fn not_nic_names() -> Value {
     json!({ "enum": limits::NOT_NIC_NAMES })
 }
 
-/// A MAC address that is no group's.
+/// A MAC address that is not a group address.
 pub(super) const MAC: &str = "^[0-9A-Fa-f][02468ACEace]([:-][0-9A-Fa-f]{2}){5}$";
 
-/// The MAC address that no interface has.
+/// The zero MAC address, which no interface has.
 pub(super) fn not_macs() -> Value {
     json!({ "pattern": "^00([:-]00){5}$" })
 }
@@ -53,7 +53,7 @@ pub(super) fn not_macs() -> Value {
 /// A rate in bits per second.
 pub(super) const RATE: &str = r"^[0-9]+(\.[0-9]{0,3})?[GMK]?$";
 
-/// Nothing per second.
+/// A rate of zero.
 pub(super) fn not_rates() -> Value {
     json!({ "pattern": "^[0.]+[GMK]?$" })
 }
@@ -71,7 +71,7 @@ pub(super) fn ipv4_prefix() -> String {
     format!(r"^{first}(\.{byte}){{3}}/0*(3[0-2]|[12]?[0-9])$")
 }
 
-/// An IPv6 prefix; which colons may be left out is the parser's.
+/// An IPv6 prefix. The parser alone checks where `::` may stand.
 pub(super) const IPV6_PREFIX: &str =
     "^[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]*/0*(12[0-8]|1[01][0-9]|[1-9]?[0-9])$";
 

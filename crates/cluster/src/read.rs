@@ -1,5 +1,6 @@
-//! Reading TOML into the structs of [`super::file`] without stopping at a fault: what cannot be read
-//! is reported and left out. Owns types, unknown keys and spans; never looks at meaning.
+//! Reads TOML into the structs of [`super::file`] without stopping at a fault: a value that cannot be read is
+//! reported and left out. This module checks types and unknown keys, and keeps byte ranges. It does not check
+//! meaning.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,11 +17,11 @@ use crate::guess;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct At<T> {
     pub(super) value: T,
-    /// The bytes of the value.
+    /// The byte range of the value.
     pub(super) span: Range<usize>,
-    /// The bytes of its key; of the value itself in a list.
+    /// The byte range of its key; in a list, of the value itself.
     pub(super) key: Range<usize>,
-    /// Was all of it read? Otherwise a problem within it was reported, and parts may be absent.
+    /// Whether all of the value was read. If not, a problem within it was reported, and parts may be absent.
     pub(super) whole: bool,
 }
 
@@ -39,23 +40,23 @@ impl<T: JsonSchema> JsonSchema for At<T> {
     }
 }
 
-/// Something a TOML value can be read as; `None` where a problem was reported.
+/// A type that a TOML value can be read as. `None` means that a problem was reported.
 pub(super) trait Read: Sized {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self>;
 }
 
 /// A table of the file.
 pub(super) trait Keys {
-    /// The keys that are in the file, readable or not.
+    /// Returns the keys that are in the file, readable or not.
     fn present(&self) -> &[&'static str];
 
-    /// Is the key absent? One that could not be read is not: that was reported.
+    /// Whether the key is absent. A key whose value could not be read is not absent: it was reported.
     fn lacks(&self, key: &str) -> bool {
         !self.present().contains(&key)
     }
 }
 
-/// Report a value of another type than `expected`; `near` is the value that it probably means.
+/// Reports a value of another type than `expected`. `near` is the value that was probably meant.
 pub(super) fn wrong_type(
     expected: &str,
     value: &Spanned<DeValue<'_>>,
@@ -97,8 +98,8 @@ impl Read for bool {
     }
 }
 
-/// A whole number as written; one that TOML's 64 bits do not hold is the nearest that they do. Which
-/// numbers a key takes is the resolver's question.
+/// A whole number as written. A number beyond 64 bits becomes the nearest 64-bit number. The resolver checks
+/// the range of each key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number(pub(super) i64);
 
@@ -135,7 +136,7 @@ impl<T: Read> Read for Vec<At<T>> {
     }
 }
 
-/// Read one value with its place.
+/// Reads one value with its place.
 pub(super) fn at<T: Read>(
     value: &Spanned<DeValue<'_>>,
     key: Range<usize>,
@@ -146,7 +147,7 @@ pub(super) fn at<T: Read>(
     Some(At { value: read, span: value.span(), key, whole: found.len() == before })
 }
 
-/// Read one key of the table called `what`. A problem without advice gets the value that was probably
+/// Reads one key of the table called `what`. A problem without advice gets as advice the value that was probably
 /// meant, else the example.
 pub(super) fn key<T: Read>(
     table: &DeTable<'_>,
@@ -169,7 +170,7 @@ pub(super) fn key<T: Read>(
     read
 }
 
-/// Report every key of `table` that is not in `known`.
+/// Reports every key of `table` that is not in `known`.
 pub(super) fn refuse_unknown_keys(
     table: &DeTable<'_>,
     what: &str,
@@ -186,9 +187,8 @@ pub(super) fn refuse_unknown_keys(
     }
 }
 
-/// A table of the file: struct, reader and JSON Schema from one declaration, each key with an example
-/// for those who wrote something else. Every key is optional here; the resolver knows which must be
-/// given.
+/// Declares a table of the file: struct, reader and JSON Schema in one. Each key has an example, which is shown
+/// if its value is wrong. Every key is optional here; the resolver checks which are required.
 macro_rules! section {
     ($(#[$meta:meta])* $name:ident, $what:literal {
         $( $(#[$field_meta:meta])* $field:ident: $type:ty = $example:literal, )*
@@ -229,7 +229,7 @@ macro_rules! section {
     };
 }
 
-/// A word out of a list: enum, reader and JSON Schema from one declaration.
+/// Declares a choice of words: enum, reader and JSON Schema in one.
 macro_rules! choice {
     ($(#[$meta:meta])* $name:ident, $what:literal {
         $( $(#[$variant_meta:meta])* $variant:ident = $word:literal, )*

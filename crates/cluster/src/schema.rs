@@ -1,4 +1,4 @@
-//! The JSON Schema of the cluster file, for editors; made from the same declarations that read it.
+//! Generates the JSON Schema of the cluster file, for editors, from the declarations that also read the file.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::file::File;
 
-/// The JSON Schema (draft 2020-12) of the cluster file, as indented JSON with a final newline.
+/// Returns the JSON Schema (draft 2020-12) of the cluster file, as indented JSON with a final newline.
 #[must_use]
 pub fn schema() -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(NoNulls);

@@ -1,5 +1,5 @@
-//! Faults of TOML itself: said in the words of the line they are in, keys that stand twice with the
-//! place of the first, and how far the rest of the file can be trusted after them.
+//! Reports faults of TOML itself, each with the line that it is in, and duplicate keys with the place of the
+//! first. Determines which problems in the rest of the file are still sound after such faults.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,19 +9,19 @@ use toml::de::{DeTable, DeValue, Error};
 use tresse_base::problem::{Found, Lines, ProblemKind};
 use tresse_base::text::excerpt;
 
-/// Which problems found after faults of TOML are sound.
+/// Determines which problems are sound despite faults of TOML elsewhere in the file.
 #[derive(Debug)]
 pub(super) struct Trust {
-    /// Nothing is lost: the first of each key that stands twice was read.
+    /// Whether nothing is lost: of each duplicate key the first was read.
     pub(super) whole: bool,
-    /// Tables and keys before this byte are where they were written.
+    /// Tables and keys before this byte were read where they were written.
     until: usize,
-    /// Lines with a fault, in order.
+    /// The lines with a fault, in order.
     lines: Vec<Range<usize>>,
 }
 
 impl Trust {
-    /// Is a problem of this kind at this place there whatever else the file says?
+    /// Whether a problem of this kind at this place is sound, whatever the faulty lines mean.
     pub(super) fn is_sound(&self, kind: ProblemKind, span: &Range<usize>) -> bool {
         let fault = matches!(kind, ProblemKind::Syntax | ProblemKind::DuplicateKey);
         let next = self.lines.partition_point(|line| line.end <= span.start);
@@ -31,7 +31,7 @@ impl Trust {
     }
 }
 
-/// Report what is not TOML in `text`, once per line.
+/// Reports what is not TOML in `text`, once per line.
 pub(super) fn faults(
     text: &str,
     table: &Spanned<DeTable<'_>>,
@@ -112,7 +112,7 @@ fn duplicate(text: &str, table: &Spanned<DeTable<'_>>, span: &Range<usize>, foun
     found.add(ProblemKind::DuplicateKey, span, format!("duplicate key `{key}`"), help);
 }
 
-/// Where the same table began, with single or double brackets.
+/// Returns where the same table began, with single or double brackets.
 fn first_header(text: &str, header: &str, before: usize) -> Option<usize> {
     let name = |line: &str| {
         let line = line.split('#').next().unwrap_or_default();
@@ -129,7 +129,7 @@ fn first_header(text: &str, header: &str, before: usize) -> Option<usize> {
     None
 }
 
-/// The last line before this byte that gives a key of this name.
+/// Returns the last line before this byte that gives a key of this name.
 fn last_line_of(text: &str, key: &str, before: usize) -> Option<usize> {
     let mut at = before;
     text[..before].split_inclusive('\n').rev().find_map(|line| {
@@ -139,7 +139,7 @@ fn last_line_of(text: &str, key: &str, before: usize) -> Option<usize> {
     })
 }
 
-/// The letters, digits, `-` and `_` around a byte.
+/// Returns the word of letters, digits, `-` and `_` around a byte.
 fn word_at(text: &str, at: usize) -> &str {
     let at = on_boundary(text, at);
     let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -149,7 +149,7 @@ fn word_at(text: &str, at: usize) -> &str {
     text[start..end].trim_matches(ends)
 }
 
-/// The start of the key of this name in the table that the byte `at` is in.
+/// Returns the start of the key of this name in the table that contains the byte `at`.
 fn first_key(text: &str, table: &DeTable<'_>, name: &str, at: usize) -> Option<usize> {
     let mut header: Option<(usize, &DeTable<'_>)> = None;
     for value in table.iter().map(|(_, value)| value) {
@@ -172,7 +172,7 @@ fn first_key(text: &str, table: &DeTable<'_>, name: &str, at: usize) -> Option<u
     header.and_then(|(_, inside)| first_key(text, inside, name, at)).or_else(own)
 }
 
-/// The inline table that holds the byte `at`.
+/// Returns the inline table that contains the byte `at`.
 fn enclosing<'a, 'i>(value: &'a Spanned<DeValue<'i>>, at: usize) -> Option<&'a DeTable<'i>> {
     match value.get_ref() {
         DeValue::Array(list) => list.iter().find_map(|item| enclosing(item, at)),
@@ -181,7 +181,7 @@ fn enclosing<'a, 'i>(value: &'a Spanned<DeValue<'i>>, at: usize) -> Option<&'a D
     }
 }
 
-/// The line around a byte, its end included.
+/// Returns the line around a byte, its end included.
 pub(super) fn line_of(text: &str, at: usize) -> Range<usize> {
     let at = on_boundary(text, at);
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
@@ -200,7 +200,8 @@ fn is_header(line: &str) -> bool {
     line.trim_start().starts_with('[')
 }
 
-/// Does TOML go on soundly at the next line? Not where a bracket or a string may be open.
+/// Whether the fault is confined to its line, so that the next line is read soundly. It is not if a bracket or a
+/// string may be open.
 fn is_contained(line: &str, span: &Range<usize>, at: &Range<usize>) -> bool {
     let count = |c: char| line.matches(c).count();
     span.end <= at.end

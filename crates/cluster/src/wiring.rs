@@ -1,17 +1,17 @@
-//! A cluster file that names its wiring table, made whole: every node plans from one text, so the table
-//! takes the place of the file's name.
+//! Inserts the wiring table into a cluster file that names it by its file. All nodes plan from one text, so the
+//! table replaces the name.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-/// The text of a cluster file with its wiring table in it, in the line where its name was. A text that is
-/// such a table itself becomes the cluster file of a flat neighbourhood with all defaults. Any other text
-/// stays as it is.
+/// Returns the text of a cluster file with its wiring table in place of the name of the table's file. If `text` is
+/// itself a wiring table, returns the cluster file of a flat neighbourhood with all defaults. Any other text is
+/// returned unchanged.
 ///
 /// # Errors
-/// What `read` says about the file that is named, relative to the cluster file.
+/// The error of `read`, which gets the name of the file relative to the cluster file.
 pub fn with_wiring<E>(
     text: String,
     read: impl FnOnce(&str) -> Result<String, E>,
@@ -28,8 +28,8 @@ pub fn with_wiring<E>(
     Ok(format!("{before}{}{after}", quoted(&table)))
 }
 
-/// Is a text a wiring table, with or without errors? Its first line that says anything begins with a
-/// switch, as no line of TOML does.
+/// Whether a text is a wiring table, with or without errors. Its first line that is neither empty nor a comment
+/// begins with a switch number and a colon; no line of TOML does.
 fn is_table(text: &str) -> bool {
     let said = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let first = text.lines().map(str::trim).find(said);
@@ -37,7 +37,7 @@ fn is_table(text: &str) -> bool {
     switch.is_some_and(|s| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The file that `topology` names as its wiring table, and where.
+/// Returns the file that `topology` names as its wiring table, and the place of the name.
 fn named(text: &str) -> Option<(Range<usize>, String)> {
     let (table, _) = DeTable::parse_recoverable(text);
     let fabric = value(table.get_ref(), "fabric")?.get_ref().as_table()?;
@@ -51,7 +51,7 @@ fn value<'a, 'b>(table: &'b DeTable<'a>, key: &str) -> Option<&'b toml::Spanned<
     table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
 }
 
-/// A string of TOML in one line, so that lines keep their numbers.
+/// Returns the text as a TOML string in one line, so that other lines keep their numbers.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

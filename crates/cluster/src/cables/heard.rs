@@ -1,41 +1,41 @@
-//! What the caller tells of the host: its interfaces, and what each of them hears.
+//! The input of a comparison: the interfaces of the host, and what each of them has received.
 
 use tresse_base::units::Mac;
 
-/// An interface of the host, with who is heard on it.
+/// An interface of the host, with what it has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
     pub name: String,
     /// Its MAC.
     pub mac: Option<Mac>,
-    /// Has it carrier?
+    /// Whether it has carrier.
     pub carrier: bool,
-    /// Was it listened on for so long that silence means something?
+    /// Whether the caller has listened long enough to conclude something from silence.
     pub patient: bool,
-    /// Whatever was heard and still holds.
+    /// What was received and has not expired.
     pub signs: Vec<Sign>,
 }
 
-/// Something heard on an interface.
+/// An LLDP frame or an announcement received on an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
-    /// By LLDP.
+    /// An LLDP frame.
     Lldp {
         /// The name of the switch or host.
         system: Option<String>,
         /// Its port, as text.
         port: String,
-        /// Its port, where that is a MAC.
+        /// Its port, if LLDP gives a MAC address.
         port_mac: Option<Mac>,
         /// The port's description.
         description: Option<String>,
     },
-    /// An announcement without tag.
+    /// An untagged announcement of a node.
     Announcement {
         /// The NIC that sent it.
         mac: Mac,
-        /// Is it of another fabric?
+        /// Whether the announcement is of another fabric.
         foreign: bool,
     },
 }

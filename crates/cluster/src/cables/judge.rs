@@ -1,4 +1,4 @@
-//! What became of each NIC of the file, in words.
+//! Determines the verdict on each NIC of the file, and words it.
 
 use tresse_topology::cluster::Cluster;
 
@@ -14,7 +14,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What became of one NIC.
+    /// Returns the report on one NIC.
     pub fn nic(&self, seen: &Seen<'_>) -> NicReport {
         let nic = self.reader.nic(seen.end);
         let view = |place: &Place| self.reader.view(place);
@@ -51,7 +51,7 @@ impl Judge<'_> {
         report
     }
 
-    /// The verdict on a NIC of which nothing tells where it is.
+    /// Returns the verdict on a NIC if nothing shows where its cable ends.
     fn nothing(&self, seen: &Seen<'_>) -> (Verdict, String) {
         let Some(interface) = seen.interface else {
             let mac = self.reader.nic(seen.end).mac;
@@ -80,14 +80,14 @@ impl Judge<'_> {
         (Verdict::Missing, "carrier, but nobody is heard".into())
     }
 
-    /// The NICs of the same switch, or line on it, that are not heard.
+    /// Returns the NICs of the same switch, or of the same line there, that are not heard.
     fn silent(&self, seen: &Seen<'_>) -> Vec<String> {
         let heard = seen.interface.map(|i| self.reader.heard(i)).unwrap_or_default();
         let others = self.reader.others(seen.end, &seen.expected).into_iter();
         others.filter(|end| !heard.contains(end)).map(|end| self.reader.name(end)).collect()
     }
 
-    /// Whose place in the file this is; `None`: nobody's.
+    /// Returns the cables that the file has at this place; `None` if there is none.
     fn owners(&self, seen: &Seen<'_>, found: &Place) -> Option<Vec<String>> {
         let Place::Port { switch, port: None, line } = found else {
             return Some(vec![self.reader.owner(found)?]);
@@ -108,8 +108,8 @@ impl Judge<'_> {
         Some(if gone.len() == 1 { gone } else { Vec::new() })
     }
 
-    /// Who is heard beside a NIC that is in its place, and does not belong there; with an uplink, who is
-    /// heard and belongs nowhere.
+    /// Returns what a correctly cabled NIC hears that does not belong there; with an uplink, what is heard and is
+    /// not in the file at all.
     pub fn strangers(&self, seen: &Seen<'_>) -> Vec<Extra> {
         let fits = seen.fits() || !self.reader.is_near() && seen.found.is_none();
         let Some(interface) = seen.interface.filter(|_| fits) else { return Vec::new() };
@@ -137,7 +137,7 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// An interface that the file does not have, where it hears the fabric.
+    /// Reports an interface that is not in the file but hears the fabric.
     pub fn spare(&self, interface: &Interface) -> Option<Extra> {
         let (place, _) = self.reader.read(interface, None)?;
         let here = match place {

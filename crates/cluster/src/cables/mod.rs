@@ -1,13 +1,14 @@
-//! Compares what is plugged into one node with the cluster file: what each NIC hears (LLDP where there
-//! is some, else announcements) says where its cable ends.
+//! Compares the cables of one node with the cluster file. What each NIC receives (LLDP if there is any, else
+//! announcements of other nodes) shows where its cable ends.
 //!
-//! LLDP names a switch and its port, and may name another host's NIC. An announcement without tag
-//! comes from the other end of a cable, or from a node on the same switch: it tells the switch (where that
-//! holds several lines of nodes, the line), not the port. Where several are heard, the switch that most of
-//! them belong on counts. Announcements on VLANs cross switches and tell nothing, nor do those of a flat
-//! neighbourhood with an uplink, which every NIC hears wherever it is: there LLDP alone tells.
+//! LLDP names a switch and its port, or the NIC of another host. An untagged announcement comes from the other
+//! end of a cable, or from a node on the same switch. It identifies the switch (and the line, if the switch
+//! holds several lines of nodes) but not the port. If several nodes are heard, the switch on which most of them
+//! belong is taken. Announcements on VLANs cross switches and therefore identify nothing. Neither do those of a
+//! flat neighbourhood with an uplink, which every NIC receives: there only LLDP counts.
 //!
-//! Pure: who was heard, and whether long enough, is for the caller to say. O(NICs of the cluster).
+//! This module is pure: the caller says what was received, and whether it listened long enough.
+//! O(NICs of the cluster).
 
 mod heard;
 mod judge;
@@ -34,7 +35,7 @@ pub use self::order::{Named, OrderBy};
 pub use self::place::{By, PlaceView};
 pub use self::report::{Extra, NicReport, Report, Verdict};
 
-/// Compares the `interfaces` of the host that is `node`.
+/// Compares the `interfaces` of a host with the NICs of `node` in the file.
 #[must_use]
 pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[Interface]) -> Report {
     let reader = Reader::new(cluster);
@@ -70,7 +71,7 @@ pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[Interface]) -> Rep
     }
 }
 
-/// The interface of each NIC: that with its MAC, else that with its name and no other NIC's MAC.
+/// Returns the interface of each NIC: the one with its MAC, else the one with its name and no other NIC's MAC.
 fn matched<'a>(nics: &[Nic], interfaces: &'a [Interface]) -> Vec<Option<&'a Interface>> {
     let by_mac: BTreeMap<Mac, &Interface> =
         interfaces.iter().filter_map(|i| Some((i.mac?, i))).collect();

@@ -1,5 +1,5 @@
-//! The order of a node's own NICs: kernels name them as their drivers happen to find them, so that the
-//! interface `eth0` of today need not be that of the file.
+//! Finds NICs of one node that have exchanged their interface names. The kernel names interfaces in the order in
+//! which drivers find them, so `eth0` need not be the `eth0` of the file.
 
 use serde::Serialize;
 use tresse_topology::cluster::Nic;
@@ -7,7 +7,7 @@ use tresse_topology::cluster::Nic;
 use super::place::Reader;
 use super::seen::Seen;
 
-/// An interface, and which NIC of the file it is.
+/// An interface, and the NIC of the file that it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Named {
     /// The interface.
@@ -16,24 +16,24 @@ pub struct Named {
     pub nic: String,
 }
 
-/// How an order was found.
+/// How another order of NICs was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OrderBy {
-    /// The MACs of the file are on interfaces of other names.
+    /// The MACs of the file are on interfaces with other names.
     Mac,
-    /// The cables of the file are at interfaces of other names.
+    /// The cables of the file are at interfaces with other names.
     Cable,
 }
 
-/// An order other than the file's; without names there is none.
+/// An order of NICs that differs from the file's. Without names there is none.
 pub(super) struct Order {
     pub(super) names: Vec<Named>,
     pub(super) by: Option<OrderBy>,
 }
 
-/// The order that explains what was found: by MACs, else, where every NIC is in the place of one of the
-/// node's own, by places.
+/// Returns the order that explains what was found: by MACs, else by cables if every NIC is cabled like some NIC
+/// of the same node.
 pub(super) fn found(reader: &Reader<'_>, nics: &[Nic], seen: &[Seen<'_>]) -> Order {
     let pairs = |other: &dyn Fn(usize) -> Option<usize>| -> Vec<Named> {
         let named = |(at, seen): (usize, &Seen<'_>)| {
@@ -58,8 +58,8 @@ pub(super) fn found(reader: &Reader<'_>, nics: &[Nic], seen: &[Seen<'_>]) -> Ord
     Order { names: pairs(&|at| places.get(at).copied()), by: Some(OrderBy::Cable) }
 }
 
-/// For each NIC the one in whose place it is: its own where it fits, else the first that nobody has.
-/// `None` where one is elsewhere.
+/// Returns for each NIC the NIC in whose place it is: itself if it fits, else the first place that is still free.
+/// `None` if a NIC is elsewhere.
 fn permutation(seen: &[Seen<'_>]) -> Option<Vec<usize>> {
     let mut to: Vec<Option<usize>> =
         seen.iter().enumerate().map(|(at, seen)| seen.fits().then_some(at)).collect();

@@ -1,4 +1,4 @@
-//! Where a cable ends, read from what is heard.
+//! Determines where a cable ends from what its interface receives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,17 +14,17 @@ use super::heard::{Interface, Sign};
 /// The other end of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A switch, and the port where that is known; where it holds several lines of nodes, the line as
-    /// [`Layout::line`] counts, where that is known.
+    /// A switch, and the port if known. If the switch holds several lines of nodes, also the line, numbered as by
+    /// [`Layout::line`], if known.
     Port { switch: SwitchId, port: Option<u32>, line: Option<usize> },
     /// Another node's NIC.
     Nic(NicEnd),
-    /// Something that the file does not have, by its own name.
+    /// Something that is not in the file, by the name that it gives itself.
     Unknown(String),
 }
 
 impl Place {
-    /// Is this place, of the file, the one found?
+    /// Whether this place of the file agrees with the place found.
     pub(super) fn fits(&self, found: &Self) -> bool {
         match (self, found) {
             (
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// What tells where a cable ends.
+/// The source from which the end of a cable is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -46,25 +46,25 @@ pub enum By {
     Announcements,
 }
 
-/// A place by names: a switch with its port, a node with its NIC, or whatever it calls itself.
+/// A place by names, for reports: a switch with its port, a node with its NIC, or something unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PlaceView {
     /// The switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
-    /// The line of nodes there, where it holds several and that is all that is known.
+    /// The line of nodes on the switch, if the switch holds several and the port is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// Its port, where known.
+    /// The port of the switch, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
     /// The node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Its NIC.
+    /// The NIC of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nic: Option<String>,
-    /// What is not in the file.
+    /// The name of something that is not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
 }
@@ -78,12 +78,12 @@ impl fmt::Display for PlaceView {
     }
 }
 
-/// The cluster, as it is looked things up in.
+/// The cluster with its NICs indexed by MAC and by port.
 pub(super) struct Reader<'a> {
     cluster: &'a Cluster,
     by_mac: BTreeMap<Mac, NicEnd>,
     by_port: BTreeMap<Port, NicEnd>,
-    /// Where switches hold several lines of nodes.
+    /// The layout, if switches hold several lines of nodes.
     lines: Option<Layout>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         &self.cluster.node(end.node).nics[end.nic]
     }
 
-    /// `n03 eth0`.
+    /// Returns node and NIC by name: `n03 eth0`.
     pub(super) fn name(&self, end: NicEnd) -> String {
         format!("{} {}", self.cluster.node(end.node).name, self.nic(end).name)
     }
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         self.by_mac.get(&mac).copied()
     }
 
-    /// Where the file has a NIC.
+    /// Returns where the cable of a NIC ends according to the file.
     pub(super) fn expected(&self, end: NicEnd) -> Place {
         let nic = self.nic(end);
         match nic.peer {
@@ -125,23 +125,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The line of a NIC, where its switch holds others too.
+    /// Returns the line of a NIC, if its switch holds several lines.
     fn line(&self, end: NicEnd) -> Option<usize> {
         self.lines.as_ref().map(|layout| layout.line(end.node, end.nic))
     }
 
-    /// The NICs at a place: on a switch, or on the line there that the place tells.
+    /// Returns the NICs on a switch, or on one line of it if `line` is given.
     pub(super) fn at(&self, switch: SwitchId, line: Option<usize>) -> impl Iterator<Item = NicEnd> {
         self.on(switch).filter(move |end| line.is_none() || self.line(*end) == line)
     }
 
-    /// The NICs on a switch.
+    /// Returns the NICs on a switch.
     fn on(&self, switch: SwitchId) -> impl Iterator<Item = NicEnd> {
         let all = Port { switch, port: 0 }..=Port { switch, port: u32::MAX };
         self.by_port.range(all).map(|(_, end)| *end)
     }
 
-    /// Whom a NIC in its place hears.
+    /// Returns the NICs that a NIC hears if it is cabled correctly.
     pub(super) fn others(&self, end: NicEnd, expected: &Place) -> Vec<NicEnd> {
         match expected {
             Place::Port { switch, line, .. } => {
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where one is who hears this NIC, if that one is in its place.
+    /// Returns where the cable of an interface ends that hears this NIC, if this NIC is cabled correctly.
     pub(super) fn beside(&self, heard: NicEnd) -> Place {
         let nic = self.nic(heard);
         match nic.peer {
@@ -161,20 +161,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Does an announcement come from the same switch, or the other end of the cable? With an uplink it
+    /// Whether announcements come only from the same switch or the other end of the cable. With an uplink they
     /// may come from any switch.
     pub(super) fn is_near(&self) -> bool {
         self.cluster.uplink().is_none()
     }
 
-    /// The NICs of the file that an interface hears.
+    /// Returns the NICs of the file that an interface hears.
     pub(super) fn heard(&self, interface: &Interface) -> BTreeSet<NicEnd> {
         interface.signs.iter().filter_map(|sign| self.nic_of(sign)).collect()
     }
 
-    /// Where the cable of an interface ends, if anything tells: what a switch says, else where most of
-    /// the NICs heard belong, which tells nothing where there is an uplink, else a stranger. Of equals the
-    /// place `expected` counts, else the first.
+    /// Returns where the cable of an interface ends, if that is known: the switch that LLDP names, else the place
+    /// where most of the NICs heard belong (unless there is an uplink), else an unknown LLDP sender. Of equally
+    /// likely places it is `expected`, else the first.
     pub(super) fn read(
         &self,
         interface: &Interface,
@@ -206,13 +206,13 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What calls itself something by LLDP that the file does not have.
+    /// Returns the name of an LLDP sender that is not in the file.
     pub(super) fn nobody(&self, sign: &Sign) -> Option<String> {
         let known = self.nic_of(sign).is_some() || self.port_of(sign, None).is_some();
         stranger(sign).filter(|_| !known)
     }
 
-    /// The NIC of the file that a sign comes from.
+    /// Returns the NIC of the file that sent a frame.
     fn nic_of(&self, sign: &Sign) -> Option<NicEnd> {
         match sign {
             Sign::Announcement { foreign: true, .. } => None,
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The switch of the file that a sign comes from, with the port where its name tells.
+    /// Returns the switch of the file that sent a frame, with the port if its name shows the number.
     fn port_of(&self, sign: &Sign, expected: Option<&Place>) -> Option<Place> {
         let Sign::Lldp { system, port, port_mac, description } = sign else { return None };
         let switch = self.cluster.switches.iter().position(|switch| is(system, &switch.name))?;
@@ -251,13 +251,13 @@ impl<'a> Reader<'a> {
         fitting.or_else(|| places.clone().next()).or(Some(nowhere))
     }
 
-    /// A port, in whichever line it is.
+    /// Returns the place of a port, with its line if there is one.
     fn port(&self, switch: SwitchId, port: u32) -> Place {
         let owner = self.by_port.get(&Port { switch, port });
         Place::Port { switch, port: Some(port), line: owner.and_then(|end| self.line(*end)) }
     }
 
-    /// Whose place in the file this is: a NIC's or a link's.
+    /// Returns the NIC or the link that the file has at this place.
     pub(super) fn owner(&self, place: &Place) -> Option<String> {
         match place {
             Place::Nic(end) => self.nic(*end).peer.map(|peer| self.name(peer)),
@@ -301,13 +301,13 @@ const fn by(sign: &Sign) -> By {
     }
 }
 
-/// Is this the system of that name, with or without a domain?
+/// Whether the system name found is `name`, with or without a domain.
 fn is(found: &Option<String>, name: &str) -> bool {
     let rest = found.as_ref().and_then(|found| found.strip_prefix(name));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Who sends LLDP, in its own words.
+/// Returns the sender of an LLDP frame by the names that it gives itself.
 fn stranger(sign: &Sign) -> Option<String> {
     match sign {
         Sign::Lldp { system, port, .. } => {
@@ -317,7 +317,7 @@ fn stranger(sign: &Sign) -> Option<String> {
     }
 }
 
-/// The last number in a port's name, as the file counts: `swp3`, `Gi1/0/3` and `port 3` are 3. Junos
+/// Returns the last number in the name of a port, counted as in the file: `swp3`, `Gi1/0/3` and `port 3` are 3. Junos
 /// (`ge-0/0/2`) counts from 0.
 fn number(text: &str) -> Option<u32> {
     let end = text.rfind(|c: char| c.is_ascii_digit())?;

@@ -1,56 +1,55 @@
-//! The comparison of one node with the cluster file, as it is reported.
+//! The result of comparing one node with the cluster file.
 
 use serde::Serialize;
 
 use super::order::{Named, OrderBy};
 use super::place::{By, PlaceView};
 
-/// What became of one NIC of the file.
+/// The verdict on one NIC of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Where the file has it.
+    /// The cable ends where the file says.
     Ok,
-    /// Where the file has another cable.
+    /// The cable ends where the file has another cable.
     Swapped,
-    /// Not there, without carrier, or with nobody at the other end.
+    /// There is no such interface, or no carrier, or nothing at the other end.
     Missing,
-    /// At something that the file does not have.
+    /// The cable ends at something that the file does not have.
     Extra,
-    /// Nothing tells.
+    /// Nothing received shows where the cable ends.
     Unknown,
 }
 
-/// One NIC of the file.
+/// The comparison of one NIC of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NicReport {
     /// Its name in the file.
     pub nic: String,
-    /// The interface that it is, by its MAC, else by its name.
+    /// The interface of the NIC, found by its MAC, else by its name.
     pub interface: Option<String>,
-    /// Where the file has it.
+    /// Where the cable ends according to the file.
     pub expected: PlaceView,
-    /// Where it is.
+    /// Where the cable was found to end.
     pub found: Option<PlaceView>,
-    /// What told so.
+    /// The source of `found`: LLDP or announcements.
     pub by: Option<By>,
-    /// The comparison.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The cables that it is swapped with, by NIC (`n03 eth0`) or link (`s00-s01`); empty where it is
-    /// not known which.
+    /// The cables with which it is swapped, by NIC (`n03 eth0`) or link (`s00-s01`); empty if unknown.
     pub with: Vec<String>,
-    /// NICs that belong on the same switch, or line on it, and are not heard.
+    /// NICs that belong on the same switch, or on the same line there, and are not heard.
     pub silent: Vec<String>,
-    /// In words; empty where all is well.
+    /// The verdict in words; empty if all is well.
     pub message: String,
 }
 
-/// Something on a cable that the file does not have there.
+/// Something found on a cable where the file does not have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Extra {
     /// The interface of this node.
     pub interface: String,
-    /// In words.
+    /// What was found, in words.
     pub message: String,
 }
 
@@ -61,13 +60,12 @@ pub struct Report {
     pub node: String,
     /// Its NICs in the file's order.
     pub nics: Vec<NicReport>,
-    /// What is there and not in the file.
+    /// What was found and is not in the file.
     pub extra: Vec<Extra>,
-    /// Where another order of the node's own NICs explains what was found: the file's NIC that each
-    /// interface is.
+    /// The NIC of the file for each interface, if another order of the node's own NICs explains what was found.
     pub order: Vec<Named>,
     /// How the order was found.
     pub order_by: Option<OrderBy>,
-    /// Nothing is swapped, missing, extra or in another order.
+    /// Whether nothing is swapped, missing, extra or in another order.
     pub fine: bool,
 }

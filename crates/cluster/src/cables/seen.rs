@@ -1,11 +1,11 @@
-//! One NIC of the file with the interface that it is.
+//! One NIC of the file together with its interface on the host.
 
 use tresse_topology::cluster::NicEnd;
 
 use super::heard::Interface;
 use super::place::{By, Place};
 
-/// A NIC of the file beside the interface that it is.
+/// A NIC of the file, its interface, and where its cable should end and was found to end.
 pub(super) struct Seen<'a> {
     pub(super) end: NicEnd,
     pub(super) interface: Option<&'a Interface>,
@@ -14,7 +14,7 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Is it where the file has it?
+    /// Whether the cable ends where the file says.
     pub(super) fn fits(&self) -> bool {
         self.found.as_ref().is_some_and(|(found, _)| self.expected.fits(found))
     }

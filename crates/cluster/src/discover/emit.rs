@@ -1,4 +1,4 @@
-//! The draft as text, with what is not known as comments.
+//! Writes the draft as text, with comments for what is not known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,25 +7,25 @@ use super::shape::{Shape, one_sided, recognise};
 use super::{At, Discovered, End};
 use crate::limits;
 
-/// Why there is no draft.
+/// Why no draft can be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// Nobody heard anybody.
+    /// No node heard another.
     #[error(
         "no NIC of {hosts} nodes hears a switch or another node: are the NICs up (`ip link set eth1 up`), and does \
          an untagged frame get from one to the other, or do the switches send LLDP?"
     )]
     Nothing {
-        /// Nodes asked.
+        /// Number of nodes asked.
         hosts: usize,
     },
-    /// Cables between nodes that are no kind of fabric.
+    /// The cables between nodes match no kind of fabric.
     #[error(
         "the cables between nodes are no ring, full mesh, direct mesh or direct torus of {hosts} nodes; one may \
          be missing or swapped:\n{cables}"
     )]
     Shape {
-        /// Nodes asked.
+        /// Number of nodes asked.
         hosts: usize,
         /// A line for each cable.
         cables: String,
@@ -33,7 +33,7 @@ pub enum DraftError {
 }
 
 impl Discovered<'_> {
-    /// A cluster file.
+    /// Returns the text of a cluster file.
     ///
     /// # Errors
     /// As [`DraftError`] lists.
@@ -71,7 +71,7 @@ impl Discovered<'_> {
         text
     }
 
-    /// `n03:eth1`, of characters that do no harm in a comment.
+    /// Returns `n03:eth1`, with characters that are safe in a comment.
     fn name(&self, at: At) -> String {
         format!("{}:{}", plain(&self.hosts[at.0].name), plain(&self.nic(at).name))
     }
@@ -224,7 +224,7 @@ impl Switches {
     }
 }
 
-/// The last number in a port's name: `Gi1/0/3`, `swp3`, `3`.
+/// Returns the last number in the name of a port: `Gi1/0/3`, `swp3`, `3`.
 fn number(port: &str) -> Option<u32> {
     let end = port.trim_end_matches(|c: char| !c.is_ascii_digit());
     let digits = end.len() - end.trim_end_matches(|c: char| c.is_ascii_digit()).len();
@@ -232,7 +232,7 @@ fn number(port: &str) -> Option<u32> {
     (1..=limits::PORTS).contains(&number).then_some(number)
 }
 
-/// A name that the cluster file takes.
+/// Returns the text as a name that is valid in the cluster file.
 fn plain(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let name: String =
@@ -243,7 +243,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// That name, or with a number behind it where it is taken.
+/// Returns the name, with a number appended if the name is taken.
 fn fresh(name: &str, taken: &BTreeSet<String>) -> String {
     if !taken.contains(name) {
         return name.to_owned();

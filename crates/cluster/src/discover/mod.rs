@@ -1,15 +1,15 @@
-//! A draft of a cluster file from what the NICs of its nodes hear (`tresse discover`): LLDP of switches, and
-//! LLDP by which nodes introduced themselves, to the other ends of their cables and to all stations beyond.
+//! Drafts a cluster file from the LLDP frames that the NICs of its nodes receive (`tresse discover`): those of
+//! switches, and those that nodes send to the other end of the cable and to all stations beyond a switch.
 //!
 //! | what a NIC hears | where its cable ends |
 //! |---|---|
 //! | LLDP of one device that is no node | that switch, at the port that it names |
 //! | from its own cable one other NIC, and from afar no other | that NIC |
-//! | other NICs | with them on a switch that does not speak |
+//! | other NICs | with them on a switch that sends no LLDP |
 //! | nothing | unknown |
 //!
-//! Cables between switches are not heard. Fabrics of cables between nodes alone are recognised as a kind that
-//! the cluster file has. Names come from outsiders: what they may not be made of is replaced.
+//! Cables between switches cannot be discovered. Fabrics of cables between nodes alone are recognised as a kind of
+//! topology. Names come from other machines, so invalid characters are replaced.
 
 pub mod emit;
 mod shape;
@@ -21,25 +21,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::units::Mac;
 use tresse_topology::Parts;
 
-/// A node, with what it hears.
+/// A node, with what its NICs hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// How it is reached.
+    /// The name by which the node is reached.
     pub name: String,
     /// Its NICs, in order.
     pub nics: Vec<Nic>,
 }
 
-/// One NIC.
+/// One NIC, with its LLDP neighbours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nic {
     /// The interface.
     pub name: String,
     /// Its MAC.
     pub mac: Mac,
-    /// Has it carrier?
+    /// Whether it has carrier.
     pub carrier: bool,
-    /// Who told of himself by LLDP.
+    /// The LLDP neighbours.
     pub heard: Vec<Heard>,
 }
 
@@ -48,15 +48,15 @@ pub struct Nic {
 pub struct Heard {
     /// The device's name, or else its chassis id.
     pub device: String,
-    /// Its port, or the port's description where the port is a MAC.
+    /// Its port, or the port's description if the port is a MAC.
     pub port: String,
     /// The MAC of the port.
     pub mac: Mac,
-    /// Sent to all stations?
+    /// Whether the frame was sent to all stations.
     pub flooded: bool,
 }
 
-/// A NIC by the indices of its host and of the NIC there.
+/// Identifies a NIC by the index of its host and its index there.
 type At = (usize, usize);
 
 /// Where a cable ends.
@@ -66,25 +66,25 @@ enum End {
     Switch { device: String, port: String },
     /// At another NIC.
     Peer(At),
-    /// At a switch that does not, with all that have this NIC as the first of them.
+    /// At a switch that sends no LLDP. All NICs on that switch share this first NIC.
     Silent(At),
-    /// At something that says nothing.
+    /// At something that sends nothing.
     Unknown,
-    /// Nowhere.
+    /// Nowhere: there is no carrier.
     Unplugged,
 }
 
-/// What was found.
+/// The ends of all cables, as far as they were discovered.
 #[derive(Debug, Clone)]
 pub struct Discovered<'a> {
     hosts: &'a [Host],
     ends: BTreeMap<At, End>,
-    /// Switches that name themselves, and whose NICs hear each other.
+    /// Pairs of switches with names, of which NICs hear each other.
     joined: BTreeSet<(String, String)>,
 }
 
 impl<'a> Discovered<'a> {
-    /// What these hosts hear. O(everything heard).
+    /// Evaluates what these hosts hear. O(everything heard).
     #[must_use]
     pub fn of(hosts: &'a [Host]) -> Self {
         let all = hosts.iter().enumerate().flat_map(|(host, of)| {
@@ -141,7 +141,7 @@ impl<'a> Discovered<'a> {
     }
 }
 
-/// Pairs of switches that name themselves, one of whose NICs hears one of the other.
+/// Returns the pairs of switches with names of which a NIC on one hears a NIC on the other.
 fn joined<'a>(
     ends: &BTreeMap<At, End>,
     all: impl Iterator<Item = (At, &'a Nic)>,

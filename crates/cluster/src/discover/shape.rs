@@ -1,4 +1,5 @@
-//! Which kind of fabric cables between nodes are: the kinds of that many nodes are tried one after the other.
+//! Recognises the kind of topology that cables between nodes form. It tries the kinds with that many nodes one
+//! after the other.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +8,22 @@ use tresse_topology::{Hop, Layout};
 
 use super::{At, Discovered, End};
 
-/// Steps of one search: far more than the symmetric graphs that these are take.
+/// Largest number of steps of one search, far more than these symmetric graphs need.
 const STEPS: usize = 100_000;
 
-/// The NIC by which one host has a cable to another: no kind has two.
+/// The NIC by which one host is cabled to another. No kind has two cables between the same nodes.
 type Cables = BTreeMap<(usize, usize), usize>;
 
-/// A kind that the cables are, and which host each of its nodes is.
+/// The recognised kind, and the host that corresponds to each of its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shape {
     /// The `topology` of the cluster file.
     pub topology: String,
-    /// By node: the host, and by NIC of the node the host's NIC.
+    /// For each node the host, and for each NIC of the node the NIC of the host.
     pub nodes: Vec<(usize, Vec<usize>)>,
 }
 
-/// The kind, where all that is plugged in are cables between nodes.
+/// Returns the kind, if all cables are between nodes and match one.
 pub(super) fn recognise(found: &Discovered<'_>) -> Option<Shape> {
     let mut cables = Cables::new();
     for (at, end) in &found.ends {
@@ -41,7 +42,7 @@ pub(super) fn recognise(found: &Discovered<'_>) -> Option<Shape> {
     candidates.filter_map(|(topology, kind)| fit(&topology, &kind, &cables)).next()
 }
 
-/// The kinds of so many nodes, the plainest first.
+/// Returns the kinds with this many nodes, the simplest first.
 fn kinds(nodes: u32) -> Vec<(String, Kind)> {
     let mut all = Vec::new();
     if nodes >= 2 {
@@ -104,7 +105,7 @@ fn fit(topology: &str, kind: &Kind, cables: &Cables) -> Option<Shape> {
     Some(Shape { topology: topology.to_owned(), nodes: nodes? })
 }
 
-/// The nodes, each but the first with a neighbour before it.
+/// Returns the nodes in an order in which each but the first has an earlier neighbour.
 fn in_reach(hops: &[Vec<Hop>]) -> Option<Vec<usize>> {
     let mut order = vec![0];
     let mut next = 0;
@@ -120,7 +121,7 @@ fn in_reach(hops: &[Vec<Hop>]) -> Option<Vec<usize>> {
     (order.len() == hops.len()).then_some(order)
 }
 
-/// Gives the nodes from the `at`-th of `order` on a host each, so that cables fit.
+/// Assigns a host to each node from the `at`-th of `order` on, so that the cables match.
 fn place(
     hops: &[Vec<Hop>],
     cables: &Cables,
@@ -155,7 +156,7 @@ fn place(
     false
 }
 
-/// NICs whose other end does not hear them.
+/// Returns the NICs that the other end of their cable does not hear.
 pub(super) fn one_sided(found: &Discovered<'_>) -> Vec<(At, At)> {
     let alone = |(at, end): (&At, &End)| match end {
         End::Peer(peer) if found.ends.get(peer) != Some(&End::Peer(*at)) => Some((*at, *peer)),

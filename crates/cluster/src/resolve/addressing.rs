@@ -1,4 +1,4 @@
-//! `[addressing]`: prefixes, their families, and whether they hold every node and NIC.
+//! Resolves `[addressing]`: the prefixes, their families, and whether they have room for every node and NIC.
 
 use std::ops::Range;
 
@@ -100,7 +100,7 @@ fn is_unicast(prefix: &Prefix) -> bool {
     !special.into_iter().any(|s| s.overlaps(prefix)) && !prefix.address.is_loopback()
 }
 
-/// The prefix that a text with host bits, or with a length too long, probably means.
+/// Returns the prefix that was probably meant by a text with host bits set or with too large a length.
 fn nearest_prefix(text: &str) -> Option<String> {
     let (address, len) = text.split_once('/').unwrap_or((text, ""));
     let address: std::net::IpAddr = address.trim().parse().ok()?;
@@ -110,7 +110,7 @@ fn nearest_prefix(text: &str) -> Option<String> {
     Some(format!("did you mean \"{}\"?", Prefix::containing(address, len)))
 }
 
-/// An absent key takes its default in each family of the other key.
+/// Gives an absent key its default prefix in each family of the other key.
 fn default_families(
     key: Option<&At<Prefixes>>,
     mine: &mut Vec<Placed>,
@@ -152,7 +152,7 @@ fn same_families(
     }
 }
 
-/// The NIC addresses of a P-Mesh are fields of bits below one base network.
+/// Reports a base network that is too small for the NIC addresses of a P-Mesh.
 fn base_network(prefixes: &[Placed], grow_to: &[u32], found: &mut Found) {
     for (prefix, span) in prefixes {
         if let Err(BaseTooSmall { prefix, sizes, bits, longest }) = pmesh::fits(prefix, grow_to) {

@@ -1,4 +1,4 @@
-//! `[[link]]`, and what every cable end needs: a port that exists and is free, a MAC of its own.
+//! Resolves `[[link]]`, and checks every cable end: the port exists and is free, the MAC is unique.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::file::Link as Entry;
 use crate::limits;
 use crate::read::{At, Keys};
 
-/// The end of a cable that could not be read: no check looks at it.
+/// Stands for a cable end that could not be read; further checks ignore it.
 const UNPLUGGED: Port = Port { switch: NOWHERE, port: 0 };
 
-/// What sits in a port.
+/// The object that a port is cabled to.
 #[derive(Debug, Clone, Copy)]
 enum Plug {
     Nic(usize, usize),
@@ -89,7 +89,8 @@ impl Draft {
         }
     }
 
-    /// `switch:port`, both hostlists; one switch with several ports, or one port on several switches.
+    /// Reads `switch:port`, where both are hostlists: one switch with several ports, one port on several
+    /// switches, or as many of each.
     fn read_end(&self, text: &At<String>, found: &mut Found) -> Option<Vec<Port>> {
         let Some((switches, ports)) = text.value.rsplit_once(':') else {
             let message = format!("`{}` is not `switch:port`", text.value);
@@ -117,7 +118,7 @@ impl Draft {
         Some((0..count).map(nth).collect())
     }
 
-    /// The highest port that each of these switches may have.
+    /// Returns the highest port that each of these switches may have.
     pub(super) fn most_ports(&self, switches: &[SwitchId]) -> u32 {
         let given = switches.iter().filter_map(|switch| self.given_ports.get(&switch.index()));
         given.map(|(count, _)| *count).min().unwrap_or(limits::PORTS)
@@ -172,8 +173,8 @@ impl Draft {
         self.size_switches(&needed, fewer, found);
     }
 
-    /// `ports` where given, else what is cabled, but never less than the generator's. `fewer`: what else
-    /// helps.
+    /// Sets the number of ports: `ports` if given, else the highest cabled port, but never less than the
+    /// generator's number. `fewer` is further advice for switches with too few ports.
     fn size_switches(&mut self, needed: &HashMap<SwitchId, u32>, fewer: &str, found: &mut Found) {
         for (i, switch) in self.switches.iter_mut().enumerate() {
             let needed = needed.get(&SwitchId::from(i)).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `[[demand]]`: who sends how much to whom.
+//! Resolves `[[demand]]`: which nodes send how much to which nodes.
 
 use tresse_base::id::NodeId;
 use tresse_base::problem::{Found, ProblemKind};
@@ -44,7 +44,7 @@ impl Draft {
         demand
     }
 
-    /// The nodes of a hostlist of nodes and switches, ascending.
+    /// Returns the nodes of a hostlist of nodes and switches, ascending. A switch stands for the nodes on it.
     fn senders(&self, text: &At<String>, found: &mut Found) -> Vec<NodeId> {
         let mut nodes = Vec::new();
         for name in names(text, found) {

@@ -1,6 +1,5 @@
-//! The fabric under construction: generated or empty at first, then `[[switch]]`, `[[node]]` and
-//! `[[link]]` are laid over it. Keeps where each port and MAC was written, so that a clash found at
-//! the end can point there.
+//! The fabric under construction. It starts generated or empty; then `[[switch]]`, `[[node]]` and `[[link]]`
+//! change it. It keeps the place in the file of each port and MAC, so that a conflict can be reported there.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,20 +20,20 @@ use crate::read::{At, Keys};
 
 type Span = Range<usize>;
 
-/// A switch that was named wrongly; no check looks further at what hangs on it.
+/// Stands for a switch whose name was wrong; further checks ignore what is cabled to it.
 pub(super) const NOWHERE: SwitchId = SwitchId(u32::MAX);
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// Are switches and nodes known by generation?
+    /// Whether the topology generates switches and nodes.
     pub(super) generated: bool,
-    /// Generated, and nothing is laid over it: there is nothing to look up and nothing can clash.
+    /// Whether the fabric is generated and no table changes it: no name is looked up and nothing can conflict.
     pub(super) plain: bool,
-    /// Is it known what kind of fabric this is, and of what size?
+    /// Whether the kind and the size of the fabric are known.
     pub(super) known: bool,
-    /// Are all switches listed? An entry whose name could not be read may be any of them.
+    /// Whether all switches are known. An entry whose name could not be read may be any switch.
     pub(super) named: bool,
-    /// Is every cable of the file in `links`? One that was refused may be the one that joins two parts.
+    /// Whether every cable of the file is in `links`. A refused cable may be the one that connects two parts.
     pub(super) cabled: bool,
     pub(super) switches: Vec<Switch>,
     pub(super) nodes: Vec<Node>,
@@ -54,7 +53,7 @@ pub(super) struct Draft {
     pub(super) node_width: HashMap<usize, usize>,
 }
 
-/// What else helps where a switch has too few ports.
+/// What else helps if a switch has too few ports.
 fn fewer_cables(kind: &Kind, flat: bool) -> &'static str {
     match kind {
         Kind::Pmesh { .. } if kind.shares_switches() => ", or a smaller lines_per_switch",
@@ -118,7 +117,7 @@ impl Draft {
         }
     }
 
-    /// The switch that an entry of `width` names means; a new one in an explicit fabric.
+    /// Returns the switch for a name of an entry of `width` names; in an explicit fabric a new switch.
     fn switch_at(
         &mut self,
         text: &str,
@@ -163,7 +162,7 @@ impl Draft {
         }
     }
 
-    /// A later entry may refine an earlier, wider one; anything else names a thing twice.
+    /// Reports an object named twice, unless a later entry refines an earlier, wider one.
     pub(super) fn refuse_twice(
         &self,
         what: &str,
@@ -187,7 +186,7 @@ impl Draft {
         }
     }
 
-    /// The switch of this name; reported where there is none.
+    /// Returns the switch with this name, or reports that there is none.
     pub(super) fn find_switch(&self, text: &str, span: &Span, found: &mut Found) -> SwitchId {
         if let Some(i) = self.switch_index.get(text) {
             return SwitchId::from(*i);
@@ -208,7 +207,7 @@ impl Draft {
         NOWHERE
     }
 
-    /// The checks that need all of the fabric.
+    /// Makes the checks that need the whole fabric.
     pub(super) fn finish(
         &mut self,
         file: &File,
@@ -268,7 +267,7 @@ impl Draft {
     }
 }
 
-/// Was a list in the file read, or left out?
+/// Whether a list of the file was read or is absent.
 fn read_all<T>(file: &File, key: &str, list: &Option<At<Vec<At<T>>>>) -> bool {
     list.as_ref().map_or_else(|| file.lacks(key), |list| list.whole || !list.value.is_empty())
 }
@@ -288,7 +287,7 @@ pub(super) fn duplicate(what: &str, text: &str, name: &At<String>, found: &mut F
     found.add(ProblemKind::DuplicateName, &name.span, message, help);
 }
 
-/// Lay the keys of an entry over a switch; gives `ports` as written.
+/// Applies the keys of an entry to a switch. Returns `ports` as written.
 fn patch(switch: &mut Switch, entry: &Entry, found: &mut Found) -> Option<(u32, Span)> {
     switch.max_vlans =
         within(entry.max_vlans.as_ref(), "max_vlans", 1..=4094, switch.max_vlans, found);

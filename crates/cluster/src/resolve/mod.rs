@@ -1,5 +1,5 @@
-//! From the tables as written to a [`Cluster`] with every default filled in and every name resolved.
-//! Each part reports all it finds and goes on with the default, so that one fault hides no other.
+//! Resolves the tables of a cluster file into a [`Cluster`], with every default filled in and every name
+//! resolved. Each part reports all faults and continues with the default, so that one fault hides no other.
 
 mod addressing;
 mod cables;
@@ -22,7 +22,7 @@ use self::names::{bad_name, name_help, valid_name};
 use crate::file::File;
 use crate::read::Keys;
 
-/// Resolve the whole file. The value is good only if `found` stays empty.
+/// Resolves the whole file. The result is valid only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let shape = shape::shape(file.fabric.as_ref(), file.lacks("fabric"), found);
     let kind = shape.kind();

@@ -1,4 +1,4 @@
-//! Names and hostlists of names, and what is reported of a bad or missing one.
+//! Expands and checks names and hostlists, and reports bad names and missing keys.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) fn missing(key: &str, place: &str, span: &Range<usize>, help: &str, f
     found.add(ProblemKind::MissingKey, span, message, help.to_owned());
 }
 
-/// Expand a hostlist of switch or node names; empty where it is bad (then reported).
+/// Returns the names of a hostlist of switches or nodes. A bad hostlist is reported and gives no names.
 pub(super) fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
     let names = hosts(&text.value, &text.span, found);
     if let Some(bad) = names.iter().find(|n| !valid_name(n)) {

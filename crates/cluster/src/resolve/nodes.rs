@@ -1,8 +1,8 @@
-//! `[[node]]` and `nics`: nodes of an explicit fabric, nodes beside a generated one, and what differs
-//! from generated nodes.
+//! Resolves `[[node]]` and `nics`: nodes of an explicit fabric, further nodes beside a generated fabric, and
+//! changes to generated nodes.
 //!
-//! An entry for generated nodes changes the NIC that has the entry's name, else the NIC at the entry's
-//! position, which it renames; a further NIC needs `switch` and `port`.
+//! A `nics` entry for a generated node changes the NIC with the entry's name, else it renames and changes the
+//! NIC at the entry's position. An entry for a further NIC needs `switch` and `port`.
 
 use std::collections::HashMap;
 
@@ -272,7 +272,7 @@ impl Draft {
         }
     }
 
-    /// IPv6 needs links of 1280 octets.
+    /// Reports each MTU below the 1280 bytes that IPv6 needs, if nodes have IPv6 addresses.
     pub(super) fn check_mtu(&self, addressing: &Addressing, found: &mut Found) {
         if !addressing.nodes.iter().any(|p| p.address.is_ipv6()) {
             return;
@@ -307,7 +307,7 @@ fn nic_name(name: &At<String>, found: &mut Found) -> bool {
     good
 }
 
-/// The VID of `name` where it is that of a VLAN interface of the NIC `parent`.
+/// Returns the VID in `name` if `name` is that of a VLAN interface of the NIC `parent`.
 fn vlan_of(name: &str, parent: &str) -> Option<u16> {
     let vid = name.strip_prefix(parent)?.strip_prefix('.')?.parse().ok()?;
     (1..=4094).contains(&vid).then_some(vid)

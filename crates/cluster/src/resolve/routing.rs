@@ -1,4 +1,4 @@
-//! `[routing]`: which strategy, and whether it is defined on the topology.
+//! Resolves `[routing]`: the strategy, and whether it is defined on the topology.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::{Choice, Kind, Routing, Strategy};
@@ -10,8 +10,8 @@ use crate::kinds::TopologyKind;
 use crate::limits;
 use crate::read::{At, Keys};
 
-/// The table resolved, and its strategy where that is known: after a bad one the default stands in, and
-/// nothing may be concluded from it.
+/// Returns the resolved table, and the strategy if it is known. After a bad strategy the table holds the default,
+/// from which callers must conclude nothing.
 pub(super) fn routing(
     table: Option<&At<Table>>,
     absent: bool,
@@ -77,8 +77,8 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
     Some(strategy)
 }
 
-/// Dimension orders need dimensions; PDOR on a torus of more than two needs even sizes after the
-/// first (vlan-minimal-paths, section 3.4).
+/// Reports dimension-order strategies on topologies without dimensions, and PDOR on a torus of more than two
+/// dimensions with an odd size after the first (vlan-minimal-paths, section 3.4).
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
     let routed = match shape {
         Shape::Generated { kind, .. } => kind.is_routed().then(|| kind_word(kind)),
@@ -150,7 +150,7 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
     ))
 }
 
-/// How the file calls a kind whose nodes route.
+/// Returns the word of the file for a kind whose nodes route.
 fn kind_word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Pmesh { .. } => TopologyKind::Pmesh.word(),
@@ -161,7 +161,7 @@ fn kind_word(kind: &Kind) -> &'static str {
     }
 }
 
-/// Only trees from a root have one.
+/// Reports `root` for a strategy whose trees have no root.
 fn refuse_root(table: &Table, found: &mut Found) {
     let rooted = [StrategyName::Updown, StrategyName::Transit];
     let Some(root) = &table.root else { return };
@@ -176,7 +176,7 @@ fn refuse_root(table: &Table, found: &mut Found) {
     }
 }
 
-/// Other strategies choose in one way only.
+/// Reports `choice` for a strategy other than transit.
 fn refuse_choice(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
     let Some(choice) = &table.choice else { return };
     if strategy.is_some_and(|strategy| !matches!(strategy, Strategy::Transit { .. })) {
@@ -186,7 +186,8 @@ fn refuse_choice(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
     }
 }
 
-/// One tree has one way between any two switches: a detour crosses all that it would relieve.
+/// Reports `reflect` for a strategy of one tree. One tree has one path between any two switches, so a detour
+/// crosses every link that it should relieve.
 fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
     let Some(reflect) = table.reflect.as_ref().filter(|reflect| reflect.value) else { return };
     if strategy == Some(Strategy::Xy) {
@@ -204,7 +205,8 @@ fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Foun
     }
 }
 
-/// Every node plans from the text of this one file.
+/// Reports a `demand` other than "uniform". Other traffic is listed in the file itself, since every node plans from
+/// the text of this one file.
 fn refuse_demand(table: &Table, found: &mut Found) {
     let Some(demand) = table.demand.as_ref().filter(|d| d.value != "uniform") else { return };
     let message = format!("`demand` is \"uniform\" or left out, not `{}`", demand.value);
@@ -214,7 +216,7 @@ fn refuse_demand(table: &Table, found: &mut Found) {
     found.add(ProblemKind::UnknownChoice, &demand.span, message, help);
 }
 
-/// Where nodes route, what comes from a NIC's address may take any NIC.
+/// Reports `mptcp` if nodes route: packets from the address of one NIC may then leave by any NIC.
 fn refuse_mptcp(table: &Table, shape: &Shape, found: &mut Found) {
     let Some(mptcp) = table.mptcp.as_ref().filter(|mptcp| mptcp.value) else { return };
     let routed = match shape {

@@ -1,4 +1,4 @@
-//! `[fabric] topology`: which kind, and whether its sizes can be built.
+//! Resolves `[fabric] topology`: its kind, and whether a fabric of its sizes can be built.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::Kind;

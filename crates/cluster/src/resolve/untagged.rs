@@ -1,11 +1,11 @@
-//! What a file cannot say about a fabric without VLANs: where nodes route, its cables are those of its
-//! kind; in a flat neighbourhood no cable joins two switches.
+//! Reports tables and keys that a fabric without VLANs cannot have. If nodes route, the kind of topology gives
+//! the cables; in a flat neighbourhood no cable joins two switches.
 
 use tresse_base::problem::{Found, ProblemKind};
 
 use crate::file::File;
 
-/// Reports `[vlans]`.
+/// Reports the table `[vlans]` if it is present.
 pub(super) fn refuse_vlans(file: &File, flat: bool, found: &mut Found) {
     if let Some(vlans) = &file.vlans {
         let message = match flat {
@@ -25,7 +25,7 @@ pub(super) fn refuse_links(file: &File, found: &mut Found) {
     }
 }
 
-/// Reports, where nodes route, cables, ports and nodes that carry nothing for others.
+/// Reports cables, ports and nodes without transit in a fabric whose nodes route.
 pub(super) fn refuse_cables(file: &File, found: &mut Found) {
     let mut refuse = |span: &std::ops::Range<usize>, what: &str| {
         let message = format!("{what}, and nodes that route are cabled by their coordinates");

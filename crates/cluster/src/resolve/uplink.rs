@@ -1,4 +1,4 @@
-//! The cables to the uplink switch of a flat neighbourhood, once it is known which ports NICs have.
+//! Cables the switches of a flat neighbourhood to the uplink switch, after NICs have their ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use tresse_topology::cluster::Kind;
 use super::fabric::{Draft, NOWHERE};
 
 impl Draft {
-    /// Puts the cable of each switch into its highest free port; reports where there is none.
+    /// Puts the uplink cable of each switch into its highest free port, and reports switches without one.
     pub(super) fn plug_uplinks(&mut self, kind: &Kind, found: &mut Found) {
         let Kind::Fnn { uplink: Some(uplink), .. } = kind else { return };
         let mut taken: BTreeMap<SwitchId, BTreeSet<u32>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Values that nodes and cables have alike: rates, port numbers, counts of names.
+//! Reads values that occur in several tables: numbers, rates and port numbers.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -8,7 +8,7 @@ use tresse_base::units::Rate;
 use crate::read::{At, Number};
 use crate::{guess, limits};
 
-/// The number, or `default` where the key is absent or out of range (then reported).
+/// Returns the number, or `default` if the key is absent or out of range; the latter is reported.
 pub(super) fn within(
     number: Option<&At<Number>>,
     what: &str,
@@ -42,8 +42,8 @@ pub(super) fn read_rate(text: &At<String>, found: &mut Found) -> Option<Rate> {
     .ok()
 }
 
-/// Port numbers out of expanded hostlists; empty where one is none (then reported). `most` is the
-/// highest port that the switches have.
+/// Returns the port numbers in expanded hostlists. If one is not a port number, it is reported and the result is
+/// empty. `most` is the highest port of the switches.
 pub(super) fn port_numbers(
     texts: &[String],
     most: u32,

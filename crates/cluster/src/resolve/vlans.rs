@@ -1,4 +1,4 @@
-//! `[vlans]`: ranges of VIDs, and whether they are enough for the strategy.
+//! Resolves `[vlans]`: the ranges of VIDs, and whether they are enough for the strategy.
 
 use std::ops::Range;
 
@@ -73,8 +73,8 @@ fn enough(
     vlans
 }
 
-/// VLAN trees for primary paths (vlan-minimal-paths, theorems 2.1 to 3.2; DESIGN sections 3 and 4), or one
-/// VLAN for every line where switches hold several.
+/// Returns the number of VLANs that a strategy needs for primary paths (vlan-minimal-paths, theorems 2.1 to 3.2;
+/// DESIGN sections 3 and 4). If switches hold several lines of nodes, every line needs one.
 fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     let Shape::Generated { kind, .. } = shape else {
         return shape.is_known().then_some(1);
@@ -128,7 +128,7 @@ fn ranges(text: &At<String>, found: &mut Found) -> Vec<(u16, u16)> {
     ranges
 }
 
-/// A number without a sign; one too large for 64 bits is the largest that is not.
+/// Reads a number without a sign. One too large for 64 bits becomes the largest 64-bit number.
 fn digits(text: &str) -> Option<u64> {
     let good = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     good.then(|| text.parse().unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! `kind = "fnn"`: a wiring table, and the name of an uplink switch.
+//! Resolves the topology kind `fnn`: its wiring table and the name of its uplink switch.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::wiring::Wiring;
@@ -59,7 +59,8 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
     (fits && named).then_some(shape)
 }
 
-/// Is this a name, and none that the table gives?
+/// Whether the text is a valid name that no switch or node of the wiring table has. Otherwise a problem is
+/// reported.
 fn is_free(name: &At<String>, table: &Kind, found: &mut Found) -> bool {
     let text = &name.value;
     if !valid_name(text) {

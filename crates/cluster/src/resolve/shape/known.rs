@@ -1,4 +1,4 @@
-//! What the topology says, and whether this version plans fabrics of its size.
+//! The resolved topology, and the check that this version can plan a fabric of its size.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::Kind;
@@ -7,14 +7,14 @@ use crate::kinds::TopologyKind;
 use crate::limits;
 use crate::read::At;
 
-/// What the topology says, once its sizes are known to be buildable.
+/// The resolved `topology`, whose sizes have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::resolve) enum Shape {
-    /// Generated from sizes; where nodes route, both counts are 1.
+    /// The fabric is generated from sizes. If nodes route, both counts are 1.
     Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
-    /// Everything is listed.
+    /// The file lists everything.
     Explicit,
-    /// Reported as bad, of this kind if any: names of switches cannot be checked.
+    /// The topology was reported as bad; its kind is given if it is known. Names of switches cannot be checked.
     Unknown(Option<TopologyKind>),
 }
 
@@ -26,7 +26,7 @@ impl Shape {
         }
     }
 
-    /// Is it a flat neighbourhood, be it a bad one?
+    /// Whether the kind is a flat neighbourhood, even one reported as bad.
     pub(in crate::resolve) fn is_fnn(&self) -> bool {
         let kind = Self::Unknown(Some(TopologyKind::Fnn));
         *self == kind || matches!(self, Self::Generated { kind: Kind::Fnn { .. }, .. })
@@ -37,13 +37,14 @@ impl Shape {
     }
 }
 
-/// So many switches, nodes of each, and NICs of each node.
+/// Whether this version plans so many switches with `nodes` nodes each and `nics` NICs per node. Otherwise a
+/// problem is reported.
 pub(super) fn fits<T>(switches: u64, nodes: u32, nics: u32, at: &At<T>, found: &mut Found) -> bool {
     let nodes = switches.saturating_mul(nodes.into());
     fit(switches, nodes, nodes.saturating_mul(nics.into()), at, found)
 }
 
-/// So many switches, nodes and NICs in all.
+/// Whether this version plans so many switches, nodes and NICs in all. Otherwise a problem is reported.
 pub(super) fn fit<T>(switches: u64, nodes: u64, nics: u64, at: &At<T>, found: &mut Found) -> bool {
     let too_large = |what: &str, count: u64, most: u32| {
         (count > most.into()).then(|| format!("{count} {what}: this version plans at most {most}"))

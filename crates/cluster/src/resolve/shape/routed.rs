@@ -1,4 +1,4 @@
-//! Kinds whose nodes route: P-Mesh and those without switches.
+//! Resolves the topology kinds whose nodes route: P-Mesh and the kinds without switches.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::Kind;
@@ -40,7 +40,7 @@ pub(super) fn shape(
     })
 }
 
-/// Nodes, most NICs of each, switches.
+/// Returns the number of nodes, the largest number of NICs of a node, and the number of switches.
 fn counts(kind: &Kind) -> (u64, u64, u64) {
     let product = |dims: &[u32]| dims.iter().fold(1_u64, |p, n| p.saturating_mul((*n).into()));
     match kind {
@@ -91,7 +91,7 @@ fn pmesh(topology: &At<Topology>, found: &mut Found) -> Option<(Kind, std::ops::
     Some((Kind::Pmesh { dims: dims?, grow_to: grow_to?, lines_per_switch }, span))
 }
 
-/// `grow_to`: as many sizes as `dims`, none smaller.
+/// Reads `grow_to`, which needs as many sizes as `dims`, none smaller.
 fn grown(
     grow_to: &At<Vec<At<Number>>>,
     dims: Option<&[u32]>,
@@ -113,7 +113,7 @@ fn grown(
     (found.len() == before).then_some(sizes)
 }
 
-/// `dims`: every line has two nodes or more.
+/// Reads `dims`, where every line needs two nodes or more.
 fn sizes(topology: &At<Topology>, found: &mut Found) -> Option<Vec<u32>> {
     let Some(dims) = &topology.value.dims else {
         if topology.value.lacks("dims") {
