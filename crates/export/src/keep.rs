@@ -15,7 +15,7 @@ use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
 ///
 /// # Errors
 /// A switch that cannot hold the VLANs of both.
-pub(super) fn configs(
+pub fn configs(
     plan: &Plan,
     old: &Plan,
     options: Options,

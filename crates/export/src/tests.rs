@@ -1,12 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use tresse_base::id::{Label, LinkId, NodeId, TreeId};
+use tresse_base::id::{Label, LinkId, NodeId, TreeId, Vid};
 use tresse_reconcile::WantedLabel;
+use tresse_slice::Slice;
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
-use tresse_plan::base_vlan;
+use tresse_plan::{Plan, base_vlan};
 
+use super::format::Subject;
 use super::*;
 
 fn torus() -> Plan {
@@ -50,7 +52,7 @@ fn every_format_of_the_torus_and_the_mesh_is_as_read() {
         ("mesh-3x2-base", mesh_with_base(), Options { cyclic: false, static_fdb: true }),
     ] {
         for format in Format::all() {
-            let object = match format.entry().1 {
+            let object = match format.subject() {
                 Subject::Switch => Some(plan.cluster().switches[1].name.clone()),
                 Subject::Node => Some(plan.cluster().nodes[1].name.clone()),
                 Subject::Fabric => None,
@@ -90,14 +92,14 @@ fn as_read_or_refused(directory: &str, topology: &str) {
     let plan = Plan::build(tresse_cluster::parse(&text, "t.toml").unwrap()).unwrap();
     let mut refused = BTreeSet::new();
     for format in Format::all() {
-        let object = match format.entry().1 {
+        let object = match format.subject() {
             Subject::Switch => Some("s0"),
             Subject::Node => Some(plan.cluster().nodes[1].name.as_str()),
             Subject::Fabric => None,
         };
         match render(&plan, format, object, Options::default()) {
             Ok(files) => files.iter().for_each(|file| golden(directory, file)),
-            Err(ExportError::NothingToSet) => assert_eq!(format.entry().1, Subject::Switch),
+            Err(ExportError::NothingToSet) => assert_eq!(format.subject(), Subject::Switch),
             Err(_) => drop(refused.insert(format.name())),
         }
     }

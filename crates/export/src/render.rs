@@ -1,0 +1,153 @@
+//! Writes the files of a format: checks the object and the options, then calls the dialect.
+
+use rayon::prelude::*;
+use tresse_base::id::{NodeId, TreeId, Vid};
+use tresse_plan::Plan;
+use tresse_slice::Slice;
+
+use crate::format::{Format, Subject};
+use crate::switch::{self, SwitchConfig};
+use crate::{ExportError, ExportFile, Options};
+use crate::{
+    bridge, containerlab, dot, eos, hosts, ios, iproute2, junos, keep, networkd, openvswitch,
+    routeros, sonic,
+};
+
+/// The iproute2 script of the node whose slice this is, with whatever state that wants.
+#[must_use]
+pub fn node_script(plan: &Plan, slice: &Slice) -> String {
+    iproute2::render(plan, slice).into_iter().map(|file| file.text).collect()
+}
+
+/// Writes `what` for every switch or node, or for the one named `object`. Files are in index order.
+///
+/// # Errors
+/// [`ExportError`] where `object` names nothing of the format's kind or the format cannot say it.
+pub fn render(
+    plan: &Plan,
+    what: Format,
+    object: Option<&str>,
+    options: Options,
+) -> Result<Vec<ExportFile>, ExportError> {
+    render_keeping(plan, None, what, object, options)
+}
+
+/// [`render`], for switches with the VLANs of the plan `keep` beside those of `plan`: for the time of
+/// a change. Both are planned with the same lock.
+///
+/// # Errors
+/// As [`render`]; a format that is not for switches; a switch that cannot hold both.
+pub fn render_keeping(
+    plan: &Plan,
+    keep: Option<&Plan>,
+    what: Format,
+    object: Option<&str>,
+    options: Options,
+) -> Result<Vec<ExportFile>, ExportError> {
+    let cluster = plan.cluster();
+    let sets_nothing = cluster.is_untagged() && !cluster.kind.shares_switches();
+    if sets_nothing && matches!(what.subject(), Subject::Switch) {
+        return Err(ExportError::NothingToSet);
+    }
+    let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };
+    if keep.is_some() && !matches!(what.subject(), Subject::Switch) {
+        return Err(ExportError::NoKeep { format: what.name() });
+    }
+    if keep.is_some() && cluster.kind.shares_switches() {
+        return Err(ExportError::OneVlanEach);
+    }
+    match what.subject() {
+        Subject::Switch => {
+            let one = match object {
+                Some(name) => {
+                    Some(cluster.switch_named(name).ok_or_else(|| unknown("switch", name))?)
+                }
+                None => None,
+            };
+            refuse_reserved(plan, what)?;
+            let configs = match keep {
+                Some(old) => keep::configs(plan, old, options)?,
+                None => switch::configs(plan, options),
+            };
+            let wanted = configs.iter().filter(|c| one.is_none_or(|id| id == c.switch));
+            Ok(wanted.flat_map(|c| of_switch(what, c)).collect())
+        }
+        Subject::Node => {
+            let nodes: Vec<_> = match object {
+                Some(name) => {
+                    vec![cluster.node_named(name).ok_or_else(|| unknown("node", name))?]
+                }
+                None => (0..cluster.nodes.len()).map(NodeId::from).collect(),
+            };
+            let files: Vec<_> = nodes
+                .into_par_iter()
+                .map(|id| {
+                    let slice = Slice::of(plan, id);
+                    match what {
+                        Format::Networkd => networkd::render(plan, &slice),
+                        _ => Ok(iproute2::render(plan, &slice)),
+                    }
+                })
+                .collect::<Result<_, _>>()?;
+            Ok(files.into_iter().flatten().collect())
+        }
+        Subject::Fabric => {
+            let options = Options { static_fdb: false, ..options };
+            match (what, object) {
+                (Format::Dot, None) => Ok(dot::render(plan, &switch::configs(plan, options), None)),
+                (Format::Dot, Some(name)) => {
+                    let vid = vlan_named(plan, name).ok_or_else(|| unknown("VLAN", name))?;
+                    Ok(dot::render(plan, &switch::configs(plan, options), Some(vid)))
+                }
+                (_, Some(name)) => {
+                    Err(ExportError::NoObject { format: what.name(), name: name.into() })
+                }
+                (Format::Hosts, None) => Ok(hosts::hosts(plan)),
+                (Format::Hostfile, None) => Ok(hosts::hostfile(plan)),
+                (Format::Slurm, None) => Ok(hosts::slurm(plan)),
+                (_, None) => Ok(containerlab::render(plan)),
+            }
+        }
+    }
+}
+
+/// The default VLAN is no tagged tree on switches that treat it apart, and Catalyst switches keep the
+/// default VLANs of FDDI and Token Ring.
+fn refuse_reserved(plan: &Plan, what: Format) -> Result<(), ExportError> {
+    let lines: Vec<Vid> = plan.lines().iter().map(|line| line.vid).collect();
+    let trees = || (0..plan.specs().len()).map(|tree| plan.vid(tree.into())).chain(lines.clone());
+    let base = plan.cluster().vlans.base.map(Vid);
+    let ring = |vid: &Vid| (1002..=1005).contains(&vid.0);
+    let (system, range, vid) = match what {
+        Format::Ios => {
+            let vid = trees().find(|vid| vid.0 == 1 || ring(vid));
+            ("IOS", "2-1001,1006-4094", vid.or(base.filter(ring)))
+        }
+        Format::Sonic => ("SONiC", "2-4094", trees().find(|vid| vid.0 == 1)),
+        _ => return Ok(()),
+    };
+    vid.map_or(Ok(()), |vid| Err(ExportError::Reserved { system, vid, range }))
+}
+
+fn of_switch(what: Format, config: &SwitchConfig) -> Vec<ExportFile> {
+    match what {
+        Format::OpenVswitch => openvswitch::render(config),
+        Format::Sonic => sonic::render(config),
+        Format::Ios => ios::render(config),
+        Format::Eos => eos::render(config),
+        Format::Junos => junos::render(config),
+        Format::RouterOs => routeros::render(config),
+        _ => bridge::render(config),
+    }
+}
+
+/// A VLAN by VID, or by the name of its tree or line.
+fn vlan_named(plan: &Plan, name: &str) -> Option<Vid> {
+    let trees = plan.specs().iter().enumerate();
+    let trees = trees.map(|(tree, spec)| (spec.name.clone(), plan.vid(TreeId::from(tree))));
+    let lines = plan.lines().into_iter().map(|line| (line.name, line.vid));
+    let vid: Option<u16> = name.parse().ok();
+    let mut all = trees.chain(lines);
+    let known = all.find(|(own, of)| own == name || Some(of.0) == vid).map(|(_, vid)| vid);
+    known.or(vid.filter(|vid| plan.cluster().vlans.base == Some(*vid)).map(Vid))
+}
