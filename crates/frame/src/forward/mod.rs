@@ -31,7 +31,7 @@ mod table;
 mod tests;
 
 pub use decide::{Arrival, Forward, Tag};
-pub use push::{MOST_BEFORE, MOST_LABELS, Path, Push, PushTable};
+pub use push::{MOST_BEFORE, Path, Push, PushTable};
 pub use reason::Reason;
 pub use segment::Segments;
-pub use table::{Exit, Nic, Table, TableError, Ttl};
+pub use table::{Exit, MOST_LABELS, Nic, Table, TableError, Ttl};

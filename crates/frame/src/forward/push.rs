@@ -19,12 +19,10 @@ use std::net::IpAddr;
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
-use super::table::{C_TAG, number, single};
-use super::{Nic, Reason, TableError, Ttl};
+use super::Reason;
+use super::table::{C_TAG, MOST_LABELS, Nic, TableError, Ttl, number, single};
 use crate::mpls::{self, ENTRY_LEN, Entry};
 
-/// The most labels of one stack.
-pub const MOST_LABELS: usize = 16;
 /// The most octets that come before a packet.
 pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
 

@@ -7,6 +7,9 @@ use tresse_base::units::Mac;
 
 use crate::mpls;
 
+/// The most labels of one stack.
+pub const MOST_LABELS: usize = 16;
+
 /// IEEE 802.1Q's tag protocol identifier.
 pub(super) const C_TAG: u16 = 0x8100;
 /// IEEE 802.1ad's, of outer tags.
@@ -83,7 +86,7 @@ pub enum TableError {
         mac: Mac,
     },
     /// A label stack that is empty or too deep.
-    #[error("the path to {destination} has {labels} labels, expected 1 to {}", super::MOST_LABELS)]
+    #[error("the path to {destination} has {labels} labels, expected 1 to {}", MOST_LABELS)]
     Stack {
         /// Where the path leads.
         destination: IpAddr,
