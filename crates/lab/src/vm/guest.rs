@@ -7,6 +7,7 @@
 
 mod exec;
 mod files;
+mod machine;
 mod port;
 mod serve;
 
@@ -22,8 +23,9 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::kmod::{ModuleInitFlags, finit_module};
 use nix::mount::{MsFlags, mount};
-use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::wait::wait;
+
+use machine::{ENV, power_off};
 
 /// Never returns: as PID 1 it ends with the machine, else when the channel server ends.
 pub fn main() -> ! {
@@ -36,14 +38,6 @@ pub fn main() -> ! {
         eprintln!("guest: {error}");
     }
     power_off()
-}
-
-/// Writes what is dirty and switches off.
-fn power_off() -> ! {
-    nix::unistd::sync();
-    let Err(errno) = reboot(RebootMode::RB_POWER_OFF);
-    eprintln!("guest: power off: {errno}");
-    std::process::exit(1)
 }
 
 fn bring_up() -> io::Result<()> {
@@ -162,12 +156,4 @@ const MOUNTS: &[(&str, &str)] = &[
     ("cgroup2", "/sys/fs/cgroup"),
     ("bpf", "/sys/fs/bpf"),
     ("tracefs", "/sys/kernel/tracing"),
-];
-/// Environment of every program in the guest.
-const ENV: [(&str, &str); 5] = [
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    ("HOME", "/root"),
-    ("LANG", "C.UTF-8"),
-    ("TERM", "dumb"),
-    ("TRESSE_VM", "1"),
 ];

@@ -17,7 +17,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::ENV;
+use super::machine::ENV;
 use super::port::{Port, SessionEnd};
 use crate::vm::wire::{Reply, Request};
 

@@ -6,8 +6,9 @@ use std::io;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use super::machine::power_off;
 use super::port::{Port, SessionEnd};
-use super::{exec, files, power_off};
+use super::{exec, files};
 use crate::vm::wire::{Reply, Request};
 
 /// Serves until the machine is switched off; returns only the reason why it cannot.
