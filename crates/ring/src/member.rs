@@ -4,12 +4,14 @@
 //! rest to the one after, from where that one is.
 
 mod check;
+mod described;
 mod known;
 mod partial;
 mod place;
 mod receive;
 mod send;
 mod state;
+mod times;
 
 use std::io::{self, BufRead, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,6 +23,7 @@ use std::time::Duration;
 
 use place::Place;
 use state::Shared;
+use times::LOOK;
 
 use crate::content::Stripe;
 use crate::proof;
@@ -28,14 +31,10 @@ use crate::strangers::Strangers;
 use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
 use crate::wrong;
 
-/// A connection on which nothing moves for so long is lost.
-const STALL: Duration = Duration::from_secs(10);
 /// How often a member tells how much it has.
 const TICK: Duration = Duration::from_millis(250);
 /// After so many of these it tells it again, and so that it lives.
 const ALIVE: u32 = 4;
-/// How often one who waits for connections looks whether that is the end, where it is not told.
-const LOOK: Duration = Duration::from_secs(1);
 /// Octets of input at once.
 const INPUT: u32 = 1 << 20;
 

@@ -4,69 +4,8 @@
 
 mod candidates;
 mod disjoint;
+mod ring;
 #[cfg(test)]
 mod tests;
 
-use candidates::candidates;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-
-use crate::links::Cost;
-use crate::search::{Search, Ways};
-
-/// Nodes in a circle: each sends to the next one, the last one to the first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ring {
-    nodes: Vec<NodeId>,
-    cost: Cost,
-}
-
-impl Ring {
-    /// The best order that is found of these nodes, at least one; the first stays first. Deterministic. O(n^2) paths.
-    #[must_use]
-    pub fn of(plan: &Plan, members: &[NodeId]) -> Self {
-        Self::beside(plan, members, &[])
-    }
-
-    /// The same, and as many rings more as nodes have NICs, each of which shares no directed link with the others,
-    /// as far as such are found.
-    #[must_use]
-    pub fn disjoint(plan: &Plan, members: &[NodeId]) -> Vec<Self> {
-        disjoint::rings(plan, members)
-    }
-
-    /// The best order beside other rings.
-    fn beside(plan: &Plan, members: &[NodeId], others: &[Self]) -> Self {
-        let mut search = Search::new(plan, Ways::There);
-        others.iter().for_each(|other| search.hold(&other.nodes));
-        let mut best: Option<(Cost, Vec<NodeId>)> = None;
-        for order in candidates(plan, members, &mut search) {
-            let cost = search.cost(&order);
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, order));
-            }
-        }
-        let (_, mut nodes) = best.unwrap_or_default();
-        let cost = search.improve(&mut nodes);
-        Self { nodes, cost }.from(members[0])
-    }
-
-    /// The same ring with that node in front.
-    fn from(mut self, node: NodeId) -> Self {
-        let first = self.nodes.iter().position(|it| *it == node).unwrap_or(0);
-        self.nodes.rotate_left(first);
-        self
-    }
-
-    /// All nodes, in order.
-    #[must_use]
-    pub fn nodes(&self) -> &[NodeId] {
-        &self.nodes
-    }
-
-    /// What all stages take at once.
-    #[must_use]
-    pub const fn cost(&self) -> Cost {
-        self.cost
-    }
-}
+pub use ring::Ring;

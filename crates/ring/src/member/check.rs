@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::described::Described;
 use super::partial::Left;
-use super::place::{Described, Place, source};
+use super::place::{Place, source};
 use super::receive::Writer;
 use super::state::{Shared, State};
 use crate::content::{Content, Stripe};

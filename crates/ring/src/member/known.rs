@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::described::Described;
 use super::partial::Left;
-use super::place::Described;
 use crate::content::{Stripe, frontier};
 use crate::frame::Hash;
 

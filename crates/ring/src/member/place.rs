@@ -3,31 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::described::Described;
 use super::known::Known;
 use super::partial::Partial;
-use crate::content::{Content, Entry, Kind, Manifest};
-use crate::frame::{Hash, MANIFEST};
+use crate::content::{Entry, Kind, Manifest};
+use crate::frame::MANIFEST;
 use crate::talk::Part;
 use crate::wrong;
-
-/// A manifest, and where what it speaks of is on this node.
-#[derive(Debug)]
-pub struct Described {
-    pub manifest: Manifest,
-    /// As it is sent, and the checksum of that.
-    pub octets: Vec<u8>,
-    pub hash: Hash,
-    pub content: Content,
-}
-
-impl Described {
-    pub fn new(manifest: Manifest, root: &Path, skip: u64) -> Self {
-        let octets = manifest.to_octets();
-        let hash = *blake3::hash(&octets).as_bytes();
-        let content = Content::new(root, &manifest, skip);
-        Self { manifest, octets, hash, content }
-    }
-}
 
 /// Where a part is on this node.
 #[derive(Debug)]

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::partial;
 use super::place::Place;
 use super::state::Shared;
-use super::{LOOK, partial};
+use super::times::LOOK;
 use crate::content::{Content, Manifest, Stripe};
 use crate::frame::{Record, What, array};
 use crate::proof;

@@ -1,6 +1,7 @@
 //! The side of a next one.
 
 mod data;
+mod problem;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -8,14 +9,15 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::STALL;
-use super::place::Described;
+use super::described::Described;
 use super::state::{Shared, State};
+use super::times::STALL;
 use crate::frame::{HASH, Hash, Hello, Record, What};
 use crate::proof;
 use crate::talk::{Send, Tell};
 use crate::wrong;
 use data::Reader;
+use problem::Problem;
 
 /// Sent at once.
 const PIECE: u64 = 1 << 20;
@@ -28,20 +30,6 @@ const TAKING: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(200);
 /// So long nothing is said of a connection that does not come about: it may the next time.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// Whose it is.
-enum Problem {
-    /// The other end is gone, or is somebody else.
-    Connection(io::Error),
-    /// This node's: what is to be sent cannot be read.
-    Own(io::Error),
-}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Self::Connection(error)
-    }
-}
 
 /// What there is to send.
 enum Work {

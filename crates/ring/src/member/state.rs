@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::described::Described;
 use super::known::Known;
 use super::partial::{Left, Partial};
-use super::place::{Described, Place, place, source};
+use super::place::{Place, place, source};
 use crate::content::{Manifest, Stripe};
 use crate::frame::{HASH, Hash, Hello};
 use crate::proof::Token;

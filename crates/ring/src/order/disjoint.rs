@@ -6,15 +6,24 @@
 use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
 
-use super::Ring;
 use super::candidates::candidates;
+use super::ring::Ring;
 use crate::search::{Search, Ways};
 
 /// Pairs that are tried as the first one.
 const FIRST: usize = 8;
 
+impl Ring {
+    /// The same, and as many rings more as nodes have NICs, each of which shares no directed link with the others,
+    /// as far as such are found.
+    #[must_use]
+    pub fn disjoint(plan: &Plan, members: &[NodeId]) -> Vec<Self> {
+        rings(plan, members)
+    }
+}
+
 /// The best ring, and more that share no directed link, at most one for each NIC of the node that has fewest.
-pub fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
+fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
     let nics = members.iter().map(|node| plan.cluster().node(*node).nics.len()).min().unwrap_or(1);
     let one = Ring::of(plan, members);
     if nics < 2 || members.len() < 3 || one.cost.excess > 0 {

@@ -1,3 +1,6 @@
+use tresse_fabric::id::NodeId;
+use tresse_fabric::plan::Plan;
+
 use super::*;
 use crate::links::{links, stages};
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
 
-use super::Problem;
+use super::problem::Problem;
 use crate::content::Stripe;
-use crate::member::STALL;
-use crate::member::place::Described;
+use crate::member::described::Described;
 use crate::member::state::Shared;
+use crate::member::times::STALL;
 use crate::named;
 
 /// Keeps the file open that was sent last.

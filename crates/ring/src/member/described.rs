@@ -1,0 +1,25 @@
+//! A part whose manifest is known.
+
+use std::path::Path;
+
+use crate::content::{Content, Manifest};
+use crate::frame::Hash;
+
+/// A manifest, and where what it speaks of is on this node.
+#[derive(Debug)]
+pub struct Described {
+    pub manifest: Manifest,
+    /// As it is sent, and the checksum of that.
+    pub octets: Vec<u8>,
+    pub hash: Hash,
+    pub content: Content,
+}
+
+impl Described {
+    pub fn new(manifest: Manifest, root: &Path, skip: u64) -> Self {
+        let octets = manifest.to_octets();
+        let hash = *blake3::hash(&octets).as_bytes();
+        let content = Content::new(root, &manifest, skip);
+        Self { manifest, octets, hash, content }
+    }
+}

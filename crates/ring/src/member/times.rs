@@ -1,0 +1,9 @@
+//! Timeouts that several threads of a member share.
+
+use std::time::Duration;
+
+/// A connection on which no byte moves for this long counts as lost.
+pub const STALL: Duration = Duration::from_secs(10);
+
+/// How often a thread that waits for connections checks whether the member ends.
+pub const LOOK: Duration = Duration::from_secs(1);
