@@ -9,26 +9,26 @@
 //! Failures are walked for every destination up to [`WALKED`] nodes, beyond that for as many destinations
 //! as are spread evenly over the fabric, and the report says so.
 
+mod fabric;
+mod reach;
 mod switches;
 #[cfg(test)]
 mod tests;
-
-use std::collections::HashMap;
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_plan::Xy;
 use tresse_topology::Hop;
-use tresse_topology::cluster::{Nic, NicEnd};
+use tresse_topology::cluster::NicEnd;
+
+use fabric::{Fabric, WALKED};
+use reach::Reach;
 
 use super::failures::Worst;
 use super::judged::{not_used, silent};
 use super::names::{nic_name, of_pair};
 use super::{Failures, Finding, Report, Transit, limits};
-
-/// Most nodes of a fabric whose failures are walked for every destination.
-const WALKED: usize = 1024;
 
 /// Most (node, destination) pairs that are walked for failures in a larger one.
 const SAMPLED: usize = 1 << 19;
@@ -84,26 +84,7 @@ struct Seen {
     loads: Vec<u64>,
 }
 
-struct Fabric<'a> {
-    plan: &'a Plan,
-    xy: &'a Xy,
-    nodes: usize,
-    /// First NIC number of each node.
-    first: Vec<usize>,
-    nics: usize,
-}
-
-impl<'a> Fabric<'a> {
-    fn of(plan: &'a Plan, xy: &'a Xy) -> Self {
-        let nodes = &plan.cluster().nodes;
-        let nics = nodes.iter().map(|n| n.nics.len()).sum();
-        Self { plan, xy, nodes: nodes.len(), first: plan.first_nics(), nics }
-    }
-
-    fn nic(&self, end: NicEnd) -> usize {
-        self.first[end.node.index()] + end.nic
-    }
-
+impl Fabric<'_> {
     fn survey(&self) -> Seen {
         let empty = || self.unseen();
         (0..self.nodes.div_ceil(64))
@@ -269,24 +250,6 @@ impl<'a> Fabric<'a> {
             lost.switches[line] += pairs;
         }
     }
-
-    /// Does a packet get there by what is `alive`? Where it goes next follows from where it is and how it
-    /// came, so one that is twice in one state never does (Brent's search for a cycle).
-    fn arrives(&self, from: NodeId, to: NodeId, alive: &dyn Fn(NicEnd, &Hop) -> bool) -> bool {
-        let (mut at, mut came) = (from, None);
-        let (mut mark, mut hops, mut turn) = ((from, None), 0_u64, 1);
-        while let Some(hop) = self.xy.next_alive(at, came, to, &|end, hop: &Hop| alive(end, hop)) {
-            (at, came) = (hop.to, Some(hop.to_nic));
-            if at == to || (at, came) == mark {
-                return at == to;
-            }
-            hops += 1;
-            if hops == turn {
-                (mark, turn) = ((at, came), 2 * turn);
-            }
-        }
-        false
-    }
 }
 
 /// Ordered pairs that a failure stops, by what failed.
@@ -399,77 +362,4 @@ impl Walk {
 
 fn least(found: Option<(NodeId, NodeId)>, new: (NodeId, NodeId)) -> Option<(NodeId, NodeId)> {
     Some(found.map_or(new, |old| old.min(new)))
-}
-
-/// Breadth-first search over what is cabled, lines or nodes, from 64 nodes at once, one bit each.
-struct Reach {
-    nodes: usize,
-    /// What each node is cabled to: lines (switches, or their VLANs), or nodes.
-    near: Vec<Vec<u32>>,
-    /// Per line, who is on it: one bit for each of the nodes searched from.
-    lines: Vec<u64>,
-    switched: bool,
-    seen: Vec<u64>,
-    /// `fresh[hops * nodes + node]`: from whom `node` is that many hops away.
-    fresh: Vec<u64>,
-}
-
-impl Reach {
-    fn of(fabric: &Fabric<'_>) -> Self {
-        let cluster = fabric.plan.cluster();
-        // By the ports of each VLAN, not by coordinates.
-        let lines = fabric.plan.lines().into_iter().zip(0..);
-        let vlans: HashMap<_, u32> =
-            lines.flat_map(|(l, k)| l.ports.map(move |port| ((l.switch, port), k))).collect();
-        let line = |nic: &Nic| vlans.get(&(nic.switch, nic.port)).copied().unwrap_or(nic.switch.0);
-        let near = |nic: &Nic| nic.peer.map_or_else(|| line(nic), |end| end.node.0);
-        let of_node = |node: &tresse_topology::cluster::Node| node.nics.iter().map(near).collect();
-        Self {
-            nodes: fabric.nodes,
-            near: cluster.nodes.iter().map(of_node).collect(),
-            lines: vec![0; fabric.xy.layout().lines()],
-            switched: fabric.xy.layout().has_switches(),
-            seen: vec![0; fabric.nodes],
-            fresh: Vec::new(),
-        }
-    }
-
-    fn search(&mut self, from: std::ops::Range<usize>) {
-        self.seen.fill(0);
-        for (bit, seen) in self.seen[from].iter_mut().enumerate() {
-            *seen = 1 << bit;
-        }
-        self.fresh.clear();
-        self.fresh.extend_from_slice(&self.seen);
-        loop {
-            let last = self.fresh.len() - self.nodes;
-            let mut any = 0;
-            if self.switched {
-                self.lines.fill(0);
-                for (near, bits) in self.near.iter().zip(&self.fresh[last..]) {
-                    near.iter().for_each(|line| self.lines[*line as usize] |= bits);
-                }
-            }
-            for node in 0..self.nodes {
-                let near = self.near[node].iter();
-                let bits = if self.switched {
-                    near.fold(0, |bits, line| bits | self.lines[*line as usize])
-                } else {
-                    near.fold(0, |bits, there| bits | self.fresh[last + *there as usize])
-                };
-                let fresh = bits & !self.seen[node];
-                self.seen[node] |= fresh;
-                any |= fresh;
-                self.fresh.push(fresh);
-            }
-            if any == 0 {
-                break;
-            }
-        }
-    }
-
-    /// Is `node` just so many hops from the node that `bit` stands for?
-    fn is_at(&self, node: usize, hops: usize, bit: usize) -> bool {
-        self.fresh.get(hops * self.nodes + node).is_some_and(|from| from >> bit & 1 == 1)
-    }
 }

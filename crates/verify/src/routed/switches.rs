@@ -11,7 +11,7 @@ use tresse_plan::Plan;
 use tresse_topology::cluster::{Kind, NicEnd};
 use tresse_topology::{Hop, Parts};
 
-use super::{Fabric, WALKED};
+use super::fabric::{Fabric, WALKED};
 use crate::Finding;
 
 /// Most switches that hold several lines and whose pairs are failed one by one.

@@ -1,0 +1,80 @@
+//! Distances by breadth-first search over the cables, independent of coordinates and of routes.
+
+use std::collections::HashMap;
+
+use tresse_topology::cluster::Nic;
+
+use super::fabric::Fabric;
+
+/// Breadth-first search over what is cabled, lines or nodes, from 64 nodes at once, one bit each.
+pub(super) struct Reach {
+    nodes: usize,
+    /// What each node is cabled to: lines (switches, or their VLANs), or nodes.
+    near: Vec<Vec<u32>>,
+    /// Per line, who is on it: one bit for each of the nodes searched from.
+    lines: Vec<u64>,
+    switched: bool,
+    seen: Vec<u64>,
+    /// `fresh[hops * nodes + node]`: from whom `node` is that many hops away.
+    fresh: Vec<u64>,
+}
+
+impl Reach {
+    pub fn of(fabric: &Fabric<'_>) -> Self {
+        let cluster = fabric.plan.cluster();
+        // By the ports of each VLAN, not by coordinates.
+        let lines = fabric.plan.lines().into_iter().zip(0..);
+        let vlans: HashMap<_, u32> =
+            lines.flat_map(|(l, k)| l.ports.map(move |port| ((l.switch, port), k))).collect();
+        let line = |nic: &Nic| vlans.get(&(nic.switch, nic.port)).copied().unwrap_or(nic.switch.0);
+        let near = |nic: &Nic| nic.peer.map_or_else(|| line(nic), |end| end.node.0);
+        let of_node = |node: &tresse_topology::cluster::Node| node.nics.iter().map(near).collect();
+        Self {
+            nodes: fabric.nodes,
+            near: cluster.nodes.iter().map(of_node).collect(),
+            lines: vec![0; fabric.xy.layout().lines()],
+            switched: fabric.xy.layout().has_switches(),
+            seen: vec![0; fabric.nodes],
+            fresh: Vec::new(),
+        }
+    }
+
+    pub fn search(&mut self, from: std::ops::Range<usize>) {
+        self.seen.fill(0);
+        for (bit, seen) in self.seen[from].iter_mut().enumerate() {
+            *seen = 1 << bit;
+        }
+        self.fresh.clear();
+        self.fresh.extend_from_slice(&self.seen);
+        loop {
+            let last = self.fresh.len() - self.nodes;
+            let mut any = 0;
+            if self.switched {
+                self.lines.fill(0);
+                for (near, bits) in self.near.iter().zip(&self.fresh[last..]) {
+                    near.iter().for_each(|line| self.lines[*line as usize] |= bits);
+                }
+            }
+            for node in 0..self.nodes {
+                let near = self.near[node].iter();
+                let bits = if self.switched {
+                    near.fold(0, |bits, line| bits | self.lines[*line as usize])
+                } else {
+                    near.fold(0, |bits, there| bits | self.fresh[last + *there as usize])
+                };
+                let fresh = bits & !self.seen[node];
+                self.seen[node] |= fresh;
+                any |= fresh;
+                self.fresh.push(fresh);
+            }
+            if any == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Is `node` just so many hops from the node that `bit` stands for?
+    pub fn is_at(&self, node: usize, hops: usize, bit: usize) -> bool {
+        self.fresh.get(hops * self.nodes + node).is_some_and(|from| from >> bit & 1 == 1)
+    }
+}
