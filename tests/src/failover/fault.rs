@@ -11,8 +11,10 @@ use tresse_lab::blueprint::port_name;
 use tresse_lab::run;
 use tresse_lab::state::Directory;
 
-use super::NAME;
 use crate::program::output;
+
+/// Name of the lab in which parts fail.
+pub const LAB: &str = "failover";
 
 /// What kind of part fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,7 +144,7 @@ impl Fault {
     pub fn bring(&self, directory: &Directory, fails: bool) -> Result<(), String> {
         let verb = if fails { "fail" } else { "heal" };
         let Some((place, interface)) = &self.last else {
-            let mut words = vec!["lab", "--name", NAME, verb, &self.object];
+            let mut words = vec!["lab", "--name", LAB, verb, &self.object];
             words.extend((self.how == How::Silent && fails).then_some("--silent"));
             return output(&words).map(drop);
         };

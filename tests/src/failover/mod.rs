@@ -16,14 +16,13 @@ use tresse_lab::state::Directory;
 
 use crate::program;
 
-use self::fault::{Fault, How, Kind};
+use self::fault::{Fault, How, Kind, LAB};
 pub use self::routers::Protocol;
 use self::routers::{Routers, address};
 use self::stream::{Outage, Station, Streams};
 use crate::program::output;
 
-const NAME: &str = "failover";
-const DOWN: [&str; 4] = ["lab", "--name", NAME, "down"];
+const DOWN: [&str; 4] = ["lab", "--name", LAB, "down"];
 
 /// A fabric and the lab that it is measured in.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +109,7 @@ pub fn measure(
     let path = file.display().to_string();
     let interval = interval_ms.to_string();
     let tressed = program::tressed().display().to_string();
-    let up = ["lab", "--name", NAME, "up", &path, "--tressed", &tressed];
+    let up = ["lab", "--name", LAB, "up", &path, "--tressed", &tressed];
     let up = [&up[..], &["--engine", "packet", "--bfd-ms", &interval]].concat();
     output(&up)?;
     let measured = Lab::new(&plan, router, interval_ms, &up).and_then(|lab| lab.all(fabric));
@@ -165,7 +164,7 @@ impl<'a> Lab<'a> {
         interval_ms: u16,
         up: &'a [&'a str],
     ) -> Result<Self, String> {
-        let directory = Directory::of(NAME).map_err(|e| e.to_string())?;
+        let directory = Directory::of(LAB).map_err(|e| e.to_string())?;
         let frr = match router {
             Router::Tresse => None,
             Router::Frr(protocol) => Some(Routers::start(plan, &directory, protocol, interval_ms)?),
