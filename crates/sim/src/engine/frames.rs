@@ -1,6 +1,7 @@
 //! The frames that are on their way.
 
-use super::NONE;
+/// No frame, no channel.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// A frame.
 #[derive(Debug, Clone)]

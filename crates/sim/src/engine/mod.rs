@@ -9,27 +9,29 @@
 
 mod flow;
 mod frames;
+mod kind;
 mod node;
+mod port;
+mod requests;
+mod run;
 mod setup;
+mod source;
+mod state;
+mod stop_and_go;
 mod switch;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 
-use crate::model::Model;
-use crate::network::{Network, Place};
+use crate::network::Place;
 use crate::outcome::Outcome;
-use crate::route::Routes;
-use crate::traffic::Traffic;
-use crate::wheel::{Event, Wheel};
-use flow::Flow;
-use frames::Frames;
-use node::Source;
-use switch::Requests;
-
-/// No frame, no channel.
-pub(crate) const NONE: u32 = u32::MAX;
+use crate::wheel::Event;
+use frames::NONE;
+use kind::Kind;
+use port::Port;
+pub use run::{Run, RunError};
+use state::Engine;
 
 /// Cycles between two looks for channels that wait in a circle, and for queues that never end.
 const LOOK: u64 = 2048;
@@ -40,195 +42,6 @@ const MOST_FRAMES: usize = 4096;
 
 /// Messages by which a queue may grow and count as not growing.
 const FEW: u64 = 8;
-
-/// A run: what is simulated, for how long.
-#[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
-    /// Switches, links and nodes.
-    pub model: &'a Model,
-    /// Places and channels.
-    pub network: &'a Network,
-    /// Paths.
-    pub routes: &'a Routes<'a>,
-    /// What is sent.
-    pub traffic: &'a Traffic,
-    /// Flits, headers included, that each node generates per cycle.
-    pub load: f64,
-    /// All cycles.
-    pub cycles: u64,
-    /// Of those the first, which are not measured.
-    pub warm_up: u64,
-    /// Of all that is random.
-    pub seed: u64,
-}
-
-/// Why a run is not possible.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RunError {
-    /// Stop and go between channels of different rates.
-    #[error(
-        "channels are of different rates: buffers that stop the sender are simulated for one rate alone; take \
-         unlimited buffers, or buffers that drop"
-    )]
-    Rates,
-    /// Stop and go with queues at the outputs.
-    #[error("queues at the outputs hold everything: they go with unlimited buffers alone")]
-    OutputQueues,
-    /// Rates whose quotients are no small numbers.
-    #[error("the rates of the links have no common measure below a thousandth of a node's rate")]
-    Measure,
-    /// A load that nothing sends.
-    #[error("a load of {load} is not above 0 and at most 1000")]
-    Load {
-        /// The load.
-        load: f64,
-    },
-    /// Longer than a run can be.
-    #[error("{cycles} cycles are too many: 1099511627776 at most")]
-    Cycles {
-        /// All.
-        cycles: u64,
-    },
-    /// Nothing to send over.
-    #[error("a node has no NIC with a cable")]
-    NoChannel,
-    /// More than is measured.
-    #[error("of {cycles} cycles the first {warm_up} are not measured: none is left")]
-    WarmUp {
-        /// All.
-        cycles: u64,
-        /// Not measured.
-        warm_up: u64,
-    },
-}
-
-/// What happens; the index of an [`Event`] is a frame's for `FrameReady`, `Arrive` and `Head`, else a channel's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    /// The first frame of a buffer knows its way, and may leave.
-    Ready,
-    /// A frame in a node's memory, or of an output's queue, may leave.
-    FrameReady,
-    /// A channel has sent a whole frame.
-    Free,
-    /// A message is generated.
-    Wake,
-    /// A frame's head arrives at a buffer that may be full.
-    Arrive,
-    /// A frame's first flit arrives.
-    Head,
-    /// The flits of a frame go on arriving.
-    On,
-    /// They stop arriving.
-    Off,
-    /// After a frame's last flit.
-    Tail,
-    /// A buffer may have reached a mark.
-    Check,
-    /// A sender is told to stop.
-    Stop,
-    /// A sender is told to go on.
-    Go,
-    /// A sender may have nothing left to send.
-    Dry,
-}
-
-impl Kind {
-    const ALL: [Self; 13] = [
-        Self::Ready,
-        Self::FrameReady,
-        Self::Free,
-        Self::Wake,
-        Self::Arrive,
-        Self::Head,
-        Self::On,
-        Self::Off,
-        Self::Tail,
-        Self::Check,
-        Self::Stop,
-        Self::Go,
-        Self::Dry,
-    ];
-}
-
-/// What a channel ends at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Far {
-    /// A switch's buffer, in front of the crossbar.
-    Buffer,
-    /// A switch that sorts frames into the queues of its outputs at once.
-    Sorter,
-    /// A node.
-    Node,
-}
-
-/// A channel: its sending end, the frames that wait for it, and the buffer at its far end.
-#[derive(Debug)]
-struct Port {
-    /// Ticks of a flit.
-    period: u32,
-    far: Far,
-    /// The frame that is sent; [`NONE`].
-    frame: u32,
-    /// The buffer that it comes from; [`NONE`] where it comes from a node's memory.
-    feed: u32,
-    /// Is it on the list of outputs that choose?
-    chooses: bool,
-    /// Which buffers' first frames want it: at switches with queues at their inputs.
-    requests: Requests,
-    /// Frames in memory that want it, in the order in which they may leave.
-    queue: [u32; 2],
-    /// Which of the two was served last: a node's own messages, or its queue?
-    own_last: bool,
-    /// Its number among the inputs of the switch at its far end.
-    input: u32,
-    /// The frames in the buffer at its far end, without the one that leaves it.
-    buffer: [u32; 2],
-    /// Is a frame leaving that buffer?
-    leaving: bool,
-    /// The channel by which the frame came to a node in transit that is sent from its memory; [`NONE`].
-    from: u32,
-    /// Flits of the frame that is sent.
-    flits: u32,
-    /// Flits of the frames in its queue.
-    queued: u64,
-    /// Flits that this buffer is reserved for.
-    held: u32,
-    peak: u32,
-    /// Frames that nodes in transit have in memory from this channel, in flits.
-    transit: u64,
-}
-
-pub(crate) struct Engine<'a> {
-    run: Run<'a>,
-    ticks: u64,
-    link: u64,
-    routing: u64,
-    end: u64,
-    warm_up: u64,
-    mean: f64,
-    /// Buffers stop their senders.
-    flows: bool,
-    ports: Vec<Port>,
-    flow: Vec<Flow>,
-    /// The channels into each switch, by switch: those of one stand together.
-    inputs: Vec<u32>,
-    request_bits: Vec<u64>,
-    sources: Vec<Option<Source>>,
-    frames: Frames,
-    wheel: Wheel,
-    /// Frames that may leave memory, and that arrive at buffers which may be full, in this cycle.
-    leaving_memory: Vec<u32>,
-    arriving_heads: Vec<u32>,
-    choosing: Vec<u32>,
-    changed: Vec<u32>,
-    touched: Vec<u32>,
-    busy: Vec<u64>,
-    outcome: Outcome,
-    #[cfg(test)]
-    pub delivered: Vec<(u32, u32, u64, u64)>,
-}
 
 impl Run<'_> {
     /// Simulates it.

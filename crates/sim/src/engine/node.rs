@@ -3,25 +3,12 @@
 
 use tresse_fabric::id::NodeId;
 
-use super::frames::Frame;
-use super::{Engine, Kind, NONE};
+use super::frames::{Frame, NONE};
+use super::kind::Kind;
+use super::source::Source;
+use super::state::Engine;
 use crate::network::Place;
 use crate::traffic::{Message, Sequence};
-
-/// What a node sends by one of its channels: all that it generates, but for what goes by another. Every channel
-/// of a node has the node's sequence for itself, so that nothing need be kept of messages that wait.
-#[derive(Debug, Clone)]
-pub(super) struct Source {
-    node: u32,
-    sequence: Sequence,
-    /// The next message, and its way.
-    message: Message,
-    way: Vec<u32>,
-    /// Its frames that are left, by their flits, the next one last.
-    frames: Vec<u32>,
-    /// Is it generated already?
-    waits: bool,
-}
 
 impl Engine<'_> {
     /// Every node generates its first message.

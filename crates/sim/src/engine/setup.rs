@@ -1,9 +1,11 @@
 //! An engine before its first cycle.
 
 use super::flow::Flow;
-use super::frames::Frames;
-use super::switch::Requests;
-use super::{Engine, Far, NONE, Port, Run, RunError};
+use super::frames::{Frames, NONE};
+use super::port::{Far, Port};
+use super::requests::Requests;
+use super::run::{Run, RunError};
+use super::state::Engine;
 use crate::model::{Buffers, Queues};
 use crate::network::{Network, Place};
 use crate::outcome::{Latencies, Outcome};

@@ -4,68 +4,12 @@
 //! has not come yet (it is dry). A run that begins or ends changes what is in the buffer behind it a link's delay
 //! later, and what is in the buffer that it leaves at once; from both follows when a mark is reached next.
 
-use super::{Engine, Far, Kind, NONE};
+use super::flow::NEVER;
+use super::frames::NONE;
+use super::kind::Kind;
+use super::port::Far;
+use super::state::Engine;
 use crate::model::Buffers;
-
-const NEVER: u64 = u64::MAX;
-
-/// The state of a channel: of its sending end, and of the buffer behind it.
-#[derive(Debug, Clone)]
-pub(super) struct Flow {
-    /// The far end says stop.
-    stopped: bool,
-    /// Flits are sent in this cycle.
-    sends: bool,
-    /// Since when `left` holds.
-    since: u64,
-    /// Flits of its frame that are still to be sent.
-    left: u32,
-    /// When it will have sent them all, if nothing stops it.
-    done: u64,
-    /// The frame whose flits arrive behind it.
-    arriving: u32,
-    /// How many of them had before `at`.
-    arrived: u32,
-    /// One arrives in this cycle.
-    arrives: bool,
-    /// One leaves the buffer in this cycle.
-    leaves: bool,
-    /// Flits in the buffer before `at`.
-    held: u32,
-    at: u64,
-    /// The sender was told to stop last.
-    stops: bool,
-    /// The channel by which the arriving frame goes on already; [`NONE`].
-    on_by: u32,
-    /// The channel by which a frame leaves the buffer.
-    goes_by: u32,
-    /// Is it on the list of what changes, of what is touched?
-    changes: bool,
-    touched: bool,
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        Self {
-            stopped: false,
-            sends: false,
-            since: 0,
-            left: 0,
-            done: NEVER,
-            arriving: NONE,
-            arrived: 0,
-            arrives: false,
-            leaves: false,
-            held: 0,
-            at: 0,
-            stops: false,
-            on_by: NONE,
-            goes_by: NONE,
-            changes: false,
-            touched: false,
-        }
-    }
-}
 
 impl Engine<'_> {
     /// An output is a frame's from now on.

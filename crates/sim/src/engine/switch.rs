@@ -1,55 +1,10 @@
 //! Switches: frames in front of the crossbar, and outputs that choose among them.
 
-use super::{Engine, Far, Kind, NONE};
+use super::frames::NONE;
+use super::kind::Kind;
+use super::port::Far;
+use super::state::Engine;
 use crate::model::Buffers;
-
-/// Which inputs of a switch want an output: a bit each, and which was served last.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Requests {
-    /// Its first word among all bits.
-    words: u32,
-    /// The switch's inputs, as indices into all inputs.
-    first: u32,
-    end: u32,
-    last: u32,
-}
-
-impl Requests {
-    /// Of an output of the switch with these inputs; takes its words.
-    pub fn new(words: &mut u32, first: u32, end: u32) -> Self {
-        let own = Self { words: *words, first, end, last: 0 };
-        *words += (end - first).div_ceil(64);
-        own
-    }
-
-    /// Of an output that has none: a node's, or one with a queue.
-    pub const fn none() -> Self {
-        Self { words: 0, first: 0, end: 0, last: 0 }
-    }
-
-    /// The next input in turn that wants it.
-    #[inline]
-    fn take(&mut self, bits: &mut [u64]) -> Option<u32> {
-        let count = (self.end - self.first) as usize;
-        if count == 0 {
-            return None;
-        }
-        if count <= 64 {
-            let word = bits.get_mut(self.words as usize).filter(|word| **word != 0)?;
-            let start = (self.last + 1) % 64;
-            let input = (word.rotate_right(start).trailing_zeros() + start) % 64;
-            *word &= !(1 << input);
-            self.last = input;
-            return Some(input);
-        }
-        let of = &mut bits[self.words as usize..][..count.div_ceil(64)];
-        let mut all = (1..=count as u32).map(|step| (self.last + step) % count as u32);
-        let input = all.find(|input| of[*input as usize / 64] >> (input % 64) & 1 == 1)?;
-        of[input as usize / 64] &= !(1 << (input % 64));
-        self.last = input;
-        Some(input)
-    }
-}
 
 impl Engine<'_> {
     /// A buffer's first frame may leave: it asks for its output.
