@@ -1,7 +1,8 @@
-//! What is copied, a file or a directory, as one run of octets: the content of its files one behind the other.
+//! The copied file or directory as one byte sequence: the contents of its files, one after another.
 //!
-//! Stripes divide that run among several rings: block `i` of [`BLOCK`] octets belongs to stripe `i` modulo their
-//! number, so that all of them are of use for content whose end is not known yet.
+//! Stripes divide that sequence among several rings: block `i` of [`BLOCK`] bytes belongs to stripe
+//! `i` modulo the number of stripes. So all rings carry data even while the length of the content
+//! is unknown.
 
 mod manifest;
 #[cfg(test)]
@@ -11,32 +12,32 @@ use std::path::{Path, PathBuf};
 
 pub use manifest::{Entry, Kind, Manifest, Name};
 
-/// Octets of a block.
+/// Bytes of a block.
 pub const BLOCK: u64 = 1 << 20;
 
-/// Where the octets of a manifest lie.
+/// The mapping from positions in the content to files.
 #[derive(Debug)]
 pub struct Content {
-    /// Those with octets, and where these begin.
+    /// Files that are not empty, each with the position at which its content begins.
     files: Vec<(u64, PathBuf)>,
-    /// Octets in front of the first file's that are not part of it.
+    /// Bytes at the start of the first file that are not copied.
     skip: u64,
 }
 
-/// Octets of one file.
+/// A range of bytes of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span<'a> {
     /// The file.
     pub path: &'a Path,
-    /// Where in it.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub octets: u64,
 }
 
 impl Content {
-    /// That of a manifest whose root is at `root`, but for the first `skip` octets of its first file, which the
-    /// manifest does not speak of.
+    /// Returns the content of a manifest whose root is at `root`. The first `skip` bytes of the
+    /// first file are left out; the manifest does not count them.
     #[must_use]
     pub fn new(root: &Path, manifest: &Manifest, skip: u64) -> Self {
         let mut files = Vec::new();
@@ -53,7 +54,8 @@ impl Content {
         Self { files, skip }
     }
 
-    /// The files of so many octets of a stripe from `at` on. What is behind the last file is taken for its own.
+    /// Returns the file ranges that hold `octets` bytes of a stripe from position `at` on.
+    /// Positions past the end are mapped to the last file.
     pub fn spans(&self, stripe: Stripe, at: u64, octets: u64) -> impl Iterator<Item = Span<'_>> {
         let (mut at, mut left) = (at, octets);
         std::iter::from_fn(move || {
@@ -73,20 +75,21 @@ impl Content {
     }
 }
 
-/// One of several stripes.
+/// One stripe of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
-    /// Which.
+    /// Number of the stripe, from 0.
     pub number: u32,
-    /// Of how many, at least one.
+    /// Number of stripes, at least 1.
     pub of: u32,
 }
 
 impl Stripe {
-    /// All of it.
+    /// The only stripe of an undivided content.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
-    /// Where an octet of the stripe is in the content, and how many of those behind it are behind it there.
+    /// Returns the position in the content of byte `at` of the stripe, and how many bytes follow
+    /// there without a gap.
     #[must_use]
     pub fn place(self, at: u64) -> (u64, u64) {
         if self.of == 1 {
@@ -96,7 +99,7 @@ impl Stripe {
         (block.saturating_mul(BLOCK).saturating_add(at % BLOCK), BLOCK - at % BLOCK)
     }
 
-    /// Its octets where the content has so many.
+    /// Returns the bytes of this stripe if the content has `total` bytes.
     #[must_use]
     pub fn octets(self, total: u64) -> u64 {
         let (of, number) = (u64::from(self.of), u64::from(self.number));
@@ -106,8 +109,8 @@ impl Stripe {
     }
 }
 
-/// How many octets there are from the beginning on without a gap, where each stripe has so many; may be more than
-/// the content has.
+/// Returns how many bytes of the content are present from its beginning without a gap, given the
+/// bytes present of each stripe. May exceed the length of the content.
 #[must_use]
 pub fn frontier(has: &[u64]) -> u64 {
     let of = has.len() as u32;

@@ -1,47 +1,47 @@
-//! What members say to each other on a connection: numbers are big-endian.
+//! Messages between two members on one connection. All numbers are big-endian.
 //!
-//! When both have proved that they know the token of the run ([`crate::proof`]), the one that is connected to says
-//! what it has:
+//! After both ends have proved that they know the token of the run ([`crate::proof`]), the receiver
+//! of the connection sends what it already has:
 //!
-//! | offset | octets | field |
+//! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | parts |
 //! | 4 | 4 | stripes of each |
 //! | 8 | 32 each | what is known of each part: the checksum of its manifest, or zeros |
-//! | | 8 each | octets of each stripe of each part |
+//! | | 8 each | bytes of each stripe of each part |
 //!
-//! Then the other one alone speaks, in records:
+//! After that only the sender of data writes, in records:
 //!
-//! | offset | octets | field |
+//! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 1 | 1 manifest, 2 data, 3 end |
 //! | 1 | 4 | stream: part x stripes + stripe |
-//! | 5 | 8 | data: where in the stream; end: octets of the part |
-//! | 13 | 4 | octets that follow: the manifest, the data, the checksum of the part |
+//! | 5 | 8 | data: where in the stream; end: bytes of the part |
+//! | 13 | 4 | bytes that follow: the manifest, the data, the checksum of the part |
 
 use std::io::{self, Read};
 
 use crate::wrong;
 
-/// Octets of a checksum, BLAKE3.
+/// Bytes of a BLAKE3 checksum.
 pub const HASH: usize = 32;
-/// Octets of a manifest at most.
+/// Most bytes of an encoded manifest.
 pub const MANIFEST: u32 = 256 << 20;
 
-/// BLAKE3.
+/// A BLAKE3 checksum.
 pub type Hash = [u8; HASH];
 
-/// What a member has when another one connects.
+/// The first message on a connection: what the receiving member already has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// Of each part, zeros where nothing is known of it.
+    /// Checksum of each part's manifest; zeros where it is unknown.
     pub manifests: Vec<Hash>,
-    /// Octets of each stream.
+    /// Bytes present of each stream.
     pub has: Vec<u64>,
 }
 
 impl Hello {
-    /// As it is sent.
+    /// Encodes the message for sending.
     #[must_use]
     pub fn to_octets(&self) -> Vec<u8> {
         let stripes = self.has.len() / self.manifests.len().max(1);
@@ -53,10 +53,10 @@ impl Hello {
         octets
     }
 
-    /// Reads what one says that has to have so many parts and stripes.
+    /// Reads the message of a member that must have `parts` parts in `stripes` stripes each.
     ///
     /// # Errors
-    /// Other numbers of them, and what reading gives.
+    /// Other numbers of parts or stripes, and errors of reading.
     pub fn read(input: &mut impl Read, parts: usize, stripes: usize) -> io::Result<Self> {
         let number = |octets: [u8; 4]| u32::from_be_bytes(octets) as usize;
         if (number(array(input)?), number(array(input)?)) != (parts, stripes) {
@@ -68,39 +68,39 @@ impl Hello {
     }
 }
 
-/// What follows.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The manifest of the stream's part.
     Manifest,
-    /// Octets of the stream.
+    /// Bytes of the stream.
     Data {
-        /// Where.
+        /// Position in the stream.
         at: u64,
     },
-    /// The checksum of the part, which is at its end.
+    /// The end of a part: its length and checksum.
     End {
-        /// Octets of the part.
+        /// Bytes of the part.
         total: u64,
     },
 }
 
-/// What is in front of everything.
+/// The header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// A stripe of a part.
+    /// Number of the stream: part x stripes + stripe.
     pub stream: u32,
-    /// What follows.
+    /// Kind of a record.
     pub what: What,
-    /// Octets that follow.
+    /// Bytes that follow the header.
     pub octets: u32,
 }
 
 impl Record {
-    /// Octets of it.
+    /// Bytes of an encoded header.
     pub const OCTETS: usize = 17;
 
-    /// As it is sent.
+    /// Encodes the message for sending.
     #[must_use]
     pub fn to_octets(self) -> [u8; Self::OCTETS] {
         let (what, number) = match self.what {
@@ -116,10 +116,10 @@ impl Record {
         octets
     }
 
-    /// From what came, where there are so many streams.
+    /// Decodes a header on a connection with `streams` streams.
     ///
     /// # Errors
-    /// Another stream or kind, and octets that none of its kind have.
+    /// A stream or kind that does not exist, or a length that its kind cannot have.
     pub fn parse(octets: [u8; Self::OCTETS], streams: usize) -> io::Result<Self> {
         let mut rest = &octets[1..];
         let stream = u32::from_be_bytes(array(&mut rest)?);
@@ -138,10 +138,10 @@ impl Record {
     }
 }
 
-/// So many octets.
+/// Reads exactly `N` bytes.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
     let mut octets = [0; N];
     input.read_exact(&mut octets)?;

@@ -6,8 +6,8 @@ use crate::frame::Hello;
 use crate::member;
 use crate::talk::{Ask, Join, Part, hear};
 
-/// Records of somebody who knows the token: whatever they say, nothing panics, and nothing is written but below the
-/// directory of what is on its way.
+/// Feeds records from a peer that knows the token. Whatever they contain, nothing may panic, and
+/// nothing may be written outside the directory of the unfinished copy.
 pub fn ring(octets: &[u8], directory: &std::path::Path) {
     let Some((first, rest)) = octets.split_first() else { return };
     match first % 4 {

@@ -1,8 +1,10 @@
-//! Pipelined ring collectives (big-fat-switches, section 3): every node sends to the next one what it gets from the
-//! one before, while it still arrives, so that a copy to all nodes takes the time of one.
+//! Pipelined ring collectives (big-fat-switches, section 3): every node forwards data to the next
+//! one while it still receives it from the one before. So a copy to all nodes takes about as long
+//! as a copy to one.
 //!
-//! [`order`], [`shape`], [`routes`] and [`pace`] own no file, socket or clock; [`member`] is what runs on each node,
-//! told what to do by [`talk`]. Members say to each other what [`frame`] has.
+//! [`order`], [`shape`], [`routes`] and [`pace`] are pure: no file, socket or clock. [`member`]
+//! runs on each node and is controlled by the messages of [`talk`]. Members exchange the messages
+//! of [`frame`].
 #![forbid(unsafe_code)]
 
 pub mod content;
@@ -20,12 +22,12 @@ pub mod shape;
 pub mod strangers;
 pub mod talk;
 
-/// An error with the path that it is about.
+/// Adds a path to an error.
 pub(crate) fn named(path: &std::path::Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// What somebody sent, or asked for, and cannot be.
+/// Returns an error for invalid data or an invalid request.
 pub(crate) fn wrong(words: impl Into<String>) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, words.into())
 }

@@ -1,7 +1,7 @@
-//! A member of a ring: takes parts from others, and sends what it has of them to others at once.
+//! A member of a ring: receives parts from other members, and forwards what it has at once.
 //!
-//! Both go on by themselves: what is stored is sent from the files, so that a member whose next one dies sends the
-//! rest to the one after, from where that one is.
+//! Receiving and sending are independent: data is sent from the stored files. If the next member
+//! dies, this one sends the rest to the member after it, from the position that it has reached.
 
 mod check;
 mod described;
@@ -31,18 +31,19 @@ use crate::strangers::Strangers;
 use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
 use crate::wrong;
 
-/// How often a member tells how much it has.
+/// Interval between two checks whether progress must be reported.
 const TICK: Duration = Duration::from_millis(250);
-/// After so many of these it tells it again, and so that it lives.
+/// Number of intervals after which progress is reported even if unchanged, as a sign of life.
 const ALIVE: u32 = 4;
-/// Octets of input at once.
+/// Most bytes of input in one request.
 const INPUT: u32 = 1 << 20;
 
-/// Does what it is asked on `input`, and tells on `output`, until it is to quit or the input ends. A token that it
-/// `knows` counts for the one that it would be told.
+/// Runs a member: carries out the requests on `input` and writes reports to `output`, until it is
+/// asked to quit or the input ends. If `knows` is set, it replaces the token of the first request.
 ///
 /// # Errors
-/// What cannot be heard or told. What goes wrong with the parts is told.
+/// Errors of reading `input` and writing `output`. Errors of the parts are reported on `output`
+/// instead.
 pub fn run(
     mut input: impl BufRead,
     output: impl Write + Send,
@@ -105,7 +106,7 @@ pub fn run(
     heard
 }
 
-/// To list what a source has may take long.
+/// Reports signs of life while `begin` lists the files of a source, which may take long.
 fn while_telling_that_it_lives<T>(
     tell: &(impl Fn(Tell) -> io::Result<()> + Sync),
     begin: impl FnOnce() -> io::Result<T>,
@@ -128,7 +129,7 @@ fn while_telling_that_it_lives<T>(
     })
 }
 
-/// Does one thing.
+/// Carries out one request.
 fn asked<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope Shared,
@@ -161,7 +162,7 @@ fn asked<'scope>(
     Ok(())
 }
 
-/// What comes from standard input: the next octets, or that there are no more.
+/// Stores the next bytes of standard input; an empty piece is its end.
 fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
     let of_input = |place: &Place| matches!(place, Place::Target { input: true, .. });
     let part =
@@ -186,7 +187,7 @@ fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// How much there is, where that has changed and now and then.
+/// Reports progress whenever it has changed, and at regular intervals.
 fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
     let (mut told, mut ticks) = (((Vec::new(), 0), Vec::new(), 0), 0);
     while !shared.wait_to_end(TICK) {
@@ -204,7 +205,7 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
     }
 }
 
-/// Takes records as if another member sent them; what came of it goes.
+/// Processes records as if another member had sent them, then removes the result. For fuzzing.
 #[doc(hidden)]
 pub fn records_of(join: Join, mut records: &[u8]) {
     if let Ok((shared, _)) = Shared::new(join, proof::Token::default()) {

@@ -1,6 +1,6 @@
-//! The order of a ring: each inter-switch link is crossed as seldom as possible, and no directed link carries more
-//! stages than one where the fabric allows that. Where nodes have several NICs, several rings that share no directed
-//! link.
+//! Finds the order of a ring in which links between switches are crossed as seldom as possible and,
+//! if the fabric allows it, no directed link carries more than one stage. If nodes have several
+//! NICs, finds several rings that share no directed link.
 
 mod candidates;
 mod disjoint;

@@ -1,21 +1,22 @@
-//! Which member holds up those behind it.
+//! Finds the member that slows down the members behind it.
 //!
-//! One that gets less than half of what the fastest got, though the one in front of it has more to send, is slow: or
-//! that one is, which shows when the next one behind it is no faster.
+//! A member is slow if it receives at less than half the rate of the fastest one, although the
+//! member in front of it has more to send. Either it is slow itself, or the one in front sends
+//! slowly; the latter shows when the next member behind is no faster.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::routes::Routes;
 
-/// What is looked at.
+/// Length of the time window over which rates are measured.
 const WINDOW: Duration = Duration::from_secs(3);
-/// Octets that the one in front has and it has not.
+/// A member is judged only if the one in front has this many bytes more.
 const BEHIND: u64 = 4 << 20;
-/// Time that it would need for the rest, at least.
+/// A member is judged only if the rest would take it at least this long.
 const LONG: Duration = Duration::from_secs(3);
 
-/// What members had at which times, from the beginning of the run.
+/// The progress of all members over time.
 #[derive(Debug, Clone)]
 pub struct Pace {
     seen: Vec<Seen>,
@@ -24,26 +25,26 @@ pub struct Pace {
 
 #[derive(Debug, Clone, Default)]
 struct Seen {
-    /// When it had how much of each stripe of all parts.
+    /// Samples of the progress: time, and bytes present of each stripe over all parts.
     has: VecDeque<(Duration, Vec<u64>)>,
-    /// Of each stream now.
+    /// Bytes present of each stream.
     streams: Vec<u64>,
     lacks: u64,
-    /// Octets per second of each stripe, of late or at last.
+    /// Last measured bytes per second of each stripe.
     rates: Vec<f64>,
-    /// The one behind it was bypassed, or it was itself.
+    /// Whether this member or the one behind it was bypassed.
     blamed: bool,
     bypassed: bool,
 }
 
 impl Pace {
-    /// Of so many members, to whom parts come in so many stripes.
+    /// Starts without samples, for `members` members that receive each part in `stripes` stripes.
     #[must_use]
     pub fn new(members: usize, stripes: usize) -> Self {
         Self { seen: vec![Seen::default(); members], stripes }
     }
 
-    /// A member has so much of each stream, and lacks so many octets.
+    /// Adds a sample: the bytes that a member has of each stream, and how many it still lacks.
     pub fn tell(&mut self, member: usize, at: Duration, streams: &[u64], lacks: u64) {
         if streams.is_empty() {
             // It does not say, or does not send what it has yet.
@@ -67,18 +68,18 @@ impl Pace {
         }
     }
 
-    /// What was seen until now does not count any more.
+    /// Discards all samples.
     pub fn forget(&mut self) {
         self.seen.iter_mut().for_each(|seen| seen.has.clear());
     }
 
-    /// Was it bypassed?
+    /// Returns whether a member was bypassed.
     #[must_use]
     pub fn was_bypassed(&self, member: usize) -> bool {
         self.seen[member].bypassed
     }
 
-    /// Octets per second that a member got of late.
+    /// Returns the bytes per second that a member received lately.
     #[must_use]
     pub fn rate(&self, member: usize, now: Duration) -> Option<f64> {
         Some(self.rates(member, now)?.into_iter().sum())
@@ -92,7 +93,7 @@ impl Pace {
         Some(has.iter().zip(before).map(rate).collect())
     }
 
-    /// One to bypass, which is noted.
+    /// Returns a slow member that should be bypassed, and records that it is.
     pub fn slow(&mut self, now: Duration, routes: &Routes) -> Option<usize> {
         let all =
             (0..self.seen.len()).flat_map(|m| (0..self.stripes).map(move |stripe| (m, stripe)));
@@ -109,7 +110,8 @@ impl Pace {
         Some(culprit)
     }
 
-    /// For whom a slow one waits that holds up others.
+    /// If `member` is slow in a stripe and holds up members behind it, returns the member it
+    /// receives from.
     fn waits_for(
         &self,
         member: usize,
@@ -147,7 +149,8 @@ mod tests {
 
     const ALL: u64 = 1_000_000_000;
 
-    /// Members in a ring, each of which gets so many octets per second at most, and those bypassed.
+    /// Runs a simulated ring whose members get at most the given bytes per second; returns the
+    /// members that are bypassed.
     fn run(rates: &[f64], out: &[f64]) -> Vec<usize> {
         let order: Vec<usize> = (0..rates.len()).collect();
         let mut routes = Routes::new(vec![Flow::along(&order, 0, Shape::Ring)], 1);

@@ -1,11 +1,12 @@
-//! Both ends of a connection prove that they know the token of the run, which is not sent:
+//! Mutual proof that both ends of a connection know the token of the run. The token itself is not
+//! sent:
 //!
-//! | who | octets | field |
+//! | sender | bytes | field |
 //! |---|---|---|
-//! | the one that connects | 16 | a number that it never used before, a |
-//! | the other one | 16 | another one, b |
+//! | connecting end | 16 | a number that it never used before, a |
+//! | accepting end | 16 | another one, b |
 //! | | 32 | BLAKE3 of `welcome`, a and b, keyed by the token |
-//! | the one that connects | 32 | BLAKE3 of `greet`, a and b, keyed by the token |
+//! | connecting end | 32 | BLAKE3 of `greet`, a and b, keyed by the token |
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,16 +14,16 @@ use std::io::{self, Read, Write};
 use crate::frame::array;
 use crate::wrong;
 
-/// 128 bits that only members of a run know.
+/// The token of a run: 128 bits that only its members know.
 pub type Token = [u8; 16];
 
 const GREET: &[u8] = b"greet";
 const WELCOME: &[u8] = b"welcome";
 
-/// Of the end that connects.
+/// Proves and checks the token at the end that connects.
 ///
 /// # Errors
-/// The other one does not know the token, and what reading and writing give.
+/// The other end does not know the token; errors of reading and writing.
 pub fn greet(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()> {
     let a = number()?;
     stream.write_all(&a)?;
@@ -34,10 +35,10 @@ pub fn greet(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()> 
     stream.write_all(keyed(token, GREET, &a, &b).as_bytes())
 }
 
-/// Of the end that is connected to.
+/// Proves and checks the token at the end that accepts.
 ///
 /// # Errors
-/// The other one does not know the token, and what reading and writing give.
+/// The other end does not know the token; errors of reading and writing.
 pub fn welcome(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()> {
     let (a, b) = (array(stream)?, number()?);
     stream.write_all(&[&b[..], keyed(token, WELCOME, &a, &b).as_bytes()].concat())?;
@@ -47,24 +48,24 @@ pub fn welcome(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()
     Ok(())
 }
 
-/// One that nobody can guess.
+/// Returns 128 random bits.
 ///
 /// # Errors
-/// What the kernel gives.
+/// Errors of the kernel's random generator.
 pub fn number() -> io::Result<[u8; 16]> {
     array(&mut File::open("/dev/urandom")?)
 }
 
-/// As it is told: 32 hexadecimal digits.
+/// Writes a token as 32 hexadecimal digits.
 #[must_use]
 pub fn text(token: &Token) -> String {
     token.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// From how it was told.
+/// Reads a token from 32 hexadecimal digits.
 ///
 /// # Errors
-/// Something else than 32 hexadecimal digits.
+/// Anything but 32 hexadecimal digits.
 pub fn parse(text: &str) -> io::Result<Token> {
     let wrong = || wrong("the token is not 32 hexadecimal digits");
     let mut token = Token::default();

@@ -1,37 +1,39 @@
-//! Who sends to whom while members go, or are bypassed: what each has to be told.
+//! Current flows between members, while members leave or are bypassed, and the requests that each
+//! member must get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shape::{Flow, stages};
 
-/// The flows of a run, as they are now. Members by number; streams are part x stripes + stripe.
+/// The current flows of a run. Members go by number; stream = part x stripes + stripe.
 #[derive(Debug, Clone)]
 pub struct Routes {
     flows: Vec<Flow>,
     stripes: usize,
     lives: Vec<bool>,
     slow: Vec<bool>,
-    /// By part and member: is it to have it, has it all octets, and are these checked and where they belong?
+    /// By part and member: whether it wants the part, whether it has all bytes, and whether these
+    /// are verified and in place.
     wants: Vec<Vec<bool>>,
     complete: Vec<Vec<bool>>,
     whole: Vec<Vec<bool>>,
     told: BTreeMap<(usize, usize), Vec<u32>>,
 }
 
-/// What one member is to be told.
+/// A request to one member: which streams to send to which other member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// To whom.
+    /// The member that sends.
     pub from: usize,
-    /// Whom it is to send to.
+    /// The member that receives.
     pub to: usize,
-    /// What, the first ones first; none: nothing any more.
+    /// Streams to send, in this order; empty: stop sending.
     pub streams: Vec<u32>,
 }
 
 impl Routes {
-    /// Of flows, `stripes` for each part; who has no parent in the first one of a part is where it comes from, or
-    /// has nothing to do with it.
+    /// Starts from `stripes` flows for each part. A member without a parent in the first flow of a
+    /// part is its source, or does not take part.
     #[must_use]
     pub fn new(flows: Vec<Flow>, stripes: usize) -> Self {
         let members = flows.first().map_or(0, |flow| flow.parents.len());
@@ -44,38 +46,38 @@ impl Routes {
         Self { flows, stripes, lives, slow, wants, complete, whole, told: BTreeMap::new() }
     }
 
-    /// Is it still there?
+    /// Returns whether a member is still in the run.
     #[must_use]
     pub fn lives(&self, member: usize) -> bool {
         self.lives[member]
     }
 
-    /// Has it all that it is to have?
+    /// Returns whether a member has all parts that it wants.
     #[must_use]
     pub fn is_whole(&self, member: usize) -> bool {
         let parts = self.wants.iter().zip(&self.whole);
         parts.into_iter().all(|(wants, whole)| !wants[member] || whole[member])
     }
 
-    /// Has it all octets of a part that it is to have?
+    /// Returns whether a member has all bytes of a part that it wants.
     #[must_use]
     pub fn has(&self, part: usize, member: usize) -> bool {
         self.complete[part][member]
     }
 
-    /// From whom it gets a stream.
+    /// Returns the member from which `member` gets a stream.
     #[must_use]
     pub fn parent(&self, stream: usize, member: usize) -> Option<usize> {
         self.flows.get(stream)?.parents[member]
     }
 
-    /// Is it to have a part?
+    /// Returns whether a member wants a part.
     #[must_use]
     pub fn wants(&self, part: usize, member: usize) -> bool {
         self.wants[part][member]
     }
 
-    /// Does it get something from that one that it has not all octets of?
+    /// Returns whether `member` still lacks bytes that it gets from `from`.
     #[must_use]
     pub fn needs(&self, member: usize, from: usize) -> bool {
         self.flows.iter().enumerate().any(|(stream, flow)| {
@@ -83,13 +85,13 @@ impl Routes {
         })
     }
 
-    /// From whom it gets something.
+    /// Returns the members from which `member` gets streams.
     #[must_use]
     pub fn parents(&self, member: usize) -> BTreeSet<usize> {
         self.flows.iter().filter_map(|flow| flow.parents[member]).collect()
     }
 
-    /// Does somebody get something from it that is not whole yet?
+    /// Returns whether some member that gets a stream from this one is not complete yet.
     #[must_use]
     pub fn has_behind(&self, member: usize) -> bool {
         self.flows.iter().enumerate().any(|(stream, flow)| {
@@ -99,25 +101,27 @@ impl Routes {
         })
     }
 
-    /// A member has all octets of a part, and needs nobody any more: they are being checked. Is that new?
+    /// Records that a member has received all bytes of a part, which are now being verified.
+    /// Returns whether that is new.
     pub fn complete(&mut self, part: usize, member: usize) -> bool {
         let complete = self.complete.get_mut(part);
         complete.is_some_and(|complete| !std::mem::replace(&mut complete[member], true))
     }
 
-    /// A member has all of a part.
+    /// Records that a member has a part complete and verified.
     pub fn done(&mut self, part: usize, member: usize) {
         self.complete[part][member] = true;
         self.whole[part][member] = true;
     }
 
-    /// What was told of a stage has come to nothing: it is to be told again.
+    /// Records that a request came to nothing and must be sent again.
     pub fn lost(&mut self, from: usize, to: usize) {
         self.told.remove(&(from, to));
     }
 
-    /// A member is gone: those behind it get what it has not sent from the one in front of it, or, where it had the
-    /// part, from one that has all of it. Given are parts and the members that cannot get them any more.
+    /// Removes a member. The members behind it get the rest from the one in front of it or, if it
+    /// was the source, from one that has the whole part. Returns the parts, and the members that
+    /// can no longer get them.
     pub fn leave(&mut self, member: usize) -> Vec<(usize, usize)> {
         self.lives[member] = false;
         let mut orphans = BTreeSet::new();
@@ -154,8 +158,8 @@ impl Routes {
         orphans.into_iter().collect()
     }
 
-    /// One that is slow: those behind it get all from the one in front of it, and it itself from the last one that is
-    /// not slow.
+    /// Bypasses a slow member: the members behind it get everything from the one in front of it,
+    /// and it becomes the child of the last member that is not slow.
     pub fn bypass(&mut self, member: usize) {
         self.slow[member] = true;
         for stream in 0..self.flows.len() {
@@ -171,8 +175,8 @@ impl Routes {
         }
     }
 
-    /// A member gets what it gets from one from another one: from the one in front of that, or else the last one. Only
-    /// where it sends it to nobody, as after [`bypass`](Self::bypass).
+    /// Moves `member` from the parent `from` to the one in front of `from`, or else to the last
+    /// member. Applies only where `member` has no children, as after [`bypass`](Self::bypass).
     pub fn avoid(&mut self, from: usize, member: usize) {
         for stream in 0..self.flows.len() {
             let parents = &self.flows[stream].parents;
@@ -184,14 +188,14 @@ impl Routes {
         }
     }
 
-    /// The last one that is not slow.
+    /// Returns the last member that is not slow.
     fn last(&self, stream: usize) -> Option<usize> {
         let part = stream / self.stripes;
         let can = |m: &usize| self.lives[*m] && !self.slow[*m] && self.wants[part][*m];
         (0..self.lives.len()).filter(can).max_by_key(|m| self.flows[stream].depth(*m))
     }
 
-    /// What is to be told now, and was not.
+    /// Returns the requests that have changed since the last call.
     pub fn changes(&mut self) -> Vec<Stage> {
         let mut wanted = stages(&self.flows);
         wanted.retain(|(_, to), streams| {
@@ -228,7 +232,7 @@ impl Routes {
         parents.filter(|(_, from)| **from == Some(member)).map(|(child, _)| child).collect()
     }
 
-    /// One that lives and has all of a part.
+    /// Returns a live member that has all of a part.
     fn heir(&self, part: usize) -> Option<usize> {
         (0..self.lives.len())
             .find(|m| self.lives[*m] && self.wants[part][*m] && self.complete[part][*m])

@@ -1,4 +1,4 @@
-//! Better orders by moving nodes.
+//! Improves an order by moving nodes.
 
 use std::collections::HashMap;
 
@@ -8,28 +8,28 @@ use tresse_fabric::watch::Crossing;
 
 use crate::links::{Cost, links, stages};
 
-/// Nodes beyond which a move goes no further than this many places.
+/// Orders of more nodes than this move a node by at most this many places.
 const FAR: usize = 128;
 /// Moves for each node that annealing tries.
 const MOVES: usize = 2_000;
 
-/// In which directions stages go.
+/// Directions of a ring's stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ways {
     /// Each node sends to the one behind it.
     There,
-    /// Each sends to the one in front of it too.
+    /// Each node also sends to the one before it.
     Both,
 }
 
-/// Links of all stages that were looked at, and the order that is worked on.
+/// The search: a cache of links between pairs of nodes, and the order under work.
 pub struct Search<'a> {
     plan: &'a Plan,
     ways: Ways,
     numbers: HashMap<Crossing, u32>,
     between: Vec<bool>,
     paths: HashMap<(NodeId, NodeId), Vec<u32>>,
-    /// By link, stages: those of other rings, and with those of the order.
+    /// Stages on each link: those of other rings alone, and those including the order.
     held: Vec<u32>,
     load: Vec<u32>,
     cost: Cost,
@@ -49,7 +49,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The stages of another ring share links with those of the order.
+    /// Counts the stages of another ring as load.
     pub fn hold(&mut self, nodes: &[NodeId]) {
         let ways = std::mem::replace(&mut self.ways, Ways::There);
         for (from, to) in stages(nodes) {
@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
         numbered.collect()
     }
 
-    /// Both ways it does not matter who is asked for first.
+    /// With stages in both directions, the order of the pair does not matter.
     fn key(&self, from: NodeId, to: NodeId) -> (NodeId, NodeId) {
         if self.ways == Ways::Both { (from.min(to), from.max(to)) } else { (from, to) }
     }
@@ -92,12 +92,12 @@ impl<'a> Search<'a> {
         &self.paths[&key]
     }
 
-    /// Links from one to the other.
+    /// Returns the number of links between two nodes.
     pub fn hops(&mut self, from: NodeId, to: NodeId) -> usize {
         self.path(from, to).len()
     }
 
-    /// Of an order, which becomes the one that is worked on.
+    /// Makes `nodes` the order under work and returns its cost.
     pub fn cost(&mut self, nodes: &[NodeId]) -> Cost {
         self.load.copy_from_slice(&self.held);
         self.cost = Cost::default();
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Moves single nodes to where that costs less, until no move does.
+    /// Moves single nodes to cheaper places until no move lowers the cost.
     pub fn improve(&mut self, nodes: &mut Vec<NodeId>) -> Cost {
         let n = nodes.len();
         self.cost(nodes);
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The best place for the node at `at`.
+    /// Moves the node at `at` to its best place.
     fn place(&mut self, nodes: &mut Vec<NodeId>, at: usize) {
         let n = nodes.len();
         let (was, own) = (self.cost, nodes[at]);
@@ -184,8 +184,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Turns parts of the order round, which costs less in the end though not each time, until no link is shared or
-    /// [`MOVES`] were tried. For stages both ways: what is turned round then costs the same inside.
+    /// Simulated annealing: reverses sections of the order until no link is shared or [`MOVES`]
+    /// moves were tried. For stages in both directions, where a reversed section costs the same
+    /// inside.
     pub fn anneal(&mut self, nodes: &mut [NodeId]) -> Cost {
         let (n, mut random) = (nodes.len(), Random(0x9e37_79b9_7f4a_7c15));
         self.cost(nodes);
@@ -225,7 +226,7 @@ fn energy(cost: Cost) -> f64 {
     f64::from(cost.excess) + f64::from(cost.links) / 4.0
 }
 
-/// Xorshift (Marsaglia 2003): the same moves each time.
+/// Xorshift generator (Marsaglia 2003): always the same sequence.
 struct Random(u64);
 
 impl Random {

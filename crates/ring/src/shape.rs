@@ -1,8 +1,8 @@
-//! Who sends to whom: along a ring, over a ring of rings, or down a tree, and how long that takes.
+//! Shapes of a broadcast: a ring, a ring of rings or a tree, and the time that each takes.
 //!
-//! A ring takes X / L + N d (big-fat-switches, section 3): best for much. Down a tree, in which each node sends to
-//! two, all takes twice as long as over one link, but comes by few nodes: best for little. A ring of rings is between
-//! them, and crosses fewer links between switches than a tree.
+//! A ring takes X / L + N d (big-fat-switches, section 3): best for much data. In a tree each node
+//! sends to two: that takes twice as long as one link, but passes few nodes: best for little data.
+//! A ring of rings is between the two, and crosses fewer links between switches than a tree.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use tresse_fabric::watch::Crossing;
 
 use crate::links::{links, rate};
 
-/// How what one node sends comes to the others.
+/// Shape of the flow from one node to all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Each sends to the next one.
     Ring,
-    /// The same, and one of so many sends to the one so many further on too.
+    /// A ring in which every `n`-th node also sends to the node `n` places further on.
     Rings(usize),
-    /// Each sends to the next one, and to the one in the middle of all that are behind it.
+    /// Each node sends to the next one, and to the middle one of all nodes behind it.
     Tree,
 }
 
 impl Shape {
-    /// From which place of the order each one gets what the first one has; the first one from none.
+    /// Returns for each place of the order the place that it receives from; `None` for the first.
     #[must_use]
     pub fn parents(self, n: usize) -> Vec<Option<usize>> {
         let mut parents: Vec<Option<usize>> = (0..n).map(|at| at.checked_sub(1)).collect();
@@ -54,15 +54,16 @@ impl Shape {
     }
 }
 
-/// How one stream comes from the member that has it to the others: members by number.
+/// The flow of one stream from its source to the other members, by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
-    /// By member, from which it gets the stream; from none: it has it, or is not to have it.
+    /// By member: the member it receives from; `None` for the source and for members that do not
+    /// take part.
     pub parents: Vec<Option<usize>>,
 }
 
 impl Flow {
-    /// From a member to all others of an order.
+    /// Returns the flow from the member at `root` to all others of an order.
     #[must_use]
     pub fn along(order: &[usize], root: usize, shape: Shape) -> Self {
         let start = order.iter().position(|member| *member == root).unwrap_or(0);
@@ -74,7 +75,7 @@ impl Flow {
         Self { parents }
     }
 
-    /// From one of so many members straight to another.
+    /// Returns the flow from one member directly to one other.
     #[must_use]
     pub fn straight(members: usize, from: usize, to: usize) -> Self {
         let mut parents = vec![None; members];
@@ -84,15 +85,15 @@ impl Flow {
         Self { parents }
     }
 
-    /// Stages from the root to a member.
+    /// Returns the number of stages from the source to a member.
     #[must_use]
     pub fn depth(&self, member: usize) -> usize {
         std::iter::successors(self.parents[member], |at| self.parents[*at]).count()
     }
 }
 
-/// Which streams one member sends to another: those first that have come the shortest way to it, so that what each
-/// has itself fills its link while the rest is on its way.
+/// Returns the streams that one member sends to another. Streams with the shortest path to the
+/// sender come first, so that its own data fills the link while the rest is on its way.
 #[must_use]
 pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
     let mut stages: BTreeMap<(usize, usize), Vec<(usize, u32)>> = BTreeMap::new();
@@ -111,7 +112,7 @@ pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
     stages.into_iter().map(|(stage, streams)| (stage, sorted(streams))).collect()
 }
 
-/// Of all members, each looked at once.
+/// Computes the depth of every member in one pass.
 fn depths(flow: &Flow) -> Vec<usize> {
     let mut depths = vec![None; flow.parents.len()];
     for member in 0..depths.len() {
@@ -130,17 +131,17 @@ fn depths(flow: &Flow) -> Vec<usize> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// What flows take at once.
+/// Time that simultaneous flows take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Time {
-    /// Until the link that carries most, for its rate, has carried all.
+    /// Time in which the most loaded link, relative to its rate, carries its bytes.
     pub link: Duration,
-    /// Stages one behind the other.
+    /// Longest chain of stages.
     pub depth: usize,
 }
 
 impl Time {
-    /// Of flows among nodes, with the octets of each.
+    /// Computes the time of flows between nodes, with the bytes of each.
     #[must_use]
     pub fn of(plan: &Plan, nodes: &[NodeId], flows: &[Flow], octets: impl Fn(u32) -> u64) -> Self {
         let mut loads: BTreeMap<Crossing, f64> = BTreeMap::new();
@@ -156,7 +157,7 @@ impl Time {
         Self { link, depth }
     }
 
-    /// With what each stage adds.
+    /// Returns the total time, if each stage adds `latency`.
     #[must_use]
     pub fn total(self, latency: Duration) -> Duration {
         self.link + latency * self.depth as u32

@@ -1,4 +1,4 @@
-//! Those that connect and have not said yet who they are.
+//! Connections whose peers have not yet proved that they are members.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::wrong;
 
-/// So many at once.
+/// Most such connections at once.
 const MOST: usize = 64;
 
-/// Connections of strangers, the oldest first.
+/// Unproved connections, the oldest first.
 #[derive(Debug, Default)]
 pub struct Strangers(Mutex<State>);
 
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Strangers {
-    /// One more, and its number. Where there are too many, the one that has said nothing for longest goes.
+    /// Adds a connection and returns its number. If there are too many, the oldest is closed.
     ///
     /// # Errors
     /// Too many descriptors, or [`end`](Self::end) was called.
@@ -44,12 +44,12 @@ impl Strangers {
         Ok(number)
     }
 
-    /// One has said who it is, or will not.
+    /// Removes a connection whose peer has proved itself or has failed to.
     pub fn leave(&self, number: u64) {
         self.state().all.retain(|(it, _)| *it != number);
     }
 
-    /// Shows all of them out, and lets nobody in any more.
+    /// Closes all connections and refuses new ones.
     pub fn end(&self) {
         let mut state = self.state();
         state.ended = true;

@@ -1,4 +1,4 @@
-//! What the one who copies and the members of a ring say to each other: a JSON value on a line each.
+//! Messages between the coordinator of a copy and the members of a ring: one JSON value per line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -9,138 +9,140 @@ use serde::{Deserialize, Serialize};
 
 use crate::wrong;
 
-/// Of so many streams each is told of by itself.
+/// Up to this many streams are reported one by one.
 pub const STREAMS: usize = 64;
-/// Octets of a line at most.
+/// Most bytes of a line.
 const LINE: u64 = 64 << 20;
 
-/// To a member.
+/// A request to a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// First of all: what it is to do.
+    /// The first request: the member's parts.
     Join(Join),
-    /// To whom it sends what from now on.
+    /// The streams that it sends to one other member from now on.
     Send(Send),
-    /// Those that have something to send are to begin.
+    /// Members that are sources begin to send.
     Start,
-    /// So many octets of input follow the line; none: that was all.
+    /// This many bytes of input follow the line; 0: the input is complete.
     Input {
         /// At most 2^20.
         octets: u32,
     },
-    /// All is done. The end of what is said means the same.
+    /// Quit. The end of the requests means the same.
     Quit,
 }
 
-/// What a member is to do.
+/// The task of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// Who knows it may send to the member: 32 hexadecimal digits, others for each run. Empty: the member knows it.
+    /// The run's token: 32 hexadecimal digits. A peer that knows it may send to the member. Empty:
+    /// the member knows it already.
     pub token: String,
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: IpAddr,
-    /// What all members have, or are to have: in the same order for each.
+    /// All parts, in the same order for each member.
     pub parts: Vec<Part>,
-    /// Into how many streams each part is divided.
+    /// Number of stripes of each part.
     pub stripes: u32,
-    /// Are permissions and times of change kept?
+    /// Whether permissions and times of the last change are kept.
     pub keep: bool,
 }
 
-/// What a member has to do with a part.
+/// Role of a member for a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// It has it.
+    /// It is the source.
     Source {
         /// A file or a directory.
         path: PathBuf,
-        /// The one of so many equal pieces of the file that the part is.
+        /// Number and count of the equal pieces, if the part is one piece of a file.
         piece: Option<(u32, u32)>,
-        /// Where it is to have it too.
+        /// Path at which it stores a copy for itself too.
         copy: Option<PathBuf>,
     },
-    /// It is to have it.
+    /// It receives the part.
     Target {
-        /// The name that it gets.
+        /// Final path.
         path: PathBuf,
-        /// It comes as input, and from nowhere else.
+        /// Whether the content comes as input instead of from other members.
         input: bool,
     },
-    /// Nothing.
+    /// It does not take part.
     Away,
 }
 
-/// What one sends to another.
+/// A request to send streams to one other member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Send {
-    /// The other one. What was said of it before does not hold any more.
+    /// The receiving member. This request replaces earlier ones for the same receiver.
     pub to: u32,
-    /// Counts what a member is told, so that answers can be told apart.
+    /// Sequence number of the request; reports repeat it.
     pub number: u32,
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
-    /// Stripes of parts (part x stripes + stripe), what is to be sent first in front. None: nothing any more.
+    /// Streams (part x stripes + stripe) in the order of sending. Empty: stop sending.
     pub streams: Vec<u32>,
 }
 
-/// From a member.
+/// A report from a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tell {
     /// It is ready.
     Listens {
-        /// TCP.
+        /// TCP port.
         port: u16,
-        /// Octets of the parts that it has, where they are known.
+        /// Bytes of its sources, if known.
         octets: Option<u64>,
     },
-    /// It is connected to another one.
+    /// It is connected to the receiving member.
     Linked {
-        /// As it was told.
+        /// Sequence number of the request.
         number: u32,
     },
-    /// How much it has of what it is to have.
+    /// Progress of what it receives.
     Has {
-        /// Octets.
+        /// Bytes.
         octets: u64,
-        /// Of so many, as far as is known.
+        /// Total bytes, as far as known.
         of: u64,
-        /// Octets of each stream, where there are at most [`STREAMS`], and what it has may be sent.
+        /// Bytes of each stream; empty if there are more than [`STREAMS`] streams, or if what it
+        /// has may not be sent yet.
         streams: Vec<u64>,
-        /// Parts of which it has all octets; they are checked, and on their way to the disk.
+        /// Parts of which it has all bytes, which are being verified and flushed to the disk.
         complete: Vec<u32>,
-        /// Octets that it has read again, to know their checksum.
+        /// Bytes that it has read to compute checksums.
         read: u64,
     },
-    /// Another member cannot be reached any more.
+    /// The receiving member cannot be reached any more.
     Lost {
-        /// As it was told.
+        /// Sequence number of the request.
         number: u32,
-        /// Why.
+        /// The reason.
         words: String,
     },
-    /// It has all of a part under its final name, and the checksum is that of the source.
+    /// A part is complete under its final name, and its checksum is that of the source.
     Done {
         /// Which.
         part: u32,
-        /// Octets.
+        /// Bytes.
         octets: u64,
         /// BLAKE3, hexadecimal.
         hash: String,
     },
-    /// It does nothing any more, and parts that are not done have no name.
+    /// It has failed; unfinished parts are not renamed.
     Failed {
-        /// Why.
+        /// The reason.
         words: String,
     },
 }
 
-/// The next line; `None` at the end.
+/// Reads the next line; `None` at the end.
 ///
 /// # Errors
-/// A line that is too long or says something else, and what reading gives.
+/// A line that is too long or not a valid message, and errors of reading.
 pub fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     input.by_ref().take(LINE).read_until(b'\n', &mut line)?;
@@ -153,10 +155,10 @@ pub fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<
     })
 }
 
-/// One line.
+/// Writes one line.
 ///
 /// # Errors
-/// What writing gives.
+/// Errors of writing.
 pub fn say(output: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');

@@ -13,50 +13,50 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{named, wrong};
 
-/// All entries, sorted, a directory before what is in it. The first one is the file or the directory itself, and has
-/// no name.
+/// The list of all copied files, directories and links. Sorted: a directory precedes its contents.
+/// The first entry is the copied file or directory itself and has no name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// At least one.
+    /// The entries, at least one.
     pub entries: Vec<Entry>,
-    /// Where in its file a piece begins.
+    /// Offset in bytes of a piece in its file; 0 for a whole file.
     #[serde(default)]
     pub start: u64,
 }
 
-/// One of them.
+/// One file, directory or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Below the first one.
+    /// Path relative to the first entry.
     pub path: Name,
-    /// Permissions.
+    /// Permission bits.
     pub mode: u32,
-    /// Of its last change: seconds since 1970, and nanoseconds.
+    /// Time of the last change: seconds since 1970, and nanoseconds.
     pub changed: (i64, u32),
-    /// What it is.
+    /// Kind of the entry.
     pub kind: Kind,
 }
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A regular file.
     File {
-        /// Octets; not known of what is read from standard input, which is alone.
+        /// Size in bytes; `None` for standard input, which is then the only entry.
         size: Option<u64>,
     },
     /// A directory.
     Directory,
     /// A symbolic link.
     Link {
-        /// As it is written there.
+        /// Target of the link, as stored in it.
         to: Name,
     },
 }
 
 impl Manifest {
-    /// Of a file or a directory and all below it.
+    /// Reads the manifest of a file, or of a directory and everything below it.
     ///
     /// # Errors
     /// What cannot be read, or is neither file, directory nor symbolic link, by its path.
@@ -67,7 +67,7 @@ impl Manifest {
         Ok(Self { entries, start: 0 })
     }
 
-    /// Of standard input: a file whose end is not known.
+    /// Returns the manifest of standard input: one file of unknown size.
     #[must_use]
     pub fn of_input(now: (i64, u32)) -> Self {
         let kind = Kind::File { size: None };
@@ -75,7 +75,7 @@ impl Manifest {
         Self { entries: vec![entry], start: 0 }
     }
 
-    /// Octets of all files; `None` where that is not known.
+    /// Returns the bytes of all files together; `None` if the size of one is unknown.
     #[must_use]
     pub fn octets(&self) -> Option<u64> {
         let mut sizes = self.entries.iter().map(|entry| match entry.kind {
@@ -85,22 +85,22 @@ impl Manifest {
         sizes.try_fold(0_u64, |sum, size| sum.checked_add(size?))
     }
 
-    /// Is it a directory?
+    /// Returns whether the copied object is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.entries.first().is_some_and(|first| first.kind == Kind::Directory)
     }
 
-    /// As it is sent, from which [`parse`](Self::parse) makes it again.
+    /// Encodes the manifest for sending; [`parse`](Self::parse) decodes it.
     #[must_use]
     pub fn to_octets(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("names and numbers")
     }
 
-    /// From what somebody sent.
+    /// Decodes a manifest that another member sent.
     ///
     /// # Errors
-    /// What would lead out of the directory, stands twice, or lies below something that is no directory.
+    /// A path that leads out of the directory, that appears twice, or whose parent is no directory.
     pub fn parse(octets: &[u8]) -> io::Result<Self> {
         let manifest: Self = serde_json::from_slice(octets)?;
         let (first, below) =
@@ -183,13 +183,13 @@ fn walk(
     Ok(())
 }
 
-/// A name as the kernel has it, any octets. In JSON: octets that are not UTF-8, and `%`, as `%` and two hexadecimal
-/// digits.
+/// A file name as the kernel stores it: any bytes. In JSON, `%` and bytes that are not UTF-8 are
+/// written as `%` and two hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(pub OsString);
 
 impl Name {
-    /// Below a directory; nothing: that itself.
+    /// Returns this path below `root`; an empty name gives `root` itself.
     #[must_use]
     pub fn below(&self, root: &Path) -> PathBuf {
         if self.0.is_empty() { root.to_owned() } else { root.join(&self.0) }

@@ -1,4 +1,5 @@
-//! Reads what there is without a gap, and gives a part its final name when its checksum is that of the source.
+//! Computes the checksum of each part as its bytes arrive, and gives a part its final name when the
+//! checksum equals that of the source.
 
 use std::fs::File;
 use std::io;
@@ -18,32 +19,32 @@ use crate::frame::Hash;
 use crate::named;
 use crate::talk::Tell;
 
-/// Read at once.
+/// Most bytes of one read.
 const PIECE: u64 = 1 << 20;
-/// How often it is noted how far that is.
+/// Interval between two notes of the progress on the disk.
 const NOTE: Duration = Duration::from_millis(250);
 
 enum Work {
     Read(usize, Arc<Described>, u64),
-    /// What there was before is read: is it as it was?
+    /// The bytes that an earlier run left have been read: compare their checksum.
     Verify(usize, Hash),
     Judge(usize, Arc<Described>, Option<Hash>),
-    /// All is done, or given up.
+    /// All parts are done, or the run has ended or failed.
     Off,
 }
 
-/// One part, as far as it is read.
+/// Progress of the checksum of one part.
 struct Reader {
     hasher: blake3::Hasher,
     at: u64,
     done: bool,
     open: Option<(PathBuf, File)>,
     copy: Writer,
-    /// When it was noted how far it is.
+    /// Time of the last note of the progress.
     noted: Instant,
 }
 
-/// Until all parts are done.
+/// Checks all parts; returns when all are done or the run ends.
 pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
     let reader = |place: &Place| Reader {
         hasher: blake3::Hasher::new(),
@@ -109,7 +110,7 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
 }
 
 impl Reader {
-    /// Goes on, at most as far as that.
+    /// Reads and hashes the next piece, at most up to position `to`.
     fn read(&mut self, place: &Place, described: &Described, to: u64) -> io::Result<()> {
         let octets = (to - self.at).min(PIECE);
         let mut piece = vec![0; octets as usize];
@@ -142,7 +143,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes how far it is, for another run. Without that the next one begins anew.
+    /// Notes the progress on the disk, so that a later run can continue. Without a note the next
+    /// run starts from the beginning.
     fn note(&mut self, shared: &Shared, part: usize) {
         self.noted = Instant::now();
         let Place::Target { partial, input: false } = &shared.places[part] else { return };
@@ -159,7 +161,7 @@ impl Reader {
     }
 }
 
-/// What there was before may be sent, or is not what it was.
+/// Accepts the bytes that an earlier run left if their checksum is still `was`; else fails.
 fn verify(shared: &Shared, part: usize, reader: &Reader, was: Hash) -> io::Result<()> {
     let Place::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
     if *reader.hasher.finalize().as_bytes() != was {
@@ -171,7 +173,7 @@ fn verify(shared: &Shared, part: usize, reader: &Reader, was: Hash) -> io::Resul
     Ok(())
 }
 
-/// Gives a part its final name, or says what is wrong with it.
+/// Gives a part its final name if its checksum is right; else fails.
 fn judge(
     shared: &Shared,
     part: usize,

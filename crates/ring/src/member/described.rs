@@ -5,11 +5,11 @@ use std::path::Path;
 use crate::content::{Content, Manifest};
 use crate::frame::Hash;
 
-/// A manifest, and where what it speaks of is on this node.
+/// A manifest, and the location of its files on this node.
 #[derive(Debug)]
 pub struct Described {
     pub manifest: Manifest,
-    /// As it is sent, and the checksum of that.
+    /// The encoded manifest, and its checksum.
     pub octets: Vec<u8>,
     pub hash: Hash,
     pub content: Content,

@@ -1,4 +1,4 @@
-//! What a member knows of a part.
+//! Knowledge of a member about one part.
 
 use std::sync::Arc;
 
@@ -7,29 +7,30 @@ use super::partial::Left;
 use crate::content::{Stripe, frontier};
 use crate::frame::Hash;
 
-/// What is known of a part.
+/// Knowledge of a member about one part.
 #[derive(Debug, Default)]
 pub struct Known {
     pub described: Option<Arc<Described>>,
-    /// Octets of it, once that is known.
+    /// Length in bytes; `None` until it is known.
     pub total: Option<u64>,
-    /// Its checksum: as the source told, or as it is.
+    /// Checksum: as received from the source, or as computed by the source itself.
     pub hash: Option<Hash>,
-    /// Octets of each stripe in its files.
+    /// Bytes stored of each stripe.
     pub has: Vec<u64>,
-    /// All of it has its final name.
+    /// Whether the part is complete under its final name.
     pub done: bool,
-    /// What there is from before, until it is known to be as it was: nobody is sent it before that.
+    /// Bytes that an earlier run left, until their checksum is verified. Nothing is sent before
+    /// that.
     pub left: Option<Left>,
 }
 
 impl Known {
-    /// Octets without a gap.
+    /// Returns the bytes present from the beginning without a gap.
     pub fn frontier(&self) -> u64 {
         frontier(&self.has).min(self.total.unwrap_or(u64::MAX))
     }
 
-    /// Octets of a stripe that may be sent.
+    /// Returns how many bytes of a stripe may be sent.
     pub fn sendable(&self, stripe: Stripe) -> u64 {
         if self.left.is_some() { 0 } else { self.has[stripe.number as usize] }
     }

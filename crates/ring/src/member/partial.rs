@@ -1,5 +1,5 @@
-//! What is on its way: a directory beside the final name, `.NAME.tresse`, with what there is of it and a note of how
-//! much that is. Another run goes on with it.
+//! An unfinished copy: a directory `.NAME.tresse` beside the final name, which holds the received
+//! files and a note of the progress. A later run can continue it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -16,35 +16,36 @@ use crate::content::{Entry, Kind, Manifest};
 use crate::frame::Hash;
 use crate::{named, wrong};
 
-/// Files up to so many are written to the disk one by one, more with all else of their file system.
+/// Up to this many files are flushed to the disk one by one; with more, their whole file system is.
 const SINGLE: usize = 16;
 
-/// Octets of a name that leave room for more, in the 255 of a file system.
+/// Longest name in bytes that still has room for prefix and suffix within a file system's 255.
 const LONG: usize = 240;
 
-/// How much there is.
+/// Note of the progress of an unfinished copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// Checksum of the manifest.
     pub manifest: Hash,
-    /// Octets from the beginning on.
+    /// Bytes received from the beginning without a gap.
     pub octets: u64,
-    /// Their checksum.
+    /// Checksum of those bytes.
     pub hash: Hash,
 }
 
-/// One target that is not whole yet. No other run can have it at the same time.
+/// An unfinished copy. A lock keeps other runs away from it.
 #[derive(Debug)]
 pub struct Partial {
     target: PathBuf,
     directory: PathBuf,
-    /// It was not there before.
+    /// Whether this run created the directory.
     new: bool,
     _lock: Flock<File>,
 }
 
 impl Partial {
-    /// Makes it or finds it.
+    /// Creates or opens the unfinished copy for `target`; also returns the progress that an earlier
+    /// run noted.
     pub fn open(target: &Path) -> io::Result<(Self, Option<Left>)> {
         let named = |e: io::Error| named(target, &e);
         let refused = |words: &str| wrong(format!("{}: {words}", target.display()));
@@ -98,17 +99,17 @@ impl Partial {
         Ok((Self { target: target.to_owned(), directory, new, _lock: lock }, left))
     }
 
-    /// Where it is until it is whole.
+    /// Returns the path at which the content is stored until it is complete.
     pub fn content(&self) -> PathBuf {
         self.directory.join("content")
     }
 
-    /// An error with the final name.
+    /// Adds the final name to an error.
     pub fn named(&self, error: &io::Error) -> io::Error {
         named(&self.target, error)
     }
 
-    /// Begins anew.
+    /// Removes all received content, to start from the beginning.
     pub fn clear(&self) -> io::Result<()> {
         if self.new {
             return Ok(());
@@ -123,7 +124,7 @@ impl Partial {
         removed.map_err(|e| self.named(&e))
     }
 
-    /// A directory does not take the place of a file, nor a file that of a directory.
+    /// Fails if the manifest is a directory and the target an existing file, or the reverse.
     pub fn can_become(&self, manifest: &Manifest) -> io::Result<()> {
         let link = fs::symlink_metadata(&self.target).is_ok_and(|of| of.is_symlink());
         let refused = match (fs::metadata(&self.target), manifest.is_directory()) {
@@ -135,7 +136,7 @@ impl Partial {
         Err(self.named(&io::Error::new(io::ErrorKind::AlreadyExists, refused)))
     }
 
-    /// So that files can be written.
+    /// Creates the directories of the manifest.
     pub fn make_directories(&self, manifest: &Manifest) -> io::Result<()> {
         let directories = manifest.entries.iter().filter(|entry| entry.kind == Kind::Directory);
         for entry in directories {
@@ -148,14 +149,15 @@ impl Partial {
         Ok(())
     }
 
-    /// Notes how much there is.
+    /// Writes the note of the progress.
     pub fn note(&self, left: &Left) -> io::Result<()> {
         let new = self.directory.join("state.new");
         fs::write(&new, serde_json::to_vec(left)?)?;
         fs::rename(new, self.directory.join("state"))
     }
 
-    /// All that is not in the content of files: empty ones, links, their permissions and times. Then it is on the disk.
+    /// Completes the copy: creates empty files and links, sets permissions and times, and flushes
+    /// everything to the disk.
     pub fn complete(&self, manifest: &Manifest, keep: bool) -> io::Result<()> {
         let root = self.content();
         let mut files = 0;
@@ -188,7 +190,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Gives it its final name.
+    /// Moves the content to its final name and returns that.
     pub fn rename(&self, manifest: &Manifest, keep: bool) -> io::Result<PathBuf> {
         // Without it another run begins anew, as there would be nothing to go on with.
         let _ = fs::remove_file(self.directory.join("state"));
@@ -201,18 +203,18 @@ impl Partial {
         Ok(self.target.clone())
     }
 
-    /// Has its name on the disk.
+    /// Flushes the directory that holds the final name.
     pub fn settle(&self) {
         // A name that is gone after a loss of power is not worth an error.
         let _ = self.target.parent().map(|parent| File::open(parent)?.sync_all()).transpose();
     }
 
-    /// Leaves nothing.
+    /// Removes the unfinished copy.
     pub fn remove(&self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
 
-    /// Leaves nothing, where there is nothing to go on with.
+    /// Removes the unfinished copy if it has nothing from which a later run could continue.
     pub fn remove_if_empty(&self) {
         let note = fs::read(self.directory.join("state")).ok();
         let left = note.and_then(|note| serde_json::from_slice::<Left>(&note).ok());
@@ -222,7 +224,7 @@ impl Partial {
     }
 }
 
-/// Opens a file to write, which need not be there.
+/// Opens a file for writing; creates it if needed.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
@@ -236,7 +238,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Permissions and time of change.
+/// Sets permissions and time of the last change.
 fn dress(file: &File, entry: &Entry, keep: bool) -> io::Result<()> {
     // What would run as the owner, who may be another one here, does not any more.
     let mode = if keep { entry.mode & 0o1777 } else { entry.mode & 0o777 & !0o022 };

@@ -1,4 +1,4 @@
-//! Where parts are on this node.
+//! Location of a part on this node.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::frame::MANIFEST;
 use crate::talk::Part;
 use crate::wrong;
 
-/// Where a part is on this node.
+/// Location of a part on this node: it is sent from here, received here, or neither.
 #[derive(Debug)]
 pub enum Place {
     Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
@@ -20,7 +20,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Leaves things as they were found, before anything was done.
+    /// Removes what was created for a part before any data arrived.
     pub fn undo(&self) {
         match self {
             Self::Target { partial, .. } | Self::Source { copy: Some(partial), .. } => {
@@ -31,7 +31,8 @@ impl Place {
     }
 }
 
-/// Finds out about a source, or makes a target; adds its octets.
+/// Opens one part: reads the manifest of a source, or creates the unfinished copy of a target. Adds
+/// the bytes of a source to `octets`.
 pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
     Ok(match part {
         Part::Source { path, piece, copy } => {
@@ -63,7 +64,7 @@ pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Res
     })
 }
 
-/// What is sent of a path: all, or the one of so many equal pieces.
+/// Reads the manifest of what is sent of a path: all of it, or one of several equal pieces.
 pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
     let mut skip = 0;

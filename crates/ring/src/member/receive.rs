@@ -1,4 +1,4 @@
-//! The side of those before.
+//! Receives parts from the members before this one.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -21,20 +21,21 @@ use crate::proof;
 use crate::strangers::Strangers;
 use crate::wrong;
 
-/// Read at once.
+/// Most bytes of one read.
 const PIECE: usize = 256 * 1024;
-/// So long one that connects may take to say who it is.
+/// Time within which a new peer must prove that it knows the token.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whose it is.
+/// Why receiving stops, by the end that is at fault.
 pub enum Problem {
-    /// The one before is gone, or is somebody else, or says what cannot be. Another one will come.
+    /// The sender is gone, is no member, or sent invalid data. Another sender will connect.
     Sender,
-    /// This node's.
+    /// This node failed, such as its disk.
     Own(io::Error),
 }
 
-/// Takes what others send, each by a connection of its own, until the end.
+/// Accepts connections and stores what their senders send, each in a thread of its own, until the
+/// run ends.
 pub fn accept_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope Shared,
@@ -77,7 +78,8 @@ pub fn accept_all<'scope>(
     }
 }
 
-/// One that knows the token is told what there is; false where that is the end.
+/// Verifies the peer's token and sends it what this member has. Returns whether the connection may
+/// go on.
 fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -89,10 +91,10 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     Ok(shared.connected(stream.try_clone()?))
 }
 
-/// All records of a connection.
+/// Receives and stores all records of a connection.
 ///
 /// # Errors
-/// [`Problem`]; the end of what comes is the sender's.
+/// [`Problem`]; the end of the stream is [`Problem::Sender`].
 pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
     let sender = |_: io::Error| Problem::Sender;
     let mut piece = vec![0; PIECE];
@@ -151,7 +153,7 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
     }
 }
 
-/// Whether data can be: it goes on where there is something, and ends before the stream does.
+/// Fails unless a data record follows stored bytes without a gap and ends within the stream.
 fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> io::Result<()> {
     let state = shared.state();
     let known = &state.parts[part];
@@ -162,7 +164,7 @@ fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> i
     if right { Ok(()) } else { Err(wrong("data that leaves a gap, or goes beyond the end")) }
 }
 
-/// Writes what is new of it, and says so.
+/// Stores the new bytes of a data record, and updates what this member has.
 pub fn store(
     shared: &Shared,
     file: &mut Writer,
@@ -190,7 +192,7 @@ pub fn store(
     Ok(())
 }
 
-/// Writes to the file that it wrote to before, or opens the next one.
+/// Writes content to its files; keeps the last file open.
 #[derive(Debug, Default)]
 pub struct Writer(Option<(PathBuf, File)>);
 

@@ -1,4 +1,4 @@
-//! The side of a next one.
+//! Sends parts to one of the members after this one.
 
 mod data;
 mod problem;
@@ -19,31 +19,32 @@ use crate::wrong;
 use data::Reader;
 use problem::Problem;
 
-/// Sent at once.
+/// Most bytes of one data record.
 const PIECE: u64 = 1 << 20;
 
-/// Octets that wait for what comes behind them.
+/// Small records are gathered up to this many bytes before they are sent.
 const LITTLE: usize = 1 << 20;
-/// So long the other end may take to write the last of it.
+/// Time that the other end may take to store the last bytes.
 const TAKING: Duration = Duration::from_secs(60);
-/// Where all is over so soon, nobody asks whether the other end took it: who has not does not have it.
+/// If the run ends within this time after the last byte was sent, the other end's acknowledgement
+/// is not awaited: a member that misses bytes does not report the part as done.
 const SOON: Duration = Duration::from_millis(200);
-/// So long nothing is said of a connection that does not come about: it may the next time.
+/// Delay before a failure to connect is reported: the next attempt may succeed.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What there is to send.
+/// The next thing to send.
 enum Work {
     Manifest(u32, Arc<Described>),
-    /// From where, and how much.
+    /// Stream, position and length.
     Data(u32, u64, u64),
     End(u32, u64, Hash),
-    /// All is sent.
+    /// Everything is sent.
     All,
-    /// That is the end, or something else is to be sent.
+    /// The run ends, or a newer request replaces this one.
     Off,
 }
 
-/// What was sent of a stream.
+/// Progress of one stream.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     described: bool,
@@ -51,7 +52,7 @@ struct Progress {
     ended: bool,
 }
 
-/// Sends what it is told, until it has sent all or is told something else.
+/// Sends the streams of a request, until all are sent or a newer request replaces it.
 pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell), failed: impl Fn(io::Error)) {
     let number = stage.number;
     match stage_of(shared, stage, tell) {
@@ -136,7 +137,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> Result<(), Pr
     }
 }
 
-/// Of the streams in their order the first that has something.
+/// Returns the next thing to send: of the streams in their order, the first that has something.
 fn next(
     shared: &Shared,
     state: &State,

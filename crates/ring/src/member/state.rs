@@ -1,4 +1,4 @@
-//! What the threads of a member know of the parts.
+//! State that the threads of a member share.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,11 +17,11 @@ use crate::proof::Token;
 use crate::talk::Join;
 use crate::wrong;
 
-/// What changes.
+/// The part of the state that changes, under one lock.
 #[derive(Debug, Default)]
 pub struct State {
     pub parts: Vec<Known>,
-    /// By whom is sent to: the number under which that was told.
+    /// By receiving member: sequence number of the newest request to send to it.
     pub stages: BTreeMap<u32, u32>,
     pub failed: bool,
     pub ended: bool,
@@ -34,18 +34,19 @@ pub struct Shared {
     pub keep: bool,
     pub stripes: u32,
     pub places: Vec<Place>,
-    /// Octets that were read for their checksum.
+    /// Bytes that were read to compute checksums.
     pub read: AtomicU64,
     state: Mutex<State>,
-    /// Held by whoever takes a manifest, which may mean to remove much.
+    /// Serialises the taking of manifests, which may remove many files.
     describing: Mutex<()>,
     changed: Condvar,
-    /// For whoever waits for nothing but the end.
+    /// Wakes threads that wait only for the end of the run.
     over: Condvar,
 }
 
 impl Shared {
-    /// Finds out about the sources, and makes the targets under other names; octets of the sources too.
+    /// Opens all parts: reads the manifests of sources and creates unfinished copies of targets.
+    /// Also returns the bytes of all sources, if known.
     pub fn new(join: Join, token: Token) -> io::Result<(Self, Option<u64>)> {
         if join.stripes == 0 || join.parts.is_empty() {
             return Err(wrong("nothing is to be done"));
@@ -76,7 +77,7 @@ impl Shared {
         Ok((shared, octets))
     }
 
-    /// What there is here may be sent from now on.
+    /// Marks the sources as ready to be sent.
     pub fn start(&self) -> io::Result<()> {
         for (part, place) in self.places.iter().enumerate() {
             match place {
@@ -101,7 +102,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes the manifest of a part that is to be had.
+    /// Takes the manifest of a part that is to be received.
     pub fn describe(&self, part: usize, manifest: Manifest) -> io::Result<()> {
         let Place::Target { partial, .. } = &self.places[part] else {
             return Err(wrong("a manifest of what is not to be had"));
@@ -138,13 +139,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Octets of each stripe of so many.
+    /// Returns the bytes of each stripe of a content of `total` bytes.
     pub fn all(&self, total: u64) -> Vec<u64> {
         let of = self.stripes;
         (0..of).map(|number| Stripe { number, of }.octets(total)).collect()
     }
 
-    /// A stream's part, and its stripe of it.
+    /// Returns the part and the stripe of a stream.
     pub fn stream(&self, stream: u32) -> (usize, Stripe) {
         let of = self.stripes;
         ((stream / of) as usize, Stripe { number: stream % of, of })
@@ -171,14 +172,14 @@ impl Shared {
         self.state.lock().expect("nobody panics with it")
     }
 
-    /// Changes it, and wakes who waits.
+    /// Changes the state and wakes all waiting threads.
     pub fn change<T>(&self, with: impl FnOnce(&mut State) -> T) -> T {
         let given = with(&mut self.state());
         self.changed.notify_all();
         given
     }
 
-    /// Waits until something holds of it, and gives what `until` gives then.
+    /// Waits until `until` returns a value, and returns that.
     pub fn wait<T>(&self, mut until: impl FnMut(&State) -> Option<T>) -> T {
         let mut state = self.state();
         loop {
@@ -189,19 +190,19 @@ impl Shared {
         }
     }
 
-    /// Is it to end? Waits for that at most so long.
+    /// Waits for the end of the run, at most for `most`. Returns whether it has ended.
     pub fn wait_to_end(&self, most: Duration) -> bool {
         let waited = self.over.wait_timeout_while(self.state(), most, |state| !state.ended);
         waited.expect("nobody panics with it").0.ended
     }
 
-    /// Is there something from before of which it is not known yet whether it is as it was?
+    /// Returns whether bytes of an earlier run are still being verified.
     pub fn verifies(&self) -> bool {
         let open = |known: &Known| known.described.is_some() && known.left.is_some();
         self.state().parts.iter().any(open)
     }
 
-    /// Parts that are to be had and need nothing more from anybody.
+    /// Returns the received parts of which all bytes and the checksum are present.
     pub fn complete(&self) -> Vec<u32> {
         let state = self.state();
         let complete = |(place, known): &(&Place, &Known)| {
@@ -213,7 +214,8 @@ impl Shared {
         parts.filter(|(_, of)| complete(of)).map(|(part, _)| part as u32).collect()
     }
 
-    /// Octets of each stream that is to be had, none of the others; and of how many in all.
+    /// Returns the bytes present of each stream to be received (0 for all others), and the total to
+    /// be received.
     pub fn has(&self) -> (Vec<u64>, u64) {
         let state = self.state();
         let (mut streams, mut of) = (Vec::new(), 0);
@@ -228,7 +230,8 @@ impl Shared {
         (streams, of)
     }
 
-    /// Whoever sends by this connection is let go at the end; false where that is now.
+    /// Registers a connection, so that the end of the run closes it. Returns false if the run has
+    /// ended.
     pub fn connected(&self, connection: TcpStream) -> bool {
         let mut state = self.state();
         if !state.ended && !state.failed {
@@ -237,7 +240,7 @@ impl Shared {
         !state.ended && !state.failed
     }
 
-    /// Nothing more is done, and what is not done is removed.
+    /// Fails the run: closes all connections and removes unfinished copies.
     pub fn fail(&self) {
         self.change(|state| {
             state.failed = true;
@@ -246,7 +249,7 @@ impl Shared {
         self.unfinished(Partial::remove);
     }
 
-    /// Nothing more is done, and what is not done can be gone on with.
+    /// Ends the run: closes all connections and keeps unfinished copies for a later run.
     pub fn end(&self) {
         self.change(|state| {
             state.ended = true;
@@ -255,7 +258,7 @@ impl Shared {
         self.over.notify_all();
     }
 
-    /// Removes what nothing came of.
+    /// Removes unfinished copies that a later run cannot use.
     pub fn tidy(&self) {
         // Somebody may have written while it was removed.
         let failed = self.state().failed;

@@ -1,4 +1,4 @@
-//! Orders to begin with.
+//! Initial orders for the search.
 
 use tresse_fabric::cluster::Kind;
 use tresse_fabric::id::NodeId;
@@ -6,7 +6,8 @@ use tresse_fabric::plan::Plan;
 
 use crate::search::Search;
 
-/// Orders to begin with: as numbered, along the lines of a mesh, and always on to the nearest.
+/// Returns initial orders: by node number, along the lines of a mesh, and always on to the nearest
+/// node.
 pub fn candidates(plan: &Plan, members: &[NodeId], search: &mut Search<'_>) -> Vec<Vec<NodeId>> {
     let mut all = vec![members.to_vec(), by_nearest(members, search)];
     let Some(dims) = dims(&plan.cluster().kind) else { return all };
@@ -26,8 +27,9 @@ pub fn candidates(plan: &Plan, members: &[NodeId], search: &mut Search<'_>) -> V
     all
 }
 
-/// All sites of a mesh in a circle: back and forth in dimension `lane` on every line, but for the first site of each
-/// line, over which the way leads back. None where the lines are odd in number.
+/// Returns all sites of a mesh in a circle: back and forth in dimension `lane` on every line,
+/// except for the first site of each line, over which the circle closes. `None` if the number of
+/// lines is odd.
 fn there_and_back(dims: &[u32], lane: usize) -> Option<Vec<usize>> {
     let others: Vec<u32> = [&dims[..lane], &dims[lane + 1..]].concat();
     let lines: usize = others.iter().map(|n| *n as usize).product();
@@ -49,7 +51,7 @@ fn there_and_back(dims: &[u32], lane: usize) -> Option<Vec<usize>> {
     Some(way)
 }
 
-/// Dimensions of a fabric in whose order nodes are numbered, the first one fastest.
+/// Returns the dimensions of a fabric whose nodes are numbered by coordinates, the fastest first.
 fn dims(kind: &Kind) -> Option<&[u32]> {
     match kind {
         Kind::Mesh { dims }
@@ -61,8 +63,8 @@ fn dims(kind: &Kind) -> Option<&[u32]> {
     }
 }
 
-/// The site that is `i`-th on a way on which neighbours differ by a step in one dimension: back and forth, or
-/// (`modular`) always on, as a torus can.
+/// Returns the `i`-th site of a walk whose neighbours differ by one step in one dimension: back and
+/// forth, or (`modular`) around, as a torus allows.
 fn gray(dims: &[u32], i: usize, from_last: bool, modular: bool) -> usize {
     let mut order: Vec<usize> = (0..dims.len()).collect();
     if from_last {

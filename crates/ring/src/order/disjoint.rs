@@ -1,7 +1,8 @@
 //! Several rings that share no directed link.
 //!
-//! Two of them are mostly one and the same way round in both directions: a direct torus has such pairs at once
-//! (candidates along its lines), on a P-Mesh it has to take another line at every node, which is searched for.
+//! Rings mostly come in pairs: one ring, and the same ring in the opposite direction. On a direct
+//! torus the candidates along its lines contain such pairs. On a P-Mesh such a ring has to change
+//! the line at every node, which needs a search.
 
 use tresse_fabric::id::NodeId;
 use tresse_fabric::plan::Plan;
@@ -10,19 +11,20 @@ use super::candidates::candidates;
 use super::ring::Ring;
 use crate::search::{Search, Ways};
 
-/// Pairs that are tried as the first one.
+/// Number of pairs that are tried as the first pair.
 const FIRST: usize = 8;
 
 impl Ring {
-    /// The same, and as many rings more as nodes have NICs, each of which shares no directed link with the others,
-    /// as far as such are found.
+    /// Returns the best ring, and as many further rings as nodes have NICs and the search finds. No
+    /// two share a directed link.
     #[must_use]
     pub fn disjoint(plan: &Plan, members: &[NodeId]) -> Vec<Self> {
         rings(plan, members)
     }
 }
 
-/// The best ring, and more that share no directed link, at most one for each NIC of the node that has fewest.
+/// Returns the best ring, and further rings that share no directed link: at most one per NIC of the
+/// node with the fewest NICs.
 fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
     let nics = members.iter().map(|node| plan.cluster().node(*node).nics.len()).min().unwrap_or(1);
     let one = Ring::of(plan, members);
@@ -55,8 +57,8 @@ fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
     best
 }
 
-/// A ring and the same the other way round, which share no directed link with others or each other; but for so many
-/// of them that were found before.
+/// Returns a ring and its reverse that share no directed link with each other or with `others`. The
+/// first `skip` pairs that are found are left out.
 fn pair(plan: &Plan, members: &[NodeId], others: &[Ring], skip: usize) -> Option<[Ring; 2]> {
     let mut search = Search::new(plan, Ways::Both);
     others.iter().for_each(|other| search.hold(&other.nodes));

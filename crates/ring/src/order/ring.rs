@@ -15,13 +15,14 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The best order that is found of these nodes, at least one; the first stays first. Deterministic. O(n^2) paths.
+    /// Returns the best order found of the given nodes (at least one); the first node stays first.
+    /// Deterministic. O(n^2) paths.
     #[must_use]
     pub fn of(plan: &Plan, members: &[NodeId]) -> Self {
         Self::beside(plan, members, &[])
     }
 
-    /// The best order beside other rings.
+    /// Returns the best order, given the links that other rings use.
     pub(super) fn beside(plan: &Plan, members: &[NodeId], others: &[Self]) -> Self {
         let mut search = Search::new(plan, Ways::There);
         others.iter().for_each(|other| search.hold(&other.nodes));
@@ -37,20 +38,20 @@ impl Ring {
         Self { nodes, cost }.from(members[0])
     }
 
-    /// The same ring with that node in front.
+    /// Rotates the ring so that `node` comes first.
     pub(super) fn from(mut self, node: NodeId) -> Self {
         let first = self.nodes.iter().position(|it| *it == node).unwrap_or(0);
         self.nodes.rotate_left(first);
         self
     }
 
-    /// All nodes, in order.
+    /// Returns all nodes in order.
     #[must_use]
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
 
-    /// What all stages take at once.
+    /// Returns the cost of all stages at once.
     #[must_use]
     pub const fn cost(&self) -> Cost {
         self.cost

@@ -1,4 +1,4 @@
-//! What is sent, from the files to the connection.
+//! Copies bytes from the files to the connection by `sendfile`.
 
 use std::fs::File;
 use std::io;
@@ -17,14 +17,14 @@ use crate::member::state::Shared;
 use crate::member::times::STALL;
 use crate::named;
 
-/// Keeps the file open that was sent last.
+/// Sends files; keeps the last one open.
 #[derive(Default)]
 pub struct Reader {
     open: Option<(PathBuf, File)>,
 }
 
 impl Reader {
-    /// Octets of a stream, which are there.
+    /// Sends a range of a stream whose bytes are all present.
     pub fn send(
         &mut self,
         shared: &Shared,
@@ -51,7 +51,7 @@ impl Reader {
         Ok(())
     }
 
-    /// How much was sent, in both cases.
+    /// Sends one range of the files. Returns how many bytes were sent, with an error too.
     fn spans(
         &mut self,
         described: &Described,
@@ -100,7 +100,7 @@ fn own(path: &Path, error: io::Error) -> Problem {
     Problem::Own(named(path, &error))
 }
 
-/// Whose it is that sendfile does not do it.
+/// Decides which end an error of `sendfile` belongs to.
 fn problem(path: &Path, errno: Errno) -> Problem {
     match errno {
         // A timeout of the connection comes as "try again".

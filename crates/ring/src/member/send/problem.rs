@@ -4,9 +4,9 @@ use std::io;
 
 /// Why sending stops, by the end that is at fault.
 pub enum Problem {
-    /// The other end is gone, or is somebody else.
+    /// The connection failed, or the other end is no member.
     Connection(io::Error),
-    /// This node's: what is to be sent cannot be read.
+    /// This node failed: its files cannot be read.
     Own(io::Error),
 }
 
