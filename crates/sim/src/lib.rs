@@ -1,5 +1,5 @@
-//! Flit-level simulation of the fabrics that Tresse plans: any plan, two models of switching (cut-through
-//! Ethernet, and wormholes with stop and go), cycle by cycle and the same for a seed.
+//! Flit-level simulation of any plan, with two models of switching: cut-through Ethernet, and
+//! wormholes with stop and go. Exact to the cycle, and the same for the same seed.
 //!
 //! Owns no file, clock, environment or log. Values in, values out.
 #![forbid(unsafe_code)]

@@ -1,56 +1,58 @@
-//! What switches, links and nodes are taken to be like. The two papers that are reproduced leave much open:
-//! every choice is a value here, and is reported.
+//! Properties of switches, links and nodes. The two reproduced papers leave much open: every choice
+//! is a value here, and is reported.
 
-/// How frames cross a switch, and how long everything takes, in cycles: one flit on a node's link.
+/// How frames cross a switch, and the times of all steps in cycles. A cycle is one flit's time on a
+/// node's link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
-    /// Octets of a flit.
+    /// Bytes of a flit.
     pub flit_octets: u32,
     /// Nanoseconds of a cycle.
     pub cycle_ns: f64,
-    /// Flits of a message that are no payload: in front of every frame.
+    /// Header flits in front of every frame.
     pub header_flits: u32,
-    /// Payload of a frame at most, in flits: longer messages are several frames.
+    /// Most payload flits of a frame: longer messages become several frames.
     pub most_payload_flits: u32,
-    /// From a head's arrival in front of a switch until it may leave, at least.
+    /// Least time from a head's arrival at a switch until it may leave.
     pub routing: u32,
-    /// Is the way of the next frame found while the one before it still leaves its buffer?
+    /// Whether the next frame is routed while the frame before it still leaves the buffer.
     pub pipelined: bool,
-    /// From a flit's sending until it may leave the next place.
+    /// Time from sending a flit until it may leave the next place.
     pub link: u32,
-    /// From a head's arrival at a node in transit until it may leave.
+    /// Time from a head's arrival at a transit node until it may leave.
     pub transit: u32,
-    /// Memory of a node for frames in transit, per NIC, in flits; what is beyond it is counted as spilled.
+    /// Memory of a node for frames in transit, in flits per NIC; frames beyond it are counted as
+    /// spilled.
     pub transit_flits: u64,
-    /// Must a node in transit have the whole frame before its first flit leaves?
+    /// Whether a transit node must have the whole frame before its first flit leaves.
     pub transit_stores: bool,
-    /// What stands in front of a switch's crossbar.
+    /// Where frames wait in a switch.
     pub queues: Queues,
-    /// What channel buffers hold.
+    /// Capacity of the channel buffers.
     pub buffers: Buffers,
 }
 
 /// Where frames wait in a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queues {
-    /// At the input, one behind the other.
+    /// In one queue per input.
     Input,
-    /// At the output that they leave by: none waits for another that goes elsewhere.
+    /// In one queue per output: no frame waits behind one for another output.
     Output,
 }
 
-/// What the buffer of a channel holds, and what becomes of what it cannot.
+/// Capacity of a channel's buffer, and what happens beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffers {
-    /// Everything.
+    /// Unlimited.
     Unlimited,
-    /// Frames that fit; others are dropped.
+    /// Frames that do not fit are dropped.
     Drop {
-        /// Flits.
+        /// Capacity in flits.
         flits: u32,
     },
-    /// The sender is told to stop above one mark and to go on below the other; nothing is lost if above
-    /// `stop` there is room for what is on its way: two link delays.
+    /// The sender is stopped above one mark and released below the other. Nothing is lost if two
+    /// link delays fit above `stop`.
     StopAndGo {
         /// Stop when it holds more flits than this.
         stop: u32,
@@ -60,8 +62,9 @@ pub enum Buffers {
 }
 
 impl Buffers {
-    /// Buffers of so many flits of which nothing is lost over a link of that delay; none where they are too
-    /// small for that. Marks are in the proportion of Myrinet's (56 and 40 of 80, less what is on its way).
+    /// Returns stop-and-go buffers of `flits` flits that lose nothing over a link with delay
+    /// `link`; `None` if they are too small. The marks have the proportion of Myrinet's (56 and 40
+    /// of 80, less the flits in flight).
     #[must_use]
     pub fn lossless(flits: u32, link: u32) -> Option<Self> {
         let stop = flits.checked_sub(2 * link).filter(|stop| *stop > 0)?;
@@ -70,11 +73,12 @@ impl Buffers {
 }
 
 impl Model {
-    /// Switched Ethernet with cut-through (vlan-minimal-paths, section 4.1): flits of 4 octets, 6 of header
-    /// and 128 of payload, 10 cycles for routing and crossbar, 5 for a link. `cycle_ns`: a flit's time on the
-    /// links of nodes, 32 at 1 Gbit/s. What the paper does not say: buffers hold everything, in front of the
-    /// crossbar, and the next header is read while the frame before it leaves. Nodes in transit have the whole
-    /// frame before they send it on.
+    /// Returns switched Ethernet with cut-through (vlan-minimal-paths, section 4.1): flits of 4
+    /// bytes, 6 header and 128 payload flits, 10 cycles for routing and crossbar, 5 for a link.
+    /// `cycle_ns`: a flit's time on the links of nodes, 32 at 1 Gbit/s. Our choices where the paper
+    /// is silent: buffers are unlimited and stand in front of the crossbar, the next header is read
+    /// while the frame before it leaves, and transit nodes store the whole frame before they send
+    /// it on.
     #[must_use]
     pub const fn ethernet(cycle_ns: f64) -> Self {
         Self {
@@ -93,10 +97,11 @@ impl Model {
         }
     }
 
-    /// Myrinet with wormhole switching (in-transit-buffers, sections 4.3 to 4.5): flits of one octet each
-    /// 6.25 ns, 8 of them on a link, 150 ns for the first flit through a switch, stop above 56 octets and go
-    /// below 40 (slack buffers of 80), a node in transit knows a frame after 275 ns and sends it on 200 ns
-    /// later, while its tail still arrives, from 512 KiB. Headers are of no length (the paper counts none).
+    /// Returns Myrinet with wormhole switching (in-transit-buffers, sections 4.3 to 4.5): flits of
+    /// one byte per 6.25 ns, 8 of them on a link, 150 ns for the first flit through a switch, stop
+    /// above 56 bytes and go below 40 (slack buffers of 80). A transit node recognises a frame
+    /// after 275 ns and starts to send it 200 ns later, while its tail still arrives; it holds 512
+    /// KiB. Headers have no length (the paper counts none).
     #[must_use]
     pub const fn wormhole() -> Self {
         Self {
@@ -115,7 +120,7 @@ impl Model {
         }
     }
 
-    /// Flits of each frame of a message of so many octets, in order.
+    /// Returns the flits of each frame of a message, in order.
     pub fn frames(&self, octets: u32) -> impl Iterator<Item = u32> + use<> {
         let (most, header) = (self.most_payload_flits, self.header_flits);
         let payload = octets.div_ceil(self.flit_octets).max(1);

@@ -1,4 +1,5 @@
-//! A plan as what is simulated: places joined by directed channels, and the channels that a message crosses.
+//! The simulated network of a plan: places joined by directed channels, and the channels that a
+//! message crosses.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use tresse_fabric::plan::Plan;
 use tresse_fabric::units::Rate;
 use tresse_fabric::watch::Crossing;
 
-/// Where a channel ends.
+/// One end of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A switch, by its number.
@@ -27,25 +28,25 @@ pub struct Channel {
     pub rate: Rate,
 }
 
-/// Places and channels. Channels are numbered: those between switches as in the plan's graph, then a pair
-/// (out of the node, into it) for every NIC on a switch by node and NIC, then one for every NIC on a cable
-/// to another node, out of it.
+/// Places and channels. Channel numbers: first those between switches as in the plan's graph; then,
+/// for every NIC on a switch, by node and NIC, a pair (out of the node, into it); then one out of
+/// every NIC that is cabled to another node.
 #[derive(Debug, Clone)]
 pub struct Network {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Switches.
+    /// Number of switches.
     pub switches: usize,
     /// All channels.
     pub channels: Vec<Channel>,
-    /// Between switches: the first so many.
+    /// Number of channels between switches, which come first.
     pub between: usize,
     /// By node, by NIC: the channels out of it and into it.
     nics: Vec<Vec<[u32; 2]>>,
 }
 
 impl Network {
-    /// The network of a plan.
+    /// Returns the network of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let (cluster, graph) = (plan.cluster(), plan.graph());
@@ -82,7 +83,8 @@ impl Network {
         Self { nodes: nics.len(), switches: cluster.switches.len(), channels, between, nics }
     }
 
-    /// The rate of most channels out of nodes, of several the highest: a cycle is a flit's time there.
+    /// Returns the most common rate of channels out of nodes, the highest if several are equally
+    /// common. A cycle is a flit's time at that rate.
     #[must_use]
     pub fn base_rate(&self) -> Rate {
         let mut counts: BTreeMap<Rate, usize> = BTreeMap::new();
@@ -93,7 +95,7 @@ impl Network {
         most.map_or(Rate::GIGABIT, |(rate, _)| rate)
     }
 
-    /// The channel of a crossing.
+    /// Returns the channel of a crossing.
     #[must_use]
     pub fn channel(&self, crossing: Crossing) -> u32 {
         match crossing {
@@ -103,13 +105,13 @@ impl Network {
         }
     }
 
-    /// The channels out of a node, in the order of its NICs.
+    /// Returns the channels out of a node, in the order of its NICs.
     pub fn out_of(&self, node: NodeId) -> impl Iterator<Item = u32> + '_ {
         self.nics[node.index()].iter().map(|nic| nic[0])
     }
 
-    /// A channel by the names of its ends: `s0>s1`, `n3>s3`; with its ports (`s0:6>s1:6`) or NIC (`n3:eth1>s3`)
-    /// where others have the same ends.
+    /// Names a channel by its ends: `s0>s1`, `n3>s3`; with ports (`s0:6>s1:6`) or NIC
+    /// (`n3:eth1>s3`) if other channels have the same ends.
     #[must_use]
     pub fn name(&self, plan: &Plan, channel: u32) -> String {
         let (cluster, graph) = (plan.cluster(), plan.graph());

@@ -1,7 +1,7 @@
-//! What is measured.
+//! Results of a simulation.
 
-/// Latencies by their size, to one part in 128, with their exact sum. A latency of `v` ticks below 256 has its
-/// own bin, above it 128 share each power of two.
+/// Histogram of latencies with a resolution of one part in 128, and their exact sum. A latency of
+/// `v` ticks below 256 has its own bin; above, 128 bins share each power of two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {
     bins: Vec<u64>,
@@ -29,19 +29,19 @@ impl Latencies {
         self.sum += other.sum;
     }
 
-    /// How many.
+    /// Returns the number of latencies.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean, in ticks; `None` without any.
+    /// Returns the mean in ticks; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The least that so many of a hundred do not exceed, in ticks, rounded up to its bin.
+    /// Returns a percentile in ticks, rounded up to its bin.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let wanted = (self.count as f64 * percent / 100.0).ceil().max(1.0) as u64;
@@ -65,49 +65,50 @@ fn greatest(bin: usize) -> u64 {
     ((within + 1) << shift) - 1
 }
 
-/// What a run measured, after its warm-up; peaks, and what was dropped, spilled or had no path, of the whole run.
+/// Results of a run after its warm-up. Peaks, and frames that were dropped, spilled or had no path,
+/// are of the whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Cycles measured.
     pub cycles: u64,
-    /// Flits generated meanwhile.
+    /// Flits generated in the measured time.
     pub generated: u64,
-    /// Flits that reached their destinations meanwhile.
+    /// Flits that reached their destinations in the measured time.
     pub received: u64,
-    /// Flits that were waiting somewhere or on their way, at the end of the warm-up and at the end.
+    /// Flits that were queued or in flight at the end of the warm-up and at the end of the run.
     pub backlog: [i64; 2],
-    /// Of the queue that grew most meanwhile, the part of the time for which its channel would have to send what it
-    /// grew by: a buffer, a queue of a node or an output, or what a node has generated and not sent. One that grew
-    /// by a few messages counts as not growing.
+    /// Growth of the fastest-growing queue, as the part of the measured time that its channel would
+    /// need to send the growth. Queues are buffers, queues of a node or an output, and generated
+    /// messages not sent. Growth by a few messages counts as 0.
     pub growth: f64,
-    /// Did the run end because the queues had become too long?
+    /// Whether the run ended because the queues had become too long.
     pub overfull: bool,
-    /// Ticks from a message's generation to the end of its last flit's arrival.
+    /// Latencies in ticks, from a message's generation to the arrival of its last flit.
     pub latencies: Latencies,
-    /// Ticks of a cycle.
+    /// Ticks per cycle.
     pub ticks: u64,
-    /// By channel, flits sent.
+    /// Flits sent, by channel.
     pub sent: Vec<u64>,
-    /// By channel, the most flits that were in the buffer behind it at once.
+    /// Most flits at once in the buffer behind each channel.
     pub peaks: Vec<u32>,
     /// Frames that a full buffer dropped.
     pub dropped: u64,
     /// Messages for which no path was left.
     pub without_path: u64,
-    /// Frames that nodes in transit took, and messages generated.
+    /// Transit nodes passed by all messages, and number of messages.
     pub in_transit: [u64; 2],
     /// The most flits that a node had in transit at once, per NIC.
     pub transit_peak: u64,
     /// Frames that found a node's memory for frames in transit full.
     pub spilled: u64,
-    /// Channels that wait for each other in a circle, and since which cycle that is known.
+    /// A circle of channels that wait for each other, and the cycle in which it was found.
     pub deadlock: Option<(u64, Vec<u32>)>,
-    /// Flits times channels, the warm-up included.
+    /// Channel crossings of all flits, the warm-up included.
     pub flit_hops: u64,
 }
 
 impl Outcome {
-    /// Takes another run of the same network into this one, as if both were one of as many cycles.
+    /// Adds another run of the same network, as if both were one longer run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.cycles += other.cycles;
         self.generated += other.generated;

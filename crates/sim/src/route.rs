@@ -1,4 +1,4 @@
-//! Which channels the messages of a pair cross.
+//! Routes: the channels that the messages of each pair cross.
 
 use std::collections::BTreeSet;
 
@@ -12,29 +12,29 @@ use tresse_fabric::watch::Crossing;
 
 use crate::network::Network;
 
-/// Pairs up to which all routes are worked out beforehand.
+/// Up to this many pairs all routes are computed beforehand.
 const MOST_KEPT: usize = 1 << 21;
 
-/// The paths that carry traffic, with their weights.
+/// The weighted paths of all pairs.
 #[derive(Debug)]
 pub struct Routes<'a> {
     nodes: usize,
-    /// None where all routes were given.
+    /// `None` if all routes were given.
     plan: Option<(&'a Plan, &'a Network)>,
     failed: BTreeSet<u32>,
-    /// Of all ordered pairs, the diagonal included, where they are few.
+    /// Routes of all ordered pairs including the diagonal, if they are few enough.
     kept: Option<Kept>,
 }
 
 #[derive(Debug)]
 struct Kept {
-    /// Per pair its first way.
+    /// Index of the first path of each pair.
     pairs: Vec<u32>,
     ways: Vec<Way>,
     channels: Vec<u32>,
 }
 
-/// One path: where its channels begin, and the weights up to and with it.
+/// One path: position of its first channel, and the sum of the weights up to and with it.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     first: u32,
@@ -42,8 +42,9 @@ struct Way {
 }
 
 impl<'a> Routes<'a> {
-    /// The plan's primaries and weighted siblings; with `failed` channels the first path of each pair that
-    /// crosses none of them, or, where nodes route, the way that each of them sends on what comes to it.
+    /// Returns the plan's primaries and weighted siblings. With `failed` channels: the first path
+    /// of each pair that crosses none of them or, if nodes route, the path that results from each
+    /// node's rerouting.
     #[must_use]
     pub fn new(plan: &'a Plan, network: &'a Network, failed: BTreeSet<u32>) -> Self {
         let mut routes =
@@ -54,8 +55,8 @@ impl<'a> Routes<'a> {
         routes
     }
 
-    /// One path for each ordered pair, by the number of the pair (source times nodes plus destination); empty
-    /// where there is none.
+    /// Returns given routes: one path for each ordered pair, by pair number (source times nodes
+    /// plus destination). An empty path means that there is none.
     #[must_use]
     pub fn given(nodes: usize, paths: &[Vec<u32>]) -> Self {
         let one = |src: NodeId, dst: NodeId| {
@@ -66,15 +67,16 @@ impl<'a> Routes<'a> {
         Self { nodes, plan: None, failed: BTreeSet::new(), kept }
     }
 
-    /// These paths apart from the plan; none where its pairs are too many to be kept.
+    /// Returns the same routes without a reference to the plan; `None` if there are too many pairs
+    /// to store.
     #[must_use]
     pub fn detached(self) -> Option<Routes<'static>> {
         let Self { nodes, kept: Some(kept), .. } = self else { return None };
         Some(Routes { nodes, plan: None, failed: BTreeSet::new(), kept: Some(kept) })
     }
 
-    /// The channels from `src` to `dst` onto the end of `channels`; of several paths that of `lot`, by
-    /// weight. False where no path is left.
+    /// Appends the channels from `src` to `dst` to `channels`. Of several paths `lot` chooses one
+    /// by weight. Returns false if no path is left.
     pub fn route(&self, src: u32, dst: u32, lot: u64, channels: &mut Vec<u32>) -> bool {
         if src == dst {
             return false;
@@ -100,7 +102,7 @@ impl<'a> Routes<'a> {
         true
     }
 
-    /// Each path from `src` to `dst`, with its share of their traffic.
+    /// Calls `with` for each path from `src` to `dst`, with its share of their traffic.
     pub fn each(&self, src: u32, dst: u32, mut with: impl FnMut(&[u32], f64)) {
         if src == dst {
             return;
@@ -150,7 +152,7 @@ impl<'a> Routes<'a> {
 }
 
 impl Routes<'_> {
-    /// Where every node on the way routes: each goes round what has failed beside it.
+    /// Returns the path on which every node routes around failures next to it.
     fn rerouted(&self, xy: &Xy, network: &Network, src: NodeId, dst: NodeId) -> Option<Vec<u32>> {
         let crossed = |at: NodeId, hop: &Hop| {
             [Crossing::Out(at, hop.nic), Crossing::In(hop.to, hop.to_nic)]
@@ -194,7 +196,7 @@ impl Kept {
         kept
     }
 
-    /// The paths of a pair.
+    /// Returns the range of a pair's paths.
     fn ways(&self, pair: usize) -> std::ops::Range<usize> {
         self.pairs[pair] as usize..self.pairs[pair + 1] as usize
     }
@@ -218,7 +220,7 @@ fn channels(plan: &Plan, network: &Network, segments: &[Segment]) -> Vec<u32> {
     channels
 }
 
-/// A number below `limit` out of any number.
+/// Maps a random number to one below `limit`.
 fn drawn(lot: u64, limit: u64) -> u64 {
     ((u128::from(lot) * u128::from(limit)) >> 64) as u64
 }

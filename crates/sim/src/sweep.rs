@@ -1,9 +1,10 @@
-//! From low load to saturation.
+//! Sweeps the load from low to saturation.
 //!
-//! The loads of the first round are tenths of the channel-load bound, and what is beyond it; then the gap between
-//! the largest load that the fabric carried and the least that it did not is cut in four, until it is a
-//! hundredth wide. A load is carried where nothing is lost and no queue grows by more than a fiftieth of what its
-//! channel could have sent meanwhile, or by a few messages: a run cannot tell less from chance.
+//! The first round tries tenths of the channel-load bound, and loads beyond it. Then the gap
+//! between the largest load that the fabric carried and the smallest that it did not is divided by
+//! four, until it is one per cent wide. A load counts as carried if nothing is lost and no queue
+//! grows by more than a fiftieth of what its channel could have sent in that time, or by a few
+//! messages: a run cannot distinguish less from chance.
 
 use crate::engine::{Run, RunError};
 use crate::network::{Network, Place};
@@ -11,30 +12,30 @@ use crate::outcome::Outcome;
 use crate::route::Routes;
 use crate::traffic::Traffic;
 
-/// Of the bound, loads that are tried first.
+/// Loads of the first round, as parts of the bound.
 const FIRST: [f64; 13] = [0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6];
-/// Between the loads that are carried and those that are not, at the end.
+/// Final ratio of the smallest load that is not carried to the largest that is.
 const WIDTH: f64 = 1.01;
-/// Of what a channel could send: a queue that grows by more does not stop growing.
+/// A queue that grows by more than this part of what its channel could send counts as growing.
 const GROWTH: f64 = 0.02;
-/// Parts that a gap is cut into.
+/// Number of parts into which a gap is divided.
 const PARTS: i32 = 4;
 
-/// What one load gave.
+/// Result of one load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Load: of a cycle's flit, per node.
+    /// Offered load in flits per cycle and node.
     pub offered: f64,
-    /// Flits that arrived, in the same unit.
+    /// Accepted load, in the same unit.
     pub accepted: f64,
-    /// Was it carried, without loss and without a queue that grows?
+    /// Whether the load was carried: no loss, no growing queue.
     pub carried: bool,
-    /// All that was measured.
+    /// All measurements.
     pub outcome: Outcome,
 }
 
 impl Point {
-    /// Runs one load.
+    /// Simulates one load.
     ///
     /// # Errors
     /// As [`RunError`] lists.
@@ -49,7 +50,7 @@ impl Point {
         })
     }
 
-    /// Takes a run of the same load with another seed into this one: carried is what all carried.
+    /// Adds a run of the same load with another seed. A load is carried if all runs carried it.
     pub fn add(&mut self, other: &Self, network: &Network) {
         self.outcome.add(&other.outcome);
         self.accepted = accepted(&self.outcome, network);
@@ -61,7 +62,7 @@ fn accepted(outcome: &Outcome, network: &Network) -> f64 {
     outcome.received as f64 / (outcome.cycles.max(1) as f64 * network.nodes as f64)
 }
 
-/// The loads that were tried, and those that are next.
+/// A sweep: the loads that were tried, and the next ones.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     bound: f64,
@@ -70,13 +71,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Of a fabric with that bound; no load is above `most`.
+    /// Starts a sweep of a fabric with channel-load bound `bound`; no load exceeds `most`.
     #[must_use]
     pub const fn new(bound: f64, most: f64) -> Self {
         Self { bound, most, points: Vec::new() }
     }
 
-    /// The loads to try next, ascending; empty at the end.
+    /// Returns the loads to try next, ascending; empty at the end.
     #[must_use]
     pub fn loads(&self) -> Vec<f64> {
         if self.points.is_empty() {
@@ -95,38 +96,39 @@ impl Sweep {
         (1..PARTS).map(|part| low * step.powi(part)).collect()
     }
 
-    /// Adds what they gave.
+    /// Adds results.
     pub fn add(&mut self, points: impl IntoIterator<Item = Point>) {
         self.points.extend(points);
         self.points.sort_by(|a, b| a.offered.total_cmp(&b.offered));
     }
 
-    /// The bound that it was given.
+    /// Returns the channel-load bound.
     #[must_use]
     pub const fn bound(&self) -> f64 {
         self.bound
     }
 
-    /// All of them, by load.
+    /// Returns all results, by load.
     #[must_use]
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// The largest load below the first that was not carried.
+    /// Returns the largest load below the first that was not carried.
     fn carried(&self) -> Option<f64> {
         let carried = self.points.iter().take_while(|point| point.carried);
         carried.last().map(|point| point.offered)
     }
 
-    /// The largest load that is carried: never above the bound, which no queue can tell from chance in a run
-    /// that ends; `None` where not even the least was.
+    /// Returns the saturation load: the largest load that is carried, at most the bound, since a
+    /// finite run cannot tell a load above it from chance. `None` if not even the smallest was
+    /// carried.
     #[must_use]
     pub fn saturation(&self) -> Option<f64> {
         self.carried().map(|load| load.min(self.bound))
     }
 
-    /// The most that was accepted where nothing deadlocked.
+    /// Returns the largest accepted load of runs without deadlock.
     #[must_use]
     pub fn peak_accepted(&self) -> f64 {
         let free = self.points.iter().filter(|point| point.outcome.deadlock.is_none());
@@ -134,8 +136,8 @@ impl Sweep {
     }
 }
 
-/// The largest load that no channel forbids: what each node may send, in flits a cycle, so that no channel has
-/// more to carry than its rate. O(pairs times hops).
+/// Returns the channel-load bound: the load per node in flits per cycle at which the most loaded
+/// channel reaches its rate. O(pairs times hops).
 #[must_use]
 pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
     let mut shares = vec![0.0; network.channels.len()];
@@ -154,7 +156,8 @@ pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
     shares.iter().zip(&network.channels).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// What a node may send at most, over all its NICs, in flits a cycle: that of the node with the least.
+/// Returns the most that every node can send over all its NICs, in flits per cycle: the capacity of
+/// the node with the least.
 #[must_use]
 pub fn most(network: &Network) -> f64 {
     let mut rates = vec![0u64; network.nodes];

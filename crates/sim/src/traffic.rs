@@ -1,49 +1,49 @@
-//! Who sends what to whom, and when: a sequence of messages per node, the same for a seed whatever becomes of
-//! them.
+//! Traffic: a sequence of messages per node. The same for the same seed, whatever happens to the
+//! messages.
 
 use std::sync::Arc;
 
 use tresse_fabric::random::Random;
 
-/// Where the messages of a node go.
+/// Destinations of a node's messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
-    /// To all others alike.
+    /// Uniform over all other nodes.
     Uniform,
-    /// To the node whose number has the bits of the sender's in reverse; a node that this makes its own
-    /// destination sends nothing. Nodes are a power of two.
+    /// To the node whose number has the sender's bits in reverse. A node that this maps to itself
+    /// sends nothing. The number of nodes is a power of two.
     BitReversal,
-    /// By node, to those listed alike.
+    /// By node: uniform over the listed nodes.
     Among(Arc<[Vec<u32>]>),
-    /// So many of ten thousand to one node, the rest to all others alike; that node itself sends all its
-    /// messages to all others.
+    /// A share to one node, the rest uniform over all others. That node itself sends uniformly to
+    /// all others.
     HotSpot {
         /// The node.
         node: u32,
-        /// Of ten thousand.
+        /// Share in ten-thousandths.
         share: u32,
     },
-    /// By node, to that one; to itself: it sends nothing.
+    /// By node: its only destination. A node that is its own destination sends nothing.
     Permutation(Arc<[u32]>),
-    /// To all others in turn, each node beginning with the next one.
+    /// To all others round robin, each node beginning with the next one.
     AllToAll,
-    /// By node, these messages at these times: the load says nothing.
+    /// By node: given messages at given times. The load has no effect.
     Trace(Arc<[Vec<Traced>]>),
 }
 
 /// A message of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traced {
-    /// The cycle of its generation.
+    /// Cycle of its generation.
     pub at: u64,
-    /// The destination.
+    /// Destination node.
     pub dst: u32,
-    /// Its size.
+    /// Size in bytes.
     pub octets: u32,
 }
 
 impl Pattern {
-    /// Where a node's messages go, and which part of them; nothing for a trace.
+    /// Returns the destinations of a node with their shares; empty for a trace.
     #[must_use]
     pub fn shares(&self, node: u32, nodes: usize) -> Vec<(u32, f64)> {
         let others = || (0..nodes as u32).filter(move |other| *other != node);
@@ -71,49 +71,50 @@ impl Pattern {
     }
 }
 
-/// The node whose number has those bits in reverse; none where that is the node itself.
+/// Returns the node whose number has the bits of `node` in reverse; `None` if that is the node
+/// itself.
 fn reversed(node: u32, nodes: usize) -> Option<u32> {
     let bits = nodes.next_power_of_two().trailing_zeros();
     let to = if bits == 0 { 0 } else { node.reverse_bits() >> (u32::BITS - bits) };
     (to != node && (to as usize) < nodes).then_some(to)
 }
 
-/// How messages of a node follow each other.
+/// Times between the messages of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// After times that are exponentially distributed.
+    /// Exponentially distributed.
     Poisson,
-    /// At even distances, from a random moment on.
+    /// Constant, from a random time on.
     Even,
 }
 
-/// All that is sent.
+/// All traffic of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
-    /// Where to.
+    /// Destinations.
     pub pattern: Pattern,
-    /// When.
+    /// Times.
     pub arrivals: Arrivals,
-    /// Octets of a message.
+    /// Bytes of a message.
     pub octets: u32,
 }
 
 impl Traffic {
-    /// Octets of the largest message.
+    /// Returns the bytes of the largest message.
     #[must_use]
     pub fn largest(&self) -> u32 {
         let Pattern::Trace(messages) = &self.pattern else { return self.octets };
         messages.iter().flatten().map(|message| message.octets).max().unwrap_or(self.octets)
     }
 
-    /// The cycle of a trace's last message.
+    /// Returns the cycle of a trace's last message.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
         let Pattern::Trace(messages) = &self.pattern else { return None };
         messages.iter().flatten().map(|message| message.at).max()
     }
 
-    /// Does a trace say when messages are sent?
+    /// Returns whether the messages are those of a trace.
     #[must_use]
     pub const fn is_traced(&self) -> bool {
         matches!(self.pattern, Pattern::Trace(_))
@@ -127,11 +128,11 @@ pub(crate) struct Message {
     pub born: u64,
     pub dst: u32,
     pub octets: u32,
-    /// For choosing between paths.
+    /// Random number that chooses among paths.
     pub lot: u64,
 }
 
-/// The messages of one node, in order.
+/// Generator of the messages of one node, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Sequence {
     node: u32,
@@ -143,7 +144,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// `mean`: ticks between messages.
+    /// Starts the sequence of a node. `mean`: mean ticks between messages.
     pub fn new(traffic: &Traffic, node: u32, nodes: usize, mean: f64, seed: u64) -> Self {
         let mut random = Random::new(seed);
         // Nodes' sequences begin far from each other.
@@ -156,7 +157,7 @@ impl Sequence {
         Self { node, nodes: nodes as u32, random, next, count: 0 }
     }
 
-    /// The next message; `None` where there are no more. `tick`: of a cycle.
+    /// Returns the next message; `None` at the end. `tick`: ticks per cycle.
     pub fn next(&mut self, traffic: &Traffic, mean: f64, tick: u64) -> Option<Message> {
         let count = self.count;
         self.count += 1;

@@ -1,4 +1,4 @@
-//! Events by the cycle in which they happen: a wheel of slots for those that are near, a heap for the rest.
+//! A queue of events by time: a wheel of slots for near events, a heap for the others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// Cycles that the wheel spans; a power of two.
 const SPAN: u64 = 4096;
 
-/// What happens, and to what: a kind in the upper bits, an index below. See [`Event::new`].
+/// An event: its kind in the upper bits, an index below. See [`Event::new`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event(u32);
 
@@ -29,12 +29,12 @@ impl Event {
     }
 }
 
-/// The events that are still to come.
+/// All future events.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     now: u64,
     slots: Vec<Vec<Event>>,
-    /// Which slots hold something.
+    /// Bit set of the slots that hold events.
     full: Vec<u64>,
     far: BinaryHeap<Reverse<(u64, Event)>>,
 }
@@ -62,8 +62,8 @@ impl Wheel {
         }
     }
 
-    /// Goes on to the next cycle before `end` in which something happens: that cycle, and what.
-    /// Give the vector back by [`Self::recycle`].
+    /// Advances to the next time before `end` that has events; returns both. Return the vector by
+    /// [`Self::recycle`].
     pub fn next(&mut self, end: u64) -> Option<(u64, Vec<Event>)> {
         let near = self.nearest();
         let far = self.far.peek().map(|Reverse((at, _))| *at);
@@ -81,7 +81,7 @@ impl Wheel {
         Some((at, std::mem::take(&mut self.slots[slot])))
     }
 
-    /// Takes back what [`Self::next`] gave, to use its memory again.
+    /// Takes back the vector that [`Self::next`] returned, to reuse its memory.
     pub fn recycle(&mut self, at: u64, mut events: Vec<Event>) {
         let slot = (at % SPAN) as usize;
         if self.slots[slot].is_empty() {
@@ -90,7 +90,7 @@ impl Wheel {
         }
     }
 
-    /// The next cycle in the wheel, from the present one on.
+    /// Returns the next time in the wheel that has events, from the present one on.
     fn nearest(&self) -> Option<u64> {
         let start = (self.now % SPAN) as usize;
         let words = self.full.len();

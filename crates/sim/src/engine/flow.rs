@@ -1,40 +1,40 @@
-//! What a channel sends, and what arrives behind it, where buffers stop their senders.
+//! Stop-and-go state of a channel: what it sends, and what arrives behind it.
 
 use super::frames::NONE;
 
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// The state of a channel: of its sending end, and of the buffer behind it.
+/// Stop-and-go state of a channel: of its sending end, and of the buffer behind it.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
-    /// The far end says stop.
+    /// Whether the sender has received a stop signal.
     pub stopped: bool,
-    /// Flits are sent in this cycle.
+    /// Whether a flit is sent in this cycle.
     pub sends: bool,
-    /// Since when `left` holds.
+    /// Tick at which `left` was counted.
     pub since: u64,
-    /// Flits of its frame that are still to be sent.
+    /// Flits of the frame that are not sent yet.
     pub left: u32,
-    /// When it will have sent them all, if nothing stops it.
+    /// Tick at which all will be sent if nothing stops the run.
     pub done: u64,
-    /// The frame whose flits arrive behind it.
+    /// The frame whose flits arrive in the buffer behind the channel.
     pub arriving: u32,
-    /// How many of them had before `at`.
+    /// Flits of that frame that arrived before `at`.
     pub arrived: u32,
-    /// One arrives in this cycle.
+    /// Whether a flit arrives in this cycle.
     pub arrives: bool,
-    /// One leaves the buffer in this cycle.
+    /// Whether a flit leaves the buffer in this cycle.
     pub leaves: bool,
     /// Flits in the buffer before `at`.
     pub held: u32,
     pub at: u64,
-    /// The sender was told to stop last.
+    /// Whether the last signal to the sender was a stop.
     pub stops: bool,
-    /// The channel by which the arriving frame goes on already; [`NONE`].
+    /// The channel by which the arriving frame already leaves; [`NONE`] if it does not.
     pub on_by: u32,
     /// The channel by which a frame leaves the buffer.
     pub goes_by: u32,
-    /// Is it on the list of what changes, of what is touched?
+    /// Whether the channel is on the lists of changed channels and of touched buffers.
     pub changes: bool,
     pub touched: bool,
 }

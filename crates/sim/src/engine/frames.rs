@@ -1,25 +1,25 @@
-//! The frames that are on their way.
+//! The frames in flight.
 
-/// No frame, no channel.
+/// Stands for "no frame" and "no channel".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A frame.
+/// A frame in flight.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
-    /// The next one in a buffer or queue, or in the list of places that are free.
+    /// The next frame in its buffer or queue, or the next free slot.
     pub next: u32,
     /// Flits.
     pub flits: u32,
-    /// When its message was generated.
+    /// Tick at which its message was generated.
     pub born: u64,
-    /// When its head arrives, or has arrived, where it is.
+    /// Tick at which its head arrives, or arrived, at its present place.
     pub arrives: u64,
-    /// The channel that it came by.
+    /// The channel by which it came.
     pub via: u32,
-    /// Its next channel, as an index into the channels of its slot; `hops` where it has arrived.
+    /// Index of its next channel in the list of its slot; equal to `hops` at the destination.
     pub hop: u16,
     pub hops: u16,
-    /// The last frame of its message.
+    /// Whether it is the last frame of its message.
     pub last: bool,
     #[cfg_attr(not(test), expect(dead_code, reason = "tests compare it"))]
     pub src: u32,
@@ -27,7 +27,7 @@ pub(super) struct Frame {
     pub dst: u32,
 }
 
-/// All of them, each with room for the channels of its way.
+/// All frames in slots, each with room for the channels of its path.
 #[derive(Debug)]
 pub(super) struct Frames {
     slots: Vec<Frame>,
@@ -64,7 +64,7 @@ impl Frames {
         at as u32
     }
 
-    /// Frames that there were at once, at most.
+    /// Returns the largest number of frames so far.
     pub const fn room(&self) -> usize {
         self.slots.len()
     }
@@ -84,20 +84,20 @@ impl Frames {
         &mut self.slots[frame as usize]
     }
 
-    /// The channel that it takes next.
+    /// Returns the next channel of a frame.
     #[inline]
     pub fn next_channel(&self, frame: u32) -> u32 {
         self.ways[frame as usize * self.stride + self.slots[frame as usize].hop as usize]
     }
 
-    /// Has it arrived?
+    /// Returns whether a frame has reached its destination.
     #[inline]
     pub fn has_arrived(&self, frame: u32) -> bool {
         let of = self.of(frame);
         of.hop == of.hops
     }
 
-    /// Adds it at the end of a list: its first and its last.
+    /// Appends a frame to a list, which is given by its first and last frame.
     #[inline]
     pub fn append(&mut self, list: &mut [u32; 2], frame: u32) {
         self.at(frame).next = NONE;
@@ -108,7 +108,7 @@ impl Frames {
         list[1] = frame;
     }
 
-    /// Takes the first one off a list.
+    /// Removes the first frame of a list.
     #[inline]
     pub fn take(&self, list: &mut [u32; 2]) -> u32 {
         let first = list[0];

@@ -1,10 +1,11 @@
 //! Kinds of events.
 
-/// What happens; the index of an event is a frame's for `FrameReady`, `Arrive` and `Head`, else a channel's.
+/// Kind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
+/// channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// The first frame of a buffer knows its way, and may leave.
+    /// The first frame of a buffer is routed and may leave.
     Ready,
     /// A frame in a node's memory, or of an output's queue, may leave.
     FrameReady,
@@ -16,17 +17,17 @@ pub(super) enum Kind {
     Arrive,
     /// A frame's first flit arrives.
     Head,
-    /// The flits of a frame go on arriving.
+    /// The flits of a frame begin to arrive again.
     On,
     /// They stop arriving.
     Off,
-    /// After a frame's last flit.
+    /// The cycle after a frame's last flit.
     Tail,
     /// A buffer may have reached a mark.
     Check,
-    /// A sender is told to stop.
+    /// A stop signal reaches a sender.
     Stop,
-    /// A sender is told to go on.
+    /// A go signal reaches a sender.
     Go,
     /// A sender may have nothing left to send.
     Dry,

@@ -1,11 +1,13 @@
 //! The simulation of one run.
 //!
-//! Every flit counts, but none is moved alone: a frame's flits follow each other at the rate of the channel
-//! until something stops them, so only the beginnings and ends of such runs are events. What comes out is, to
-//! the cycle, what moving each flit in each cycle gives (`reference` in the tests does that).
+//! Runs of flits are simulated, not single flits: the flits of a frame follow each other at the
+//! rate of the channel until something stops them, so only the beginning and end of such a run are
+//! events. The results are exact to the cycle: equal to those of moving each flit in each cycle
+//! (`reference` in the tests does that).
 //!
-//! Within a cycle: first what happens in it ([`Kind`]), then outputs that are free choose among what waits for
-//! them, then runs begin and end, then buffers look at their marks. No step depends on the order within it.
+//! Order within a cycle: first the events ([`Kind`]), then free outputs choose among waiting
+//! frames, then runs begin and end, then buffers compare with their marks. No step depends on the
+//! order of events within it.
 
 mod flow;
 mod frames;
@@ -33,18 +35,17 @@ use port::Port;
 pub use run::{Run, RunError};
 use state::Engine;
 
-/// Cycles between two looks for channels that wait in a circle, and for queues that never end.
+/// Cycles between two searches for deadlocks and for queues that grow without end.
 const LOOK: u64 = 2048;
 
-/// Frames on their way or in queues, for each channel of the network, at which a run ends: what it takes in memory
-/// is bounded.
+/// Frames in flight per channel of the network at which a run is ended, to bound its memory.
 const MOST_FRAMES: usize = 4096;
 
-/// Messages by which a queue may grow and count as not growing.
+/// A queue that grows by up to this many messages counts as not growing.
 const FEW: u64 = 8;
 
 impl Run<'_> {
-    /// Simulates it.
+    /// Runs the simulation.
     ///
     /// # Errors
     /// As [`RunError`] lists.
@@ -95,14 +96,15 @@ impl Engine<'_> {
         }
     }
 
-    /// There is nothing more to see: what was measured is measured of the cycles until now.
+    /// Ends the run now: the measured time ends with this cycle.
     fn end_early(&mut self, now: u64) {
         self.end = now;
         self.outcome.cycles = now.saturating_sub(self.warm_up) / self.ticks;
     }
 
-    /// Of the measured time the part for which a channel would have to send what the queue before it grew by, at
-    /// most: the queue's own, or the slowest of the switch whose buffer it is.
+    /// Returns the growth of the fastest-growing queue as a part of the measured time: the time
+    /// that the channel would need to send it. For the buffer of a switch that channel is the
+    /// slowest of the switch.
     fn growth(&self, before: &[[u64; 3]]) -> f64 {
         let run = self.run;
         let few = FEW * run.model.frames(run.traffic.largest()).map(u64::from).sum::<u64>();
@@ -143,7 +145,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Once it is known what leaves in this cycle: frames that come, in the order of their channels.
+    /// Queues the arriving frames, in the order of their channels, after all departures of this
+    /// cycle are known.
     fn line_up_all(&mut self, now: u64) {
         let mut frames = std::mem::take(&mut self.arriving_heads);
         frames.drain(..).for_each(|frame| self.arrive(frame, now));
@@ -159,7 +162,7 @@ impl Engine<'_> {
         self.wheel.push(when, Event::new(kind as u8, index));
     }
 
-    /// Puts an output on the list of those that choose.
+    /// Adds an output to the list of those that choose a frame.
     #[inline]
     fn wants(&mut self, out: u32) {
         let port = &mut self.ports[out as usize];
@@ -169,7 +172,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Of the ticks from `from` to `to`, those that are measured.
+    /// Returns how many of the ticks from `from` to `to` are measured.
     #[inline]
     fn measured(&self, from: u64, to: u64) -> u64 {
         to.min(self.end).saturating_sub(from.max(self.warm_up))
@@ -183,7 +186,7 @@ impl Engine<'_> {
         self.outcome.backlog[0] -= (all - measured.min(all)) as i64;
     }
 
-    /// A frame's last flit has arrived where it was sent, at `when`.
+    /// Removes a frame whose last flit arrives at its destination at `when`.
     fn deliver(&mut self, frame: u32, when: u64) {
         let of = self.frames.of(frame);
         if of.last && when >= self.warm_up && when < self.end {

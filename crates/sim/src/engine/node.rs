@@ -1,5 +1,5 @@
-//! Nodes: messages that they generate, and frames that they have in transit; also the queues of a switch's
-//! outputs, which hold frames in the same way.
+//! Nodes: the messages that they generate, and frames in transit. The queues of a switch's outputs
+//! hold frames in the same way.
 
 use tresse_fabric::id::NodeId;
 
@@ -11,7 +11,7 @@ use crate::network::Place;
 use crate::traffic::{Message, Sequence};
 
 impl Engine<'_> {
-    /// Every node generates its first message.
+    /// Generates the first message of every node.
     pub(super) fn begin(&mut self) {
         let run = self.run;
         self.sources = (0..self.ports.len()).map(|_| None).collect();
@@ -30,8 +30,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The next message for this channel; false where there is none. Messages without a path count for the
-    /// node's first channel.
+    /// Generates the next message for this channel; returns false if there is none. Messages
+    /// without a path are counted by the node's first channel.
     fn generate(&mut self, out: u32, source: &mut Source) -> bool {
         let run = self.run;
         loop {
@@ -68,7 +68,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A message is generated.
+    /// Handles the generation of a message.
     pub(super) fn wake(&mut self, out: u32) {
         if let Some(source) = &mut self.sources[out as usize] {
             source.waits = true;
@@ -76,7 +76,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A frame in memory may leave: it waits for its channel.
+    /// Queues a frame in memory for its channel.
     pub(super) fn frame_ready(&mut self, frame: u32) {
         let out = self.frames.next_channel(frame);
         let flits = self.frames.of(frame).flits;
@@ -86,7 +86,8 @@ impl Engine<'_> {
         self.wants(out);
     }
 
-    /// The next frame for a channel out of memory: a node's own and those in transit in turn.
+    /// Takes the next frame for a channel out of memory: own frames and frames in transit
+    /// alternate.
     pub(super) fn next_in_memory(&mut self, out: u32, now: u64) -> Option<u32> {
         let own = self.sources[out as usize].as_ref().is_some_and(|source| source.waits);
         let port = &mut self.ports[out as usize];
@@ -133,7 +134,7 @@ impl Engine<'_> {
         Some(frame)
     }
 
-    /// A frame that is in transit at a node takes room in its memory.
+    /// Accounts for the memory of a frame in transit at a node.
     pub(super) fn enters_memory(&mut self, channel: u32, flits: u64) {
         let memory = &mut self.ports[channel as usize].transit;
         self.outcome.spilled += u64::from(*memory + flits > self.run.model.transit_flits);
@@ -141,7 +142,8 @@ impl Engine<'_> {
         self.outcome.transit_peak = self.outcome.transit_peak.max(*memory);
     }
 
-    /// Flits that wait, by channel: in the buffer behind it, in its own queue, and generated for it.
+    /// Returns the waiting flits of each channel: in the buffer behind it, in its own queue, and
+    /// generated for it.
     pub(super) fn waiting(&self, now: u64) -> Vec<[u64; 3]> {
         let of = |out: usize| {
             let port = &self.ports[out];
@@ -150,7 +152,7 @@ impl Engine<'_> {
         (0..self.ports.len()).map(of).collect()
     }
 
-    /// Flits that a node has generated for a channel and not begun to send.
+    /// Returns the flits that a node has generated for a channel and not begun to send.
     fn generated(&self, out: usize, now: u64) -> u64 {
         let Some(source) = self.sources[out].as_ref().filter(|source| source.waits) else {
             return 0;
@@ -170,7 +172,7 @@ impl Engine<'_> {
         flits
     }
 
-    /// A frame has left memory.
+    /// Releases the memory of a frame in transit.
     pub(super) fn left_memory(&mut self, out: u32, flits: u32) {
         let from = self.ports[out as usize].from;
         if from != NONE {
@@ -179,7 +181,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Goes on generating what was never sent, until the end: that waits, too.
+    /// Generates all remaining messages up to the end, to count them as waiting.
     pub(super) fn count_rest(&mut self) {
         for out in 0..self.sources.len() {
             let Some(mut source) = self.sources[out].take() else { continue };

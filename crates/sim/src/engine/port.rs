@@ -2,7 +2,7 @@
 
 use super::requests::Requests;
 
-/// What a channel ends at.
+/// Kind of a channel's far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Far {
     /// A switch's buffer, in front of the crossbar.
@@ -16,36 +16,38 @@ pub(super) enum Far {
 /// A channel: its sending end, the frames that wait for it, and the buffer at its far end.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// Ticks of a flit.
+    /// Ticks per flit.
     pub period: u32,
     pub far: Far,
-    /// The frame that is sent; [`NONE`](super::frames::NONE).
+    /// The frame being sent; [`NONE`](super::frames::NONE) if idle.
     pub frame: u32,
-    /// The buffer that it comes from; [`NONE`](super::frames::NONE) where it comes from a node's memory.
+    /// The buffer that the frame comes from; [`NONE`](super::frames::NONE) if it comes from a
+    /// node's memory.
     pub feed: u32,
-    /// Is it on the list of outputs that choose?
+    /// Whether it is on the list of outputs that choose a frame.
     pub chooses: bool,
-    /// Which buffers' first frames want it: at switches with queues at their inputs.
+    /// The buffers whose first frames request it, at switches with queues at their inputs.
     pub requests: Requests,
-    /// Frames in memory that want it, in the order in which they may leave.
+    /// Queue of frames in memory, in the order of leaving.
     pub queue: [u32; 2],
-    /// Which of the two was served last: a node's own messages, or its queue?
+    /// Whether a node's own message was served last, not its queue.
     pub own_last: bool,
     /// Its number among the inputs of the switch at its far end.
     pub input: u32,
     /// The frames in the buffer at its far end, without the one that leaves it.
     pub buffer: [u32; 2],
-    /// Is a frame leaving that buffer?
+    /// Whether a frame is leaving that buffer.
     pub leaving: bool,
-    /// The channel by which the frame came to a node in transit that is sent from its memory; [`NONE`](super::frames::NONE).
+    /// The channel by which the frame being sent came to this transit node;
+    /// [`NONE`](super::frames::NONE) if it did not.
     pub from: u32,
     /// Flits of the frame that is sent.
     pub flits: u32,
     /// Flits of the frames in its queue.
     pub queued: u64,
-    /// Flits that this buffer is reserved for.
+    /// Flits for which room in this buffer is reserved.
     pub held: u32,
     pub peak: u32,
-    /// Frames that nodes in transit have in memory from this channel, in flits.
+    /// Flits of frames in transit from this channel in the node's memory.
     pub transit: u64,
 }

@@ -1,9 +1,9 @@
-//! Inputs of a switch that wait for one of its outputs, and whose turn it is.
+//! Which inputs of a switch request an output, and which of them is served next.
 
-/// Which inputs of a switch want an output: a bit each, and which was served last.
+/// The inputs of a switch that request an output: one bit each, and the last one served.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Requests {
-    /// Its first word among all bits.
+    /// Index of its first word among all request bits.
     pub words: u32,
     /// The switch's inputs, as indices into all inputs.
     pub first: u32,
@@ -12,19 +12,19 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Of an output of the switch with these inputs; takes its words.
+    /// Returns the requests of an output of a switch with these inputs, and reserves its words.
     pub fn new(words: &mut u32, first: u32, end: u32) -> Self {
         let own = Self { words: *words, first, end, last: 0 };
         *words += (end - first).div_ceil(64);
         own
     }
 
-    /// Of an output that has none: a node's, or one with a queue.
+    /// Returns the requests of an output that has none: of a node, or one with a queue.
     pub const fn none() -> Self {
         Self { words: 0, first: 0, end: 0, last: 0 }
     }
 
-    /// The next input in turn that wants it.
+    /// Takes the next requesting input, round robin.
     #[inline]
     pub fn take(&mut self, bits: &mut [u64]) -> Option<u32> {
         let count = (self.end - self.first) as usize;

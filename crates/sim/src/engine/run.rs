@@ -5,63 +5,63 @@ use crate::network::Network;
 use crate::route::Routes;
 use crate::traffic::Traffic;
 
-/// A run: what is simulated, for how long.
+/// One simulation: what is simulated, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// Switches, links and nodes.
+    /// Properties of switches, links and nodes.
     pub model: &'a Model,
-    /// Places and channels.
+    /// The network's places and channels.
     pub network: &'a Network,
-    /// Paths.
+    /// Paths of all pairs.
     pub routes: &'a Routes<'a>,
-    /// What is sent.
+    /// The traffic.
     pub traffic: &'a Traffic,
     /// Flits, headers included, that each node generates per cycle.
     pub load: f64,
-    /// All cycles.
+    /// Cycles to simulate.
     pub cycles: u64,
-    /// Of those the first, which are not measured.
+    /// Cycles at the beginning that are not measured.
     pub warm_up: u64,
-    /// Of all that is random.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// Why a run is not possible.
+/// Why a simulation is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RunError {
-    /// Stop and go between channels of different rates.
+    /// Stop and go is not simulated between channels of different rates.
     #[error(
         "channels are of different rates: buffers that stop the sender are simulated for one rate alone; take \
          unlimited buffers, or buffers that drop"
     )]
     Rates,
-    /// Stop and go with queues at the outputs.
+    /// Queues at the outputs need unlimited buffers.
     #[error("queues at the outputs hold everything: they go with unlimited buffers alone")]
     OutputQueues,
-    /// Rates whose quotients are no small numbers.
+    /// The rates have no small common measure.
     #[error("the rates of the links have no common measure below a thousandth of a node's rate")]
     Measure,
-    /// A load that nothing sends.
+    /// The load is out of range.
     #[error("a load of {load} is not above 0 and at most 1000")]
     Load {
         /// The load.
         load: f64,
     },
-    /// Longer than a run can be.
+    /// Too many cycles.
     #[error("{cycles} cycles are too many: 1099511627776 at most")]
     Cycles {
-        /// All.
+        /// Cycles of the run.
         cycles: u64,
     },
-    /// Nothing to send over.
+    /// A node has no channel.
     #[error("a node has no NIC with a cable")]
     NoChannel,
-    /// More than is measured.
+    /// The warm-up leaves no cycle to measure.
     #[error("of {cycles} cycles the first {warm_up} are not measured: none is left")]
     WarmUp {
-        /// All.
+        /// Cycles of the run.
         cycles: u64,
-        /// Not measured.
+        /// Cycles of the warm-up.
         warm_up: u64,
     },
 }

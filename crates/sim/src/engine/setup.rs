@@ -1,4 +1,4 @@
-//! An engine before its first cycle.
+//! Creates an engine: its state before the first cycle.
 
 use super::flow::Flow;
 use super::frames::{Frames, NONE};
@@ -119,7 +119,8 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Ticks of a cycle, and of a flit by channel. A cycle is a flit's time at the network's base rate.
+/// Returns the ticks of a cycle, and the ticks of a flit on each channel. A cycle is the time of a
+/// flit at the network's base rate.
 pub(super) fn periods(network: &Network) -> Result<(u64, Vec<u32>), RunError> {
     if !network.channels.iter().any(|c| matches!(c.from, Place::Node(_))) {
         return Err(RunError::NoChannel);
@@ -136,7 +137,8 @@ pub(super) fn periods(network: &Network) -> Result<(u64, Vec<u32>), RunError> {
     Ok((ticks, periods))
 }
 
-/// Channels into each switch, where each switch's begin, and by channel its number there.
+/// Returns the channels into each switch, the position where each switch's begin, and each
+/// channel's number at its switch.
 pub(super) fn inputs(network: &Network) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let mut first = vec![0u32; network.switches + 1];
     for channel in &network.channels {

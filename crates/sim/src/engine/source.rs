@@ -2,17 +2,17 @@
 
 use crate::traffic::{Message, Sequence};
 
-/// What a node sends by one of its channels: all that it generates, but for what goes by another. Every channel
-/// of a node has the node's sequence for itself, so that nothing need be kept of messages that wait.
+/// The messages of a node that leave by one of its channels. Every channel of a node has its own
+/// copy of the node's sequence, so waiting messages need no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     pub node: u32,
     pub sequence: Sequence,
-    /// The next message, and its way.
+    /// The next message, and its path.
     pub message: Message,
     pub way: Vec<u32>,
-    /// Its frames that are left, by their flits, the next one last.
+    /// Flits of its frames that are not sent yet, the next frame last.
     pub frames: Vec<u32>,
-    /// Is it generated already?
+    /// Whether the message has been generated and waits.
     pub waits: bool,
 }

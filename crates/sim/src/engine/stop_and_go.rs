@@ -1,8 +1,9 @@
-//! Buffers that stop their senders: when runs of flits begin and end.
+//! Stop-and-go flow control: when runs of flits begin and end.
 //!
-//! A channel that has a frame sends a flit in every cycle, unless it is told to stop or the frame's next flit
-//! has not come yet (it is dry). A run that begins or ends changes what is in the buffer behind it a link's delay
-//! later, and what is in the buffer that it leaves at once; from both follows when a mark is reached next.
+//! A channel with a frame sends one flit per cycle, unless it is stopped or the next flit has not
+//! arrived yet (it is dry). The beginning or end of a run changes the buffer that it leaves at
+//! once, and the buffer behind it one link delay later. From both follows when a mark is reached
+//! next.
 
 use super::flow::NEVER;
 use super::frames::NONE;
@@ -12,7 +13,7 @@ use super::state::Engine;
 use crate::model::Buffers;
 
 impl Engine<'_> {
-    /// An output is a frame's from now on.
+    /// Reserves an output for a frame.
     pub(super) fn reserve(&mut self, out: u32, frame: u32, feed: u32, now: u64) {
         let flits = self.frames.of(frame).flits;
         let flow = &mut self.flow[out as usize];
@@ -27,7 +28,7 @@ impl Engine<'_> {
         self.change(out);
     }
 
-    /// Looks at a channel once all that happens in this cycle is known.
+    /// Marks a channel for re-evaluation when all events of this cycle are known.
     pub(super) fn change(&mut self, out: u32) {
         let flow = &mut self.flow[out as usize];
         if !flow.changes {
@@ -36,7 +37,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Looks at a buffer at the end of this cycle.
+    /// Marks a buffer for comparison with its marks at the end of this cycle.
     pub(super) fn touch(&mut self, buffer: u32) {
         let flow = &mut self.flow[buffer as usize];
         if !flow.touched && self.ports[buffer as usize].far == Far::Buffer {
@@ -45,13 +46,13 @@ impl Engine<'_> {
         }
     }
 
-    /// A sender learns that it is to stop, or to go on.
+    /// Handles a stop or go signal at a sender.
     pub(super) fn told(&mut self, channel: u32, stop: bool) {
         self.flow[channel as usize].stopped = stop;
         self.change(channel);
     }
 
-    /// A frame's first flit arrives.
+    /// Handles the arrival of a frame's first flit.
     pub(super) fn head(&mut self, frame: u32, now: u64) {
         let via = self.frames.of(frame).via;
         self.count(via, now);
@@ -60,7 +61,7 @@ impl Engine<'_> {
         self.arriving(via, true, now);
     }
 
-    /// Flits begin or cease to arrive.
+    /// Handles the beginning or end of a run at the receiving end.
     pub(super) fn arriving(&mut self, channel: u32, arrives: bool, now: u64) {
         self.count(channel, now);
         let flow = &mut self.flow[channel as usize];
@@ -72,7 +73,7 @@ impl Engine<'_> {
         self.touch(channel);
     }
 
-    /// The last flit of a frame arrived in the cycle before.
+    /// Handles the end of a frame, one cycle after its last flit arrived.
     pub(super) fn tail(&mut self, channel: u32, now: u64) {
         self.arriving(channel, false, now);
         let flow = &mut self.flow[channel as usize];
@@ -95,7 +96,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Is this the end of the frame that it sends? Then its run ends, too.
+    /// Returns whether a channel has sent its whole frame, and ends its run if so.
     pub(super) fn ends(&mut self, out: u32, now: u64) -> bool {
         if self.flow[out as usize].done != now {
             return false;
@@ -114,7 +115,7 @@ impl Engine<'_> {
         true
     }
 
-    /// Runs begin and end; then buffers look at their marks.
+    /// Begins and ends runs, then compares buffers with their marks.
     pub(super) fn settle(&mut self, now: u64) {
         let mut changed = std::mem::take(&mut self.changed);
         for out in changed.drain(..) {
@@ -153,7 +154,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Flits of its frame that it could send by now.
+    /// Returns the flits of the frame that have arrived and could be sent by now.
     fn here(&mut self, out: u32, from: u32, frame: u32, now: u64) -> u32 {
         let left = self.flow[out as usize].left;
         if from == NONE || self.flow[from as usize].arriving != frame {
@@ -165,7 +166,7 @@ impl Engine<'_> {
         behind.arrived + u32::from(behind.arrives) - sent
     }
 
-    /// A run begins or ends.
+    /// Begins or ends a run.
     fn turn(&mut self, out: u32, sends: bool, now: u64) {
         let port = &self.ports[out as usize];
         let (feed, frame, flits) = (port.feed, port.frame, port.flits);
@@ -192,7 +193,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Counts what a channel has sent before this cycle.
+    /// Counts the flits that a channel has sent before this cycle.
     fn ran(&mut self, out: u32, now: u64) {
         let flow = &mut self.flow[out as usize];
         let since = std::mem::replace(&mut flow.since, now);
@@ -210,7 +211,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Counts what has come into a buffer, and left it, before this cycle.
+    /// Counts the flits that have entered and left a buffer before this cycle.
     fn count(&mut self, channel: u32, now: u64) {
         let flow = &mut self.flow[channel as usize];
         let flits = ((now - flow.at) / self.ticks) as u32;
@@ -228,7 +229,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Tells the sender what the marks say, and looks again when one may be reached.
+    /// Signals stop or go to the sender if a mark is passed, and schedules the next comparison.
     fn marks(&mut self, buffer: u32, now: u64) {
         let Buffers::StopAndGo { stop, go } = self.run.model.buffers else { return };
         self.count(buffer, now + self.ticks);
@@ -254,7 +255,7 @@ impl Engine<'_> {
         self.at(now + u64::from(ahead) * self.ticks, Kind::Check, buffer);
     }
 
-    /// Ends all runs, to count them.
+    /// Ends all runs, to count their flits.
     pub(super) fn stop_all(&mut self) {
         for out in 0..self.ports.len() as u32 {
             self.count(out, self.end.max(self.flow[out as usize].at));
@@ -265,8 +266,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Channels that wait for each other in a circle: each is stopped, and the first frame behind it wants, or
-    /// has, the next one.
+    /// Returns a circle of channels that wait for each other, if there is one: each is stopped, and
+    /// the first frame behind it wants or has the next one.
     pub(super) fn circle(&self) -> Option<Vec<u32>> {
         let next = |channel: u32| -> Option<u32> {
             let flow = &self.flow[channel as usize];

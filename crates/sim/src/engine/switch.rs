@@ -1,4 +1,4 @@
-//! Switches: frames in front of the crossbar, and outputs that choose among them.
+//! Switches: buffers in front of the crossbar, and outputs that choose among their frames.
 
 use super::frames::NONE;
 use super::kind::Kind;
@@ -7,7 +7,7 @@ use super::state::Engine;
 use crate::model::Buffers;
 
 impl Engine<'_> {
-    /// A buffer's first frame may leave: it asks for its output.
+    /// Requests the output of a buffer's first frame.
     pub(super) fn ready(&mut self, buffer: u32) {
         let port = &self.ports[buffer as usize];
         let out = self.frames.next_channel(port.buffer[0]);
@@ -17,7 +17,7 @@ impl Engine<'_> {
         self.wants(out);
     }
 
-    /// An output that is free takes one of the frames that want it.
+    /// Lets a free output take one of the frames that request it.
     pub(super) fn choose(&mut self, out: u32, now: u64) {
         if self.ports[out as usize].frame != NONE {
             return;
@@ -60,7 +60,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A frame's first flit is sent: it will be in front of what is at the far end.
+    /// Sends a frame's first flit, and schedules its arrival at the far end.
     pub(super) fn send_head(&mut self, out: u32, frame: u32, now: u64) {
         let arrives = now + self.link;
         let of = self.frames.at(frame);
@@ -93,7 +93,8 @@ impl Engine<'_> {
         }
     }
 
-    /// A frame's head arrives at a buffer that drops what it has no room for.
+    /// Handles the arrival of a frame's head at a buffer that drops frames for which it has no
+    /// room.
     pub(super) fn arrive(&mut self, frame: u32, now: u64) {
         let Buffers::Drop { flits: room } = self.run.model.buffers else { return };
         let (via, flits) = (self.frames.of(frame).via, self.frames.of(frame).flits);
@@ -117,7 +118,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A buffer's first frame finds its way.
+    /// Routes a buffer's first frame.
     pub(super) fn route(&mut self, buffer: u32, now: u64) {
         let frame = self.ports[buffer as usize].buffer[0];
         let arrives = self.frames.of(frame).arrives;
@@ -133,8 +134,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The first moment from `when` on at which a frame can leave by its next channel without running dry,
-    /// though that is faster than the one it comes by.
+    /// Returns the first tick from `when` on at which a frame can leave by its next channel without
+    /// running dry, even if that channel is faster than the one by which it came.
     #[inline]
     fn not_dry(&self, frame: u32, when: u64) -> u64 {
         let of = self.frames.of(frame);
@@ -143,7 +144,8 @@ impl Engine<'_> {
         when.max(of.arrives + u64::from(of.flits - 1) * came.saturating_sub(goes))
     }
 
-    /// A channel has sent a whole frame: it may choose, and the buffer that the frame left has another first.
+    /// Frees a channel that has sent a whole frame, and routes the next frame of the buffer that it
+    /// came from.
     pub(super) fn free(&mut self, out: u32, now: u64) {
         if self.flows && !self.ends(out, now) {
             return;
@@ -164,7 +166,8 @@ impl Engine<'_> {
         self.wants(out);
     }
 
-    /// What a buffer holds when a frame begins to leave it: only then it can be the most.
+    /// Records the fill of a buffer when a frame begins to leave it: only then can it be at its
+    /// peak.
     fn peak(&mut self, buffer: u32, now: u64) {
         let port = &self.ports[buffer as usize];
         let mut missing = 0;

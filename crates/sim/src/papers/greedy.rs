@@ -1,5 +1,6 @@
-//! Up*/down* routes as Myricom's `simple_routes` is said to choose them (in-transit-buffers, section 4.5): of all
-//! legal routes of a pair of hosts the one whose links carry least so far, not always a shortest one.
+//! Up*/down* routes as Myricom's `simple_routes` is described to choose them (in-transit-buffers,
+//! section 4.5): of all legal routes of a pair of hosts the one with the least loaded links, which
+//! is not always a shortest one.
 //!
 //! The paper gives neither weights nor order: a link costs 1, and half as much more as its load is to the mean
 //! load; pairs are taken by source and destination. Other weights (a fiftieth, 2) and a random order alter the
@@ -11,10 +12,11 @@ use std::collections::BinaryHeap;
 use tresse_fabric::routing::updown::Order;
 use tresse_fabric::topology::{Channel, Graph};
 
-/// What load adds to a link's cost, at the mean load.
+/// Weight of the load in a link's cost, at the mean load.
 const WEIGHT: f64 = 0.5;
 
-/// By ordered pair of hosts the channels between switches; `switch_of`: the switch of each host. O(pairs times channels log channels).
+/// Returns the channels between switches of each ordered pair of hosts. `switch_of`: the switch of
+/// each host. O(pairs times channels log channels).
 #[must_use]
 pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channel>> {
     let hosts = switch_of.len();
@@ -37,7 +39,7 @@ pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channe
     routes
 }
 
-/// By switch and switch, the hops of the shortest legal route.
+/// Returns the hops of the shortest legal route between each two switches.
 #[must_use]
 pub fn legal(graph: &Graph, order: &Order) -> Vec<Vec<u32>> {
     let up = ups(graph, order);
@@ -46,7 +48,7 @@ pub fn legal(graph: &Graph, order: &Order) -> Vec<Vec<u32>> {
     switches.clone().map(|s| switches.clone().map(|d| hops(s, d)).collect()).collect()
 }
 
-/// By channel, does it go up?
+/// Returns for each channel whether it goes up.
 fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
     (0..graph.channels() as u32).map(|channel| order.is_up(graph, channel)).collect()
 }

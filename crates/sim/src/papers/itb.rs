@@ -1,4 +1,4 @@
-//! The networks, routes, traffic and published figures of in-transit-buffers, section 4.
+//! Networks, routes, traffic and published figures of in-transit-buffers, section 4.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::route::Routes;
 use crate::traffic::Pattern;
 
-/// Hosts of a switch (section 4.1).
+/// Hosts per switch (section 4.1).
 pub const HOSTS: u32 = 4;
 /// Its cables to other switches.
 const CABLES: u32 = 4;
@@ -22,11 +22,11 @@ const CABLES: u32 = 4;
 pub const ROOT: SwitchId = SwitchId(0);
 /// Switches of the networks.
 pub const SIZES: [u32; 4] = [8, 16, 32, 64];
-/// Octets of the messages.
+/// Message sizes in bytes.
 pub const OCTETS: [u32; 3] = [32, 512, 1024];
 
-/// Network `seed` of so many switches, and minimal paths in in-transit legs: chosen as the paper does, or balanced by
-/// [`Plan`].
+/// Returns random network number `seed` with minimal paths split at transit nodes: chosen as the
+/// paper does, or balanced by [`Plan`].
 #[must_use]
 pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     let kind = Kind::Irregular { switches, ports: CABLES + HOSTS, seed };
@@ -36,7 +36,7 @@ pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     cluster
 }
 
-/// Up*/down* routes of a network as Myricom's program chooses them.
+/// Returns up*/down* routes of a network as Myricom's program chooses them.
 #[must_use]
 pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
@@ -53,27 +53,27 @@ pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     Routes::given(count, &routes)
 }
 
-/// What hosts send, by section 4.2.
+/// Traffic patterns of section 4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// To all alike.
+    /// Uniform over all other hosts.
     Uniform,
-    /// To the number whose bits are reversed.
+    /// To the host whose number has the sender's bits in reverse.
     BitReversal,
-    /// To those at most so many switches away, by the shortest up*/down* route. The paper does not say how
-    /// distance is counted; that all hosts behind 8 switches are at most 4 away is so by these routes and not by
-    /// minimal paths.
+    /// To hosts at most this many switches away by the shortest up*/down* route. The paper does not
+    /// define the distance; its statement that all hosts of 8 switches are at most 4 away holds for
+    /// these routes and not for minimal paths.
     Local(u32),
-    /// Part of it to one host: 30, 20, 15 and 5 %.
+    /// A share to one host: 30, 20, 15 and 5 %.
     HotSpot,
 }
 
 impl Sent {
-    /// All that the paper tells of.
+    /// All patterns of the paper.
     pub const ALL: [Self; 5] =
         [Self::Uniform, Self::BitReversal, Self::Local(3), Self::Local(5), Self::HotSpot];
 
-    /// In words.
+    /// Returns the name for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Sent {
         }
     }
 
-    /// The hot host is the same for all networks of a size.
+    /// Returns the pattern of a network. The hot host is the same for all networks of a size.
     #[must_use]
     pub fn pattern(self, plan: &Plan) -> Pattern {
         let nodes = &plan.cluster().nodes;
@@ -106,8 +106,8 @@ impl Sent {
         }
     }
 
-    /// Factors of throughput (tables 1, 3, 5, 6, 8): least, greatest and average of ten networks, for
-    /// messages of [`OCTETS`].
+    /// Returns the published factors of throughput (tables 1, 3, 5, 6, 8): least, greatest and
+    /// average of ten networks, for messages of [`OCTETS`].
     #[must_use]
     pub fn factors(self, switches: u32) -> Option<[[f64; 3]; 3]> {
         let tables = match self {
@@ -120,7 +120,8 @@ impl Sent {
         of_size(tables, switches)
     }
 
-    /// Increase of latency at low load, in per cent (tables 2, 4, 7, 9), in the same order.
+    /// Returns the published increase of latency at low load in per cent (tables 2, 4, 7, 9), in
+    /// the same order.
     #[must_use]
     pub fn latencies(self, switches: u32) -> Option<[[f64; 3]; 3]> {
         let tables = match self {
@@ -134,7 +135,7 @@ impl Sent {
     }
 }
 
-/// By host, those at most so many switches away by up*/down* routes.
+/// Returns for each host the hosts at most `most` switches away by up*/down* routes.
 fn near(plan: &Plan, most: u32) -> Arc<[Vec<u32>]> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
     let order = Order::new(graph, ROOT.0);

@@ -1,4 +1,4 @@
-//! What the papers' evaluations need beside a plan.
+//! Networks, routes and traffic of the papers' evaluations.
 
 mod greedy;
 pub mod itb;
