@@ -1,12 +1,14 @@
-//! Where `transit` gives less ideal throughput than `updown` would: every path is minimal, and nodes in
-//! transit pay for that with their own links, where `updown` takes longer paths that nobody pays for.
+//! Compares the ideal throughput of `transit` with that of `updown`. With `transit` every path is
+//! minimal, but transit nodes spend their own links on it; with `updown` paths are longer and use
+//! no node's links.
 
 use tresse_plan::Plan;
 
 use super::report::ideal_throughput;
 use super::{Finding, Survey};
 
-/// Notes that `updown` would give more, and whether it must be so.
+/// Returns a note if `updown` would give more throughput, and whether that is inherent to the
+/// fabric.
 pub(super) fn below_updown(plan: &Plan, survey: &Survey) -> Option<Finding> {
     if survey.transit.paths == 0 || survey.not_minimal.is_some() {
         return None;

@@ -8,16 +8,17 @@ use tresse_topology::cluster::Kind;
 /// A cut of all switches into two halves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cut {
-    /// Cables that cross it: so many node links each way.
+    /// Cables that cross it, counted in node links per direction.
     pub links: usize,
-    /// What crosses it, for each node of one half, in units of a node link's rate.
+    /// Bandwidth across the cut per node of one half, in units of a node link's rate.
     pub per_node: f64,
     /// The same by Theorem 2, (N + 2) / (2 N) for switches of N ports: never below a half.
     pub theorem: f64,
 }
 
 impl Cut {
-    /// The cut of a clique; `None` on other fabrics. All cuts of a clique into halves are equal.
+    /// Returns the cut of a clique; `None` on other fabrics. All cuts of a clique into halves are
+    /// equal.
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let cluster = plan.cluster();

@@ -1,8 +1,8 @@
 //! Proofs about flat neighbourhoods: every path of every pair is walked.
 //!
-//! Nothing here asks the planner what is shared: two nodes share what NICs of both are on. No channel
-//! leads to another, for no path crosses an uplink, and in between a node takes what it can hold and
-//! drops the rest: there is no cycle to find.
+//! Nothing here relies on the planner: two nodes share a neighbourhood if NICs of both are on one
+//! switch. No channel depends on another: paths cross no uplink, and an intermediate node takes
+//! what it can hold and drops the rest. So there is no cycle to find.
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
@@ -61,9 +61,9 @@ pub(super) fn check(plan: &Plan) -> Report {
     Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, ..report }
 }
 
-/// What the paths of all pairs do.
+/// Result of walking the paths of all pairs.
 struct Seen {
-    /// The primaries.
+    /// Survey of the primaries.
     survey: Survey,
     reached: u64,
     broken: Option<(NodeId, NodeId)>,
@@ -142,7 +142,7 @@ impl Seen {
         parts.nodes.iter().for_each(|node| self.nodes[*node] += 1);
     }
 
-    /// Does every segment stay on one switch, and begin where the one before ended?
+    /// Returns whether every segment stays on one switch and begins where the one before ended.
     fn is_whole(&mut self, plan: &Plan, path: &Path) -> bool {
         let mut at = path.src;
         let good = path.segments.iter().all(|segment| {
@@ -172,7 +172,7 @@ impl Seen {
     }
 }
 
-/// What a path needs; nodes are those in between.
+/// NICs, switches and intermediate nodes that a path needs.
 struct Parts {
     nics: Vec<usize>,
     switches: Vec<usize>,

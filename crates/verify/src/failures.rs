@@ -1,4 +1,4 @@
-//! What every single failure of a link, switch or node leaves: pairs all of whose paths need it.
+//! Effect of every single failure of a link, switch or node: the pairs all of whose paths need it.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -12,11 +12,11 @@ use super::{Finding, Survey};
 /// none of its planned paths does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Failures {
-    /// Over all switch-to-switch links.
+    /// Failures of switch-to-switch links.
     pub link: Worst,
-    /// Over all switches; nodes that hang on the dead switch alone are counted as lost.
+    /// Failures of switches. Nodes that are connected to the failed switch alone count as lost.
     pub switch: Worst,
-    /// Over all nodes: pairs of other nodes that need it.
+    /// Failures of nodes: pairs of other nodes whose paths need the node.
     pub node: Worst,
     /// Pairs whose planned paths share a link, switch or NIC although more than one path was asked
     /// for: they have no disjoint backup.
@@ -32,12 +32,12 @@ pub struct Worst {
     pub harmless: usize,
     /// Most pairs lost to one of them.
     pub most_lost: u64,
-    /// The name of the first that loses so many; `None` where none loses any.
+    /// Name of the first object that loses this many; `None` if none loses any.
     pub worst: Option<String>,
 }
 
 impl Worst {
-    /// The worst of these, by what each loses.
+    /// Returns the worst of several failures, given the pairs that each loses.
     pub(super) fn of(lost: &[u64], name: impl Fn(usize) -> String) -> Self {
         let most_lost = lost.iter().copied().max().unwrap_or(0);
         Self {
@@ -52,7 +52,8 @@ impl Worst {
 }
 
 impl Failures {
-    /// Fails everything once. With `paths = 1` and one NIC a node the loads say it; else pair by pair.
+    /// Computes the effect of every single failure. With `paths = 1` and one NIC per node it
+    /// follows from the loads; else pair by pair.
     pub fn of(plan: &Plan, survey: &Survey, notes: &mut Vec<Finding>) -> Self {
         let cluster = plan.cluster();
         let one_nic = cluster.nodes.iter().all(|n| n.nics.len() == 1);

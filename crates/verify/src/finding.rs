@@ -1,14 +1,14 @@
-//! What a proof finds.
+//! Findings of proofs.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something that `check` found: a violation where it breaks the plan, a note where it does not.
-/// As text: kind, object, message.
+/// A finding of `check`: a violation if it breaks the plan, else a note. As text: kind, object,
+/// message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind of finding: `deadlock`, `too-many-vlans`, `no-disjoint-backup`, ...
+    /// Kind of the finding: `deadlock`, `too-many-vlans`, `no-disjoint-backup`, ...
     pub kind: &'static str,
     /// The object it is about.
     pub object: String,

@@ -1,4 +1,4 @@
-//! What one walk over all pairs says of a plan, but for what failures leave.
+//! Judgement of a plan after one walk over all pairs, without the effect of failures.
 
 use tresse_plan::{Longer, Plan};
 use tresse_topology::Channel;
@@ -7,7 +7,7 @@ use tresse_topology::cluster::Kind;
 use super::names::pair_name;
 use super::{Finding, Survey, limits};
 
-/// All but what failures leave.
+/// All results except the effect of failures.
 pub(super) struct Judged {
     pub(super) survey: Survey,
     pub(super) cycle: Option<Vec<[String; 2]>>,
@@ -47,7 +47,7 @@ impl Judged {
     }
 }
 
-/// How many primaries are longer than the shortest way, and why.
+/// Returns a note on how many primaries are longer than the shortest path, and why.
 pub(super) fn longer(plan: &Plan, longer: &[u64; Longer::ALL.len()]) -> String {
     let each = Longer::ALL.into_iter().zip(longer).filter(|(_, pairs)| **pairs > 0);
     let each =
@@ -59,7 +59,8 @@ pub(super) fn longer(plan: &Plan, longer: &[u64; Longer::ALL.len()]) -> String {
     )
 }
 
-/// Failures that no carrier shows to those whose paths they cut (K1), of such objects.
+/// Returns a note on failures of `objects` that cause no carrier loss at the nodes whose paths they
+/// cut (K1).
 pub(super) fn silent(plan: &Plan, objects: &str) -> Option<Finding> {
     (plan.cluster().routing.paths > 1).then(|| Finding {
         kind: "silent-failures",
@@ -70,7 +71,7 @@ pub(super) fn silent(plan: &Plan, objects: &str) -> Option<Finding> {
     })
 }
 
-/// What the cluster file says and this version does nothing about.
+/// Returns notes on settings of the cluster file that this version ignores.
 pub(super) fn not_used(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();
     let find = |objects: Vec<&str>, message: &str| {

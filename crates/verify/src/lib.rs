@@ -1,4 +1,4 @@
-//! Proofs about a plan, each with a witness where it fails (DESIGN section 4).
+//! Proofs about a plan. Each failed proof names a witness (DESIGN section 4).
 //!
 //! `survey` walks every pair once; the other files judge what it saw. Nothing here trusts the
 //! planner: trees are checked link by link, distances come from breadth-first search.
@@ -65,8 +65,8 @@ fn by_kind(plan: &Plan) -> Report {
     Report { reflect, ..Report::new(plan, judged, failures) }
 }
 
-/// The violations that [`check`] finds, without what failures leave, and the survey that they were
-/// found by. A plan that has any must not be installed.
+/// Returns the survey of a plan without violations. Checks the same as [`check`], except for the
+/// effect of failures. A plan with violations must not be installed.
 ///
 /// # Errors
 /// The violations.
@@ -83,9 +83,9 @@ pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
     if judged.violations.is_empty() { Ok(judged.survey) } else { Err(judged.violations) }
 }
 
-/// The violations that a node can find without walking the paths of all others: what [`accept`]
-/// finds but for forwarding entries and shared learning. O(switches + trees + lines), and O(pairs) where the
-/// plan is to be lossless.
+/// Checks what a node can check without walking the paths of all others: the same as [`accept`]
+/// except for forwarding entries and shared learning. O(switches + trees + lines), and O(pairs) if
+/// the plan must be lossless.
 ///
 /// # Errors
 /// The violations.

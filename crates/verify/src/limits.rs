@@ -1,4 +1,4 @@
-//! What switches can hold: VLANs, frames, forwarding entries, shared learning.
+//! Limits of switches: VLANs, frame size, forwarding entries, shared learning.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tresse_topology::cluster::{Learning, Strategy};
 
 use super::{Finding, Survey};
 
-/// What is wrong for every switch whatever the paths are: too many VLANs, frames too small. O(switches).
+/// Returns violations that do not depend on paths: too many VLANs, frames too small. O(switches).
 #[must_use]
 pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();
@@ -38,8 +38,8 @@ pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// What brings the plan down to `most` VLANs: of the strategies that this fabric can have, those that
-/// need no more.
+/// Returns advice on how to need at most `most` VLANs: the strategies of this fabric that need no
+/// more.
 fn fewer(plan: &Plan, most: usize) -> String {
     let cluster = plan.cluster();
     if cluster.kind.shares_switches() {
@@ -59,7 +59,7 @@ fn fewer(plan: &Plan, most: usize) -> String {
     }
 }
 
-/// What depends on the paths: forwarding entries and shared learning.
+/// Checks limits that depend on the paths: forwarding entries and shared learning.
 pub(super) fn of_paths(
     plan: &Plan,
     survey: &Survey,
@@ -71,7 +71,8 @@ pub(super) fn of_paths(
     shared_learning(plan, survey, violations);
 }
 
-/// Where no path goes from switch to switch: each learns the NICs on it, and with an uplink all there are.
+/// Checks forwarding entries of fabrics without paths between switches: each switch learns the NICs
+/// on it, or all NICs if there is an uplink.
 pub(super) fn of_nics(plan: &Plan, violations: &mut Vec<Finding>, notes: &mut Vec<Finding>) {
     let cluster = plan.cluster();
     let mut on = vec![0; cluster.switches.len()];
@@ -81,7 +82,7 @@ pub(super) fn of_nics(plan: &Plan, violations: &mut Vec<Finding>, notes: &mut Ve
     of_entries(plan, &|switch| all.unwrap_or(on[switch]), violations, notes);
 }
 
-/// What every switch learns, so many entries by its index, and the room that it has for them.
+/// Checks the number of entries that each switch learns against its capacity.
 fn of_entries(
     plan: &Plan,
     learnt: &dyn Fn(usize) -> u32,

@@ -1,11 +1,11 @@
-//! What a kernel does not take of `[routing] mptcp = true`.
+//! Limits of the kernel for `[routing] mptcp = true`.
 
 use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_plan::Plan;
 
 use super::Finding;
 
-/// Nodes with more NIC addresses than a kernel holds endpoints.
+/// Returns a finding on nodes with more NIC addresses than a kernel holds endpoints.
 pub(super) fn beyond_the_kernel(plan: &Plan) -> Option<Finding> {
     if !plan.cluster().routing.mptcp {
         return None;

@@ -5,7 +5,7 @@ use tresse_plan::Plan;
 
 use super::Finding;
 
-/// What is said of a pair, if one was found.
+/// Returns a finding about a pair, if there is one.
 pub(super) fn of_pair(
     plan: &Plan,
     kind: &'static str,
@@ -16,7 +16,7 @@ pub(super) fn of_pair(
     Some(Finding { kind, object: pair_name(plan, s, d), message: message.into() })
 }
 
-/// The node and name of the NIC with this number, where each node's first has the given one.
+/// Returns node and name of the NIC with number `nic`, given each node's first number.
 pub(super) fn nic_name(plan: &Plan, first_nic: &[usize], nic: usize) -> String {
     let node = first_nic.partition_point(|first| *first <= nic) - 1;
     let of = &plan.cluster().nodes[node];

@@ -1,5 +1,6 @@
-//! What detours through reflectors bring for the demand: walked path by path, beside the primaries alone
-//! and beside the optimum of the linear program (big-fat-switches-ring-clique-reflector, section 5).
+//! Gain of detours through reflectors for the demand: walked path by path, and compared with the
+//! primaries alone and with the optimum of the linear program
+//! (big-fat-switches-ring-clique-reflector, section 5).
 
 use std::collections::BTreeSet;
 
@@ -15,8 +16,8 @@ use super::Finding;
 /// Sources that are walked in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
 
-/// How much of the demand fits at once. Throughputs are what the busiest node gets of its share, in
-/// units of a node link's rate: for uniform demand `direct` is the ideal throughput.
+/// Throughput for the demand, of the busiest node as a part of its share, in units of a node link's
+/// rate. For uniform demand `direct` is the ideal throughput.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reflect {
     /// `uniform`, or `listed` in the cluster file.
@@ -30,7 +31,7 @@ pub struct Reflect {
     pub optimum: Option<f64>,
     /// Detours that the linear program chose from.
     pub candidates: usize,
-    /// Were some left out because there are too many?
+    /// Whether some detours were left out because there are too many.
     pub restricted: bool,
     /// Ordered pairs of nodes with weighted siblings.
     pub pairs: u64,
@@ -54,7 +55,8 @@ struct Loads {
 }
 
 impl Reflect {
-    /// The report where the cluster file asks for reflectors or lists a demand. O(pairs with demand).
+    /// Returns the result if the cluster file asks for reflectors or lists a demand. O(pairs with
+    /// demand).
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let cluster = plan.cluster();
@@ -88,7 +90,7 @@ impl Reflect {
         })
     }
 
-    /// What an operator should know of it.
+    /// Returns notes for the operator.
     pub(super) fn notes(&self, plan: &Plan) -> Vec<Finding> {
         let mut notes = Vec::new();
         let mut note = |message: String| {
@@ -134,7 +136,7 @@ impl Reflect {
     }
 }
 
-/// A gain worth telling, and what is as good as the optimum.
+/// A larger factor is a gain worth reporting; a smaller one counts as equal to the optimum.
 const GAIN: f64 = 1.0001;
 const ENOUGH: f64 = 0.98;
 

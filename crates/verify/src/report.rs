@@ -18,7 +18,7 @@ pub struct Transit {
     pub mean: f64,
 }
 
-/// What `verify` proved.
+/// Results of all proofs about a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Format of this object: 1.
@@ -29,13 +29,13 @@ pub struct Report {
     pub pairs: usize,
     /// Pairs with a path.
     pub reachable: usize,
-    /// Is every primary as short as the fabric allows?
+    /// Whether every primary is as short as the fabric allows.
     pub minimal: bool,
-    /// Is every VLAN a tree?
+    /// Whether every VLAN is a tree.
     pub loop_free: bool,
-    /// Is the channel dependency graph of all paths of any rank acyclic?
+    /// Whether the channel dependency graph of all paths of any rank is acyclic.
     pub deadlock_free: bool,
-    /// Is that of the primaries alone acyclic?
+    /// Whether the channel dependency graph of the primaries alone is acyclic.
     pub primaries_deadlock_free: bool,
     /// A cycle of directed channels `[from, to]`.
     pub cycle: Option<Vec<[String; 2]>>,
@@ -56,17 +56,17 @@ pub struct Report {
     pub ideal_throughput: f64,
     /// Paths through transit nodes.
     pub transit: Transit,
-    /// Of a clique, its cut into halves.
+    /// For a clique: its cut into halves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
-    /// What reflectors bring for the demand, where the cluster file asks for them or lists one.
+    /// Gain of reflectors for the demand, if the cluster file asks for them or lists a demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflect: Option<Reflect>,
-    /// What single failures leave.
+    /// Effect of single failures.
     pub failures: Failures,
-    /// What breaks the plan: exit code 1.
+    /// Violations, which break the plan: exit code 1.
     pub violations: Vec<Finding>,
-    /// What an operator should know.
+    /// Notes for the operator.
     pub notes: Vec<Finding>,
 }
 
@@ -98,7 +98,7 @@ impl Report {
         report
     }
 
-    /// The report of a plan with a VLAN that is no tree: nothing else can be said.
+    /// Returns the report of a plan with a VLAN that is no tree: nothing else can be proved.
     pub(super) fn broken(plan: &Plan, violations: Vec<Finding>) -> Self {
         Self { loop_free: false, violations, ..Self::of_plan(plan) }
     }

@@ -1,13 +1,13 @@
 //! Proofs about fabrics whose nodes route: every pair is walked, every single failure is walked again.
 //!
-//! Exact for every size: reachability, loops, minimality and loads of all ordered pairs, by one pass per
-//! destination over the next hops of all nodes, O(nodes^2 x dimensions) in all; distances come from
-//! breadth-first searches over the cables, not from coordinates. Channel dependencies are within one
-//! segment, which ends in a node that takes what it can hold and drops the rest: none leads on, so there
-//! is no cycle to find.
+//! Exact for every size: reachability, loops, minimality and loads of all ordered pairs. One pass
+//! per destination over the next hops of all nodes: O(nodes^2 x dimensions) in all. Distances come
+//! from breadth-first searches over the cables, not from coordinates. Channel dependencies end
+//! within one segment: its last node takes what it can hold and drops the rest. So there is no
+//! cycle to find.
 //!
-//! Failures are walked for every destination up to [`WALKED`] nodes, beyond that for as many destinations
-//! as are spread evenly over the fabric, and the report says so.
+//! Failures are walked for every destination up to [`WALKED`] nodes. In larger fabrics they are
+//! walked for a sample of destinations spread evenly, and the report says so.
 
 mod fabric;
 mod reach;
@@ -71,7 +71,7 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
     report
 }
 
-/// What the primaries of all pairs do.
+/// Result of walking the primaries of all pairs.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     reached: u64,
@@ -80,7 +80,7 @@ struct Seen {
     most: u32,
     looping: Option<(NodeId, NodeId)>,
     longer: Option<(NodeId, NodeId)>,
-    /// Primaries that leave each NIC; with switches, those that enter it follow.
+    /// Number of primaries that leave each NIC; with switches followed by the number that enter it.
     loads: Vec<u64>,
 }
 
@@ -129,8 +129,8 @@ impl Fabric<'_> {
         if worst > 0.0 { (self.nodes - 1) as f64 / worst } else { 0.0 }
     }
 
-    /// What every single failure leaves, by the routes that nodes hold: pairs whose packets do not arrive
-    /// any more, where every node knows which of its neighbours it has lost.
+    /// Returns the effect of every single failure under the routes that nodes hold: pairs whose
+    /// packets no longer arrive, if every node knows which neighbours it has lost.
     fn failures(&self, notes: &mut Vec<Finding>) -> Failures {
         let cluster = self.plan.cluster();
         let layout = self.xy.layout();
@@ -174,8 +174,9 @@ impl Fabric<'_> {
         }
     }
 
-    /// Every (node, destination) whose next hop fails, from there on, for one destination in `step`. What
-    /// was walked before the gap is whole, so the sources behind it fare alike and are counted with it.
+    /// Walks every (node, destination) whose next hop fails, for one destination in `step`. The
+    /// path before the failure is intact, so all sources behind the node share its fate and are
+    /// counted with it.
     fn walk_failures(&self, step: usize) -> Lost {
         let lost = || Lost {
             nics: vec![0; self.nics],
@@ -199,7 +200,8 @@ impl Fabric<'_> {
             .reduce(lost, Lost::merge)
     }
 
-    /// Fails, one by one, all that the next hop from `at` needs, for the `pairs` that pass here.
+    /// Fails, one by one, everything that the next hop from `at` needs, for the `pairs` that pass
+    /// here.
     fn fail_at(&self, at: NodeId, to: NodeId, pairs: u64, lost: &mut Lost) {
         let hop = self.xy.hop(at, to);
         let (own, far) =
@@ -252,7 +254,7 @@ impl Fabric<'_> {
     }
 }
 
-/// Ordered pairs that a failure stops, by what failed.
+/// Ordered pairs lost to each failure.
 #[derive(Debug, Clone)]
 struct Lost {
     nics: Vec<u64>,
@@ -288,8 +290,8 @@ impl Seen {
     }
 }
 
-/// Scratch for one destination after another: next hops form a tree that leads to it, or there is a
-/// loop.
+/// Buffers for one destination after another. The next hops form a tree that leads to the
+/// destination, or there is a loop.
 struct Walk {
     hops: Vec<Hop>,
     /// Nodes whose next hop this one is and that are not yet counted.
@@ -312,7 +314,7 @@ impl Walk {
         }
     }
 
-    /// Counts the ways to a destination, each node after all that are behind it.
+    /// Counts the paths to a destination, each node after all nodes behind it.
     fn destination(&mut self, fabric: &Fabric<'_>, to: NodeId, seen: &mut Seen) {
         let (n, d) = (fabric.nodes, to.index());
         fabric.xy.hops_to(to, &mut self.hops);
@@ -345,7 +347,8 @@ impl Walk {
         seen.reached += done as u64;
     }
 
-    /// Compares the hops of each way with the fewest: `bit` stands for the destination in `reach`.
+    /// Compares the hops of each path with the fewest possible; `bit` stands for the destination in
+    /// `reach`.
     fn judge(&mut self, to: NodeId, reach: &Reach, bit: usize, seen: &mut Seen) {
         self.depth[to.index()] = 0;
         for &at in self.order.iter().rev() {

@@ -1,4 +1,5 @@
-//! One walk over all pairs: loads, hops, minimality, dependencies, who receives on which VID.
+//! One walk over all pairs: loads, hops, minimality, dependencies, and which NICs receive on which
+//! VID.
 //!
 //! Primaries are taken source by source. All destinations that a source reaches by one tree are
 //! handled in one pass over that tree: the load of a tree link is the number of destinations
@@ -14,7 +15,7 @@ use tresse_topology::Dependencies;
 use tresse_topology::path::Segment;
 use tresse_topology::vlan::Tree;
 
-/// What one walk over all pairs saw.
+/// Result of one walk over all pairs.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// Primary paths per channel, when every ordered node pair sends 1 unit.
@@ -77,7 +78,7 @@ impl Survey {
             .reduce(|| Self::empty(plan), Self::merge)
     }
 
-    /// The survey of no pair.
+    /// Returns an empty survey.
     pub(super) fn empty(plan: &Plan) -> Self {
         let cluster = plan.cluster();
         let nics = cluster.nodes.iter().map(|node| node.nics.len()).sum();
@@ -240,14 +241,14 @@ impl Survey {
         self.receives[tree.index() * self.sent.len().div_ceil(64) + nic / 64] |= 1 << (nic % 64);
     }
 
-    /// Does NIC number `nic` receive on `tree`, on a path of any rank?
+    /// Returns whether NIC number `nic` receives on `tree`, on a path of any rank.
     #[must_use]
     pub fn receives(&self, tree: TreeId, nic: usize) -> bool {
         let word = self.receives[tree.index() * self.sent.len().div_ceil(64) + nic / 64];
         word >> (nic % 64) & 1 == 1
     }
 
-    /// How many (NIC, tree) pairs receive, on paths of any rank.
+    /// Returns how many (NIC, tree) pairs receive, on paths of any rank.
     #[must_use]
     pub fn receivers(&self) -> u32 {
         self.receives.iter().map(|w| w.count_ones()).sum()

@@ -1,4 +1,4 @@
-//! Is every VLAN a tree, the base VLAN too? Tried link by link.
+//! Checks link by link that every VLAN, the base VLAN included, is a tree.
 
 use tresse_base::id::TreeId;
 use tresse_plan::{Plan, base_vlan};

@@ -1,5 +1,6 @@
-//! The uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): what its cables
-//! make of switches that stood by themselves. The rest of the proofs are [`direct`](super::direct)'s.
+//! The uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): the effect
+//! of cables between otherwise separate switches. All other proofs are in
+//! [`direct`](super::direct).
 //!
 //! One cable leads from every switch of the table to one more switch: a star, which has no loop, and no
 //! spanning tree protocol needs to cut one. But all NICs are in one broadcast domain, so every switch
@@ -13,8 +14,8 @@ use tresse_topology::path::Segment;
 
 use super::{Finding, Survey};
 
-/// What the uplink breaks, and what an operator should know of it; nothing where there is none. What
-/// loads it was seen by [`stays`], and is reported as a broken path.
+/// Returns violations and notes about the uplink; nothing if there is none. Its load was checked by
+/// [`stays`], which reports a broken path.
 pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Finding>) {
     let Some(uplink) = plan.cluster().uplink() else { return (Vec::new(), Vec::new()) };
     let violations = Vec::from_iter(loops(plan));
@@ -31,7 +32,7 @@ pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Findi
     (violations, notes)
 }
 
-/// A cable between switches that others join already.
+/// Returns a finding on a cable between switches that are already connected.
 fn loops(plan: &Plan) -> Option<Finding> {
     let cluster = plan.cluster();
     let mut parts = Parts::new(cluster.switches.len());
@@ -45,8 +46,8 @@ fn loops(plan: &Plan) -> Option<Finding> {
     })
 }
 
-/// Does a segment, of a path of any rank, stay on one switch? Where it does not, the cables by which the
-/// uplink would join its two are loaded.
+/// Returns whether a segment, of a path of any rank, stays on one switch. If it does not, loads the
+/// cables by which the uplink would join its two switches.
 pub(super) fn stays(plan: &Plan, segment: &Segment, survey: &mut Survey) -> bool {
     let (s, d) = (plan.sender(segment).switch, plan.receiver(segment).switch);
     if let Some(uplink) = plan.cluster().uplink().filter(|_| s != d) {

@@ -23,13 +23,13 @@ const PAIR: &str = "{ SW Ports:08 SystemGUID:0000000000200000 NodeGUID:000000000
 const HEAD: &str = "Switch 8 \"S-0000000000200000\" # \"S0\" base port 0 lid 2 lmc 0";
 const CABLE: &str = "[1] \"H-0000000000100000\"[1](100001) # \"H0_0\" lid 1 4xEDR";
 
-/// Who is cabled to whom.
+/// All cables of a network.
 #[derive(Debug, Clone, Default)]
 pub struct Cables {
     pub(super) file: String,
     /// Descriptions by node GUID.
     pub(super) switches: BTreeMap<u64, String>,
-    /// What is at each port of a switch.
+    /// The far end of each switch port.
     pub(super) ports: BTreeMap<(u64, u8), (End, Option<u64>)>,
 }
 
@@ -162,7 +162,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Reads `{ .. }` and gives what follows.
+    /// Reads `{ .. }` and returns it with the remaining text.
     fn read(text: &str) -> Option<(Self, &str)> {
         let rest = text.trim_start().strip_prefix('{')?.trim_start();
         let (head, rest) = rest.split_once('{')?;

@@ -20,7 +20,7 @@ const HEAD: &str = "Unicast lids [0-80] of switch Lid 2 guid 0x0000000000200000 
 const ENTRY: &str = "0x0001 001 # Channel Adapter portguid 0x0000000000100001: 'H0_0'";
 const COUNT: &str = "80 lids dumped";
 
-/// What a dump says.
+/// A parsed dump.
 #[derive(Debug, Clone)]
 pub struct Dump {
     pub(super) file: String,
@@ -42,7 +42,7 @@ pub(super) struct Table {
     entries: u64,
 }
 
-/// What other tables had.
+/// Facts from the tables before.
 #[derive(Debug, Default)]
 struct Seen {
     guids: BTreeSet<u64>,
@@ -54,7 +54,7 @@ struct Seen {
 const NONE: u8 = 255;
 
 impl Table {
-    /// The port that frames to `lid` leave by; 0 is the switch itself.
+    /// Returns the port by which frames to `lid` leave; 0 is the switch itself.
     pub fn port(&self, lid: u16) -> Option<u8> {
         self.ports.get(usize::from(lid)).copied().filter(|port| *port != NONE)
     }

@@ -1,10 +1,10 @@
 //! Judges the forwarding tables of an InfiniBand network: what OpenSM writes as `opensm-lfts.dump`,
 //! over the cables of its `opensm-subnet.lst` or of `ibnetdiscover`.
 //!
-//! A table of such a network knows the destination alone and not where a frame came from. OpenSM's
-//! `updn` can therefore leave a cycle on irregular networks: a switch may hold the way that is legal for
-//! its own frames and forbidden for those that came down to it. Nothing here trusts the engine: every
-//! path is followed, and the channel dependency graph is that of the paths (as in
+//! A forwarding table chooses by destination alone, not by where a frame came from. OpenSM's `updn`
+//! can therefore leave a cycle on irregular networks: a switch may hold the path that is legal for
+//! its own frames and illegal for frames that came down to it. Nothing here trusts the engine:
+//! every path is followed, and the channel dependency graph is that of the paths (as in
 //! [`verify`](super)), all on one lane.
 //!
 //! Owns no file, and knows nothing of service levels: engines that need several lanes are found
@@ -28,7 +28,7 @@ use std::ops::Range;
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::printable;
 
-/// How many faults of a dump are told.
+/// Most faults of a dump that are reported.
 const FAULTS: usize = 20;
 
 /// One line of a dump with the byte at which it begins.
@@ -55,7 +55,7 @@ impl<'a> Line<'a> {
         from..from + part.len()
     }
 
-    /// Tells that `part` is not `what`, an example beside it.
+    /// Reports that `part` is not `what`, with an example.
     fn expected(&self, found: &mut Found, part: &str, what: &str, example: &str) {
         let message = format!("expected {what}");
         let help = format!("a line such as `{example}` belongs here");
@@ -80,7 +80,7 @@ fn port(number: Option<u64>) -> Option<u8> {
     number.and_then(|n| u8::try_from(n).ok()).filter(|n| (1..=254).contains(n))
 }
 
-/// What a thing is called: its description, or its GUID where that says nothing.
+/// Returns the name of a switch or host: its description, or its GUID if there is none.
 fn name(description: &str, guid: u64) -> String {
     let description = description.trim();
     if description.is_empty() { format!("{guid:#018x}") } else { printable(description) }

@@ -1,4 +1,4 @@
-//! Tables and cables brought together: where each entry leads.
+//! A network: tables and cables combined, so that each entry leads somewhere.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Network {
     pub(super) rates: Option<Vec<u64>>,
 }
 
-/// What is at a port.
+/// Far end of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     /// No cable.
@@ -36,7 +36,7 @@ pub(super) enum Exit {
     Host(u32),
 }
 
-/// A port of a host: what frames are sent to.
+/// A port of a host, to which frames are sent.
 #[derive(Debug, Clone)]
 pub(super) struct Host {
     pub name: String,
@@ -116,14 +116,15 @@ impl Network {
         Self { graph, names: Vec::new(), tables: Vec::new(), exits, hosts, at, rates }
     }
 
-    /// Where frames to `lid` go from a switch.
+    /// Returns where frames to `lid` go from a switch.
     pub(super) fn exit(&self, switch: u32, lid: u16) -> Exit {
         let port = self.tables[switch as usize].port(lid);
         port.map_or(Exit::Nothing, |port| self.exits[switch as usize][usize::from(port)])
     }
 }
 
-/// What only one of the two files knows: then they are not of one time.
+/// Reports switches and hosts that only one of the two files contains: the files are then of
+/// different times.
 fn strangers(dump: &Dump, cables: &Cables, known: &BTreeMap<u64, u32>, found: &mut Found) {
     let file = &cables.file;
     let help = || Some(format!("take both files of one sweep: {file} is older or newer"));

@@ -8,8 +8,8 @@ use super::network::Exit;
 use super::walk::{Found, Walk, Witness};
 use crate::Finding;
 
-/// What was proved of tables. Fields that [`verify::Report`](crate::Report) has too mean the
-/// same, a node being a port of a host, and a primary path that to the port's base LID.
+/// Results for forwarding tables. Fields in common with [`verify::Report`](crate::Report) have the
+/// same meaning; a node is a port of a host, and a primary is the path to the port's base LID.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Format of this object: 1.
@@ -22,11 +22,11 @@ pub struct Report {
     pub pairs: u64,
     /// Pairs whose frames arrive.
     pub reachable: u64,
-    /// Is every path that arrives as short as the cables allow?
+    /// Whether every path that arrives is as short as the cables allow.
     pub minimal: bool,
-    /// Do no tables send a frame in a circle?
+    /// Whether no frame is sent in a circle.
     pub loop_free: bool,
-    /// Is the channel dependency graph of all paths acyclic, on one lane?
+    /// Whether the channel dependency graph of all paths is acyclic, on one lane.
     pub deadlock_free: bool,
     /// A cycle of directed channels `[from, to]`.
     pub cycle: Option<Vec<[String; 2]>>,
@@ -41,13 +41,14 @@ pub struct Report {
     /// (nodes - 1) / maximum load over all directed cables, nodes' included, each load scaled by the
     /// slowest node's rate over its own.
     pub ideal_throughput: f64,
-    /// What is wrong with the tables: exit code 1.
+    /// Violations of the tables: exit code 1.
     pub violations: Vec<Finding>,
-    /// What an operator should know.
+    /// Notes for the operator.
     pub notes: Vec<Finding>,
 }
 
-/// Frames that pass three switches: they hold the first channel while they wait for the second.
+/// A channel dependency: frames that pass three switches hold the first channel while they wait for
+/// the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Turn {
     /// The switches.

@@ -11,7 +11,7 @@ use super::Network;
 use super::network::Exit;
 use crate::Dependencies;
 
-/// What the paths come to. Pairs are of different hosts, and have the path of the base LID.
+/// Result of following all paths. Pairs are of different hosts, on the path of the base LID.
 #[derive(Debug)]
 pub(super) struct Walk {
     pub dependencies: Dependencies,
@@ -88,7 +88,7 @@ impl Walk {
         walk
     }
 
-    /// Who arrives. Of a host's further LIDs only what is wrong is told.
+    /// Records which paths arrive. Of a host's further LIDs only faults are reported.
     fn judge(
         &mut self,
         network: &Network,

@@ -29,8 +29,9 @@ impl<'a> Fabric<'a> {
         self.first[end.node.index()] + end.nic
     }
 
-    /// Does a packet get there by what is `alive`? Where it goes next follows from where it is and how it
-    /// came, so one that is twice in one state never does (Brent's search for a cycle).
+    /// Returns whether a packet arrives over parts that are `alive`. The next hop depends only on
+    /// the node and the NIC of arrival, so a packet that repeats such a state never arrives
+    /// (Brent's cycle search).
     pub fn arrives(&self, from: NodeId, to: NodeId, alive: &dyn Fn(NicEnd, &Hop) -> bool) -> bool {
         let (mut at, mut came) = (from, None);
         let (mut mark, mut hops, mut turn) = ((from, None), 0_u64, 1);

@@ -9,13 +9,13 @@ use super::fabric::Fabric;
 /// Breadth-first search over what is cabled, lines or nodes, from 64 nodes at once, one bit each.
 pub(super) struct Reach {
     nodes: usize,
-    /// What each node is cabled to: lines (switches, or their VLANs), or nodes.
+    /// Neighbours of each node: lines (switches, or their VLANs), or nodes.
     near: Vec<Vec<u32>>,
-    /// Per line, who is on it: one bit for each of the nodes searched from.
+    /// Per line, the search starts that have reached it, one bit each.
     lines: Vec<u64>,
     switched: bool,
     seen: Vec<u64>,
-    /// `fresh[hops * nodes + node]`: from whom `node` is that many hops away.
+    /// `fresh[hops * nodes + node]`: the starts from which `node` is exactly that many hops away.
     fresh: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Reach {
         }
     }
 
-    /// Is `node` just so many hops from the node that `bit` stands for?
+    /// Returns whether `node` is exactly `hops` hops from the node that `bit` stands for.
     pub fn is_at(&self, node: usize, hops: usize, bit: usize) -> bool {
         self.fresh.get(hops * self.nodes + node).is_some_and(|from| from >> bit & 1 == 1)
     }

@@ -1,4 +1,4 @@
-//! What the loss of whole switches leaves on a P-Mesh: of one, which may hold several lines that fail
+//! Effect of the loss of whole switches on a P-Mesh: of one, which may hold several lines that fail
 //! together, and of two.
 
 use std::cmp::Reverse;
@@ -14,11 +14,11 @@ use tresse_topology::{Hop, Parts};
 use super::fabric::{Fabric, WALKED};
 use crate::Finding;
 
-/// Most switches that hold several lines and whose pairs are failed one by one.
+/// Up to this many switches with several lines, pairs of switches are failed too.
 const PAIRED: usize = 128;
 
-/// Ordered pairs that the loss of each switch stops, pair by pair for one destination in `step`: a way may
-/// meet the same switch on several of its lines. O(pairs x dimensions x hops).
+/// Returns the ordered pairs lost with each switch, walked pair by pair for one destination in
+/// `step`: a path may meet the same switch on several of its lines. O(pairs x dimensions x hops).
 pub(super) fn lost(fabric: &Fabric<'_>, step: usize) -> Vec<u64> {
     let switches = fabric.xy.layout().switches();
     let none = || vec![0; switches];
@@ -37,7 +37,7 @@ pub(super) fn lost(fabric: &Fabric<'_>, step: usize) -> Vec<u64> {
         })
 }
 
-/// The switches on the primary without which a packet does not arrive.
+/// Returns the switches on the primary without which a packet does not arrive.
 fn needed(fabric: &Fabric<'_>, from: NodeId, to: NodeId) -> impl Iterator<Item = SwitchId> {
     let layout = fabric.xy.layout();
     let of = |end: NicEnd| layout.switch(layout.line(end.node, end.nic));
@@ -55,8 +55,8 @@ fn needed(fabric: &Fabric<'_>, from: NodeId, to: NodeId) -> impl Iterator<Item =
     crossed.into_iter().filter(move |switch| !arrives(*switch))
 }
 
-/// What each switch that holds several lines takes with it, in words; those that take the same in one
-/// note. `pairs`: how many were walked. What is cut off is counted up to [`WALKED`] nodes.
+/// Returns notes on the loss of each switch with several lines; switches with the same loss share a
+/// note. `pairs`: pairs walked. Nodes cut off are counted up to [`WALKED`] nodes.
 pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
     let mut alike: BTreeMap<Reverse<(u64, usize)>, Vec<&str>> = BTreeMap::new();
     for (switch, lost) in lost.iter().enumerate() {
@@ -113,8 +113,8 @@ pub(super) fn few_per_line(plan: &Plan) -> Option<Finding> {
     })
 }
 
-/// The two switches whose loss cuts most nodes off from the largest part left, and how many; `None`
-/// above [`WALKED`] nodes or [`PAIRED`] shared switches, and where no two switches can be lost.
+/// Returns the two switches whose loss cuts off the most nodes, and how many. `None` above
+/// [`WALKED`] nodes or [`PAIRED`] shared switches, and if there are no two switches.
 fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
     let cluster = plan.cluster();
     let switches = cluster.switches.len();
@@ -134,7 +134,7 @@ fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
     all.max_by_key(|(a, b, lost)| (*lost, Reverse((*a, *b))))
 }
 
-/// How many nodes are outside the largest part that is left without these switches.
+/// Returns how many nodes are outside the largest part that remains without these switches.
 fn cut_off(plan: &Plan, gone: &[usize]) -> usize {
     let cluster = plan.cluster();
     let Some(xy) = plan.xy() else { return 0 };
