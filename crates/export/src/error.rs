@@ -6,10 +6,10 @@ use tresse_base::id::Vid;
 
 use crate::Format;
 
-/// Why nothing was written.
+/// Why an export failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
-    /// Switches of a fabric without VLANs need nothing set.
+    /// The fabric has no VLANs, so its switches need no configuration.
     #[error(
         "this fabric has no VLANs: its switches carry one untagged network each and need no configuration"
     )]
@@ -36,20 +36,20 @@ pub enum ExportError {
         /// The name given.
         name: String,
     },
-    /// A VLAN that the switches keep for themselves.
+    /// The plan uses a VLAN that the switches reserve.
     #[error(
         "{system} keeps VLAN {vid} for itself and the plan has it: leave it out of `[vlans] range`, \
          as in \"{range}\""
     )]
     Reserved {
-        /// The switches' system.
+        /// Operating system of the switches.
         system: &'static str,
         /// The VID.
         vid: Vid,
-        /// What may be used.
+        /// VIDs that may be used.
         range: &'static str,
     },
-    /// More VLANs than a switch holds, while it has those of two plans.
+    /// A switch cannot hold the VLANs of two plans at once.
     #[error(
         "switch `{switch}` would have {vlans} VLANs with those of the plan before, and max_vlans = \
          {limit}: change in two steps, by way of a plan with `strategy = \"stp\"`"
@@ -59,22 +59,22 @@ pub enum ExportError {
         switch: String,
         /// VLANs of both plans.
         vlans: usize,
-        /// What it holds.
+        /// Most VLANs of the switch.
         limit: u32,
     },
-    /// Only switches keep the VLANs of a plan before.
+    /// Only switch configurations can keep the VLANs of an earlier plan.
     #[error("`{format}` is no switch configuration: leave the plan to keep out")]
     NoKeep {
         /// The format.
         format: &'static str,
     },
-    /// The VLANs of two plans side by side, at ports that carry one.
+    /// Ports that carry one untagged VLAN cannot carry those of two plans.
     #[error(
         "`--keep`: every port of these switches is in one VLAN, untagged, and cannot be in an older one too: \
          configure each switch in one go, and move the cables that `tresse plan --against` counts with it"
     )]
     OneVlanEach,
-    /// Paths with transit nodes in a format without labels.
+    /// The node needs labels, which the format cannot express.
     #[error("`{format}` knows no labels and node `{node}` needs them: use iproute2")]
     Labels {
         /// The format.

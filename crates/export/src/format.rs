@@ -1,6 +1,6 @@
 //! The export formats, their names, and what each of them configures or describes.
 
-/// What to write.
+/// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
     /// Switch: Linux bridge with VLAN filtering, a shell script over `ip` and `bridge`.
@@ -33,7 +33,7 @@ pub enum Format {
     Containerlab,
 }
 
-/// Kinds of object that a format speaks of.
+/// Kind of object that a format describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     Switch,
@@ -41,7 +41,7 @@ pub(crate) enum Subject {
     Fabric,
 }
 
-/// Every format with its names; the first is the one to show.
+/// All formats with their names; the first name is shown to users.
 const FORMATS: &[(Format, Subject, &[&str])] = &[
     (Format::Bridge, Subject::Switch, &["bridge", "linux"]),
     (Format::OpenVswitch, Subject::Switch, &["openvswitch", "ovs"]),
@@ -60,12 +60,12 @@ const FORMATS: &[(Format, Subject, &[&str])] = &[
 ];
 
 impl Format {
-    /// Every format, in the order of help texts.
+    /// Returns all formats, in the order of help texts.
     pub fn all() -> impl Iterator<Item = Self> {
         FORMATS.iter().map(|f| f.0)
     }
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().2[0]

@@ -1,7 +1,7 @@
 //! A node without the daemon: a shell script over iproute2's `ip` that makes the same objects as
 //! `tressed` (DESIGN section 5), and takes them away again.
 //!
-//! What it cannot do is watch: no drift repair, no canary (K5), no failover but the kernel's own.
+//! It does not watch: no drift repair, no canary (K5), no failover except the kernel's own.
 
 mod routed;
 
@@ -111,8 +111,9 @@ keep() {
 }
 "#;
 
-/// The filter on labelled frames: `clear` takes it away, `drop_rest` completes it (K11); `raise`
-/// never lowers what others may rely on, `fits` tells whether undoing that would.
+/// The filter on labelled frames: `clear` removes it, `drop_rest` completes it (K11). `raise` never
+/// lowers a limit that others may rely on; `fits` checks whether undoing that would lose a label
+/// route.
 const LABEL_FUNCTIONS: &str = r#"
 # raise KEY VALUE: as keep, for a limit
 raise() {

@@ -1,5 +1,5 @@
-//! Configurations for the time of a change: what the new plan wants, and the VLANs of the old one
-//! where its cables and ports still are, so that nodes of either plan reach each other.
+//! Switch configurations during a change: the new plan's, with the VLANs of the old plan on ports
+//! whose cables are unchanged, so that nodes of either plan reach each other.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,8 +10,8 @@ use tresse_topology::cluster::Port;
 
 use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
 
-/// The configurations of `plan` with the VLANs of `old` added, which must have been planned with the
-/// same lock: a VID in both then is one tree, or two that have no loop together (K4).
+/// Returns the configurations of `plan` with the VLANs of `old` added. Both plans must be made with
+/// the same lock: a VID in both then is one tree, or two trees that have no loop together (K4).
 ///
 /// # Errors
 /// A switch that cannot hold the VLANs of both.
@@ -43,8 +43,8 @@ pub fn configs(
     Ok(configs)
 }
 
-/// What to do about base trees of both plans that together have a loop, which one VID cannot keep
-/// apart: cables of the old tree are gone.
+/// Returns advice if the base trees of both plans form a loop together, which one VID cannot
+/// prevent: cables of the old tree must be removed.
 fn base_loops(plan: &Plan, old: &Plan) -> Option<String> {
     let text = |plan: &Plan| {
         let (vid, links) = tresse_plan::base_vlan(plan)?;
@@ -60,7 +60,8 @@ fn base_loops(plan: &Plan, old: &Plan) -> Option<String> {
     })
 }
 
-/// The ports of `plan` whose cable to another switch was there before, and goes where it went.
+/// Returns the ports of `plan` whose cable to another switch exists in `old` too, with the same far
+/// end.
 fn same_cables(plan: &Plan, old: &Plan) -> BTreeSet<(SwitchId, u32)> {
     let all: Vec<LinkId> = (0..old.cluster().links.len()).map(LinkId::from).collect();
     let same = place::links(plan.cluster(), &place::cables(old.cluster(), &all));
@@ -68,7 +69,7 @@ fn same_cables(plan: &Plan, old: &Plan) -> BTreeSet<(SwitchId, u32)> {
     ends.map(|Port { switch, port }| (switch, port)).collect()
 }
 
-/// Adds the VLANs of `before` on ports that lead where they led, and what is known of them.
+/// Adds the VLANs and forwarding entries of `before` on ports whose cable is unchanged.
 fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(SwitchId, u32)>) {
     let mut tagged: BTreeSet<(Vid, u32)> = BTreeSet::new();
     for port in &mut config.ports {

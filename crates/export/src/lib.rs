@@ -1,9 +1,9 @@
-//! A plan in other programs' words: switch configurations, node scripts, host lists, drawings.
+//! Exports of a plan for other programs: switch configurations, node scripts, host lists, drawings.
 //!
-//! Pure text out of a [`Plan`], deterministic; one file per dialect over one intermediate form
-//! ([`SwitchConfig`] for switches, [`Wanted`](tresse_reconcile::Wanted) for nodes). The order within
-//! a switch configuration is K3's: the default VLAN pruned, then ports, VLANs and forwarding
-//! entries, and only as the last block spanning tree off.
+//! Pure and deterministic: from a [`Plan`](tresse_plan::Plan) to text. One file per dialect, over
+//! one intermediate form ([`SwitchConfig`] for switches, [`Wanted`](tresse_reconcile::Wanted) for
+//! nodes). The order within a switch configuration follows K3: the default VLAN pruned, then ports,
+//! VLANs and forwarding entries, and only in the last block spanning tree off.
 #![forbid(unsafe_code)]
 
 #[macro_use]

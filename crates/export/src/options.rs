@@ -1,11 +1,11 @@
 //! Choices of an export that the plan does not contain.
 
-/// What the plan itself does not say.
+/// Choices of an export that the plan does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Is the channel dependency graph cyclic? Then flow control is switched off (K18).
+    /// Whether the channel dependency graph is cyclic: then flow control is switched off (K18).
     pub cyclic: bool,
-    /// Write static forwarding entries where the dialect has them.
+    /// Whether static forwarding entries are written, if the dialect has them.
     pub static_fdb: bool,
 }
 

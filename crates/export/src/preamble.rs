@@ -2,7 +2,7 @@
 
 use super::{PortRole, SwitchConfig};
 
-/// What a dialect adds to the common lines.
+/// The parts of the comment that depend on the dialect.
 pub(super) struct Preamble<'a> {
     /// The dialect's comment mark.
     pub mark: &'a str,
@@ -12,7 +12,7 @@ pub(super) struct Preamble<'a> {
     pub format: &'a str,
     /// How ports are named.
     pub ports: &'a str,
-    /// How to apply it, and the features that fight us (K24).
+    /// How to apply the file, and the switch features that must be off (K24).
     pub advice: &'a [&'a str],
 }
 

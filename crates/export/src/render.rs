@@ -13,16 +13,18 @@ use crate::{
     routeros, sonic,
 };
 
-/// The iproute2 script of the node whose slice this is, with whatever state that wants.
+/// Returns the iproute2 script of a node for the wanted state of its slice.
 #[must_use]
 pub fn node_script(plan: &Plan, slice: &Slice) -> String {
     iproute2::render(plan, slice).into_iter().map(|file| file.text).collect()
 }
 
-/// Writes `what` for every switch or node, or for the one named `object`. Files are in index order.
+/// Writes format `what` for every switch or node, or for the one named `object`. Files are in index
+/// order.
 ///
 /// # Errors
-/// [`ExportError`] where `object` names nothing of the format's kind or the format cannot say it.
+/// [`ExportError`] if `object` does not exist for this format, or the format cannot express the
+/// plan.
 pub fn render(
     plan: &Plan,
     what: Format,
@@ -32,11 +34,12 @@ pub fn render(
     render_keeping(plan, None, what, object, options)
 }
 
-/// [`render`], for switches with the VLANs of the plan `keep` beside those of `plan`: for the time of
-/// a change. Both are planned with the same lock.
+/// Like [`render`], for switches that also keep the VLANs of the plan `keep` during a change. Both
+/// plans must be made with the same lock.
 ///
 /// # Errors
-/// As [`render`]; a format that is not for switches; a switch that cannot hold both.
+/// As for [`render`]; a format that is not for switches; a switch that cannot hold the VLANs of
+/// both.
 pub fn render_keeping(
     plan: &Plan,
     keep: Option<&Plan>,
@@ -111,8 +114,8 @@ pub fn render_keeping(
     }
 }
 
-/// The default VLAN is no tagged tree on switches that treat it apart, and Catalyst switches keep the
-/// default VLANs of FDDI and Token Ring.
+/// Refuses plans that use VLANs which the switch reserves: the default VLAN, and on Catalyst
+/// switches those of FDDI and Token Ring.
 fn refuse_reserved(plan: &Plan, what: Format) -> Result<(), ExportError> {
     let lines: Vec<Vid> = plan.lines().iter().map(|line| line.vid).collect();
     let trees = || (0..plan.specs().len()).map(|tree| plan.vid(tree.into())).chain(lines.clone());
@@ -141,7 +144,7 @@ fn of_switch(what: Format, config: &SwitchConfig) -> Vec<ExportFile> {
     }
 }
 
-/// A VLAN by VID, or by the name of its tree or line.
+/// Finds a VLAN by VID, or by the name of its tree or line.
 fn vlan_named(plan: &Plan, name: &str) -> Option<Vid> {
     let trees = plan.specs().iter().enumerate();
     let trees = trees.map(|(tree, spec)| (spec.name.clone(), plan.vid(TreeId::from(tree))));

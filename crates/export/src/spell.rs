@@ -1,4 +1,4 @@
-//! How names and lists of VIDs are spelt where a dialect takes fewer characters than a plan.
+//! Spelling of names and lists of VIDs for dialects that accept fewer characters than a plan.
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;

@@ -1,6 +1,6 @@
-//! What every switch has to be told, once, in no dialect: ports with their VLANs, the base VLAN,
-//! static forwarding entries and remarks. Owns K3, K14 and the choice of forwarding entries; never
-//! writes configuration text.
+//! The configuration of every switch, independent of dialects: ports with their VLANs, the base
+//! VLAN, static forwarding entries and notes. Owns K3, K14 and the choice of forwarding entries;
+//! never writes configuration text.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use tresse_topology::vlan::TreeSpec;
 
 use super::Options;
 
-/// One switch, in no dialect. Everything is sorted.
+/// The configuration of one switch, independent of dialects. Everything is sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchConfig {
     /// The switch.
@@ -27,12 +27,12 @@ pub struct SwitchConfig {
     pub generation: String,
     /// Every cabled port, ascending by number.
     pub ports: Vec<PortConfig>,
-    /// Every VLAN tree, or every line of nodes on this switch; ascending by VID, the base VLAN not among
-    /// them.
+    /// All VLANs except the base VLAN, ascending by VID: VLAN trees, or lines of nodes on this
+    /// switch.
     pub vlans: Vec<VlanConfig>,
-    /// The untagged VLAN that all switches have, where there is one.
+    /// The untagged VLAN of all switches, if there is one.
     pub base: Option<Vid>,
-    /// A VID that nothing uses: the native VLAN where a dialect has to have one.
+    /// An unused VID: the native VLAN if a dialect needs one.
     pub parking: Vid,
     /// Static forwarding entries by (VID, MAC).
     pub fdb: Vec<FdbEntry>,
@@ -40,9 +40,9 @@ pub struct SwitchConfig {
     pub fdb_age_seconds: u32,
     /// Largest frame, header and FCS included.
     pub max_frame: u32,
-    /// Is flow control to be switched off (K18)?
+    /// Whether flow control must be switched off (K18).
     pub flow_control_off: bool,
-    /// What to know before applying, one line each.
+    /// Notes to read before applying, one line each.
     pub notes: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct PortConfig {
     pub peer: String,
     /// Tagged VLANs, ascending.
     pub tagged: Vec<Vid>,
-    /// The untagged VLAN of this port: that of its line, else the base VLAN or none.
+    /// The untagged VLAN of this port: that of its line of nodes, else the base VLAN or none.
     pub untagged: Option<Vid>,
 }
 
@@ -94,12 +94,12 @@ pub struct FdbEntry {
     pub vid: Vid,
     /// The NIC's MAC.
     pub mac: Mac,
-    /// The port along the tree.
+    /// The port that leads to the NIC along the tree.
     pub port: u32,
 }
 
-/// All switches of a plan. O(pairs x paths x hops) for the VLANs of node ports and for forwarding
-/// entries, the rest O(trees x switches).
+/// Returns the configurations of all switches. O(pairs x paths x hops) for the VLANs of node ports
+/// and for forwarding entries, the rest O(trees x switches).
 #[must_use]
 pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     let mut configs = drafts(plan, options);
@@ -107,7 +107,7 @@ pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     configs
 }
 
-/// All switches with their ports, VLANs and forwarding entries, for [`finish`].
+/// Returns the configurations without the parts that [`finish`] adds.
 pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     let cluster = plan.cluster();
     let base = base_vlan(plan);
@@ -188,7 +188,7 @@ fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: Options) -> Swit
     }
 }
 
-/// Per cable the VIDs whose trees have it, ascending.
+/// Returns for each cable the VIDs whose trees use it, ascending.
 fn vlans_of_links(plan: &Plan) -> Vec<Vec<Vid>> {
     let mut on_link = vec![Vec::new(); plan.cluster().links.len()];
     for tree in (0..plan.specs().len()).map(TreeId::from) {
@@ -200,7 +200,7 @@ fn vlans_of_links(plan: &Plan) -> Vec<Vec<Vid>> {
     on_link
 }
 
-/// What the planned paths ask of the switches.
+/// VLANs and forwarding entries that the planned paths need.
 struct Demand {
     /// Per node, per NIC: VIDs sent or received on (K14), unsorted.
     vids: Vec<Vec<Vec<Vid>>>,
@@ -278,7 +278,7 @@ fn towards(plan: &Plan, dst: NodeId, fdb: bool) -> Towards {
     found
 }
 
-/// Sorts a draft and adds what follows from it: the ports of each VLAN, the VID to park on, remarks.
+/// Sorts a draft and adds derived parts: the ports of each VLAN, the parking VID, notes.
 pub(super) fn finish(plan: &Plan, config: &mut SwitchConfig) {
     config.ports.sort_unstable_by_key(|p| p.port);
     let mut ports: BTreeMap<Vid, Vec<u32>> = BTreeMap::new();

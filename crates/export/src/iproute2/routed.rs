@@ -1,5 +1,5 @@
-//! What only some scripts have: rules by arriving interface or source address with their tables, MPTCP
-//! endpoints, and objects of ours on NICs that outlive them.
+//! Parts that only some scripts have: policy rules by arrival interface or source address with
+//! their tables, MPTCP endpoints, and our objects on NICs that outlive them.
 
 use tresse_reconcile::{
     ALL_FORWARDING, ENDPOINT_IDS, FromRule, METRIC_PRIMARY, PROTOCOL, Rule, Wanted,
@@ -99,7 +99,7 @@ pub(super) fn up(wanted: &Wanted, out: &mut String) {
     }
 }
 
-/// Where all interfaces are ours their objects go with them: here those of NICs go one by one.
+/// Removes our objects from NICs one by one; objects on our own interfaces vanish with these.
 pub(super) fn undo(wanted: &Wanted, out: &mut String) {
     for id in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS).map(|(_, id)| id) {
         line!(out, "    ip mptcp endpoint delete id {id} 2>/dev/null || :");
