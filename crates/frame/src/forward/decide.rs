@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! came in   DDDDDD SSSSSS 8847 [top] [next .. or IP ..]      (its tag beside it, or in place)
-//! leaves        DDDDDD SSSSSS 8847 [next ..                  untagged: 4 octets later
+//! leaves        DDDDDD SSSSSS 8847 [next ..                  untagged: 4 bytes later
 //!           DDDDDD SSSSSS 8100 vid 0800 [IP ..               tagged: where it began
 //! ```
 
@@ -29,28 +29,29 @@ pub struct Tag {
     pub tci: u16,
 }
 
-/// What is known of a frame beside its bytes.
+/// Facts about a received frame that are not in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// The tag that the kernel took off.
     pub tag: Option<Tag>,
-    /// Were there more bytes on the wire than are at hand? Such a frame is never forwarded.
+    /// Whether the frame was longer on the wire than the bytes captured. Such a frame is never
+    /// forwarded.
     pub cut: bool,
-    /// Octets of the longest frame that will be made of this one where that is not its own length
+    /// Bytes of the longest frame that will be made of this one, if that is not its own length
     /// (segmentation offload).
     pub longest: Option<usize>,
 }
 
-/// A frame that leaves.
+/// A frame to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forward {
-    /// The NIC it leaves by: index into the table's NICs.
+    /// Index of the NIC it leaves by, in the table's NICs.
     pub nic: usize,
     /// Where in the bytes the frame now begins; it ends where it ended.
     pub start: usize,
     /// The popped label.
     pub label: Label,
-    /// Does it leave without labels?
+    /// Whether it leaves without labels.
     pub plain: bool,
 }
 

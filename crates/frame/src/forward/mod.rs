@@ -1,12 +1,13 @@
-//! What a transit node does with a labelled frame: pops the top label and sends the rest out of the
-//! NIC, on the VID, to the MAC that the label means. And what a source does whose kernel cannot push
-//! labels: [`PushTable`] finds the path of a packet, [`Segments`] cuts what is too long for it.
+//! Forwarding of labelled frames. A transit node pops the top label and sends the rest out of the
+//! NIC, on the VID and to the MAC that the label means. A source whose kernel cannot push labels
+//! finds the path of a packet with [`PushTable`], and cuts packets that are too long with
+//! [`Segments`].
 //!
-//! [`Table`] says what every label of this node means and who may send labelled frames to which of
-//! its NICs; [`Table::decide`] judges one frame and rewrites it in place. Never touches a socket,
-//! never allocates, and answers any bytes. Sources: RFC 3032; in-transit buffers,
-//! `in-transit-buffers-updown` section 3; and what Linux does (net/mpls/af_mpls.c,
-//! `mpls_forward` and `mpls_egress`), with which this engine shares paths:
+//! [`Table`] holds the meaning of every label of this node, and the MACs that may send labelled
+//! frames to each of its NICs. [`Table::decide`] judges one frame and rewrites it in place. Never
+//! touches a socket, never allocates, and handles any bytes. Sources: RFC 3032; in-transit buffers,
+//! `in-transit-buffers-updown` section 3; and Linux (net/mpls/af_mpls.c, `mpls_forward` and
+//! `mpls_egress`), with which this engine shares paths:
 //!
 //! - A popped label's TTL must be above 1. It is not carried into the next entry, whose TTL stays as
 //!   the source set it: labels are popped and never swapped, so that a stack bounds its path (K4).

@@ -1,5 +1,5 @@
-//! What a source does where its kernel cannot push labels: finds the path of an IP packet and writes
-//! what comes before it.
+//! Pushes labels at a source whose kernel cannot: finds the path of an IP packet and writes the
+//! headers in front of it.
 //!
 //! ```text
 //! the packet                                    [IP ..
@@ -23,13 +23,13 @@ use super::Reason;
 use super::table::{C_TAG, MOST_LABELS, Nic, TableError, Ttl, number, single};
 use crate::mpls::{self, ENTRY_LEN, Entry};
 
-/// The most octets that come before a packet.
+/// Most bytes in front of a packet.
 pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
 
 /// A path that begins with labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// The NIC it leaves by: index into the table's NICs.
+    /// Index of the NIC it leaves by, in the table's NICs.
     pub nic: usize,
     /// The VID it leaves on; `None`: without tag.
     pub vid: Option<Vid>,
@@ -45,14 +45,14 @@ pub struct Path {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushTable {
     nics: Vec<Mac>,
-    /// By address, ascending: its paths are `ways[from..to]`.
+    /// By address, ascending; the paths to it are `ways[from..to]`.
     ipv4: Vec<(u32, u32, u32)>,
     ipv6: Vec<(u128, u32, u32)>,
     ways: Vec<Way>,
     ttl: Ttl,
 }
 
-/// A path with all that it writes, but for the TTLs.
+/// A path with its headers, complete except for the TTLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Way {
     nic: usize,
@@ -64,7 +64,7 @@ struct Way {
     before: [u8; MOST_BEFORE],
 }
 
-/// Where a packet goes and what comes before it.
+/// Path of one packet, and the headers in front of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'table> {
     way: &'table Way,
@@ -72,8 +72,8 @@ pub struct Push<'table> {
 }
 
 impl PushTable {
-    /// A table of these NICs, of which neighbours are not looked at, and of the paths to each
-    /// destination.
+    /// Returns a table of these NICs and of the paths to each destination. The NICs' neighbours are
+    /// ignored.
     ///
     /// # Errors
     /// The first entry that cannot be, as [`TableError`] lists.
@@ -109,19 +109,19 @@ impl PushTable {
         }
     }
 
-    /// How many NICs it has.
+    /// Returns the number of NICs.
     #[must_use]
     pub fn nics(&self) -> usize {
         self.nics.len()
     }
 
-    /// The MAC of one NIC.
+    /// Returns the MAC of one NIC.
     #[must_use]
     pub fn mac(&self, nic: usize) -> Option<Mac> {
         self.nics.get(nic).copied()
     }
 
-    /// Finds the path of an IP packet of which at least the header is at hand. O(log destinations +
+    /// Finds the path of an IP packet; at least its header must be present. O(log destinations +
     /// paths to one).
     ///
     /// # Errors
@@ -166,29 +166,28 @@ impl PushTable {
 }
 
 impl Push<'_> {
-    /// The NIC it leaves by: index into the table's NICs.
+    /// Index of the NIC it leaves by, in the table's NICs.
     #[must_use]
     pub const fn nic(&self) -> usize {
         self.way.nic
     }
 
-    /// Octets that come before the packet.
+    /// Returns the bytes in front of the packet.
     #[must_use]
     pub const fn before(&self) -> usize {
         self.way.length
     }
 
-    /// Can its NIC send a packet of so many octets behind the labels?
+    /// Returns whether its NIC can send a packet of this many bytes behind the labels.
     #[must_use]
     pub const fn fits(&self, packet: usize) -> bool {
         packet + self.way.labels * ENTRY_LEN <= self.way.mtu_bytes as usize
     }
 
-    /// Writes what comes before the packet: [`Self::before`] octets, to the end of `room`, which has
-    /// at least so many. Where that begins.
+    /// Writes the headers, [`Self::before`] bytes, to the end of `room`. Returns where they begin.
     ///
     /// # Panics
-    /// Where `room` is too small.
+    /// If `room` is too small.
     pub fn write(&self, room: &mut [u8]) -> usize {
         let start = room.len() - self.way.length;
         let before = &mut room[start..];

@@ -1,5 +1,5 @@
-//! Cuts a TCP packet that a host left to be segmented into packets that fit, before labels are
-//! pushed: kernels without MPLS segmentation refuse it behind labels.
+//! Segments a TCP packet that the host left unsegmented, before labels are pushed: kernels without
+//! MPLS segmentation refuse such packets behind labels.
 //!
 //! As Linux does (net/ipv4/tcp_offload.c, `tcp_gso_segment`): headers are copied; IPv4
 //! identifications and sequence numbers go up; FIN and PSH stay on the last segment alone, CWR on
@@ -23,17 +23,17 @@ pub struct Segments<'packet> {
     packet: &'packet [u8],
     /// Where TCP's header begins.
     transport: usize,
-    /// Octets of all headers.
+    /// Bytes of all headers.
     headers: usize,
-    /// Octets of payload that a segment has at most.
+    /// Most payload bytes of a segment.
     size: usize,
-    /// Octets of payload that are cut off already.
+    /// Payload bytes already sent.
     done: usize,
 }
 
 impl<'packet> Segments<'packet> {
-    /// An IP packet whose TCP header begins at `transport`, to be cut into segments of at most `size`
-    /// octets of payload.
+    /// Prepares an IP packet, whose TCP header begins at `transport`, to be cut into segments of at
+    /// most `size` payload bytes.
     ///
     /// # Errors
     /// [`Reason::Uncuttable`] where that is no such packet, [`Reason::Truncated`].
@@ -63,14 +63,14 @@ impl<'packet> Segments<'packet> {
         Ok(Self { packet, transport, headers, size, done: 0 })
     }
 
-    /// Octets of the longest segment, headers included.
+    /// Returns the bytes of the longest segment, headers included.
     #[must_use]
     pub fn longest(&self) -> usize {
         self.packet.len().min(self.headers + self.size)
     }
 
-    /// Writes the next segment to the beginning of `to`, which has room for [`Self::longest`]; its
-    /// length. `None` after the last.
+    /// Writes the next segment to the beginning of `to`, which has room for [`Self::longest`]
+    /// bytes, and returns its length. `None` after the last one.
     ///
     /// # Panics
     /// Where `to` is too small.
@@ -100,7 +100,7 @@ impl<'packet> Segments<'packet> {
         Some(length)
     }
 
-    /// The IP header of a segment of so many octets.
+    /// Completes the IP header of a segment of `length` bytes.
     fn network(&self, header: &mut [u8], length: usize) {
         if header[0] >> 4 == 6 {
             header[4..6].copy_from_slice(&((length - IPV6_HEADER) as u16).to_be_bytes());
@@ -115,7 +115,7 @@ impl<'packet> Segments<'packet> {
         header[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// The sum over the pseudo header of a segment with so many octets of TCP.
+    /// Returns the checksum of the pseudo header of a segment with `length` bytes of TCP.
     fn pseudo(&self, length: usize) -> u16 {
         let addresses = if self.packet[0] >> 4 == 6 { 8..40 } else { 12..20 };
         let sum: u32 = self.packet[addresses].chunks(2).map(word).sum();

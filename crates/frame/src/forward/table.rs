@@ -1,4 +1,4 @@
-//! What the labels of one transit node mean. Immutable: a new plan is a new table.
+//! Meaning of the labels of one transit node. Immutable: a new plan is a new table.
 
 use std::net::IpAddr;
 
@@ -16,10 +16,10 @@ pub(super) const C_TAG: u16 = 0x8100;
 pub(super) const S_TAG: u16 = 0x88a8;
 const MAX_VID: u16 = 4094;
 
-/// Where a label leads.
+/// Meaning of a label: where the frame leaves and to whom it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// The NIC it leaves by: index into the table's NICs.
+    /// Index of the NIC it leaves by, in the table's NICs.
     pub nic: usize,
     /// The VID it leaves on; `None`: without tag.
     pub vid: Option<Vid>,
@@ -34,11 +34,12 @@ pub struct Nic {
     pub mac: Mac,
     /// The largest payload that it sends, labels included.
     pub mtu_bytes: u32,
-    /// Who may send labelled frames to it, and on which VID (`None`: without tag). In any order.
+    /// MACs that may send labelled frames to it, each with the VID (`None`: untagged). In any
+    /// order.
     pub neighbours: Vec<(Option<Vid>, Mac)>,
 }
 
-/// What an IP packet's TTL becomes when its last label is popped.
+/// Rule for an IP packet's TTL when its last label is popped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ttl {
     /// The label's, minus 1.
@@ -48,7 +49,7 @@ pub enum Ttl {
     Keep,
 }
 
-/// Why there is no such table.
+/// Why a table is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A label that RFC 7274 reserves, or of more than 20 bits.
@@ -117,7 +118,7 @@ pub enum TableError {
     },
 }
 
-/// What every label of a transit node means, and who may use them.
+/// Meaning of every label of a transit node, and which neighbours may use them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     nics: Vec<Known>,
@@ -145,8 +146,8 @@ pub(super) struct Written {
 }
 
 impl Table {
-    /// A table of these NICs, in the order in which [`Exit::nic`] counts them, and these labels.
-    /// Takes memory up to the greatest label: labels are best given out from 16 on.
+    /// Returns a table of these NICs, in the order in which [`Exit::nic`] counts them, and these
+    /// labels. Uses memory up to the greatest label: labels are best assigned from 16 on.
     ///
     /// # Errors
     /// The first entry that cannot be, as [`TableError`] lists.
@@ -173,19 +174,19 @@ impl Table {
         Ok(Self { nics: known, exits, ttl })
     }
 
-    /// How many NICs it has.
+    /// Returns the number of NICs.
     #[must_use]
     pub fn nics(&self) -> usize {
         self.nics.len()
     }
 
-    /// One more than its greatest label; that of [`mpls::FIRST_LABEL`] when it has none.
+    /// Returns one more than the greatest label, or [`mpls::FIRST_LABEL`] if there are no labels.
     #[must_use]
     pub fn label_end(&self) -> Label {
         Label(mpls::FIRST_LABEL.0 + self.exits.len() as u32)
     }
 
-    /// The MAC of one NIC.
+    /// Returns the MAC of one NIC.
     #[must_use]
     pub fn mac(&self, nic: usize) -> Option<Mac> {
         self.nics.get(nic).map(|n| n.mac)
@@ -212,7 +213,8 @@ impl Known {
         Ok(Self { mac, mtu_bytes: nic.mtu_bytes, neighbours })
     }
 
-    /// May `source` send labelled frames on `vid` (0: without tag) to this NIC? O(log neighbours).
+    /// Returns whether `source` may send labelled frames on `vid` (0: untagged) to this NIC. O(log
+    /// neighbours).
     pub fn knows(&self, vid: u16, source: [u8; 6]) -> bool {
         self.neighbours.binary_search(&key(vid, source)).is_ok()
     }
