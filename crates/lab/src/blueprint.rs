@@ -1,8 +1,8 @@
-//! What a lab is made of: every namespace, cable, interface and VLAN membership, as plain data.
+//! The parts of a lab as plain data: every namespace, cable, interface and VLAN membership.
 //!
 //! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that no later verb plans
-//! again. What switches hold is what [`tresse_fabric::export`] tells operators, so that the lab
-//! tests it. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
+//! again. The switches are configured as [`tresse_fabric::export`] says, so the lab tests what
+//! operators get. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -44,7 +44,8 @@ pub struct LabNode {
 pub struct LabSwitch {
     /// Its name in the plan.
     pub name: String,
-    /// Does it know no VLANs? Then ports of one untagged VID are a bridge of their own.
+    /// Whether it has no VLAN filtering. Then the ports of one untagged VID form a bridge of their
+    /// own.
     #[serde(default)]
     pub plain: bool,
     /// Ageing time of its forwarding database.
@@ -69,7 +70,7 @@ pub struct Cable {
 pub struct End {
     /// Node or switch.
     pub place: String,
-    /// Is the place a switch?
+    /// Whether the place is a switch.
     pub switch: bool,
     /// Interface name there: the NIC's, or `p<port>`.
     pub interface: String,
@@ -97,8 +98,8 @@ pub enum BlueprintError {
 }
 
 impl Blueprint {
-    /// The lab of a plan. `static_fdb` computes the forwarding entries of every switch, for nodes
-    /// that do not announce themselves. O(pairs x paths + trees x (nodes + switches)).
+    /// Returns the lab of a plan. `static_fdb` computes the forwarding entries of every switch, for
+    /// nodes that do not announce themselves. O(pairs x paths + trees x (nodes + switches)).
     ///
     /// # Errors
     /// [`BlueprintError`] on a name that is a node's and a switch's.
@@ -148,13 +149,13 @@ impl Blueprint {
         both.filter(move |(end, _)| end.place == place)
     }
 
-    /// Is this place a switch?
+    /// Returns whether this place is a switch.
     #[must_use]
     pub fn is_switch(&self, place: &str) -> bool {
         self.switches.iter().any(|s| s.name == place)
     }
 
-    /// Do switches carry VLANs?
+    /// Returns whether switches carry VLANs.
     #[must_use]
     pub fn needs_vlans(&self) -> bool {
         self.switches.iter().any(|switch| !switch.plain)

@@ -23,7 +23,7 @@ pub struct Counter {
     pub vlan: u16,
     /// Frames other than announcements.
     pub frames: u64,
-    /// Their octets as the bridge counts them: without Ethernet header, tag and FCS.
+    /// Their bytes as the bridge counts them: without Ethernet header, tag and FCS.
     pub bytes: u64,
     /// Announcements.
     pub control_frames: u64,
@@ -131,7 +131,7 @@ enum Kind {
     Other,
 }
 
-/// (port, ingress, VID, kind) to (frames, octets without Ethernet header).
+/// (port, ingress, VID, kind) to (frames, bytes without Ethernet header).
 type Filtered = BTreeMap<(String, bool, u16, Kind), (u64, u64)>;
 
 fn filtered(record: &Record, netns: &str, switch: &str) -> Result<Filtered, CounterError> {

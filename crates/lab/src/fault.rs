@@ -14,7 +14,7 @@ use crate::state::{Directory, Fault, Record, StateError};
 /// Why nothing failed or healed.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
-    /// Nothing of that name.
+    /// No object of that name.
     #[error("no link, switch or node `{object}`: links are `s00-s01`, `n00-s00` or `s00:3`")]
     Unknown {
         /// What was asked for.
@@ -76,7 +76,7 @@ type Ports = BTreeMap<(String, String), Want>;
 struct Want {
     down: bool,
     disabled: bool,
-    /// Is it a bridge's, so that it can be disabled?
+    /// Whether it is a bridge port, so that it can be disabled.
     bridged: bool,
 }
 

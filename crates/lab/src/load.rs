@@ -1,4 +1,4 @@
-//! Uniform all-to-all traffic, and what arrives of it.
+//! Uniform all-to-all traffic, and measurement of what arrives.
 //!
 //! Every node sends UDP datagrams of one size to every other node; each round is a fresh random
 //! order of all others, so that all pairs are offered the same and no order repeats. What counts is
@@ -34,7 +34,7 @@ pub struct LoadOptions {
     pub rate_bps: u64,
     /// Measured time of one trial; a fifth more before it is not counted.
     pub duration: Duration,
-    /// IP packet size in octets.
+    /// IP packet size in bytes.
     pub packet_bytes: usize,
     /// Seed of the orders.
     pub seed: u64,
@@ -75,7 +75,7 @@ pub struct LoadReport {
     pub nodes: usize,
     /// The unit: bits per second of a node's link.
     pub rate_bps: u64,
-    /// IP packet size in octets.
+    /// IP packet size in bytes.
     pub packet_bytes: usize,
     /// Past saturation; absent where not asked for.
     pub saturated: Option<Trial>,
@@ -86,7 +86,7 @@ pub struct LoadReport {
     pub trials: Vec<Trial>,
 }
 
-/// Why nothing was measured.
+/// Why the measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Fewer than two nodes.

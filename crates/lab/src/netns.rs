@@ -107,7 +107,7 @@ pub fn delete(name: &str) -> Result<(), NetnsError> {
     }
 }
 
-/// Is there a namespace of this name?
+/// Returns whether a namespace of this name exists.
 #[must_use]
 pub fn exists(name: &str) -> bool {
     path(name).exists()

@@ -1,10 +1,10 @@
-//! What `lab up` is asked to build.
+//! Options of `lab up`.
 
 use std::path::PathBuf;
 
 use crate::state::Shape;
 
-/// What to build.
+/// Options of `lab up`.
 #[derive(Debug, Clone)]
 pub struct UpOptions {
     /// The lab's name.
@@ -22,9 +22,9 @@ pub struct UpOptions {
     /// Milliseconds between the packets of a BFD session; `None`: no path is watched. A lab shares its
     /// processors, and counters are to show what was sent by its users.
     pub bfd_ms: Option<u16>,
-    /// What the daemons forward labelled frames by.
+    /// Engine by which daemons forward labelled frames.
     pub engine: LabEngine,
-    /// What the daemons push labels by: the `source` of their `tressed.toml`.
+    /// Engine by which daemons push labels: the `source` of their `tressed.toml`.
     pub source: &'static str,
 }
 

@@ -14,14 +14,14 @@ use crate::netns::{self, NetnsError};
 use crate::run::{self, RunError};
 use crate::state::{Directory, Record};
 
-/// How to ask.
+/// Options of a ping of all pairs.
 #[derive(Debug, Clone)]
 pub struct PingOptions {
     /// Echo requests per pair.
     pub count: u32,
     /// How long to wait for an answer.
     pub wait: Duration,
-    /// Own prober instead of `ping`.
+    /// Whether to use the built-in prober instead of `ping`.
     pub fast: bool,
     /// Only from this node.
     pub from: Option<String>,
@@ -38,7 +38,7 @@ impl Default for PingOptions {
     }
 }
 
-/// Who answered whom.
+/// Result for all pairs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PingReport {
     /// Version of this object: 1.
@@ -227,7 +227,7 @@ pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io:
     Ok(answers)
 }
 
-/// An echo request: type, code, checksum, identifier, sequence, 8 octets of data.
+/// An echo request: type, code, checksum, identifier, sequence, 8 bytes of data.
 fn request(to: IpAddr, identifier: u16, sequence: u16) -> [u8; 16] {
     let mut bytes = [0u8; 16];
     bytes[0] = if to.is_ipv4() { 8 } else { 128 };

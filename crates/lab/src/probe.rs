@@ -1,4 +1,4 @@
-//! What the running kernel can do, tried in a scratch namespace that vanishes by itself.
+//! Tests of the running kernel, in a scratch namespace that vanishes by itself.
 
 use crate::netns::{self, NetnsError};
 use crate::run::spawn;
@@ -26,7 +26,7 @@ pub enum ProbeError {
     Iproute(std::io::Error),
 }
 
-/// Tries everything that a lab needs. `vlans`: switches and VLAN interfaces.
+/// Tests everything that a lab needs. `vlans`: switches and VLAN interfaces.
 pub fn probe(vlans: bool, shape: Shape) -> Result<(), ProbeError> {
     netns::in_scratch(|| {
         need("link add name a type veth peer name b", "veth pairs", "CONFIG_VETH")?;
@@ -54,7 +54,7 @@ pub fn probe(vlans: bool, shape: Shape) -> Result<(), ProbeError> {
     })?
 }
 
-/// Can announcements be counted by the kernel (clsact and flower)?
+/// Returns whether the kernel can count announcements (clsact and flower).
 #[must_use]
 pub fn counts_announcements() -> bool {
     let try_it = || {

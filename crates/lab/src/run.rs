@@ -31,7 +31,7 @@ pub enum RunError {
         /// The reason.
         source: std::io::Error,
     },
-    /// It said no.
+    /// It failed.
     #[error("in {place}: `{program}` failed: {message}")]
     Failed {
         /// The namespace, or `the host`.

@@ -1,4 +1,4 @@
-//! The text that iproute2 gets: cables, bridges, VLAN memberships, shaping, counters.
+//! Input texts for iproute2: cables, bridges, VLAN memberships, shaping, counters.
 //!
 //! Pure. Rules: K3 (bridge options, ports enslaved before they are up), K13 (shaped by
 //! tbf at both ends), K23 (ifindexes).
@@ -134,9 +134,9 @@ pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: 
     text
 }
 
-/// Burst and queue of a tbf in octets. The burst holds 40 ms or two frames, at most 256 KiB: a
-/// machine that wakes the shaper late must not make the link slower than it says. The queue holds
-/// 20 ms or 24 frames, at most 4 MiB.
+/// Returns burst and queue of a tbf in bytes. The burst holds 40 ms or two frames, at most 256 KiB:
+/// a machine that wakes the shaper late must not make the link slower than configured. The queue
+/// holds 20 ms or 24 frames, at most 4 MiB.
 #[must_use]
 pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
     let frame = u64::from(mtu) + 22;

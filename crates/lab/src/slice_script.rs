@@ -1,7 +1,7 @@
-//! A node's slice by iproute2, for labs without daemons.
+//! Installs a node's slice by iproute2, in labs without daemons.
 //!
-//! Takes the same wanted state as the daemon, but groups are written into routes, and there is no filter on
-//! labelled frames; the kernel forwards labels.
+//! Installs the same wanted state as the daemon, with two differences: nexthop groups are written
+//! into the routes, and there is no filter on labelled frames. The kernel forwards labels.
 
 use std::fmt::Write;
 
@@ -129,7 +129,7 @@ fn addresses_and_routes(wanted: &Wanted) -> String {
     text
 }
 
-/// What an interface loses by going down: all of it again, on top of what is left.
+/// Returns the commands that restore what an interface loses by going down.
 #[must_use]
 pub fn again(wanted: &Wanted) -> String {
     neighbours_and_routes(wanted) + &table_routes(wanted)

@@ -1,6 +1,6 @@
-//! What a lab leaves on disk: one directory per lab, with a state file that names everything the
-//! lab has made or is about to make, written before it is made. So whatever happens to the maker,
-//! `down` knows what to remove.
+//! The state of a lab on disk: one directory per lab, with a state file. That names everything the
+//! lab has made or is about to make, and is written first. So `down` knows what to remove, even if
+//! the builder died.
 //!
 //! ```text
 //!  /run/tresse-lab/<lab>/state.json      Record
@@ -20,20 +20,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
 
-/// Everything known of a lab.
+/// The stored description of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The lab's name.
     pub name: String,
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
-    /// Are there daemons in the nodes?
+    /// Whether daemons run in the nodes.
     pub daemons: bool,
     /// The rate that all cables are shaped to, or each cable's own.
     pub shape: Shape,
     /// Its parts.
     pub blueprint: Blueprint,
-    /// What has been made to fail.
+    /// Injected faults.
     pub faults: Vec<Fault>,
 }
 
@@ -46,7 +46,7 @@ pub struct Fault {
     pub silent: bool,
 }
 
-/// How far a lab is.
+/// Phase of a lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -93,7 +93,7 @@ pub enum StateError {
         /// The name.
         name: String,
     },
-    /// The maker died.
+    /// The builder died.
     #[error("lab `{name}` was never finished: `tresse lab down --name {name}` removes it")]
     Unfinished {
         /// The name.
@@ -188,7 +188,8 @@ impl Directory {
         }
     }
 
-    /// What `ip` gets when an interface of a node without a daemon comes back.
+    /// Returns the file with the `ip` commands that restore an interface of a node without a
+    /// daemon.
     #[must_use]
     pub fn again_file(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.again"))

@@ -28,7 +28,7 @@ impl LabEngine {
     }
 }
 
-/// Why there is no lab now. Nothing of it is left.
+/// Why building a lab failed. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum UpError {
     /// Not as root.

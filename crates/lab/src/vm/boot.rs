@@ -70,7 +70,7 @@ pub enum StartError {
 }
 
 impl Vm {
-    /// The running machine, or a new one. What is being done is told to `progress`.
+    /// Returns the running machine, or starts one. Each step is reported to `progress`.
     pub fn start(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Self, StartError> {
         prepare(&options.state_dir)?;
         let dir = &real(&options.state_dir);

@@ -1,4 +1,4 @@
-//! What flows from the caller to a program in the guest: standard input and signals.
+//! Data from the caller to a program in the guest: standard input and signals.
 
 use std::io;
 use std::path::Path;

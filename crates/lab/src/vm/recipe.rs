@@ -1,4 +1,4 @@
-//! What an image holds: kernel modules, packages, and what maintainer scripts would have added.
+//! Contents of an image: kernel modules, packages, and what maintainer scripts would have added.
 
 /// FNV-1a over everything that decides what an image holds.
 pub fn digest() -> String {

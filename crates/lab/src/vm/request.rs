@@ -1,4 +1,4 @@
-//! What a request to the guest takes in and how it fails.
+//! Input of a request to the guest, and its errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::channel::ChannelError;
 use super::wire::Reply;
 
-/// Why a request to the guest had no success.
+/// Why a request to the guest failed.
 #[derive(Debug, Error)]
 pub enum RequestError {
     /// The guest could not be reached.
@@ -17,7 +17,7 @@ pub enum RequestError {
     /// The guest could not do it.
     #[error("in the virtual machine: {message}")]
     Guest {
-        /// Its words.
+        /// The guest's message.
         message: String,
     },
     /// The guest answered something else than was asked.
