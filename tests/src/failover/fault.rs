@@ -1,4 +1,4 @@
-//! What fails in a lab, how, and who is told of it by a carrier.
+//! Faults in a lab: which part fails, how, and which node loses its carrier.
 
 use std::collections::BTreeSet;
 
@@ -32,28 +32,28 @@ pub enum Kind {
 pub enum How {
     /// Both ends of its cables lose their carrier.
     Dead,
-    /// It carries nothing, and nobody loses a carrier.
+    /// It carries nothing, and all carriers stay.
     Silent,
-    /// It carries nothing one way, and nobody loses a carrier.
+    /// It carries nothing in one direction, and all carriers stay.
     OneWay,
 }
 
 /// One failure.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// As `tresse lab fail` takes it.
+    /// Name as `tresse lab fail` takes it.
     object: String,
     pub kind: Kind,
     pub how: How,
-    /// What no frame crosses any more.
+    /// Directed links that carry no frame any more.
     pub wires: BTreeSet<Crossing>,
-    /// Where the frames of a one-way fault would have left: a place and its interface.
+    /// Place and interface where the frames of a one-way fault are dropped.
     last: Option<(String, String)>,
 }
 
 impl Fault {
-    /// What is tried on a fabric: every switch dead; of the cables one in so many, in every way that the
-    /// lab can make them fail.
+    /// Returns the faults to try on a fabric: every switch dead, and one cable in `every` in each
+    /// way that the lab supports.
     ///
     /// # Errors
     /// A part that has no name.
@@ -107,20 +107,20 @@ impl Fault {
         Ok(all)
     }
 
-    /// What fails, and how, for people.
+    /// Describes the fault for people.
     #[must_use]
     pub fn words(&self) -> String {
         format!("{} {:?}", self.object, self.how)
     }
 
-    /// Does a path that crosses `wires` lose its frames?
+    /// Returns whether a path that crosses `wires` loses its frames.
     #[must_use]
     pub fn hits(&self, wires: &[Crossing]) -> bool {
         wires.iter().any(|wire| self.wires.contains(wire))
     }
 
-    /// Does the node that chooses the way over the first wire that fails lose its carrier there? `routed`: each
-    /// node on the way chooses, else the source does.
+    /// Returns whether the node that chooses the path over the first failed link loses its carrier
+    /// there. `routed`: each node on the path chooses; else the source does.
     #[must_use]
     pub fn is_seen(&self, wires: &[Crossing], routed: bool) -> bool {
         let Some(at) = wires.iter().position(|wire| self.wires.contains(wire)) else {
@@ -137,7 +137,7 @@ impl Fault {
         })
     }
 
-    /// Makes it fail, or heals it.
+    /// Injects the fault, or heals it.
     ///
     /// # Errors
     /// `tresse lab` or `tc`, in words.

@@ -1,4 +1,5 @@
-//! How long failures last: faults of every kind in a lab, one after the other, under numbered datagrams.
+//! Measures how long failures last: injects faults of every kind into a lab, one after another,
+//! under numbered datagrams.
 
 mod fault;
 mod routers;
@@ -27,24 +28,24 @@ const DOWN: [&str; 4] = ["lab", "--name", LAB, "down"];
 /// A fabric and the lab that it is measured in.
 #[derive(Debug, Clone, Copy)]
 pub struct Fabric<'a> {
-    /// What it is called in the table.
+    /// Name in the table.
     pub name: &'a str,
     /// Its cluster file's `topology`.
     pub topology: &'a str,
     /// The rest of its cluster file.
     pub rest: &'a str,
-    /// One of so many cables is made to fail.
+    /// One in this many cables fails.
     pub every: usize,
-    /// Pairs that send at once, at most.
+    /// Most pairs that send at once.
     pub pairs: usize,
 }
 
-/// Who finds the failures.
+/// Routing under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Router {
     /// Our daemons.
     Tresse,
-    /// FRR's in their place.
+    /// FRR in their place.
     Frr(Protocol),
 }
 
@@ -57,7 +58,7 @@ impl Router {
         }
     }
 
-    /// How long it may take to mend a failure.
+    /// Returns the time allowed for repair.
     const fn patience(self, interval_ms: u16) -> Duration {
         Duration::from_millis(match self {
             Self::Tresse => interval_ms as u64 * 5 + 500,
@@ -91,7 +92,7 @@ impl Row {
     }
 }
 
-/// Measures a fabric; the lines of a table.
+/// Measures a fabric; returns the lines of a table.
 ///
 /// # Errors
 /// What went wrong, in words.
@@ -144,7 +145,7 @@ fn figures(mut outages: Vec<Outage>) -> String {
     format!("{} | {}", ms(outages.len() / 2), ms(outages.len() - 1))
 }
 
-/// What frames of an ordered pair cross.
+/// Directed links that the frames of each ordered pair cross.
 type Paths = BTreeMap<(NodeId, NodeId), Vec<Crossing>>;
 
 struct Lab<'a> {
@@ -152,7 +153,7 @@ struct Lab<'a> {
     directory: Directory,
     router: Router,
     interval_ms: u16,
-    /// What makes it.
+    /// Command that builds the lab.
     up: &'a [&'a str],
     frr: Option<Routers>,
 }
@@ -198,7 +199,7 @@ impl<'a> Lab<'a> {
         Ok(rows)
     }
 
-    /// Some of the pairs whose frames cross it, and that have another way.
+    /// Returns some of the pairs whose frames cross the fault and that have another path.
     fn crossing(&self, paths: &Paths, fault: &Fault, most: usize) -> Vec<(NodeId, NodeId)> {
         let cut = |(from, to): (NodeId, NodeId)| {
             self.plan.xy().is_none()
@@ -218,8 +219,8 @@ impl<'a> Lab<'a> {
         (self.directory.netns(&self.plan.cluster().node(node).name), address)
     }
 
-    /// Waits until nothing is left of the failure before; the paths then. Paths of ours that broke several times
-    /// rest for up to a minute: instead the lab is made anew.
+    /// Waits until the fabric has recovered; returns the paths then. Our paths that broke several
+    /// times are held down for up to a minute: instead the lab is rebuilt.
     fn whole(&self) -> Result<Paths, String> {
         if self.frr.is_none() {
             match self.whole_within(Duration::from_secs(8)) {
@@ -250,7 +251,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The planned paths, where every node is in sync, all sessions are up and no path is broken.
+    /// Returns the planned paths if every node is in sync, all sessions are up and no path is
+    /// broken.
     fn ours(&self) -> Result<Paths, String> {
         for node in &self.plan.cluster().nodes {
             let client = Client::connect(self.directory.socket(&node.name));

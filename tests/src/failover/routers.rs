@@ -16,7 +16,7 @@ use tresse_lab::{netns, run};
 use crate::frr::Frr;
 use crate::program;
 
-/// What routes.
+/// Routing protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// OSPF at its default timers, with BFD on every interface.
@@ -28,7 +28,7 @@ pub enum Protocol {
 /// An address of each NIC, and what it reaches: by node and NIC.
 type Nics = Vec<Vec<Ipv4Addr>>;
 
-/// Its daemons on all nodes.
+/// The FRR daemons of all nodes.
 pub struct Routers {
     protocol: Protocol,
     nodes: Vec<Frr>,
@@ -133,7 +133,7 @@ impl Routers {
         Ok(paths)
     }
 
-    /// Is every BFD session up that the cables call for?
+    /// Checks that every BFD session that the cables call for is up.
     ///
     /// # Errors
     /// The node that lacks one.
@@ -161,7 +161,7 @@ impl Routers {
     }
 }
 
-/// The address that a node is reached at.
+/// Returns the address of a node.
 #[must_use]
 pub fn address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::new(10, 100, 255, node.index() as u8 + 1)

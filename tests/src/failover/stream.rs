@@ -1,4 +1,5 @@
-//! Numbered datagrams, one a millisecond between each of some pairs, and for how long none arrived.
+//! Sends numbered datagrams, one per millisecond between each of several pairs, and measures for
+//! how long none arrived.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -17,7 +18,7 @@ const FIRST_PORT: u16 = 21_000;
 /// A node's namespace and address.
 pub type Station = (String, IpAddr);
 
-/// What became of a stream.
+/// Outcome of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outage {
     /// From the first lost datagram to the last one, both included.
@@ -26,7 +27,7 @@ pub enum Outage {
     Lasts,
 }
 
-/// Datagrams that are sent until [`Streams::finish`].
+/// Streams of datagrams, sent until [`Streams::finish`].
 pub struct Streams {
     stop: Arc<AtomicBool>,
     sender: JoinHandle<Vec<Instant>>,
