@@ -6,26 +6,15 @@
 //! The numbers are taken anew when switches, cables or `[routing]` change, since paths change then
 //! anyhow, and when more than a quarter of the nodes would have to move for the old shares to be right.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tresse_routing::Balance;
 use tresse_topology::cluster::{Cluster, Strategy};
 
-use super::{Lock, place};
+use super::content::{Lock, LockedBalance};
+use super::place;
 use crate::address::Addresses;
-
-/// The lock's table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Locked {
-    /// Digest of the switches, cables and strategy that it is for.
-    pub of: String,
-    /// By switch: nodes, and nodes in transit.
-    pub switches: BTreeMap<String, [u64; 2]>,
-}
 
 /// What the paths of `cluster` are balanced for: the counts of the lock where they still go, else those of
 /// the cluster file.
@@ -44,11 +33,13 @@ pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
 
 /// The counts for the lock after a plan; `None` where paths do not depend on them.
 #[must_use]
-pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<Locked> {
+pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     let counts =
         balance.nodes.iter().zip(&balance.transit).map(|(nodes, transit)| [*nodes, *transit]);
-    depends(cluster)
-        .then(|| Locked { of: digest(cluster), switches: names(cluster).zip(counts).collect() })
+    depends(cluster).then(|| LockedBalance {
+        of: digest(cluster),
+        switches: names(cluster).zip(counts).collect(),
+    })
 }
 
 /// By node, a number that stays where its address does, for pairs that take turns: that of its address

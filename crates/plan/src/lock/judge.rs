@@ -3,7 +3,10 @@
 
 use std::net::IpAddr;
 
-use super::{Lock, LockError, tree};
+use super::content::Lock;
+use super::emit::quoted;
+use super::error::LockError;
+use super::tree;
 
 /// The first entry that no version of tresse wrote.
 pub(super) fn judge(lock: &Lock, text: &str) -> Result<(), LockError> {
@@ -42,7 +45,7 @@ fn is_meaning(meaning: &str) -> bool {
 }
 
 fn damaged(text: &str, value: &str, entry: String, message: String) -> LockError {
-    let quoted = super::quoted(value);
+    let quoted = quoted(value);
     let line = text.lines().position(|line| line.contains(&quoted)).map_or(0, |line| line + 1);
     LockError::Damaged { line, entry, message }
 }

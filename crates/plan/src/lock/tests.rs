@@ -1,11 +1,13 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads its own processor time")]
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use tresse_topology::cluster::{Kind, Strategy};
+use tresse_base::id::Vid;
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::*;
-use crate::address::assign;
+use crate::address::Addresses;
 use crate::plan::Plan;
 
 fn cluster(dims: &[u32]) -> Cluster {

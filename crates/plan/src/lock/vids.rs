@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use tresse_base::id::Vid;
 
-use super::{Lock, LockedVid, tree};
+use super::content::{Lock, LockedVid};
+use super::tree;
 
 /// Why VIDs cannot be given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -47,9 +47,9 @@ use tresse_topology::path::{Path, Segment, Segments};
 use tresse_topology::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
 use tresse_topology::{Channel, Dependencies, Graph, Grid};
 
-use crate::address::{self, AddressError, Addresses};
+use crate::address::Addresses;
 use crate::label::{self, Transit, Transits};
-use crate::lock::{self, BaseWasTree, Lock, VidsExhausted};
+use crate::lock::{self, AddressError, BaseWasTree, Lock, VidsExhausted};
 
 /// Raised whenever the same input plans differently than before.
 const PLANNER: u32 = 4;
@@ -127,7 +127,7 @@ impl Plan {
         let graph = Graph::new(&cluster);
         let balance = lock::balance::of(&cluster, lock);
         let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
-        let addresses = address::assign(&cluster, lock)?;
+        let addresses = lock::assign(&cluster, lock)?;
         let flat = cluster.routing.strategy == Strategy::Direct;
         let mut plan = Self {
             grid: Grid::of(&cluster.kind),

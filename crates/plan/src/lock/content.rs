@@ -1,0 +1,156 @@
+//! What a lock holds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use tresse_base::id::Vid;
+use tresse_topology::cluster::Cluster;
+
+use super::{place, tree};
+
+/// The format of the lock that this version reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// The content of a `tresse.lock`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The tree of the base VLAN, as [`super::place::cables`] writes it: its VID is fixed by the file, so new
+    /// switches are added to the tree that is there.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// VIDs by the name of their tree.
+    #[serde(default)]
+    pub vids: BTreeMap<String, LockedVid>,
+    /// Node addresses by node name.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, Vec<IpAddr>>,
+    /// NIC addresses by `node/NIC`.
+    #[serde(default)]
+    pub nics: BTreeMap<String, Vec<IpAddr>>,
+    /// Labels of in-transit nodes, by node address and label: what each means, as [`crate::label`]
+    /// writes it.
+    #[serde(default, with = "labels")]
+    pub labels: Labels,
+    /// Where nodes of generated fabrics are, by node name (see [`super::place`]).
+    #[serde(default)]
+    pub places: BTreeMap<String, String>,
+    /// What the paths were balanced for.
+    #[serde(default)]
+    pub balance: Option<LockedBalance>,
+    /// Numbers that earlier plans used and this one does not.
+    #[serde(default)]
+    pub retired: Retired,
+}
+
+/// A VID and the tree that it means for ever (K4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedVid {
+    /// The VID.
+    pub vid: Vid,
+    /// The tree, as [`super::tree::text`] writes it.
+    pub tree: String,
+}
+
+/// What was in use before.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retired {
+    /// VIDs and their trees, the longest retired first. They stay for good: nothing here knows when
+    /// the last switch has forgotten them.
+    #[serde(default)]
+    pub vids: Vec<LockedVid>,
+    /// Addresses of one change ago, ascending.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+    /// Labels of one change ago, by node address.
+    #[serde(default)]
+    pub labels: BTreeMap<String, BTreeSet<u32>>,
+}
+
+/// See [`Lock::labels`].
+pub type Labels = BTreeMap<String, BTreeMap<u32, String>>;
+
+/// TOML's keys are text.
+mod labels {
+    use super::{BTreeMap, Deserialize, Labels};
+    use serde::{Deserializer, Serialize, Serializer, de::Error};
+
+    type Texts = BTreeMap<String, BTreeMap<String, String>>;
+
+    pub fn serialize<S: Serializer>(labels: &Labels, to: S) -> Result<S::Ok, S::Error> {
+        labels.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Labels, D::Error> {
+        let number = |(label, meaning): (String, String)| match label.parse() {
+            Ok(number @ 16..=0xf_ffff) => Ok((number, meaning)),
+            _ => Err(D::Error::custom(format!("`{label}` is not a label from 16 to 1048575"))),
+        };
+        let node = |(node, labels): (String, BTreeMap<String, String>)| {
+            Ok((node, labels.into_iter().map(number).collect::<Result<_, _>>()?))
+        };
+        Texts::deserialize(from)?.into_iter().map(node).collect()
+    }
+}
+
+/// The node counts that the paths were balanced for (see [`super::balance`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedBalance {
+    /// Digest of the switches, cables and strategy that the counts belong to.
+    pub of: String,
+    /// By switch: the number of nodes, and the number of transit nodes.
+    pub switches: BTreeMap<String, [u64; 2]>,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            base: None,
+            vids: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            nics: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            places: BTreeMap::new(),
+            balance: None,
+            retired: Retired::default(),
+        }
+    }
+}
+
+impl Lock {
+    /// The name that each node of `cluster` bears in this lock: the name at the same place, else its
+    /// own, unless that one is now at another place; `None` for nodes that the lock does not know.
+    #[must_use]
+    pub fn names(&self, cluster: &Cluster) -> Vec<Option<&str>> {
+        let at: HashMap<&str, &str> =
+            self.places.iter().map(|(name, place)| (place.as_str(), name.as_str())).collect();
+        let here = |k: usize| at.get(place::node(cluster, k.into())?.as_str()).copied();
+        let count = cluster.nodes.len();
+        let mut names: Vec<Option<&str>> =
+            if at.is_empty() { vec![None; count] } else { (0..count).map(here).collect() };
+        let elsewhere: HashSet<&str> = names.iter().copied().flatten().collect();
+        for (name, node) in names.iter_mut().zip(&cluster.nodes).filter(|(name, _)| name.is_none())
+        {
+            let own = self.nodes.get_key_value(&node.name).map(|(own, _)| own.as_str());
+            *name = own.filter(|own| !elsewhere.contains(own));
+        }
+        names
+    }
+
+    /// Does this lock know what a plan uses: each of its VIDs for a tree that goes with the plan's?
+    #[must_use]
+    pub fn holds(&self, trees: &[(&str, &str)], vids: &[Vid]) -> bool {
+        let known = self.vids.values().chain(&self.retired.vids);
+        let known: BTreeMap<Vid, &str> = known.map(|v| (v.vid, v.tree.as_str())).collect();
+        let holds =
+            |text: &str, vid: &Vid| known.get(vid).is_some_and(|t| tree::compatible(t, text));
+        trees.iter().zip(vids).all(|((_, text), vid)| holds(text, vid))
+    }
+}

@@ -1,0 +1,73 @@
+//! The lock after a plan, and what it retires.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_base::id::Vid;
+use tresse_topology::cluster::Cluster;
+
+use super::content::{Labels, Lock, LockedVid, Retired};
+use super::place;
+use crate::address::Addresses;
+
+impl Lock {
+    /// The lock after a plan: what the plan uses, and as retired what only this lock used. Where the
+    /// plan uses exactly what this lock holds, the lock stays as it is.
+    #[must_use]
+    pub fn next(
+        &self,
+        cluster: &Cluster,
+        addresses: &Addresses,
+        trees: &[(&str, &str)],
+        vids: &[Vid],
+        labels: Labels,
+    ) -> Self {
+        let mut next = Self { labels, ..Self::default() };
+        for ((name, tree), vid) in trees.iter().zip(vids) {
+            let entry = LockedVid { vid: *vid, tree: (*tree).to_owned() };
+            next.vids.insert((*name).to_owned(), entry);
+        }
+        for (k, node) in cluster.nodes.iter().enumerate() {
+            let own = addresses.node.get(k).cloned().unwrap_or_default();
+            next.nodes.insert(node.name.clone(), own);
+            if let Some(place) = place::node(cluster, k.into()) {
+                next.places.insert(node.name.clone(), place);
+            }
+            for (i, nic) in node.nics.iter().enumerate() {
+                let own = addresses.nic.get(k).and_then(|nics| nics.get(i)).cloned();
+                next.nics.insert(format!("{}/{}", node.name, nic.name), own.unwrap_or_default());
+            }
+        }
+        next.retired =
+            if next.same_use(self) { self.retired.clone() } else { self.retired_by(&next) };
+        next
+    }
+
+    fn same_use(&self, other: &Self) -> bool {
+        (&self.vids, &self.nodes, &self.nics, &self.labels, &self.places)
+            == (&other.vids, &other.nodes, &other.nics, &other.labels, &other.places)
+    }
+
+    fn retired_by(&self, next: &Self) -> Retired {
+        let used: BTreeSet<Vid> = next.vids.values().map(|v| v.vid).collect();
+        let before = self.retired.vids.iter().chain(self.vids.values());
+        let addresses = |lock: &Self| {
+            let all = lock.nodes.values().chain(lock.nics.values()).flatten();
+            all.copied().collect::<BTreeSet<_>>()
+        };
+        Retired {
+            vids: before.filter(|v| !used.contains(&v.vid)).cloned().collect(),
+            addresses: addresses(self).difference(&addresses(next)).copied().collect(),
+            labels: self.unused_labels(next),
+        }
+    }
+
+    fn unused_labels(&self, next: &Self) -> BTreeMap<String, BTreeSet<u32>> {
+        let unused = |(node, labels): (&String, &BTreeMap<u32, String>)| {
+            let used = next.labels.get(node);
+            let unused = labels.keys().filter(|l| used.is_none_or(|used| !used.contains_key(l)));
+            let unused: BTreeSet<u32> = unused.copied().collect();
+            (!unused.is_empty()).then(|| (node.clone(), unused))
+        };
+        self.labels.iter().filter_map(unused).collect()
+    }
+}
