@@ -5,6 +5,7 @@
 
 mod detours;
 mod forced;
+mod leg;
 mod order;
 mod pack;
 mod paper;
@@ -14,6 +15,7 @@ mod spread;
 
 pub use detours::detour_trees;
 pub use forced::forced_turns;
+pub use leg::Leg;
 pub use order::Order;
 pub use pack::Packer;
 use relieve::relieve;
@@ -52,16 +54,6 @@ pub struct Updown {
     legs: Vec<Leg>,
     /// Pairs whose route found no tree, ascending.
     crowded: Vec<(u32, u32)>,
-}
-
-/// Part of a way between two switches: on one tree to the switch where an in-transit node takes over, or
-/// to the destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leg {
-    /// The tree.
-    pub tree: TreeId,
-    /// Where it ends.
-    pub to: SwitchId,
 }
 
 impl Updown {

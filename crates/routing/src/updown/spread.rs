@@ -9,7 +9,7 @@
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Channel;
 
-use super::Leg;
+use super::leg::Leg;
 use super::pack::{Marks, Packer, first_fit};
 use super::routes::{Routes, State};
 

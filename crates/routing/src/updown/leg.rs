@@ -1,0 +1,13 @@
+//! The parts of a path between two switches.
+
+use tresse_base::id::{SwitchId, TreeId};
+
+/// The part of a path between two switches that lies on one tree. It ends at the destination, or at a
+/// switch where a transit node moves the packet to the next tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leg {
+    /// The tree.
+    pub tree: TreeId,
+    /// The switch where the part ends.
+    pub to: SwitchId,
+}
