@@ -11,8 +11,10 @@ use rayon::prelude::*;
 use tresse_base::id::{Label, NodeId, TreeId};
 use tresse_topology::path::Segment;
 
+use crate::address::Addresses;
 use crate::lock::Lock;
-use crate::plan::Plan;
+use crate::paths::Paths;
+use crate::vids::Vids;
 
 /// The first label that is not reserved (RFC 3032, section 2.1).
 const FIRST: u32 = 16;
@@ -29,23 +31,30 @@ pub struct Transit {
 /// What every node does in transit, by node.
 pub type Transits = Vec<Transit>;
 
-/// Where in transit paths of `plan` go, and the labels for it: those that `lock` has, and the lowest
+/// The addresses and VIDs by which a label's meaning is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbers<'a> {
+    pub addresses: &'a Addresses,
+    pub vids: &'a Vids,
+}
+
+/// Returns what every node does as a transit node of `paths`, and its labels: those that `lock` has, and the lowest
 /// that are free. O(node pairs).
 #[must_use]
-pub fn allocate(plan: &Plan, lock: &Lock) -> Transits {
-    let nodes = plan.cluster().nodes.len();
-    if !plan.has_labels() {
+pub(crate) fn allocate(paths: &Paths, numbers: Numbers<'_>, lock: &Lock) -> Transits {
+    let nodes = paths.cluster().nodes.len();
+    if !paths.has_labels() {
         return vec![Transit::default(); nodes];
     }
     let of_source = |s: usize| {
         let mut used = BTreeSet::new();
         for d in (0..nodes).filter(|d| *d != s) {
             // Where there are no trees, backups have labels too.
-            let paths = match plan.direct() {
-                Some(_) => plan.paths(s.into(), d.into()),
-                None => plan.carriers(s.into(), d.into()),
+            let of_pair = match paths.direct() {
+                Some(_) => paths.paths(s.into(), d.into()),
+                None => paths.carriers(s.into(), d.into()),
             };
-            for path in paths {
+            for path in of_pair {
                 used.extend(path.segments.windows(2).map(|pair| (pair[0], pair[1])));
             }
         }
@@ -60,13 +69,13 @@ pub fn allocate(plan: &Plan, lock: &Lock) -> Transits {
         transit.labels.insert(after, Label(0));
     }
     for (node, transit) in transits.iter_mut().enumerate() {
-        number(plan, lock, node.into(), &mut transit.labels);
+        number(numbers, lock, node.into(), &mut transit.labels);
     }
     transits
 }
 
-fn number(plan: &Plan, lock: &Lock, node: NodeId, labels: &mut BTreeMap<Segment, Label>) {
-    let address = key(plan, node);
+fn number(numbers: Numbers<'_>, lock: &Lock, node: NodeId, labels: &mut BTreeMap<Segment, Label>) {
+    let address = key(numbers, node);
     let held = lock.labels.get(&address);
     let by_meaning: BTreeMap<&str, u32> =
         held.into_iter().flatten().map(|(label, text)| (text.as_str(), *label)).collect();
@@ -75,37 +84,40 @@ fn number(plan: &Plan, lock: &Lock, node: NodeId, labels: &mut BTreeMap<Segment,
     taken.extend(retired.into_iter().flatten());
     let mut free = (FIRST..).filter(|label| !taken.contains(label));
     for (segment, label) in labels {
-        let known = by_meaning.get(meaning(plan, segment).as_str()).copied();
+        let known = by_meaning.get(meaning(numbers, segment).as_str()).copied();
         *label = Label(known.or_else(|| free.next()).expect("there is always another number"));
     }
 }
 
 /// All labels in use, as the lock keeps them: by the node's address, label and meaning.
 #[must_use]
-pub fn to_lock(plan: &Plan) -> BTreeMap<String, BTreeMap<u32, String>> {
-    let nodes = plan.transits().iter().enumerate().filter(|(_, t)| !t.labels.is_empty());
+pub(crate) fn to_lock(
+    transits: &[Transit],
+    numbers: Numbers<'_>,
+) -> BTreeMap<String, BTreeMap<u32, String>> {
+    let nodes = transits.iter().enumerate().filter(|(_, t)| !t.labels.is_empty());
     nodes
         .map(|(node, transit)| {
-            let text = |(segment, label): (&Segment, &Label)| (label.0, meaning(plan, segment));
-            (key(plan, node.into()), transit.labels.iter().map(text).collect())
+            let text = |(segment, label): (&Segment, &Label)| (label.0, meaning(numbers, segment));
+            (key(numbers, node.into()), transit.labels.iter().map(text).collect())
         })
         .collect()
 }
 
 /// The address by which the lock knows a node: it stays when growth renames the node.
-fn key(plan: &Plan, node: NodeId) -> String {
-    plan.addresses().node[node.index()].first().map(IpAddr::to_string).unwrap_or_default()
+fn key(numbers: Numbers<'_>, node: NodeId) -> String {
+    numbers.addresses.node[node.index()].first().map(IpAddr::to_string).unwrap_or_default()
 }
 
 /// `10.78.0.1 103 10.78.0.6`: out of the NIC with this address, on this VID (`-`: untagged), to the NIC
 /// with that one.
-fn meaning(plan: &Plan, segment: &Segment) -> String {
-    let nics = &plan.addresses().nic;
+fn meaning(numbers: Numbers<'_>, segment: &Segment) -> String {
+    let nics = &numbers.addresses.nic;
     let address = |node: NodeId, nic: usize| nics[node.index()][nic].first();
     let text = |a: Option<&IpAddr>| a.map(IpAddr::to_string).unwrap_or_default();
     let (from, to) = (address(segment.from, segment.nic), address(segment.to, segment.to_nic));
     match segment.tree {
         TreeId::NONE => format!("{} - {}", text(from), text(to)),
-        tree => format!("{} {} {}", text(from), plan.vid(tree), text(to)),
+        tree => format!("{} {} {}", text(from), numbers.vids.trees[tree.index()], text(to)),
     }
 }

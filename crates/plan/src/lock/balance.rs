@@ -42,10 +42,10 @@ pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     })
 }
 
-/// By node, a number that stays where its address does, for pairs that take turns: that of its address
-/// in the first prefix, from 0, or its index where it has none.
+/// Returns the round-robin index of every node: the offset of its address in the first prefix, from 0,
+/// or its node index if it has no address. It changes only when the address does.
 #[must_use]
-pub fn turns(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
+pub fn round_robin(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
     let bits = |address: IpAddr| match address {
         IpAddr::V4(v4) => u128::from(v4.to_bits()),
         IpAddr::V6(v6) => v6.to_bits(),

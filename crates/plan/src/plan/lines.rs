@@ -33,19 +33,13 @@ impl Plan {
             switch: layout.switch(line),
             ports: layout.line_ports(line),
         };
-        self.line_vids.iter().enumerate().map(line).collect()
+        self.vids.lines.iter().enumerate().map(line).collect()
     }
 
     /// The VLAN that a node's NIC is in without a tag; `None` where its switch needs none.
     #[must_use]
     pub fn line_vid(&self, node: NodeId, nic: usize) -> Option<Vid> {
-        Some(self.line_vids[shared(self)?.line(node, nic)])
-    }
-
-    /// The names of all lines that need a VID.
-    pub(super) fn line_names(&self) -> Vec<String> {
-        let names = |layout: &Layout| (0..layout.lines()).map(|l| layout.line_name(l)).collect();
-        shared(self).map(names).unwrap_or_default()
+        Some(self.vids.lines[shared(self)?.line(node, nic)])
     }
 }
 

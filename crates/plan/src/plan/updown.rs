@@ -1,9 +1,10 @@
 //! What `updown` would give where the plan is by `transit`.
 
+use tresse_routing::Balance;
 use tresse_routing::updown::{Demand, Updown, forced_turns};
 use tresse_topology::cluster::Strategy;
 
-use super::{Balance, Plan};
+use super::Plan;
 
 /// Up to so many switches the routes of `updown` are laid to compare with.
 const MOST_SWITCHES: usize = 128;

@@ -1,6 +1,7 @@
 //! Is what is left of the MTU behind the labels enough for IPv6?
 
-use super::Plan;
+use super::Paths;
+use crate::address::Addresses;
 
 /// The smallest MTU of IPv6 (RFC 8200, section 5).
 const LEAST: u32 = 1280;
@@ -27,10 +28,10 @@ pub struct SmallMtu {
     pub mtu: u32,
 }
 
-impl Plan {
+impl Paths {
     /// What has no labels was judged with the cluster file, line by line.
-    pub(super) fn check_mtu(&self) -> Result<(), SmallMtu> {
-        let ipv6 = self.addresses.node.iter().flatten().any(std::net::IpAddr::is_ipv6);
+    pub(crate) fn check_mtu(&self, addresses: &Addresses) -> Result<(), SmallMtu> {
+        let ipv6 = addresses.node.iter().flatten().any(std::net::IpAddr::is_ipv6);
         let nics = self.cluster.nodes.iter().flat_map(|node| &node.nics);
         let switches = self.cluster.switches.iter().map(|s| s.max_frame.saturating_sub(22));
         let least = nics.map(|nic| self.nic_mtu(nic)).chain(switches).min();

@@ -8,17 +8,16 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use smallvec::smallvec;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::reflect::{
     CANDIDATES, Detour, Detours, Flow, Found, MOST_SWITCHES, Network, Optimum, Split,
     USUAL_SWITCHES, Uses, weights,
 };
 use tresse_topology::Channel;
-use tresse_topology::path::{Path, Segment, Segments};
+use tresse_topology::path::Segments;
 
-use super::Plan;
-use super::demand::Demand;
+use crate::demand::Demand;
+use crate::primaries::Primaries;
 
 /// Sources whose demand is added up in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
@@ -39,9 +38,9 @@ struct Sums {
     received: BTreeMap<usize, u64>,
 }
 
-impl Plan {
+impl Primaries {
     /// The detours of this plan, from the linear program.
-    pub(super) fn find_detours(&self) -> Detours {
+    pub(crate) fn find_detours(&self) -> Detours {
         let cluster = &self.cluster;
         if !cluster.routing.reflect || self.graph.switches() > MOST_SWITCHES {
             return Detours::default();
@@ -85,35 +84,6 @@ impl Plan {
         (self.cluster.routing.paths as usize - 1).saturating_sub(backup)
     }
 
-    /// What the linear program found; empty without `reflect`.
-    #[must_use]
-    pub const fn detours(&self) -> &Detours {
-        &self.detours
-    }
-
-    /// The paths from `src` to `dst` that carry traffic while nothing fails: the primary, then its
-    /// weighted siblings.
-    #[must_use]
-    pub fn carriers(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
-        if let Some(direct) = &self.direct {
-            return direct.carriers(src, dst, self.cluster.routing.paths);
-        }
-        let segments = self.primary(src, dst);
-        let (first, last) = (segments[0], segments[segments.len() - 1]);
-        let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments }];
-        let pair = (self.sender(&first).switch, self.receiver(&last).switch);
-        let Some(split) = self.detours.by_pair.get(&pair) else { return paths };
-        paths[0].weight = split.direct;
-        for detour in split.detours.iter().filter(|detour| ![src, dst].contains(&detour.node)) {
-            let (at, nic) = (detour.node, detour.nic);
-            let there = Segment { tree: detour.there, to: at, to_nic: nic, ..first };
-            let on = Segment { from: at, nic, tree: detour.on, to: dst, to_nic: last.to_nic };
-            let (rank, weight) = (paths.len() as u32, detour.weight);
-            paths.push(Path { src, dst, rank, weight, segments: smallvec![there, on] });
-        }
-        paths
-    }
-
     fn sums(&self, demand: &Demand) -> Sums {
         let nodes: Vec<NodeId> = (0..self.cluster.nodes.len()).map(NodeId::from).collect();
         let first = self.first_nics();
@@ -130,17 +100,6 @@ impl Plan {
             })
             .collect();
         parts.into_iter().fold(Sums::default(), Sums::merge)
-    }
-
-    /// The number of each node's first NIC.
-    #[must_use]
-    pub fn first_nics(&self) -> Vec<usize> {
-        let before = |next: &mut usize, node: &tresse_topology::cluster::Node| {
-            let first = *next;
-            *next += node.nics.len();
-            Some(first)
-        };
-        self.cluster.nodes.iter().scan(0, before).collect()
     }
 
     /// The linear program's data: resources are the channels, then every NIC sending, then every NIC
@@ -227,7 +186,7 @@ impl Plan {
         let direct = self.between(s, d);
         let mut switches = Vec::new();
         for at in (0..n).map(SwitchId::from) {
-            if [s, d].contains(&at) || self.transit[at.index()].is_empty() {
+            if [s, d].contains(&at) || self.transit_nodes[at.index()].is_empty() {
                 continue;
             }
             let (Some(there), Some(on)) = (self.one_leg(s, at), self.one_leg(at, d)) else {
@@ -244,14 +203,15 @@ impl Plan {
             switches.push((way.len(), busiest, turn, at, there, on));
         }
         switches.sort_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let all: usize = switches.iter().map(|(.., at, _, _)| self.transit[at.index()].len()).sum();
+        let all: usize =
+            switches.iter().map(|(.., at, _, _)| self.transit_nodes[at.index()].len()).sum();
         let mut detours = Vec::with_capacity(most.min(all));
         for round in 0.. {
             if detours.len() >= most.min(all) {
                 break;
             }
             for &(.., at, there, on) in &switches {
-                let nodes = &self.transit[at.index()];
+                let nodes = &self.transit_nodes[at.index()];
                 if round < nodes.len() && detours.len() < most {
                     let (node, nic) = nodes[(s.index() + d.index() + round) % nodes.len()];
                     detours.push(Detour { node, nic, there, on, weight: 0 });
@@ -325,25 +285,15 @@ impl Plan {
         self.tree(tree).walk(&self.graph, s, d, &mut channels);
         channels
     }
-
-    /// The channels of the primary way from `s` to `d`.
-    pub(super) fn between(&self, s: SwitchId, d: SwitchId) -> Vec<Channel> {
-        let (mut channels, mut at) = (Vec::new(), s);
-        for leg in self.assignment.legs(s, d) {
-            self.tree(leg.tree).walk(&self.graph, at, leg.to, &mut channels);
-            at = leg.to;
-        }
-        channels
-    }
 }
 
 /// So many detours a pair are looked at, however many pairs there are.
 const EACH: usize = 4;
 
 impl Sums {
-    fn add(&mut self, plan: &Plan, segments: &Segments, weight: u64, first: &[usize]) {
+    fn add(&mut self, primaries: &Primaries, segments: &Segments, weight: u64, first: &[usize]) {
         let (start, end) = (&segments[0], &segments[segments.len() - 1]);
-        let pair = (plan.sender(start).switch, plan.receiver(end).switch);
+        let pair = (primaries.sender(start).switch, primaries.receiver(end).switch);
         let sum = self.pairs.entry(pair).or_default();
         sum.weight += weight;
         for after in &segments[1..] {

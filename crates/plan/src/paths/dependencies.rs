@@ -5,26 +5,26 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use tresse_topology::Dependencies;
 
-use super::Plan;
+use crate::primaries::Primaries;
 
 /// The channel dependencies of all primaries: each pair of channels that some segment crosses one after
 /// the other. A node in transit takes a frame in whole, so segments do not depend on each other.
 /// O(node pairs x hops).
-pub(super) fn of_primaries(plan: &Plan) -> Dependencies {
-    let nodes = plan.cluster.nodes.len();
+pub(super) fn of_primaries(primaries: &Primaries) -> Dependencies {
+    let nodes = primaries.cluster.nodes.len();
     let chunk = nodes.div_ceil(rayon::current_num_threads() * 4).max(1);
-    let none = || Dependencies::new(&plan.graph);
+    let none = || Dependencies::new(&primaries.graph);
     let of_source = |mut found: Dependencies, s: usize| {
         let mut seen = HashSet::new();
         let mut channels = Vec::new();
         for d in (0..nodes).filter(|d| *d != s) {
-            for segment in plan.primary(s.into(), d.into()) {
-                let ends = (plan.sender(&segment).switch, plan.receiver(&segment).switch);
+            for segment in primaries.primary(s.into(), d.into()) {
+                let ends = (primaries.sender(&segment).switch, primaries.receiver(&segment).switch);
                 if !seen.insert((ends, segment.tree)) {
                     continue;
                 }
                 channels.clear();
-                plan.walk(&segment, &mut channels);
+                primaries.walk(&segment, &mut channels);
                 channels.windows(2).for_each(|pair| found.add(pair[0], pair[1]));
             }
         }

@@ -1,0 +1,141 @@
+//! The third stage of a plan: all paths of every pair of nodes (the primary, its weighted siblings, the
+//! backups) and their MTU, computed when asked for.
+
+mod backup;
+mod dependencies;
+mod mtu;
+mod reflect;
+
+pub use mtu::SmallMtu;
+
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use smallvec::smallvec;
+use tresse_base::id::{NodeId, SwitchId, TreeId};
+use tresse_routing::direct::Direct;
+use tresse_routing::reflect::Detours;
+use tresse_routing::xy::Xy;
+use tresse_topology::Dependencies;
+use tresse_topology::path::{Path, Segment};
+
+use crate::primaries::Primaries;
+
+/// All paths, on top of the [`Primaries`].
+#[derive(Debug)]
+pub struct Paths {
+    primaries: Primaries,
+    /// The detours through reflectors that some pairs have as weighted siblings.
+    pub(crate) detours: Detours,
+    /// The channel dependencies of the primaries, once a backup needs them.
+    primary_dependencies: OnceLock<Dependencies>,
+    /// Whether all switches accept the same frame size. If so, no path is walked for its MTU.
+    uniform_frames: bool,
+}
+
+impl Deref for Paths {
+    type Target = Primaries;
+
+    fn deref(&self) -> &Primaries {
+        &self.primaries
+    }
+}
+
+impl Paths {
+    /// Adds detours to the primaries. Backups are computed when asked for.
+    pub(crate) fn new(primaries: Primaries) -> Self {
+        let detours = primaries.find_detours();
+        let switches = &primaries.cluster.switches;
+        let uniform_frames = switches.windows(2).all(|pair| pair[0].max_frame == pair[1].max_frame);
+        Self { primaries, detours, primary_dependencies: OnceLock::new(), uniform_frames }
+    }
+
+    /// The result of the linear program; empty unless `reflect` is set.
+    #[must_use]
+    pub const fn detours(&self) -> &Detours {
+        &self.detours
+    }
+
+    /// The paths from `src` to `dst` that carry traffic while nothing fails: the primary, then its
+    /// weighted siblings.
+    #[must_use]
+    pub fn carriers(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
+        if let Some(direct) = &self.direct {
+            return direct.carriers(src, dst, self.cluster.routing.paths);
+        }
+        let segments = self.primary(src, dst);
+        let (first, last) = (segments[0], segments[segments.len() - 1]);
+        let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments }];
+        let pair = (self.sender(&first).switch, self.receiver(&last).switch);
+        let Some(split) = self.detours.by_pair.get(&pair) else { return paths };
+        paths[0].weight = split.direct;
+        for detour in split.detours.iter().filter(|detour| ![src, dst].contains(&detour.node)) {
+            let (at, nic) = (detour.node, detour.nic);
+            let there = Segment { tree: detour.there, to: at, to_nic: nic, ..first };
+            let on = Segment { from: at, nic, tree: detour.on, to: dst, to_nic: last.to_nic };
+            let (rank, weight) = (paths.len() as u32, detour.weight);
+            paths.push(Path { src, dst, rank, weight, segments: smallvec![there, on] });
+        }
+        paths
+    }
+
+    /// All paths from `src` to `dst`, by rank: the primary, its weighted siblings, then backups with
+    /// weight 0; never empty. `src` and `dst` differ.
+    #[must_use]
+    pub fn paths(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
+        if let Some(xy) = &self.xy {
+            return self.routed_paths(xy, src, dst);
+        }
+        if let Some(direct) = &self.direct {
+            return direct.paths(src, dst, self.cluster.routing.paths);
+        }
+        let mut paths = self.carriers(src, dst);
+        for rank in paths.len() as u32..self.cluster.routing.paths {
+            let Some(segment) = self.backup(&paths) else { break };
+            paths.push(Path { src, dst, rank, weight: 0, segments: smallvec![segment] });
+        }
+        paths
+    }
+
+    /// The primary, and the way that packets take where `src` has lost its next hop. What nodes further
+    /// on lose they mend themselves, so there are never more than two.
+    fn routed_paths(&self, xy: &Xy, src: NodeId, dst: NodeId) -> Vec<Path> {
+        let path =
+            |rank: u32, segments| Path { src, dst, rank, weight: u32::from(rank == 0), segments };
+        let backup = (self.cluster.routing.paths > 1).then(|| xy.backup(src, dst)).flatten();
+        let backup = backup.map(|segments| path(1, segments));
+        [path(0, xy.primary(src, dst))].into_iter().chain(backup).collect()
+    }
+
+    /// The IP MTU of a segment: the smallest NIC and switch on the way.
+    #[must_use]
+    pub fn mtu(&self, segment: &Segment) -> u32 {
+        let ends = self.nic_mtu(self.sender(segment)).min(self.nic_mtu(self.receiver(segment)));
+        if self.uniform_frames || segment.tree == TreeId::NONE {
+            return ends;
+        }
+        let mut channels = Vec::new();
+        self.walk(segment, &mut channels);
+        let switches = channels.iter().map(|c| SwitchId(self.graph.head(*c)));
+        switches.fold(ends, |mtu, s| mtu.min(self.cluster.switch(s).max_frame.saturating_sub(22)))
+    }
+
+    /// The IP MTU of a path: each segment carries four octets for every label that is left on it (K9).
+    #[must_use]
+    pub fn path_mtu(&self, segments: &[Segment]) -> u32 {
+        let labels = if self.xy.is_some() { 0 } else { segments.len() as u32 };
+        let left = (0..labels).rev().chain(std::iter::repeat(0));
+        let mtus =
+            segments.iter().zip(left).map(|(s, labels)| self.mtu(s).saturating_sub(4 * labels));
+        mtus.min().unwrap_or(0)
+    }
+
+    /// May paths have in-transit nodes: primaries, or weighted siblings?
+    #[must_use]
+    pub fn has_labels(&self) -> bool {
+        let relays = |direct: &Direct| direct.has_relays(self.cluster.routing.paths);
+        self.has_transit()
+            || !self.detours.by_pair.is_empty()
+            || self.direct.as_ref().is_some_and(relays)
+    }
+}

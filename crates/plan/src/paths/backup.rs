@@ -1,0 +1,128 @@
+//! Backup paths: link- and switch-disjoint from the paths before them where the fabric allows
+//! (DESIGN section 4). Trees that exist are used.
+
+use std::collections::BTreeSet;
+
+use tresse_base::id::{SwitchId, TreeId};
+use tresse_routing::Assignment;
+use tresse_topology::Dependencies;
+use tresse_topology::path::{Path, Segment};
+use tresse_topology::vlan::Role;
+
+use super::{Paths, dependencies};
+
+/// The largest number of trees for which every tree is tried for a pair; beyond it, only likely ones.
+const ALL_TREES: usize = 64;
+
+/// How bad a backup is, compared with the paths before it: less is better.
+type Penalty = (u32, u32, u32, u32, u32);
+
+impl Paths {
+    /// The best backup after `before`, or `None` where every candidate is one of them.
+    pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
+        let (src, dst) = (before[0].src, before[0].dst);
+        let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
+        let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
+        let mut links = vec![false; self.cluster.links.len()];
+        let mut switches = vec![false; self.graph.switches()];
+        let mut channels = Vec::new();
+        for segment in &taken {
+            channels.clear();
+            self.walk(segment, &mut channels);
+            for &c in &channels {
+                links[self.graph.link(c).index()] = true;
+                switches[self.graph.head(c) as usize] = true;
+            }
+            switches[self.sender(segment).switch.index()] = true;
+            switches[self.receiver(segment).switch.index()] = true;
+        }
+        // All trees of up*/down* routing are legal, so any channel dependency is allowed.
+        let legal = matches!(self.assignment, Assignment::Updown(_));
+        let allowed_dependencies =
+            (self.cluster.routing.lossless && !legal).then(|| self.primary_dependencies());
+        let mut best: Option<(Penalty, Segment)> = None;
+        for (nic, from) in a.iter().enumerate() {
+            for (to_nic, to) in b.iter().enumerate() {
+                let same_nic = taken.iter().any(|t| (t.from, t.nic) == (src, nic));
+                let same_peer = taken.iter().any(|t| (t.to, t.to_nic) == (dst, to_nic));
+                let ends = [from.switch.0, to.switch.0];
+                for tree in self.candidates(from.switch, to.switch) {
+                    let segment = Segment { from: src, nic, tree, to: dst, to_nic };
+                    channels.clear();
+                    self.walk(&segment, &mut channels);
+                    // The same path under another VID protects nothing but the VID itself.
+                    if taken.contains(&segment) {
+                        continue;
+                    }
+                    let allowed = allowed_dependencies.is_none_or(|t| {
+                        channels.windows(2).all(|pair| t.contains(pair[0], pair[1]))
+                    });
+                    if !allowed {
+                        continue;
+                    }
+                    let shared_links =
+                        channels.iter().filter(|c| links[self.graph.link(**c).index()]).count();
+                    let inner = channels.len().saturating_sub(1);
+                    let shared_switches = channels
+                        .iter()
+                        .take(inner)
+                        .map(|c| self.graph.head(*c))
+                        .chain(
+                            if same_nic && same_peer { &[][..] } else { &ends[..] }.iter().copied(),
+                        )
+                        .filter(|s| switches[*s as usize])
+                        .count();
+                    let penalty = (
+                        u32::from(same_nic) + u32::from(same_peer),
+                        shared_links as u32,
+                        shared_switches as u32,
+                        channels.len() as u32,
+                        tree.0,
+                    );
+                    if best.as_ref().is_none_or(|(p, _)| penalty < *p) {
+                        best = Some((penalty, segment));
+                    }
+                }
+            }
+        }
+        best.map(|(_, segment)| segment)
+    }
+
+    /// The channel dependencies of the primaries. In a lossless plan backups add no others, so the
+    /// channel dependency graph stays acyclic.
+    fn primary_dependencies(&self) -> &Dependencies {
+        self.primary_dependencies.get_or_init(|| dependencies::of_primaries(self))
+    }
+
+    /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares
+    /// no link with the way there unless they differ in one dimension only.
+    fn candidates(&self, s: SwitchId, d: SwitchId) -> Vec<TreeId> {
+        if self.specs.len() <= ALL_TREES {
+            return (0..self.specs.len()).map(TreeId::from).collect();
+        }
+        let mut trees = BTreeSet::from([self.primary_tree(d, s), self.primary_tree(s, d)]);
+        let backups = self.specs.iter().rposition(|t| t.role != Role::Backup).map_or(0, |i| i + 1);
+        trees.extend((backups..self.specs.len()).map(TreeId::from));
+        if let Some(grid) = &self.grid {
+            // Around the row and the column: trees of the neighbours of both ends.
+            for end in [s, d] {
+                let x = grid.coordinates(end);
+                for dim in 0..grid.rank() {
+                    for plus in [false, true] {
+                        let n = grid.dims()[dim];
+                        let edge = if plus { n - 1 } else { 0 };
+                        if n == 1 || (!grid.is_torus() && x[dim] == edge) {
+                            continue;
+                        }
+                        let mut y = x;
+                        y[dim] = grid.step(x[dim], dim, plus);
+                        let near = grid.switch(&y);
+                        trees.insert(self.primary_tree(near, d));
+                        trees.insert(self.primary_tree(near, s));
+                    }
+                }
+            }
+        }
+        trees.into_iter().collect()
+    }
+}

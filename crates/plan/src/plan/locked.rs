@@ -1,0 +1,36 @@
+//! The lock that belongs to a plan.
+
+use tresse_base::id::LinkId;
+
+use super::{Plan, base_vlan};
+use crate::label::{self, Numbers};
+use crate::lock::{self, Lock};
+use crate::vids::{borrowed, named_texts};
+
+impl Plan {
+    /// The lock to keep beside the cluster file after this plan, which was built with `lock`.
+    #[must_use]
+    pub fn lock(&self, lock: &Lock) -> Lock {
+        let (named, vids) = (named_texts(self), self.vids.all());
+        let base = base_vlan(self).map(|(_, links)| lock::place::cables(&self.cluster, &links));
+        let labels = label::to_lock(
+            &self.transits,
+            Numbers { addresses: &self.addresses, vids: &self.vids },
+        );
+        let next = lock.next(&self.cluster, &self.addresses, &borrowed(&named), &vids, labels);
+        let balance = lock::balance::to_lock(&self.balance, &self.cluster);
+        Lock { base, balance, ..next }
+    }
+
+    /// Whether `lock` holds the VIDs of this plan.
+    #[must_use]
+    pub fn is_held_by(&self, lock: &Lock) -> bool {
+        lock.holds(&borrowed(&named_texts(self)), &self.vids.all())
+    }
+
+    /// The cables of the base VLAN's tree before this plan, those that are still there.
+    pub(crate) fn base_before(&self) -> Vec<LinkId> {
+        let before = self.base_before.as_deref();
+        before.map_or_else(Vec::new, |text| lock::place::links(&self.cluster, text))
+    }
+}

@@ -1,0 +1,148 @@
+//! The second stage of a plan: the primary path of every pair of nodes, computed when asked for.
+
+use std::ops::Deref;
+
+use tresse_base::id::{NodeId, SwitchId, TreeId};
+use tresse_routing::RoutingError;
+use tresse_routing::direct::Direct;
+use tresse_routing::xy::Xy;
+use tresse_topology::cluster::Strategy;
+use tresse_topology::path::{Segment, Segments};
+
+use crate::address::Addresses;
+use crate::lock;
+use crate::trees::Trees;
+
+/// The primary paths, on top of their [`Trees`].
+#[derive(Debug)]
+pub struct Primaries {
+    trees: Trees,
+    /// Dimension-order routing, on fabrics whose nodes route.
+    pub(crate) xy: Option<Xy>,
+    /// The NICs that every pair uses, in a flat neighbourhood.
+    pub(crate) direct: Option<Direct>,
+    /// By switch: the nodes that may be transit nodes there, and their NIC, by round-robin index.
+    pub(crate) transit_nodes: Vec<Vec<(NodeId, usize)>>,
+    /// By node: its round-robin index, which its address determines.
+    round_robin: Vec<usize>,
+}
+
+impl Deref for Primaries {
+    type Target = Trees;
+
+    fn deref(&self) -> &Trees {
+        &self.trees
+    }
+}
+
+impl Primaries {
+    /// Determines the primary paths over `trees`. `addresses` give the round-robin indices.
+    pub(crate) fn new(trees: Trees, addresses: &Addresses) -> Result<Self, RoutingError> {
+        let cluster = &trees.cluster;
+        let flat = cluster.routing.strategy == Strategy::Direct;
+        let round_robin = lock::balance::round_robin(cluster, addresses);
+        let mut transit_nodes = cluster.transit_nodes();
+        // The index does not change when the cluster grows, so existing pairs keep their nodes.
+        for nodes in &mut transit_nodes {
+            nodes.sort_by_key(|(node, _)| round_robin[node.index()]);
+        }
+        Ok(Self {
+            xy: Xy::of(&cluster.kind),
+            direct: if flat { Some(Direct::new(cluster)?) } else { None },
+            transit_nodes,
+            round_robin,
+            trees,
+        })
+    }
+
+    /// The routing through nodes, where nodes route.
+    #[must_use]
+    pub const fn xy(&self) -> Option<&Xy> {
+        self.xy.as_ref()
+    }
+
+    /// Which NICs every pair uses, in a flat neighbourhood.
+    #[must_use]
+    pub const fn direct(&self) -> Option<&Direct> {
+        self.direct.as_ref()
+    }
+
+    /// Switch-to-switch links that a segment crosses; 1 where nodes route, so that a path has as many
+    /// hops as segments.
+    #[must_use]
+    pub fn hops(&self, segment: &Segment) -> u32 {
+        if segment.tree == TreeId::NONE {
+            return u32::from(self.xy.is_some());
+        }
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        self.tree(segment.tree).distance(s, d)
+    }
+
+    /// The primary's segments. Between nodes with several NICs: the pair of NICs with the fewest
+    /// hops, ties taken in turn by the sum of the nodes' numbers so that parallel fabrics share the load.
+    #[must_use]
+    pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
+        if let Some(xy) = &self.xy {
+            return xy.primary(src, dst);
+        }
+        if let Some(direct) = &self.direct {
+            return direct.primary(src, dst);
+        }
+        let (a, b) = (self.cluster.node(src).nics.len(), self.cluster.node(dst).nics.len());
+        if a == 1 && b == 1 {
+            return self.segments((src, 0), (dst, 0));
+        }
+        let mut best: Vec<Segments> = Vec::with_capacity(a * b);
+        let mut fewest = u32::MAX;
+        for i in 0..a * b {
+            let segments = self.segments((src, i % a), (dst, i / a));
+            let hops = segments.iter().map(|s| self.hops(s)).sum();
+            if hops < fewest {
+                best.clear();
+                fewest = hops;
+            }
+            if hops == fewest {
+                best.push(segments);
+            }
+        }
+        best.swap_remove(self.turn(src, dst) % best.len())
+    }
+
+    /// The segments between two NICs. Of the nodes that may be in transit at a switch every pair of
+    /// nodes takes another one, in turn by the sum of their numbers.
+    fn segments(&self, (src, nic): (NodeId, usize), (dst, to_nic): (NodeId, usize)) -> Segments {
+        let switch = |(node, nic): (NodeId, usize)| self.cluster.node(node).nics[nic].switch;
+        let mut at = (src, nic);
+        let legs = self.assignment.legs(switch(at), switch((dst, to_nic)));
+        let mut segments = Segments::new();
+        for leg in legs {
+            let next =
+                self.transit_at(leg.to, src, dst).filter(|_| leg.to != switch((dst, to_nic)));
+            let (to, to_nic) = next.unwrap_or((dst, to_nic));
+            segments.push(Segment { from: at.0, nic: at.1, tree: leg.tree, to, to_nic });
+            at = (to, to_nic);
+        }
+        segments
+    }
+
+    /// The in-transit node of a pair at a switch, and its NIC there: neither end of the pair if there is
+    /// another.
+    fn transit_at(&self, switch: SwitchId, src: NodeId, dst: NodeId) -> Option<(NodeId, usize)> {
+        let nodes = self.in_transit(switch);
+        let first = self.turn(src, dst);
+        let mut turn = (0..nodes.len()).map(|i| nodes[(first + i) % nodes.len()]);
+        turn.find(|(node, _)| ![src, dst].contains(node)).or(nodes.first().copied())
+    }
+
+    /// The nodes that primaries may turn at on a switch, and their NICs: as many as the paths are balanced
+    /// for.
+    pub(crate) fn in_transit(&self, switch: SwitchId) -> &[(NodeId, usize)] {
+        let nodes = &self.transit_nodes[switch.index()];
+        &nodes[..nodes.len().min(self.balance.transit[switch.index()] as usize)]
+    }
+
+    /// Where pairs take turns, whose it is: the lock keeps the numbers of nodes as the file grows.
+    fn turn(&self, src: NodeId, dst: NodeId) -> usize {
+        self.round_robin[src.index()] + self.round_robin[dst.index()]
+    }
+}

@@ -1,0 +1,218 @@
+//! The first stage of a plan: the VLAN trees and the tree that each pair of switches uses.
+
+mod backup;
+
+use std::sync::OnceLock;
+
+use sha2::{Digest, Sha256};
+use tresse_base::id::{NodeId, SwitchId, TreeId};
+use tresse_routing::updown::Order;
+use tresse_routing::{Assignment, Balance, RoutingError};
+use tresse_topology::cluster::{Cluster, Nic};
+use tresse_topology::path::Segment;
+use tresse_topology::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
+use tresse_topology::{Channel, Graph, Grid};
+
+use crate::lock::{self, Lock};
+
+/// The VLAN trees of a cluster. A tree is built when it is first asked for.
+#[derive(Debug)]
+pub struct Trees {
+    pub(crate) cluster: Cluster,
+    pub(crate) graph: Graph,
+    /// The grid of the switches, if they form a mesh or torus.
+    pub(crate) grid: Option<Grid>,
+    /// The trees that each pair of switches uses.
+    pub(crate) assignment: Assignment,
+    /// The node counts that the assignment was balanced for.
+    pub(crate) balance: Balance,
+    pub(crate) specs: Vec<TreeSpec>,
+    /// By tree, once it is built.
+    built: Vec<OnceLock<Tree>>,
+}
+
+impl Trees {
+    /// Lays the trees of `cluster`'s strategy, and backup trees if its pairs have several paths.
+    pub(crate) fn new(cluster: Cluster, lock: &Lock) -> Result<Self, RoutingError> {
+        let graph = Graph::new(&cluster);
+        let balance = lock::balance::of(&cluster, lock);
+        let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
+        let built = specs.iter().map(|_| OnceLock::new()).collect();
+        let grid = Grid::of(&cluster.kind);
+        let mut trees = Self { cluster, graph, grid, assignment, balance, specs, built };
+        if trees.cluster.routing.paths > 1 && !trees.cluster.is_untagged() {
+            let more = trees.backup_trees();
+            trees.specs.extend(more);
+            trees.built.resize_with(trees.specs.len(), OnceLock::new);
+        }
+        Ok(trees)
+    }
+
+    /// Removes the last tree if it is a backup tree. Returns whether it did.
+    pub(crate) fn drop_last_backup(&mut self) -> bool {
+        let backup = self.specs.last().is_some_and(|spec| spec.role == Role::Backup);
+        if backup {
+            self.specs.pop();
+            self.built.pop();
+        }
+        backup
+    }
+
+    /// The cluster that was planned.
+    #[must_use]
+    pub const fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Its switch graph.
+    #[must_use]
+    pub const fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// All VLAN trees, in [`TreeId`] order.
+    #[must_use]
+    pub fn specs(&self) -> &[TreeSpec] {
+        &self.specs
+    }
+
+    /// A tree, built when first asked for.
+    #[must_use]
+    pub fn tree(&self, id: TreeId) -> &Tree {
+        self.built[id.index()].get_or_init(|| {
+            self.try_tree(id).expect("strategies give spanning trees; `verify` tries each")
+        })
+    }
+
+    /// Builds a tree anew, reporting where it is not spanning.
+    ///
+    /// # Errors
+    /// What keeps it from spanning the switches.
+    pub fn try_tree(&self, id: TreeId) -> Result<Tree, TreeError> {
+        self.build(&self.specs[id.index()].shape)
+    }
+
+    /// Builds the tree of a shape.
+    fn build(&self, shape: &Shape) -> Result<Tree, TreeError> {
+        match (shape, &self.grid) {
+            (Shape::Lines { center, order }, Some(grid)) => {
+                Ok(Tree::of_lines(grid, &self.graph, center, order))
+            }
+            (Shape::Lines { .. }, None) => unreachable!("lines exist on grids only"),
+            (Shape::Links(links), _) => {
+                let ends: Vec<_> = links
+                    .iter()
+                    .map(|&id| {
+                        let link = self.cluster.link(id);
+                        (id, link.a.switch.0, link.b.switch.0)
+                    })
+                    .collect();
+                Tree::of_links(&self.graph, &ends)
+            }
+        }
+    }
+
+    /// A tree in one line of text, from which [`lock::tree`] tells its links without the plan.
+    #[must_use]
+    pub fn tree_text(&self, id: TreeId) -> String {
+        lock::tree::text(&self.cluster, &self.specs[id.index()].shape)
+    }
+
+    /// Digest of a tree: 16 hexadecimal digits. A VID whose digest changes is to be proven anew.
+    #[must_use]
+    pub fn tree_digest(&self, id: TreeId) -> String {
+        Sha256::digest(self.tree_text(id)).iter().take(8).map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// Trees in a role.
+    #[must_use]
+    pub fn count(&self, role: Role) -> usize {
+        self.specs.iter().filter(|s| s.role == role).count()
+    }
+
+    /// The tree that primary frames from switch `s` to switch `d` take first.
+    #[must_use]
+    pub fn primary_tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
+        self.assignment.tree(s, d)
+    }
+
+    /// The trees that primary frames from switch `s` take, by destination switch; `None` where some
+    /// paths may have several segments.
+    #[must_use]
+    pub fn primary_trees(&self, s: SwitchId, trees: &mut Vec<TreeId>) -> Option<()> {
+        self.assignment.trees_from(s, self.graph.switches(), trees)
+    }
+
+    /// May primaries have in-transit nodes?
+    #[must_use]
+    pub fn has_transit(&self) -> bool {
+        matches!(&self.assignment, Assignment::Updown(updown) if updown.has_transit())
+    }
+
+    /// Which ends of cables are up, where the strategy goes by that.
+    #[must_use]
+    pub const fn updown_order(&self) -> Option<&Order> {
+        match &self.assignment {
+            Assignment::Updown(updown) => Some(updown.order()),
+            _ => None,
+        }
+    }
+
+    /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header
+    /// and FCS and 4 of tag, which untagged ones do not have.
+    #[must_use]
+    pub fn nic_mtu(&self, nic: &Nic) -> u32 {
+        let tag = if self.cluster.is_untagged() { 0 } else { 4 };
+        let switch = self.cluster.switches.get(nic.switch.index());
+        switch.map_or(nic.mtu, |switch| nic.mtu.min(switch.max_frame.saturating_sub(18 + tag)))
+    }
+
+    /// The NIC of a segment's sender.
+    #[must_use]
+    pub fn sender(&self, segment: &Segment) -> &Nic {
+        &self.cluster.node(segment.from).nics[segment.nic]
+    }
+
+    /// The NIC of a segment's receiver.
+    #[must_use]
+    pub fn receiver(&self, segment: &Segment) -> &Nic {
+        &self.cluster.node(segment.to).nics[segment.to_nic]
+    }
+
+    /// Switch-to-switch channels that a segment crosses, onto the end of `channels`.
+    pub fn walk(&self, segment: &Segment, channels: &mut Vec<Channel>) {
+        if segment.tree == TreeId::NONE {
+            return;
+        }
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
+        self.tree(segment.tree).walk(&self.graph, s, d, channels);
+    }
+
+    /// Every ordered pair of different nodes, by source, then destination.
+    pub fn pairs(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
+        let n = self.cluster.nodes.len() as u32;
+        (0..n)
+            .flat_map(move |s| (0..n).filter(move |d| *d != s).map(move |d| (NodeId(s), NodeId(d))))
+    }
+
+    /// The number of each node's first NIC.
+    #[must_use]
+    pub fn first_nics(&self) -> Vec<usize> {
+        let before = |next: &mut usize, node: &tresse_topology::cluster::Node| {
+            let first = *next;
+            *next += node.nics.len();
+            Some(first)
+        };
+        self.cluster.nodes.iter().scan(0, before).collect()
+    }
+
+    /// The channels of the primary path from `s` to `d`.
+    pub(crate) fn between(&self, s: SwitchId, d: SwitchId) -> Vec<Channel> {
+        let (mut channels, mut at) = (Vec::new(), s);
+        for leg in self.assignment.legs(s, d) {
+            self.tree(leg.tree).walk(&self.graph, at, leg.to, &mut channels);
+            at = leg.to;
+        }
+        channels
+    }
+}
