@@ -31,7 +31,8 @@ use tresse_topology::Hop;
 use tresse_topology::cluster::Kind;
 use tresse_topology::pmesh::Encoding;
 
-use super::{Slice, SliceInterface, host};
+use super::host;
+use super::value::{Slice, SliceInterface};
 
 /// The slice of `node`.
 pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
