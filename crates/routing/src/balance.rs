@@ -1,5 +1,5 @@
-//! What the paths between switches are balanced for: how many nodes are on each switch, and how many of
-//! them may be in transit.
+//! The node counts that the paths between switches are balanced for: the nodes on each switch, and the
+//! transit nodes among them.
 
 use tresse_topology::cluster::Cluster;
 
@@ -8,7 +8,7 @@ use tresse_topology::cluster::Cluster;
 pub struct Balance {
     /// Nodes that the paths are balanced for, by their first NIC.
     pub nodes: Vec<u64>,
-    /// Nodes that may be in transit there, with every NIC.
+    /// Nodes that may be transit nodes there, by each of their NICs.
     pub transit: Vec<u64>,
 }
 

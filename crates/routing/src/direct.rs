@@ -1,6 +1,6 @@
 //! Flat neighbourhoods (flat-neighborhood-network-compiler, section 3): switches that no cable joins, and
-//! nodes with a NIC on several of them. Owns which NICs a pair uses, and through whom two nodes send that
-//! share no switch; never labels or addresses.
+//! nodes with a NIC on several of them. Chooses the NICs that a pair uses, and the transit node of two
+//! nodes that share no switch; knows no labels or addresses.
 //!
 //! **Primary.** By the paper's basic routing ([`Basic`]) where a switch is shared: the most important pairs
 //! first (by the demand), then those with the fewest alternatives, each over the least used NICs. Where
@@ -20,13 +20,13 @@ use tresse_topology::path::{Path, Segment, Segments};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
-/// Which NICs every pair of a flat neighbourhood uses.
+/// The NICs that every pair of a flat neighbourhood uses.
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,
     /// By node, the switch of each NIC.
     rows: Vec<Vec<u32>>,
-    /// By two switches, the nodes on both that carry for others.
+    /// By two switches: the transit nodes that are on both.
     relays: BTreeMap<(u32, u32), Vec<Relay>>,
     /// Primaries of pairs that share no switch, by source and destination.
     relayed: BTreeMap<(NodeId, NodeId), Segments>,
@@ -34,7 +34,7 @@ pub struct Direct {
     rates: Vec<Vec<u32>>,
 }
 
-/// A node that carries for others, from its NIC on one switch to that on another.
+/// A transit node between two switches, with its NIC on each.
 #[derive(Debug, Clone, Copy)]
 struct Relay {
     node: NodeId,
@@ -46,7 +46,7 @@ impl Direct {
     /// Chooses for all pairs. O(pairs x NICs of a node), where most pairs share a switch.
     ///
     /// # Errors
-    /// [`RoutingError::NotJoined`] where two nodes share no switch and nobody shares one with each.
+    /// [`RoutingError::NotJoined`] if two nodes share no switch and no transit node shares one with each.
     pub fn new(cluster: &Cluster) -> Result<Self, RoutingError> {
         let nodes = &cluster.nodes;
         let rows: Vec<Vec<u32>> =
@@ -74,7 +74,7 @@ impl Direct {
         Ok(direct)
     }
 
-    /// The primaries of pairs that share no switch: both ways through one node.
+    /// The primaries of pairs that share no switch: both directions through one transit node.
     fn relay(&mut self, cluster: &Cluster) -> Result<(), RoutingError> {
         let mut loads = self.basic.loads().to_vec();
         let nodes = self.rows.len();
@@ -104,7 +104,7 @@ impl Direct {
         Ok(())
     }
 
-    /// Every way from `src` to `dst` through a third node, by two switches.
+    /// Every path from `src` to `dst` through a third node, over two switches.
     fn ways_round(&self, src: NodeId, dst: NodeId) -> impl Iterator<Item = [Segment; 2]> + '_ {
         let (a, b) = (&self.rows[src.index()], &self.rows[dst.index()]);
         let ends =
@@ -116,7 +116,7 @@ impl Direct {
         })
     }
 
-    /// May a path of a plan with so many paths a pair have two segments?
+    /// Whether a path may have two segments in a plan with `paths` paths for each pair.
     #[must_use]
     pub fn has_relays(&self, paths: u32) -> bool {
         !self.relayed.is_empty() || paths > 1 && !self.relays.is_empty()
@@ -131,8 +131,8 @@ impl Direct {
         }
     }
 
-    /// The paths from `src` to `dst`, at most `most`: the primary, what else the two share, and where
-    /// that leaves room, ways through third nodes.
+    /// Returns at most `most` paths from `src` to `dst`: the primary, the other switches that the two
+    /// share, then paths through third nodes.
     #[must_use]
     pub fn paths(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
         let mut paths = self.carriers(src, dst, most);
@@ -143,7 +143,7 @@ impl Direct {
         paths
     }
 
-    /// Those of [`paths`](Self::paths) that carry while nothing fails.
+    /// Returns those of [`paths`](Self::paths) that carry traffic while nothing fails.
     #[must_use]
     pub fn carriers(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
         let primary = self.primary(src, dst);
@@ -163,14 +163,14 @@ impl Direct {
         .collect()
     }
 
-    /// What a segment carries, in units of the slowest NIC.
+    /// The rate of a segment, in units of the slowest NIC.
     fn rate(&self, segment: &Segment) -> u32 {
         let of = |node: NodeId, nic: usize| self.rates[node.index()][nic];
         of(segment.from, segment.nic).min(of(segment.to, segment.to_nic))
     }
 
-    /// The way through a third node that has the least in common with the paths before; pairs take the
-    /// third nodes in turn.
+    /// Returns the path through a third node that has the least in common with the paths before it. The
+    /// third nodes are assigned to pairs round-robin.
     fn backup(&self, before: &[Path]) -> Option<Segments> {
         let (src, dst) = (before[0].src, before[0].dst);
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();

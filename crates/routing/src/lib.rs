@@ -38,7 +38,7 @@ pub enum Assignment {
     Minimal(Minimal),
     /// Up*/down* routing, with or without in-transit nodes.
     Updown(Updown),
-    /// Nodes route, or every switch stands by itself: there are no trees.
+    /// No trees: the nodes route, or no two switches are cabled together.
     Untagged,
 }
 
@@ -61,7 +61,7 @@ pub enum RoutingError {
     /// Fabrics whose nodes route have no VLANs.
     #[error("the nodes of this fabric route: use strategy `xy`")]
     NeedsXy,
-    /// `direct` knows no cables between switches.
+    /// `direct` plans no cables between switches.
     #[error(
         "strategy `direct` uses no cable between switches, and here are some: use minimal or stp"
     )]
@@ -69,7 +69,7 @@ pub enum RoutingError {
     /// A flat neighbourhood has no trees.
     #[error("this fabric has no paths between switches: use strategy `direct`")]
     NeedsDirect,
-    /// Two nodes of a flat neighbourhood that not even a third one joins.
+    /// Two nodes of a flat neighbourhood share no switch, and no third node joins them.
     #[error(
         "nodes {a} and {b} share no switch, and no node that may be in transit shares one with each: \
          give one of them a NIC on a switch of the other"
@@ -100,7 +100,8 @@ pub enum RoutingError {
 }
 
 impl Assignment {
-    /// The trees and the assignment of `cluster`'s strategy, for as many nodes as `balance` says.
+    /// Returns the trees and the assignment of `cluster`'s strategy, balanced for the node counts of
+    /// `balance`.
     ///
     /// # Errors
     /// [`RoutingError`] where the strategy does not fit the fabric.
@@ -181,8 +182,8 @@ impl Assignment {
         Ok((numbered(trees), Self::Updown(updown)))
     }
 
-    /// The way that a frame from a node on `s` to a node on `d` takes: one leg, or several with an
-    /// in-transit node between each and the next. O(dimensions).
+    /// Returns the path of a frame from a node on `s` to a node on `d`: one leg, or several with a transit
+    /// node between each and the next. O(dimensions).
     pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
         let (one, several) = match self {
             Self::Untagged => (None, None),
@@ -195,7 +196,7 @@ impl Assignment {
         one.into_iter().chain(several.into_iter().flatten())
     }
 
-    /// The trees from `s` to every switch, by switch; `None` where ways may have several legs.
+    /// Lists the trees from `s` to every switch, by switch; `None` if paths may have several legs.
     #[must_use]
     pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) -> Option<()> {
         trees.clear();

@@ -14,13 +14,13 @@ const WORK: usize = 1 << 26;
 pub struct Minimal {
     switches: usize,
     trees: Vec<u16>,
-    /// Pairs whose route found no tree, ascending.
+    /// Pairs whose route fits into no tree, ascending.
     crowded: Vec<(u32, u32)>,
 }
 
 impl Minimal {
-    /// The links of at most `most` trees, and the assignment. Pairs whose route fits into no tree once
-    /// there may be no more take the shortest way that a tree has.
+    /// Returns the links of at most `most` trees, and the assignment. If a pair's route fits into none of
+    /// them, the pair uses the shortest path that a tree has.
     ///
     /// # Errors
     /// A switch that cannot be reached.
@@ -52,13 +52,13 @@ impl Minimal {
         Ok((links, Self { switches: n, trees, crowded: left }))
     }
 
-    /// Has the route of two switches found no tree? Its way is the shortest that a tree has.
+    /// Whether the route of two switches fits into no tree. They use the shortest path that a tree has.
     #[must_use]
     pub fn is_crowded(&self, s: SwitchId, d: SwitchId) -> bool {
         self.crowded.binary_search(&(s.0, d.0)).is_ok()
     }
 
-    /// The way of an ordered pair of switches.
+    /// The path of an ordered pair of switches.
     #[must_use]
     pub fn leg(&self, s: SwitchId, d: SwitchId) -> Leg {
         Leg { tree: TreeId(self.trees[s.index() * self.switches + d.index()].into()), to: d }
@@ -73,7 +73,7 @@ struct Packer<'a> {
 }
 
 struct Forest {
-    /// By channel: is its cable in the forest?
+    /// By channel: whether its cable is in the forest.
     has: Vec<bool>,
     parts: Parts,
 }
@@ -142,7 +142,7 @@ mod tests {
     use tresse_topology::random;
     use tresse_topology::vlan::Tree;
 
-    /// Every pair's way in its tree is minimal, in far fewer trees than one for each switch.
+    /// Every pair's path in its tree is minimal, in far fewer trees than one for each switch.
     #[test]
     fn minimal_ways_in_few_trees() {
         for (switches, most) in [(8, 6), (16, 14), (32, 28), (64, 56)] {

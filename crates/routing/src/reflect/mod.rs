@@ -1,9 +1,9 @@
 //! Detours through reflectors (big-fat-switches-ring-clique-reflector, section 5): how much of the traffic
-//! between two switches takes the way that the strategy gives, and how much goes through a node on a
-//! third switch that sends it on out of the NIC it came in by.
+//! between two switches takes the strategy's path, and how much goes through a node on a third switch,
+//! which sends it on out of the NIC on which it arrived.
 //!
-//! Owns the linear program and the small whole numbers that its shares become; who sends how much, and
-//! which ways there are, is the plan's to say.
+//! Owns the linear program, and the small integer weights that its shares become. The plan supplies the
+//! demand and the candidate paths.
 
 mod program;
 mod shares;
@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 
-/// A node that takes in frames of a pair of switches and sends them on.
+/// A reflector of a pair of switches: a node that receives the pair's frames and sends them on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Detour {
     /// The reflector.
     pub node: NodeId,
-    /// Its NIC: frames come in and leave by it.
+    /// The NIC on which frames arrive and leave.
     pub nic: usize,
-    /// The tree that takes them there.
+    /// The tree from the source to the reflector.
     pub there: TreeId,
-    /// The tree that takes them on.
+    /// The tree from the reflector to the destination.
     pub on: TreeId,
     /// Share of the pair's traffic.
     pub weight: u32,
@@ -34,18 +34,18 @@ pub struct Detour {
 /// How the traffic of an ordered pair of switches is split.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Split {
-    /// Share of the way that the strategy gives: at least 1.
+    /// Weight of the strategy's path: at least 1.
     pub direct: u32,
     /// The detours, the greatest share first.
     pub detours: Vec<Detour>,
 }
 
-/// All detours of a plan, and what the linear program says of them.
+/// All detours of a plan, and the result of the linear program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Detours {
-    /// By ordered pair of switches, where there are any.
+    /// By ordered pair of switches that has detours.
     pub by_pair: BTreeMap<(SwitchId, SwitchId), Split>,
-    /// What the program found; `None` where it was not run or found nothing.
+    /// The result of the program; `None` if it did not run or failed.
     pub found: Option<Found>,
 }
 
@@ -57,18 +57,18 @@ impl Detours {
     }
 }
 
-/// What the linear program found. Loads are in units of demand per slowest node link.
+/// The result of the linear program. Loads are in units of demand per slowest node link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// The highest load over capacity with as many detours a pair as help.
+    /// The highest load divided by capacity if the number of detours of a pair were not limited.
     pub optimum: f64,
-    /// Detours that it could choose from.
+    /// The number of candidate detours.
     pub candidates: usize,
-    /// Were some left out because there are too many?
+    /// Whether candidates were left out because there are too many.
     pub restricted: bool,
 }
 
-/// More switches than these, and no detours are sought.
+/// The most switches for which detours are sought.
 pub const MOST_SWITCHES: usize = 1024;
 /// About how many detours the program may choose from, in fabrics of up to [`USUAL_SWITCHES`]; fewer in
 /// larger ones, whose ways are long and tie everything to everything.

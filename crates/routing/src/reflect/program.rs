@@ -15,35 +15,35 @@
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 
-/// What a way crosses: resource, and how often.
+/// The resources that a path crosses: index, and number of crossings.
 pub type Uses = Vec<(u32, f64)>;
 
-/// Who sends how much over which ways.
+/// The input of the linear program: capacities, and flows with their paths.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
     /// Capacity of each resource.
     pub capacity: Vec<f64>,
-    /// Load of each resource that stays whatever way is taken.
+    /// Load of each resource that does not depend on the paths chosen.
     pub fixed: Vec<f64>,
     /// All flows.
     pub flows: Vec<Flow>,
 }
 
-/// One flow and its ways, the direct one first.
+/// One flow and its paths, the direct one first.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
-    /// How much it sends.
+    /// Its demand.
     pub weight: f64,
-    /// Its ways.
+    /// Its paths.
     pub ways: Vec<Uses>,
 }
 
 /// The best split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimum {
-    /// The highest load over capacity: that of the shares but for round-off.
+    /// The highest load divided by capacity, exact except for rounding.
     pub congestion: f64,
-    /// By flow and way, the share: each flow's sum to 1.
+    /// The share by flow and path: each flow's sum to 1.
     pub shares: Vec<Vec<f64>>,
 }
 
@@ -53,7 +53,7 @@ const SLACK: f64 = 1e-6;
 const NOTHING: f64 = 1e-6;
 
 impl Network {
-    /// The load on each resource by these shares.
+    /// Returns the load on each resource under these shares.
     #[must_use]
     pub fn loads(&self, shares: &[Vec<f64>]) -> Vec<f64> {
         let mut loads = self.fixed.clone();
@@ -67,20 +67,20 @@ impl Network {
         loads
     }
 
-    /// The highest load over capacity by these shares.
+    /// Returns the highest load divided by capacity under these shares.
     #[must_use]
     pub fn congestion(&self, shares: &[Vec<f64>]) -> f64 {
         highest(&self.loads(shares), &self.capacity)
     }
 
-    /// All on the direct ways.
+    /// Returns the shares that put everything on the direct paths.
     #[must_use]
     pub fn direct(&self) -> Vec<Vec<f64>> {
         let first = |flow: &Flow| (0..flow.ways.len()).map(|j| f64::from(u8::from(j == 0)));
         self.flows.iter().map(|flow| first(flow).collect()).collect()
     }
 
-    /// Solves the program. `None` where the solver gives up.
+    /// Solves the program; `None` if the solver fails.
     #[must_use]
     pub fn optimum(&self) -> Option<Optimum> {
         let direct = self.direct();

@@ -1,16 +1,16 @@
-//! Further trees for backups: legal routes that avoid the links of a primary, in trees as legal as its
-//! own, so that backups bring no cycle into the channel dependency graph.
+//! Backup trees for up*/down* routing: they hold legal routes that avoid the links of a primary, so
+//! backups add no cycle to the channel dependency graph.
 
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::{Channel, Graph};
 
 use super::{Order, Packer};
 
-/// A pair of switches and the links that its backup is to avoid.
+/// A pair of switches and the links that its backup must avoid.
 pub type Open = (SwitchId, SwitchId, Vec<LinkId>);
 
-/// The links of at most `most` trees that hold the shortest legal detours of `open`, for pairs that
-/// have one.
+/// Returns the links of at most `most` trees with the shortest legal detours of the pairs in `open`.
+/// Pairs without a legal detour get none.
 #[must_use]
 pub fn detour_trees(graph: &Graph, order: &Order, open: &[Open], most: usize) -> Vec<Vec<LinkId>> {
     let mut detours: Vec<_> =

@@ -1,17 +1,17 @@
-//! What minimal routes cost nodes in transit at least, whatever routes are chosen: pairs whose every
-//! shortest way turns from down to up at one switch load the nodes there.
+//! The least load of transit nodes under any choice of minimal routes. A pair loads the transit nodes
+//! of a switch if all its shortest paths go from down to up at that switch.
 
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
 use super::{Demand, Order, ups};
 
-/// Up to so many switches all roots are looked at where the root is free.
+/// The most switches for which all roots are examined if the file names none.
 const ALL_ROOTS: usize = 32;
 
-/// Node pairs that some node in transit carries at least beside those of its own, on any choice of
-/// minimal routes; and whether that goes for every root. With a `root`, or with more than 32 switches,
-/// for that of `order` only. O(roots x switches^2 x channels).
+/// Returns the number of node pairs that some transit node carries beside its own, a lower bound for
+/// any choice of minimal routes; and whether the bound holds for every root. With a `root`, or with
+/// more than 32 switches, the bound is for the root of `order` only. O(roots x switches^2 x channels).
 #[must_use]
 pub fn forced_turns(
     graph: &Graph,
@@ -47,7 +47,7 @@ fn of(graph: &Graph, order: &Order, demand: &Demand) -> u64 {
     each.map(|(forced, hosts)| forced.div_ceil(*hosts)).max().unwrap_or(0)
 }
 
-/// Hops from `s` to every switch by routes that do not turn at `v`.
+/// Hops from `s` to every switch by routes that do not go from down to up at `v`.
 fn shortest_without(
     graph: &Graph,
     up: &[bool],

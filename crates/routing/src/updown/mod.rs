@@ -1,7 +1,7 @@
-//! Up*/down* routing (in-transit-buffers, section 2) on any connected fabric: legal routes, balanced, in
-//! VLAN trees; and minimal routes that are split into legal ones at in-transit nodes wherever they turn
-//! from down to up (section 3). Every path of every one of these trees is legal, so that the channel
-//! dependency graph has no cycle, whatever the paths are used for.
+//! Up*/down* routing (in-transit-buffers, section 2) on any connected fabric. Produces balanced legal
+//! routes in VLAN trees, or minimal routes that are split into legal ones at transit nodes, wherever
+//! they go up after down (section 3). Every path of every tree is legal, so the channel dependency graph
+//! has no cycle.
 
 mod detours;
 mod forced;
@@ -41,25 +41,25 @@ const SOME_ROOTS: usize = 8;
 /// With more switches than these, pairs are placed source by source: much faster, and in fewer trees;
 /// with few switches it can take one or two more.
 const MANY: u32 = 512;
-/// In [`Updown::ways`]: the way has one leg, and the rest is its tree.
+/// In [`Updown::ways`]: this bit marks a path of one leg; the other bits are its tree.
 const ONE: u32 = 1 << 31;
 
 /// The assignment of pairs of switches to trees.
 #[derive(Debug, Clone)]
 pub struct Updown {
     order: Order,
-    /// By source and destination: [`ONE`] and the tree, or the first of several legs.
+    /// By source and destination: [`ONE`] and the tree, or the index of the first of several legs.
     ways: Vec<u32>,
-    /// Legs of ways that have several, each way's up to the one that ends at its destination.
+    /// The legs of all paths that have several. A path ends with the leg that reaches its destination.
     legs: Vec<Leg>,
-    /// Pairs whose route found no tree, ascending.
+    /// Pairs whose route fits into no tree, ascending.
     crowded: Vec<(u32, u32)>,
 }
 
 impl Updown {
-    /// The links of at most `most` trees, and the assignment. Without a `root`, that with the lowest
-    /// maximum load of those compared. Pairs whose route fits into no tree once there may be no more
-    /// take the shortest way that a tree has.
+    /// Returns the links of at most `most` trees, and the assignment. Without a `root`, several are
+    /// compared and the one with the lowest maximum load is used. If a pair's route fits into no tree,
+    /// the pair uses the shortest path that a tree has.
     ///
     /// # Errors
     /// A switch that cannot be reached.
@@ -74,9 +74,9 @@ impl Updown {
         Ok(Self::packed(graph, order, &routes, most, by_source))
     }
 
-    /// As [`Updown::new`], but the routes are drawn as the paper has them: a minimal legal one where
-    /// there is one, else a minimal one, at random, whatever the loads. `transit`: in-transit nodes on
-    /// each switch. The root is the first switch where none is given, as its ID is the lowest.
+    /// As [`Updown::new`], with the routes of the paper's evaluation: each is drawn at random among the
+    /// minimal legal ones, or among the minimal ones if none is legal. Loads are ignored. `transit`:
+    /// transit nodes on each switch. The default root is the first switch, which has the lowest ID.
     ///
     /// # Errors
     /// As for [`Updown::new`].
@@ -97,7 +97,7 @@ impl Updown {
         Ok((links, Self { order, ways, legs, crowded }))
     }
 
-    /// The routes alone, before they are packed into trees, and their order of switches.
+    /// Returns the routes alone, before they are packed into trees, and the order of switches.
     ///
     /// # Errors
     /// As for [`Updown::new`].
@@ -141,8 +141,8 @@ impl Updown {
         (links, Self { order, ways, legs, crowded })
     }
 
-    /// The way of an ordered pair of switches: one leg, or several with an in-transit node between each
-    /// and the next.
+    /// The path of an ordered pair of switches: one leg, or several with a transit node between each and
+    /// the next.
     pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
         let way = self.ways[s.index() * self.order.switches() + d.index()];
         let one = (way & ONE != 0).then_some(Leg { tree: TreeId(way & !ONE), to: d });
@@ -151,13 +151,13 @@ impl Updown {
         one.into_iter().chain(several[..last].iter().copied())
     }
 
-    /// Do some ways have in-transit nodes?
+    /// Whether some paths have transit nodes.
     #[must_use]
     pub const fn has_transit(&self) -> bool {
         !self.legs.is_empty()
     }
 
-    /// Has the route of two switches found no tree? Its way is the shortest that a tree has.
+    /// Whether the route of two switches fits into no tree. They use the shortest path that a tree has.
     #[must_use]
     pub fn is_crowded(&self, s: SwitchId, d: SwitchId) -> bool {
         self.crowded.binary_search(&(s.0, d.0)).is_ok()

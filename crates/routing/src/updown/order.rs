@@ -1,8 +1,8 @@
-//! Which end of every cable is up (in-transit-buffers, section 2, after Autonet).
+//! The up end of every cable (in-transit-buffers, section 2, after Autonet).
 
 use tresse_topology::{Channel, Graph};
 
-/// A breadth-first tree's order of all switches: up is towards the lower place.
+/// The order of all switches in a breadth-first tree: up is towards the lower position.
 #[derive(Debug, Clone)]
 pub struct Order {
     root: u32,
@@ -31,19 +31,19 @@ impl Order {
         self.root
     }
 
-    /// How many switches.
+    /// The number of switches.
     #[must_use]
     pub fn switches(&self) -> usize {
         self.place.len()
     }
 
-    /// A switch's place; the root's is 0.
+    /// A switch's position; the root's is 0.
     #[must_use]
     pub fn place(&self, switch: u32) -> u32 {
         self.place[switch as usize]
     }
 
-    /// Does the channel go up?
+    /// Whether the channel goes up.
     #[must_use]
     pub fn is_up(&self, graph: &Graph, channel: Channel) -> bool {
         self.place(graph.head(channel)) < self.place(graph.tail(channel))

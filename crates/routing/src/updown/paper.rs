@@ -7,7 +7,7 @@ use tresse_topology::{Channel, Graph};
 
 use super::order::Order;
 
-/// The dice of every cluster: nodes that plan for themselves must throw the same.
+/// The seed of the random choice, fixed because every node must plan the same routes.
 const SEED: u64 = 1;
 
 /// A route for every ordered pair of switches, those with long routes first: of all shortest ways,

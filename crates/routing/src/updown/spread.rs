@@ -1,4 +1,4 @@
-//! All ways of one source onto trees at once, along the tree that its routes form.
+//! Places all paths of one source on trees at once, along the tree that its routes form.
 //!
 //! Routes to far switches lead through near ones: a way to the far one is one to each of those too. So
 //! the routes are gone through depth first, and a state is given a tree of its own only when it is left

@@ -1,19 +1,18 @@
 //! Dimension order through nodes (p-mesh, section 4.2): a packet goes along dimension 0, then 1, and so
-//! on, and nodes forward it as plain IP. Owns who is next on the way to a node; never addresses, which
-//! the slice puts to it.
+//! on, and nodes forward it as plain IP. Computes next hops only; the slice adds the addresses.
 //!
 //! **Primary.** The lowest dimension in which the two nodes differ: on a P-Mesh and a full mesh straight
 //! there, along cables one step, in a ring by the shorter way. Where both are as long, a node whose
 //! coordinate and the destination's others have an even sum goes to the higher neighbour: so each half
 //! of the pairs takes one of the ways, and after one step there is no tie.
 //!
-//! **Failures.** Nothing has to be told to anyone. A node that has lost its next hop takes the `spare`:
+//! **Failures.** No node notifies another. A node that has lost its next hop takes the `spare`:
 //! the next dimension in which the two differ, else a step aside in another one, else (a ring) the other
 //! way round. A packet that arrived by the very NIC that it should leave by comes from such a node, for
 //! dimension order never turns back: it is `turned` to the dimension after, and so goes past the gap
 //! instead of back to it (interface-specific forwarding, as in Nelakuditi et al., "Fast local rerouting
 //! for handling transient link failures", 2007). The statement, tested over all pairs: after any one
-//! failure of a switch, cable or NIC every packet arrives, unless no way is left at all.
+//! failure of a switch, cable or NIC every packet arrives, unless no path is left.
 //!
 //! ```text
 //! column 2's switch is gone: (2,0) to (2,3)
@@ -29,20 +28,20 @@ use tresse_topology::cluster::{Kind, NicEnd};
 use tresse_topology::path::{Segment, Segments};
 use tresse_topology::{Hop, Layout};
 
-/// Who is next on the way from any node to any other. All answers are O(dimensions).
+/// The next hop from any node to any other. Every query is O(dimensions).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Xy {
     layout: Layout,
 }
 
 impl Xy {
-    /// The routing of a kind; `None` where switches carry VLANs.
+    /// Returns the routing of a kind of fabric; `None` if its switches carry VLANs.
     #[must_use]
     pub fn of(kind: &Kind) -> Option<Self> {
         Layout::of(kind).map(|layout| Self { layout })
     }
 
-    /// Where the nodes are.
+    /// The coordinates and cables of the nodes.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
@@ -54,7 +53,7 @@ impl Xy {
         pairs.enumerate().filter_map(|(dim, (a, b))| (a != b).then_some(dim))
     }
 
-    /// The hop from `at` in `dim`, in which it differs from `to`, by the shorter way.
+    /// The hop from `at` in `dim`, in which it differs from `to`, in the shorter direction.
     fn along(&self, at: NodeId, to: NodeId, dim: usize) -> Option<Hop> {
         let (x, y) = (self.layout.coordinates(at), self.layout.coordinates(to));
         let (from, target) = (x[dim], y[dim]);
@@ -76,7 +75,7 @@ impl Xy {
     /// The primary's next hop. `at` and `to` differ.
     ///
     /// # Panics
-    /// Where they do not.
+    /// If they are the same node.
     #[must_use]
     pub fn hop(&self, at: NodeId, to: NodeId) -> Hop {
         let dim = self.differing(at, to).next().expect("two nodes differ in a dimension");
@@ -103,8 +102,8 @@ impl Xy {
         }));
     }
 
-    /// Where a packet goes instead where the primary's next hop is not to be reached, by another NIC;
-    /// `None` where there is no other way.
+    /// Returns the next hop to use, by another NIC, if the primary's is unreachable; `None` if there is no
+    /// other path.
     #[must_use]
     pub fn spare(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         let mut differing = self.differing(at, to);
@@ -115,8 +114,8 @@ impl Xy {
         }
     }
 
-    /// Where a packet goes that came by the NIC of the primary's next hop: from a node that has lost
-    /// its own.
+    /// Returns the next hop of a packet that arrived on the NIC of the primary's next hop. Such a packet
+    /// comes from a node that has lost its own next hop.
     #[must_use]
     pub fn turned(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         let mut differing = self.differing(at, to);
@@ -149,7 +148,7 @@ impl Xy {
         self.layout.step(at, dim, plus).or_else(|| self.layout.step(at, dim, !plus))
     }
 
-    /// The way round: the other way in a ring, through a third node in a full mesh.
+    /// The alternative in the same dimension: the other direction of a ring, a third node of a full mesh.
     fn round(&self, at: NodeId, to: NodeId, dim: usize) -> Option<Hop> {
         let hop = self.along(at, to, dim)?;
         if self.layout.is_closed() {
@@ -164,14 +163,14 @@ impl Xy {
         None
     }
 
-    /// The next hop of a packet that came to `at` by NIC `came`, with every part whole.
+    /// Returns the next hop of a packet that arrived at `at` on NIC `came`, while nothing has failed.
     #[must_use]
     pub fn next(&self, at: NodeId, came: Option<usize>, to: NodeId) -> Option<Hop> {
         let hop = self.hop(at, to);
         if came == Some(hop.nic) { self.turned(at, to) } else { Some(hop) }
     }
 
-    /// The next hop where only what is `alive` carries packets: what the kernel does by its routes.
+    /// Returns the next hop if only `alive` hops carry packets, as the kernel chooses it by its routes.
     pub fn next_alive(
         &self,
         at: NodeId,
@@ -194,13 +193,13 @@ impl Xy {
         self.followed(src, self.hop(src, dst), dst)
     }
 
-    /// The way that packets take where `src` has lost the primary's next hop.
+    /// The path of packets while `src` has lost the primary's next hop.
     #[must_use]
     pub fn backup(&self, src: NodeId, dst: NodeId) -> Option<Segments> {
         self.spare(src, dst).map(|hop| self.followed(src, hop, dst))
     }
 
-    /// Does the backup from `src` to `dst` come to a node that has to turn it?
+    /// Whether the backup from `src` to `dst` crosses a node that must redirect it (see `turned`).
     #[must_use]
     pub fn backup_turns(&self, src: NodeId, dst: NodeId) -> bool {
         let way = self.backup(src, dst).unwrap_or_default();
