@@ -1,4 +1,4 @@
-//! Who sends how much to whom: the cluster's demand, source by source.
+//! The demand of the cluster: how much every node sends to every other.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tresse_topology::cluster::Cluster;
 #[derive(Debug)]
 pub struct Demand<'a> {
     cluster: &'a Cluster,
-    /// By node, the tables that it sends by.
+    /// By node: the indices of the `[[demand]]` tables in which it is a source.
     tables: Vec<Vec<usize>>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Demand<'a> {
         if self.cluster.demand.is_empty() { "uniform" } else { "listed" }
     }
 
-    /// Whom `src` sends to, ascending, and how much: never itself, never nothing.
+    /// Lists the nodes to which `src` sends, ascending, and how much: never itself, never 0.
     #[must_use]
     pub fn from(&self, src: NodeId) -> Vec<(NodeId, u64)> {
         if self.cluster.demand.is_empty() {

@@ -1,5 +1,6 @@
-//! Labels of in-transit nodes (DESIGN section 6): a label is local to one node and means "out of this
-//! NIC, on this VID, to that NIC". Owns who needs which label and the allocation; never the encoding.
+//! Labels of transit nodes (DESIGN section 6): a label is local to one node and means "out of this
+//! NIC, on this VID, to that NIC". Determines the labels that each node needs and allocates them; the
+//! encoding is elsewhere.
 //!
 //! The lock keeps a label for what it means (rule K4): a label whose meaning is no longer used is given
 //! out again only after the next change.
@@ -19,7 +20,7 @@ use crate::vids::Vids;
 /// The first label that is not reserved (RFC 3032, section 2.1).
 const FIRST: u32 = 16;
 
-/// What one node does in transit.
+/// The segments and labels that one node forwards as a transit node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transit {
     /// The labels that it pops, by the segment that follows.
@@ -28,7 +29,7 @@ pub struct Transit {
     pub arrivals: BTreeSet<Segment>,
 }
 
-/// What every node does in transit, by node.
+/// The [`Transit`] of every node, by node.
 pub type Transits = Vec<Transit>;
 
 /// The addresses and VIDs by which a label's meaning is written.

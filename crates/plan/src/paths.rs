@@ -97,8 +97,8 @@ impl Paths {
         paths
     }
 
-    /// The primary, and the way that packets take where `src` has lost its next hop. What nodes further
-    /// on lose they mend themselves, so there are never more than two.
+    /// The primary, and the path of packets while `src` has lost its next hop. Nodes further on repair
+    /// their own failures, so there are at most two paths.
     fn routed_paths(&self, xy: &Xy, src: NodeId, dst: NodeId) -> Vec<Path> {
         let path =
             |rank: u32, segments| Path { src, dst, rank, weight: u32::from(rank == 0), segments };
@@ -107,7 +107,7 @@ impl Paths {
         [path(0, xy.primary(src, dst))].into_iter().chain(backup).collect()
     }
 
-    /// The IP MTU of a segment: the smallest NIC and switch on the way.
+    /// The IP MTU of a segment: the smallest of its NICs and switches.
     #[must_use]
     pub fn mtu(&self, segment: &Segment) -> u32 {
         let ends = self.nic_mtu(self.sender(segment)).min(self.nic_mtu(self.receiver(segment)));
@@ -120,7 +120,7 @@ impl Paths {
         switches.fold(ends, |mtu, s| mtu.min(self.cluster.switch(s).max_frame.saturating_sub(22)))
     }
 
-    /// The IP MTU of a path: each segment carries four octets for every label that is left on it (K9).
+    /// The IP MTU of a path: each segment carries 4 bytes for every label that is still on the packet (K9).
     #[must_use]
     pub fn path_mtu(&self, segments: &[Segment]) -> u32 {
         let labels = if self.xy.is_some() { 0 } else { segments.len() as u32 };
@@ -130,7 +130,7 @@ impl Paths {
         mtus.min().unwrap_or(0)
     }
 
-    /// May paths have in-transit nodes: primaries, or weighted siblings?
+    /// Whether primaries or weighted siblings may have transit nodes.
     #[must_use]
     pub fn has_labels(&self) -> bool {
         let relays = |direct: &Direct| direct.has_relays(self.cluster.routing.paths);

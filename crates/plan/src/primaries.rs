@@ -55,13 +55,13 @@ impl Primaries {
         })
     }
 
-    /// The routing through nodes, where nodes route.
+    /// Dimension-order routing, on fabrics whose nodes route.
     #[must_use]
     pub const fn xy(&self) -> Option<&Xy> {
         self.xy.as_ref()
     }
 
-    /// Which NICs every pair uses, in a flat neighbourhood.
+    /// The NICs that every pair uses, in a flat neighbourhood.
     #[must_use]
     pub const fn direct(&self) -> Option<&Direct> {
         self.direct.as_ref()
@@ -79,7 +79,7 @@ impl Primaries {
     }
 
     /// The primary's segments. Between nodes with several NICs: the pair of NICs with the fewest
-    /// hops, ties taken in turn by the sum of the nodes' numbers so that parallel fabrics share the load.
+    /// hops, ties go round-robin by the sum of the nodes' indices, so parallel fabrics share the load.
     #[must_use]
     pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
         if let Some(xy) = &self.xy {
@@ -105,11 +105,11 @@ impl Primaries {
                 best.push(segments);
             }
         }
-        best.swap_remove(self.turn(src, dst) % best.len())
+        best.swap_remove(self.round_robin_index(src, dst) % best.len())
     }
 
-    /// The segments between two NICs. Of the nodes that may be in transit at a switch every pair of
-    /// nodes takes another one, in turn by the sum of their numbers.
+    /// Returns the segments between two NICs. The transit nodes of a switch are assigned to pairs
+    /// round-robin, by the sum of the pair's indices.
     fn segments(&self, (src, nic): (NodeId, usize), (dst, to_nic): (NodeId, usize)) -> Segments {
         let switch = |(node, nic): (NodeId, usize)| self.cluster.node(node).nics[nic].switch;
         let mut at = (src, nic);
@@ -125,24 +125,24 @@ impl Primaries {
         segments
     }
 
-    /// The in-transit node of a pair at a switch, and its NIC there: neither end of the pair if there is
-    /// another.
+    /// Returns the transit node of a pair at a switch, and its NIC there: neither end of the pair if there
+    /// is another.
     fn transit_at(&self, switch: SwitchId, src: NodeId, dst: NodeId) -> Option<(NodeId, usize)> {
         let nodes = self.in_transit(switch);
-        let first = self.turn(src, dst);
-        let mut turn = (0..nodes.len()).map(|i| nodes[(first + i) % nodes.len()]);
-        turn.find(|(node, _)| ![src, dst].contains(node)).or(nodes.first().copied())
+        let first = self.round_robin_index(src, dst);
+        let mut order = (0..nodes.len()).map(|i| nodes[(first + i) % nodes.len()]);
+        order.find(|(node, _)| ![src, dst].contains(node)).or(nodes.first().copied())
     }
 
-    /// The nodes that primaries may turn at on a switch, and their NICs: as many as the paths are balanced
+    /// The transit nodes that primaries use at a switch, and their NICs: as many as the paths are balanced
     /// for.
     pub(crate) fn in_transit(&self, switch: SwitchId) -> &[(NodeId, usize)] {
         let nodes = &self.transit_nodes[switch.index()];
         &nodes[..nodes.len().min(self.balance.transit[switch.index()] as usize)]
     }
 
-    /// Where pairs take turns, whose it is: the lock keeps the numbers of nodes as the file grows.
-    fn turn(&self, src: NodeId, dst: NodeId) -> usize {
+    /// The round-robin index of a pair.
+    fn round_robin_index(&self, src: NodeId, dst: NodeId) -> usize {
         self.round_robin[src.index()] + self.round_robin[dst.index()]
     }
 }

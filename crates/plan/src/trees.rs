@@ -58,7 +58,7 @@ impl Trees {
         backup
     }
 
-    /// The cluster that was planned.
+    /// The planned cluster.
     #[must_use]
     pub const fn cluster(&self) -> &Cluster {
         &self.cluster
@@ -76,7 +76,7 @@ impl Trees {
         &self.specs
     }
 
-    /// A tree, built when first asked for.
+    /// Returns a tree. It is built on the first call.
     #[must_use]
     pub fn tree(&self, id: TreeId) -> &Tree {
         self.built[id.index()].get_or_init(|| {
@@ -84,10 +84,10 @@ impl Trees {
         })
     }
 
-    /// Builds a tree anew, reporting where it is not spanning.
+    /// Builds a tree again, without the copy that [`tree`](Self::tree) keeps.
     ///
     /// # Errors
-    /// What keeps it from spanning the switches.
+    /// The reason why it does not span the switches.
     pub fn try_tree(&self, id: TreeId) -> Result<Tree, TreeError> {
         self.build(&self.specs[id.index()].shape)
     }
@@ -112,19 +112,19 @@ impl Trees {
         }
     }
 
-    /// A tree in one line of text, from which [`lock::tree`] tells its links without the plan.
+    /// Returns a tree as one line of text. [`lock::tree`] reads its links from it without the plan.
     #[must_use]
     pub fn tree_text(&self, id: TreeId) -> String {
         lock::tree::text(&self.cluster, &self.specs[id.index()].shape)
     }
 
-    /// Digest of a tree: 16 hexadecimal digits. A VID whose digest changes is to be proven anew.
+    /// Digest of a tree: 16 hexadecimal digits. If it changes, the VID must be proven again.
     #[must_use]
     pub fn tree_digest(&self, id: TreeId) -> String {
         Sha256::digest(self.tree_text(id)).iter().take(8).map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Trees in a role.
+    /// The number of trees in a role.
     #[must_use]
     pub fn count(&self, role: Role) -> usize {
         self.specs.iter().filter(|s| s.role == role).count()
@@ -143,13 +143,13 @@ impl Trees {
         self.assignment.trees_from(s, self.graph.switches(), trees)
     }
 
-    /// May primaries have in-transit nodes?
+    /// Whether primaries may have transit nodes.
     #[must_use]
     pub fn has_transit(&self) -> bool {
         matches!(&self.assignment, Assignment::Updown(updown) if updown.has_transit())
     }
 
-    /// Which ends of cables are up, where the strategy goes by that.
+    /// The up end of every cable, if the strategy uses up*/down* routing.
     #[must_use]
     pub const fn updown_order(&self) -> Option<&Order> {
         match &self.assignment {
@@ -158,8 +158,8 @@ impl Trees {
         }
     }
 
-    /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 octets of header
-    /// and FCS and 4 of tag, which untagged ones do not have.
+    /// The IP MTU that a NIC gives a VLAN interface (K9): the frame carries 18 bytes of header
+    /// and FCS, and 4 bytes of tag unless it is untagged.
     #[must_use]
     pub fn nic_mtu(&self, nic: &Nic) -> u32 {
         let tag = if self.cluster.is_untagged() { 0 } else { 4 };
@@ -179,7 +179,7 @@ impl Trees {
         &self.cluster.node(segment.to).nics[segment.to_nic]
     }
 
-    /// Switch-to-switch channels that a segment crosses, onto the end of `channels`.
+    /// Appends the switch-to-switch channels that a segment crosses to `channels`.
     pub fn walk(&self, segment: &Segment, channels: &mut Vec<Channel>) {
         if segment.tree == TreeId::NONE {
             return;
@@ -195,7 +195,7 @@ impl Trees {
             .flat_map(move |s| (0..n).filter(move |d| *d != s).map(move |d| (NodeId(s), NodeId(d))))
     }
 
-    /// The number of each node's first NIC.
+    /// The index of each node's first NIC when the NICs of all nodes are counted in node order.
     #[must_use]
     pub fn first_nics(&self) -> Vec<usize> {
         let before = |next: &mut usize, node: &tresse_topology::cluster::Node| {

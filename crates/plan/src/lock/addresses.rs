@@ -12,7 +12,7 @@ use tresse_topology::pmesh::{self, Encoding};
 use super::content::Lock;
 use crate::address::Addresses;
 
-/// Why addresses cannot be given.
+/// The reason why addresses cannot be allocated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// More nodes or NICs than addresses, those in the lock included.
@@ -46,7 +46,7 @@ pub enum AddressError {
     },
 }
 
-/// Give every node and NIC its addresses: the lock's where it has one inside the prefix, else node k
+/// Gives every node and NIC its addresses: the lock's where it has one inside the prefix, else node k
 /// the (k+1)-th and NIC i of node k the one after those of all earlier NICs, else the lowest free one.
 /// Addresses that the lock holds, also of nodes that are gone, are not given to others. Linear in
 /// nodes and NICs.
@@ -157,7 +157,7 @@ fn column(
     Ok(column.into_iter().filter_map(|slot| slot.or_else(|| given.next())).collect())
 }
 
-/// Who holds which address of the prefix in the lock; at most one each.
+/// The addresses of the prefix that the lock holds, each with its owner.
 fn held<'a>(
     prefix: &Prefix,
     locked: &'a BTreeMap<String, Vec<IpAddr>>,

@@ -1,5 +1,5 @@
-//! What the paths between switches were balanced for: how many nodes were on each switch, and how many
-//! of them in transit. Where nodes come and go and the lock holds these numbers, the strategies weigh
+//! The node counts that the paths between switches were balanced for: the nodes on each switch, and the
+//! transit nodes among them. Where nodes come and go and the lock holds these numbers, the strategies weigh
 //! the same demand again and lay the same paths, so that pairs that were there before keep theirs and
 //! those of new nodes are like their neighbours' (DESIGN section 3).
 //!
@@ -16,8 +16,8 @@ use super::content::{Lock, LockedBalance};
 use super::place;
 use crate::address::Addresses;
 
-/// What the paths of `cluster` are balanced for: the counts of the lock where they still go, else those of
-/// the cluster file.
+/// Returns the node counts to balance the paths of `cluster` for: those of the lock if they still apply,
+/// else those of the cluster file.
 #[must_use]
 pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
     let now = Balance::of(cluster);
@@ -59,7 +59,7 @@ pub fn round_robin(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
     addresses.node.iter().enumerate().map(number).collect()
 }
 
-/// Do the paths of its strategy depend on the nodes?
+/// Whether the paths of its strategy depend on the node counts.
 const fn depends(cluster: &Cluster) -> bool {
     matches!(
         cluster.routing.strategy,

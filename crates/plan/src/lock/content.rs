@@ -46,7 +46,7 @@ pub struct Lock {
     pub retired: Retired,
 }
 
-/// A VID and the tree that it means for ever (K4).
+/// A VID and its tree. A VID never names another tree (K4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedVid {
@@ -56,7 +56,7 @@ pub struct LockedVid {
     pub tree: String,
 }
 
-/// What was in use before.
+/// Numbers that are no longer in use.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retired {
@@ -144,7 +144,7 @@ impl Lock {
         names
     }
 
-    /// Does this lock know what a plan uses: each of its VIDs for a tree that goes with the plan's?
+    /// Whether this lock holds every VID that a plan uses, for a compatible tree.
     #[must_use]
     pub fn holds(&self, trees: &[(&str, &str)], vids: &[Vid]) -> bool {
         let known = self.vids.values().chain(&self.retired.vids);

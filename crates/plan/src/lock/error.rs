@@ -4,7 +4,7 @@ use tresse_base::id::Vid;
 
 use super::content::FORMAT;
 
-/// Why a text is not a lock.
+/// The reason why a text is not a lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
     /// Not TOML, or not the lock's tables.
@@ -23,7 +23,7 @@ pub enum LockError {
         /// The format of the text.
         found: u32,
     },
-    /// Two trees with one VID, or none of 802.1Q.
+    /// Two trees have one VID, or a VID is outside 1 to 4094.
     #[error("tree `{tree}` has VID {vid}, which is not a VID of its own: remove the line")]
     BadVid {
         /// The tree's name.
@@ -31,10 +31,10 @@ pub enum LockError {
         /// The VID.
         vid: Vid,
     },
-    /// An entry that says nothing.
+    /// An entry cannot be understood.
     #[error("line {line}: {entry}: {message}; take the entry from a copy of the lock")]
     Damaged {
-        /// Line from 1; 0 where it is not to be found.
+        /// Line from 1; 0 if it was not found.
         line: usize,
         /// The table and its key.
         entry: String,

@@ -1,5 +1,5 @@
-//! What is wrong with the entries of a lock that is TOML and has the right tables. Nothing damaged is
-//! dropped in silence: a tree that is not understood would get another VID, a label another meaning.
+//! Checks the entries of a lock that is valid TOML and has the right tables. A damaged entry is never
+//! dropped silently: a tree that is not understood would get another VID, a label another meaning.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! Where a switch or node of a generated fabric is, in words that growth does not change. Its name is
-//! a number by place, which another dimension size or one more digit changes.
+//! The place of a switch or node in a generated fabric, as text that growth does not change. Its name
+//! does change: it is a number that depends on the sizes of the dimensions.
 
 use std::collections::HashSet;
 

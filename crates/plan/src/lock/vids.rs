@@ -1,4 +1,5 @@
-//! Which VID a tree gets: its old one while no mixture of switches can loop, else a fresh one (K4).
+//! Allocates VIDs. A tree keeps its VID as long as no mixture of old and new switches can loop; else it
+//! gets a fresh one (K4).
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use tresse_base::id::Vid;
 use super::content::{Lock, LockedVid};
 use super::tree;
 
-/// Why VIDs cannot be given.
+/// The range of VIDs is too small.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} VLANs, and VIDs of those that \

@@ -18,7 +18,7 @@ const ALL_TREES: usize = 64;
 type Penalty = (u32, u32, u32, u32, u32);
 
 impl Paths {
-    /// The best backup after `before`, or `None` where every candidate is one of them.
+    /// Returns the best backup after the paths `before`; `None` if every candidate is one of them.
     pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
         let (src, dst) = (before[0].src, before[0].dst);
         let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);

@@ -1,14 +1,14 @@
-//! Is what is left of the MTU behind the labels enough for IPv6?
+//! Checks that the MTU left beside the labels is enough for IPv6.
 
 use super::Paths;
 use crate::address::Addresses;
 
 /// The smallest MTU of IPv6 (RFC 8200, section 5).
 const LEAST: u32 = 1280;
-/// More labels than any path has: where this much room is everywhere, no path is looked at.
+/// The bytes of more labels than any path has: if all MTUs have this much room, no path is examined.
 const ROOM: u32 = 4 * 16;
 
-/// Labels take what IPv6 needs.
+/// The labels of a path leave too small an MTU for IPv6.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "from {from} to {to} {} leave{} an MTU of {mtu}, and IPv6 needs {LEAST}: raise `mtu` of the NICs and \
@@ -24,12 +24,12 @@ pub struct SmallMtu {
     pub to: String,
     /// Labels that the source pushes.
     pub labels: usize,
-    /// What is left, in octets.
+    /// The MTU that is left, in bytes.
     pub mtu: u32,
 }
 
 impl Paths {
-    /// What has no labels was judged with the cluster file, line by line.
+    /// Checks the paths with labels. Reading the cluster file has checked all others.
     pub(crate) fn check_mtu(&self, addresses: &Addresses) -> Result<(), SmallMtu> {
         let ipv6 = addresses.node.iter().flatten().any(std::net::IpAddr::is_ipv6);
         let nics = self.cluster.nodes.iter().flat_map(|node| &node.nics);

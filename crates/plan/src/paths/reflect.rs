@@ -1,7 +1,7 @@
-//! Which pairs of switches get detours through reflectors, for the demand of the cluster
+//! Chooses the pairs of switches that get detours through reflectors, for the demand of the cluster
 //! (big-fat-switches-ring-clique-reflector, section 5).
 //!
-//! A detour's two segments are ways that the strategy gives anyhow, from the source's switch to the
+//! A detour's two segments are paths that the strategy has anyway, from the source's switch to the
 //! reflector's and from there to the destination's: no tree is added, and the channel dependencies are
 //! those of other primaries.
 
@@ -22,7 +22,7 @@ use crate::primaries::Primaries;
 /// Sources whose demand is added up in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
 
-/// What the nodes on one switch send to those on another.
+/// The demand from the nodes on one switch to those on another.
 #[derive(Debug, Clone, Default)]
 struct Sum {
     weight: u64,
@@ -30,7 +30,7 @@ struct Sum {
     transit: BTreeMap<usize, u64>,
 }
 
-/// All that is sent.
+/// The demand of all pairs, and of every NIC.
 #[derive(Debug, Default)]
 struct Sums {
     pairs: BTreeMap<(SwitchId, SwitchId), Sum>,
@@ -273,7 +273,7 @@ impl Primaries {
         true
     }
 
-    /// The tree of the primary way from `s` to `d`, where it has one leg.
+    /// The tree of the primary path from `s` to `d`, if it has one leg.
     fn one_leg(&self, s: SwitchId, d: SwitchId) -> Option<TreeId> {
         let mut legs = self.assignment.legs(s, d);
         let leg = legs.next()?;

@@ -1,4 +1,4 @@
-//! What a new plan changes for those who run an older one (`tresse plan --against OLD`).
+//! The difference between a plan and an older one (`tresse plan --against OLD`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +23,7 @@ pub struct Comparison {
     pub new_generation: String,
     /// Ordered pairs of nodes that both plans have.
     pub common_pairs: usize,
-    /// Of these, pairs whose primary leaves by another NIC, VID or way, or whose address changed.
+    /// Of these, pairs whose primary leaves by another NIC, VID or path, or whose address changed.
     pub touched_pairs: usize,
     /// Ordered pairs that only the newer plan has.
     pub added_pairs: usize,

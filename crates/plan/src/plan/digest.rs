@@ -19,7 +19,7 @@ impl Digest {
         postcard::to_io(value, &mut self.0).expect("plain data encodes, and a hash takes it");
     }
 
-    /// The first 8 octets, in 16 hexadecimal digits.
+    /// The first 8 bytes, in 16 hexadecimal digits.
     pub fn finish(self) -> String {
         let hash = self.0.into_inner().expect("a hash takes every byte").finalize();
         hash.iter().take(8).map(|b| format!("{b:02x}")).collect()

@@ -1,4 +1,4 @@
-//! Why a primary is longer than the shortest way of the fabric.
+//! Explains why a primary is longer than the shortest path of the fabric.
 
 use tresse_base::id::SwitchId;
 use tresse_routing::Assignment;
@@ -6,16 +6,16 @@ use tresse_topology::cluster::{Cluster, Strategy};
 
 use super::Plan;
 
-/// What makes a primary longer than the shortest way.
+/// The reason why a primary is longer than the shortest path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Longer {
     /// One tree for all pairs.
     OneTree,
-    /// Every shortest way goes up after down.
+    /// Every shortest path goes up after down.
     Illegal,
-    /// Every shortest way turns where no node may be in transit.
+    /// Every shortest path goes up after down at a switch without transit nodes.
     NoTransit,
-    /// The way that was chosen fits into no tree, and there is room for no more.
+    /// The chosen path fits into no tree, and there is no room for more trees.
     NoRoom,
 }
 
@@ -23,7 +23,7 @@ impl Longer {
     /// In the order of the variants.
     pub const ALL: [Self; 4] = [Self::OneTree, Self::Illegal, Self::NoTransit, Self::NoRoom];
 
-    /// In words, as what comes after "because".
+    /// Returns the reason in words, to follow "because".
     #[must_use]
     pub fn words(self, cluster: &Cluster) -> String {
         match self {
@@ -38,7 +38,7 @@ impl Longer {
 }
 
 impl Plan {
-    /// Why a primary between two switches is longer than the shortest way, where it is.
+    /// Returns why a primary between two switches is longer than the shortest path. Call it only if it is.
     #[must_use]
     pub fn why_longer(&self, s: SwitchId, d: SwitchId) -> Longer {
         match (&self.assignment, self.cluster.routing.strategy) {
@@ -49,7 +49,7 @@ impl Plan {
         }
     }
 
-    /// Has the way that was chosen for two switches found no tree?
+    /// Whether the path chosen for two switches fits into no tree.
     pub(super) fn is_crowded(&self, s: SwitchId, d: SwitchId) -> bool {
         match &self.assignment {
             Assignment::Updown(updown) => updown.is_crowded(s, d),
@@ -59,7 +59,7 @@ impl Plan {
     }
 }
 
-/// What leaves room for how many trees.
+/// Names the limit on the number of trees, in words.
 pub(super) fn room(cluster: &Cluster) -> String {
     let most = cluster.most_trees();
     let trees = if most == 1 { "1 tree".into() } else { format!("{most} trees") };

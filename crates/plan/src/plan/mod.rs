@@ -65,19 +65,19 @@ impl Deref for Plan {
     }
 }
 
-/// Why there is no plan.
+/// The reason why a cluster cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The strategy does not fit the fabric.
     #[error(transparent)]
     Routing(#[from] RoutingError),
-    /// A prefix is too small.
+    /// A prefix is too small, or the lock gives an address twice.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// Fewer VIDs in `[vlans] range` than trees, or than lines on shared switches.
     #[error(transparent)]
     Vids(#[from] VidsExhausted),
-    /// The base VLAN's VID was a tree's.
+    /// The base VLAN's VID was a tree's before.
     #[error(transparent)]
     Base(#[from] BaseWasTree),
     /// Labels leave too little for IPv6.
@@ -139,13 +139,13 @@ impl Plan {
         self.vids.trees.iter().position(|v| *v == vid).map(TreeId::from)
     }
 
-    /// What every node does in transit, by node.
+    /// The transit labels and arrivals of every node, by node.
     #[must_use]
     pub fn transits(&self) -> &[Transit] {
         &self.transits
     }
 
-    /// The labels that frames bear at the start of a path's first segment: one per node in transit.
+    /// The label stack of frames on a path's first segment: one label per transit node.
     #[must_use]
     pub fn labels(&self, segments: &[Segment]) -> Vec<Label> {
         if self.xy.is_some() {

@@ -1,4 +1,4 @@
-//! What `updown` would give where the plan is by `transit`.
+//! Compares a plan of strategy `transit` with what `updown` would give.
 
 use tresse_routing::Balance;
 use tresse_routing::updown::{Demand, Updown, forced_turns};
@@ -6,7 +6,7 @@ use tresse_topology::cluster::Strategy;
 
 use super::Plan;
 
-/// Up to so many switches the routes of `updown` are laid to compare with.
+/// The most switches for which the routes of `updown` are computed to compare with.
 const MOST_SWITCHES: usize = 128;
 
 /// Loads of the most loaded link, in paths, when every ordered node pair has one.
@@ -14,7 +14,7 @@ const MOST_SWITCHES: usize = 128;
 pub struct BesideUpdown {
     /// By `updown` on the same fabric.
     pub updown: u64,
-    /// Paths that some node in transit carries beside its own, whatever minimal paths are chosen.
+    /// Paths that some transit node carries beside its own, under any choice of minimal paths.
     pub forced: u64,
     /// Whether `forced` holds for every root.
     pub any_root: bool,

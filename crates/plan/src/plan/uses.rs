@@ -1,4 +1,4 @@
-//! What one node uses of the VLANs (rule K14): a real NIC filters VLANs, so a node has an interface for
+//! The VLANs that one node uses (rule K14): a real NIC filters VLANs, so a node has an interface for
 //! each VID on which it sends or receives.
 
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ impl Plan {
         }
     }
 
-    /// What one node uses, sending or receiving (K14): (NIC index, tree) to whether the NIC is a
-    /// segment's destination there. O(nodes x paths).
+    /// Returns the (NIC index, tree) pairs on which a node sends or receives (K14), each with whether
+    /// the NIC is the destination of a segment there. O(nodes x paths).
     #[must_use]
     pub fn uses(&self, node: NodeId) -> BTreeMap<(usize, TreeId), bool> {
         let trees = self.specs().len();
