@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 switches=${SWITCHES:-2048}
 ours=${CARGO_TARGET_DIR:-$PWD/target}/release/examples/irregular
-[ -x "$ours" ] || cargo build --release --locked --package tresse-fabric --example irregular
+[ -x "$ours" ] || cargo build --release --locked --package tresse-verify --example irregular
 for strategy in updown transit; do
     "$ours" routes "$switches" "$strategy"
 done

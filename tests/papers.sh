@@ -4,10 +4,10 @@
 # paper on in-transit buffers; then both papers' evaluations, simulated. About half an hour on two cores.
 set -eu
 cd "$(dirname "$0")/.."
-cargo test --locked --package tresse-fabric --lib -- paper channel_loads deadlock_freedom \
+cargo test --locked --package tresse-base --package tresse-design --package tresse-topology --package tresse-routing --package tresse-plan --package tresse-verify -- paper channel_loads deadlock_freedom \
     vlan_counts every_tree_spans transit theorem_2
-cargo run --release --locked --package tresse-fabric --example irregular
-cargo run --release --locked --package tresse-fabric --example irregular -- spain
+cargo run --release --locked --package tresse-verify --example irregular
+cargo run --release --locked --package tresse-verify --example irregular -- spain
 cargo build --release --locked --package tresse
 built=${CARGO_TARGET_DIR:-$PWD/target}/release
 for buffers in drop:134 drop:268 unlimited lossless:160; do

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use serde::Serialize;
+use tresse_base::problem::Problem;
 use tresse_control::{ClientError, NodeError};
-use tresse_fabric::cluster::Problem;
 
 use crate::output;
 

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
-use tresse_fabric::cluster::{self, Cluster, Problems};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::verify::{self, Survey};
+use tresse_base::id::NodeId;
+use tresse_base::problem::Problems;
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
+use tresse_topology::cluster::Cluster;
+use tresse_verify::{self, Survey};
 
 use crate::fail::{self, Code, Failure};
 use crate::output::{count, plain};
@@ -66,14 +67,14 @@ impl ClusterArgs {
 pub fn read_text(path: &Path) -> Result<String, Failure> {
     let bytes = read_bytes(path)?;
     let name = path.display().to_string();
-    cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
+    tresse_cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
 }
 
 /// Reads the text of a cluster file. If the file names a wiring table, the table becomes part of the text. A wiring
 /// table alone counts as a cluster file.
 pub fn cluster_text(path: &Path) -> Result<String, Failure> {
     let beside = |wiring: &str| read_text(&path.with_file_name(wiring));
-    cluster::with_wiring(read_text(path)?, beside)
+    tresse_cluster::with_wiring(read_text(path)?, beside)
 }
 
 /// Reads a file that the operator named. If there is none, the error suggests a file with a similar name.
@@ -93,14 +94,15 @@ fn similar(path: &Path) -> Option<String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| Path::new(name).extension() == path.extension())
         .collect();
-    let near = cluster::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    let near =
+        tresse_base::text::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(near).display().to_string())
 }
 
 /// Reads a cluster file; if it has problems, shows all of them.
 pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     let text = cluster_text(path)?;
-    cluster::parse(&text, &path.display().to_string()).map_err(refused)
+    tresse_cluster::parse(&text, &path.display().to_string()).map_err(refused)
 }
 
 /// Shows every problem of a file and returns the failure.
@@ -193,7 +195,7 @@ pub fn build_after(
 pub fn node_named(cluster: &Cluster, name: &str) -> Result<NodeId, Failure> {
     cluster.node_named(name).ok_or_else(|| {
         let names = cluster.nodes.iter().map(|node| node.name.as_str());
-        let help = match (cluster.switch_named(name), cluster::nearest(name, names)) {
+        let help = match (cluster.switch_named(name), tresse_base::text::nearest(name, names)) {
             (Some(_), _) => "that is a switch: name a node".to_owned(),
             (None, Some(near)) => format!("did you mean `{near}`?"),
             (None, None) => "`tresse plan` lists them".to_owned(),
@@ -237,7 +239,7 @@ const SHOWN: usize = 10;
 
 /// Checks a plan that is to be installed, and refuses it if `tresse check` would find a violation.
 pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
-    verify::accept(plan).map_err(|violations| {
+    tresse_verify::accept(plan).map_err(|violations| {
         let n = violations.len();
         for violation in violations.iter().take(SHOWN) {
             fail::say(&format!("VIOLATION: {violation}"));

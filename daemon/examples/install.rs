@@ -29,11 +29,11 @@ use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
 use rtnetlink::RouteMessageBuilder;
 use serde_json::{Value, json};
-use tresse_fabric::reconcile::{
+use tresse_base::units::{Mac, Prefix};
+use tresse_reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, Saved, Wanted, WantedLink,
     WantedNeighbour, WantedRoute, reconcile,
 };
-use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{execute, observe};
 
 const GROUP: u32 = NEXTHOP_BASE + 1;

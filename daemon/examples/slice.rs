@@ -7,7 +7,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tresse_fabric::cluster;
 use tressed::runtime::{Identity, prepare};
 
 const TIMES: usize = 20;
@@ -16,7 +15,7 @@ fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().context("which cluster file?")?;
     let text = std::fs::read_to_string(&file)?;
-    let nodes = cluster::parse(&text, &file).map_err(|e| anyhow::anyhow!("{e}"))?.nodes;
+    let nodes = tresse_cluster::parse(&text, &file).map_err(|e| anyhow::anyhow!("{e}"))?.nodes;
     let node = arguments.next().unwrap_or_else(|| nodes[nodes.len() / 2].name.clone());
     let identity = Identity::Named(node.clone());
     let (mut wall, mut cpu) = (Vec::new(), Vec::new());

@@ -1,9 +1,9 @@
 //! Files that people and other programs write.
 
-use tresse_fabric::cluster::{self, Problems};
-use tresse_fabric::lock::{Lock, tree};
-use tresse_fabric::plan::Plan;
-use tresse_fabric::verify::lfts::{Cables, Dump, Network, Report};
+use tresse_base::problem::Problems;
+use tresse_plan::Plan;
+use tresse_plan::lock::{Lock, tree};
+use tresse_verify::lfts::{Cables, Dump, Network, Report};
 
 /// Larger fabrics plan slowly under libFuzzer's counters and teach nothing new.
 const MOST_SWITCHES: usize = 64;
@@ -11,11 +11,11 @@ const MOST_SWITCHES: usize = 64;
 /// The cluster file: no text panics, problems point into the text, have advice and nothing that acts on
 /// a terminal, formatting keeps the meaning.
 pub fn cluster(text: &str) {
-    match cluster::parse(text, "cluster.toml") {
+    match tresse_cluster::parse(text, "cluster.toml") {
         Err(problems) => well_formed(text, &problems),
         Ok(parsed) => {
-            let formatted = cluster::format(text);
-            assert_eq!(cluster::parse(&formatted, "cluster.toml").as_ref(), Ok(&parsed));
+            let formatted = tresse_cluster::format(text);
+            assert_eq!(tresse_cluster::parse(&formatted, "cluster.toml").as_ref(), Ok(&parsed));
             if parsed.switches.len() <= MOST_SWITCHES {
                 let _ = Plan::build(parsed);
             }

@@ -18,7 +18,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("cluster", |bytes| files::cluster(text(bytes))),
     ("config", |bytes| tressed::fuzz::config(text(bytes))),
     ("control", tressed::fuzz::control),
-    ("forward", tresse_fabric::forward::fuzz::forward),
+    ("forward", tresse_frame::forward::fuzz::forward),
     ("lfts", |bytes| files::lfts(text(bytes))),
     ("lldp", wire::lldp),
     ("lock", |bytes| files::lock(text(bytes))),

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
-use tresse_fabric::wire::announce::Announcement;
-use tresse_fabric::wire::lldp::Lldp;
+use tresse_frame::announce::Announcement;
+use tresse_frame::lldp::Lldp;
 
 /// Announcements come from anybody on the wire: no bytes panic, what parses is emitted the same.
 pub fn announcement(bytes: &[u8]) {

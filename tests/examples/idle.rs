@@ -11,7 +11,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tresse_control::{ApplyRequest, Client};
-use tresse_fabric::cluster;
 use tresse_tests::program;
 
 const NAMESPACE: &str = "tresse-idle";
@@ -38,7 +37,7 @@ fn main() -> Outcome<()> {
 }
 
 fn measure(home: &Path, first: &str, second: &str, seconds: u64) -> Outcome<()> {
-    let cluster = cluster::parse(first, "first").map_err(|e| e.to_string())?;
+    let cluster = tresse_cluster::parse(first, "first").map_err(|e| e.to_string())?;
     let node = &cluster.nodes[0];
     let mac = node.nics[0].mac.to_string();
     ip(&["netns", "add", NAMESPACE])?;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use tresse_fabric::export::{Options, SwitchConfig, switch_configs, switch_configs_keeping};
-use tresse_fabric::plan::Plan;
+use tresse_export::{Options, SwitchConfig, switch_configs, switch_configs_keeping};
 use tresse_lab::run::{self, RunError};
 use tresse_lab::state::Directory;
+use tresse_plan::Plan;
 
 const OPTIONS: Options = Options { cyclic: true, static_fdb: false };
 

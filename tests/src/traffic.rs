@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 
 /// (from, to, VID) to frames.
 pub type Frames = BTreeMap<(String, String, u16), u64>;

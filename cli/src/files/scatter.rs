@@ -1,7 +1,7 @@
 //! `tresse scatter`: sends each node its own file from one node, or its piece of one file.
 
 use clap::Args;
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 use tresse_ring::talk::Part;
 
 use super::collective::names;

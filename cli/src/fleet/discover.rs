@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
+use tresse_cluster::discover::{Discovered, Heard, Host, Nic};
 use tresse_control::{Client, FORMAT, LldpLine, NeighbourList};
-use tresse_fabric::cluster;
-use tresse_fabric::discover::{Discovered, Heard, Host, Nic};
 
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
@@ -92,7 +91,8 @@ impl Discover {
 }
 
 fn expand(text: &str) -> Result<Vec<String>, Failure> {
-    cluster::expand_all(text).map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
+    tresse_base::hostlist::expand_all(text)
+        .map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
 }
 
 fn set(text: &str) -> Result<BTreeSet<String>, Failure> {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
-use tresse_fabric::cluster::Cluster;
+use tresse_topology::cluster::Cluster;
 
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{self, Code, Failure};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tresse_control::{Client, ClientError};
-use tresse_fabric::cluster::{self, Cluster};
+use tresse_topology::cluster::Cluster;
 
 use crate::fail::{Code, Failure};
 
@@ -90,7 +90,8 @@ impl FleetArgs {
     pub fn without(&self, names: Vec<String>) -> Result<Vec<String>, Failure> {
         let wrong = |message: String| Failure::new(Code::Usage, message);
         let except = match &self.except {
-            Some(text) => cluster::expand_all(text).map_err(|e| wrong(format!("--except: {e}")))?,
+            Some(text) => tresse_base::hostlist::expand_all(text)
+                .map_err(|e| wrong(format!("--except: {e}")))?,
             None => Vec::new(),
         };
         if let Some(unknown) = except.iter().find(|name| !names.contains(name)) {

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
-use tresse_fabric::units::Rate;
+use tresse_base::units::Rate;
 use tresse_lab::load::{self, LoadOptions, LoadReport, Trial};
 use tresse_lab::signals::Signals;
 use tresse_lab::state::Shape;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tresse_fabric::units::Rate;
+use tresse_base::units::Rate;
 use tresse_lab::signals::Signals;
 use tresse_lab::state::Shape;
 use tresse_lab::up::{self, LabEngine, UpError, UpOptions};

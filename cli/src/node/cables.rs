@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
+use tresse_cluster::cables::{self, By, Interface, OrderBy, Report, Sign, Verdict};
 use tresse_control::{HeardLine, LldpLine, NeighbourList, NicLine};
-use tresse_fabric::cables::{self, By, Interface, OrderBy, Report, Sign, Verdict};
-use tresse_fabric::cluster::{self, Cluster};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::units::Mac;
+use tresse_topology::cluster::Cluster;
 
 use super::answer::Formatted;
 use super::connection::NodeArgs;
@@ -60,7 +60,9 @@ impl Cables {
         }
         let macs: BTreeSet<Mac> =
             list.nics.iter().filter_map(|nic| nic.mac.as_ref()?.parse().ok()).collect();
-        let has = |node: &cluster::Node| node.nics.iter().any(|nic| macs.contains(&nic.mac));
+        let has = |node: &tresse_topology::cluster::Node| {
+            node.nics.iter().any(|nic| macs.contains(&nic.mac))
+        };
         cluster.nodes.iter().position(has).map(NodeId::from).ok_or_else(|| {
             let file = self.file.display();
             let message =

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_fabric::lock;
-use tresse_fabric::reconcile::ALIAS_PREFIX;
-use tresse_fabric::units::{Mac, Rate};
+use tresse_base::units::{Mac, Rate};
+use tresse_plan::lock;
+use tresse_reconcile::ALIAS_PREFIX;
 
 use crate::fail::{Code, Failure};
 use crate::output;
@@ -193,7 +193,7 @@ mod tests {
             "[fabric]\nname = \"x\"\ntopology = {{ kind = \"torus\", dims = [3] }}\n{}",
             String::from_utf8(block).unwrap()
         );
-        let cluster = tresse_fabric::cluster::parse(&file, "x").unwrap();
+        let cluster = tresse_cluster::parse(&file, "x").unwrap();
         assert_eq!(cluster.nodes[0].nics[0].mac, mac);
         // A name that the cluster file refuses reaches the terminal as a TOML escape.
         let odd = Host { format: 1, name: "a\"\u{1b}[31m".into(), nics: vec![] };

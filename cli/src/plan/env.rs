@@ -9,8 +9,8 @@ use std::net::IpAddr;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::NODE_INTERFACE;
+use tresse_plan::Plan;
+use tresse_reconcile::NODE_INTERFACE;
 
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use tresse_fabric::export::{self, ExportFile, Format, Options};
+use tresse_export::{self, ExportFile, Format, Options};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -67,7 +67,7 @@ impl Export {
         let survey = input::accept(&plan, &self.cluster.file)?;
         let cyclic = survey.dependencies.cycle(plan.graph()).is_some();
         let options = Options { cyclic, static_fdb: !self.no_fdb };
-        let files = export::render_keeping(
+        let files = tresse_export::render_keeping(
             &plan,
             old.as_ref(),
             self.format,

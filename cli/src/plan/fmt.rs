@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_fabric::cluster;
 
 use crate::fail::{self, Code, Failure};
 use crate::{input, output};
@@ -39,7 +38,7 @@ impl Fmt {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         input::read_cluster(&self.file)?;
         let text = input::read_text(&self.file)?;
-        let usual = cluster::format(&text);
+        let usual = tresse_cluster::format(&text);
         let formatted = usual == text;
         if !formatted && !self.check && !self.stdout {
             input::replace(&self.file, &usual)?;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::PathView;
+use tresse_base::id::NodeId;
+use tresse_plan::PathView;
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use tresse_fabric::cluster::Port;
-use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Comparison;
+use tresse_plan::Comparison;
+use tresse_plan::lock::Lock;
+use tresse_topology::cluster::Port;
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -48,7 +48,7 @@ impl Plan {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
             let node = input::node_named(plan.cluster(), name)?;
-            let slice = tresse_fabric::slice::Slice::of(&plan, node);
+            let slice = tresse_slice::Slice::of(&plan, node);
             if json {
                 output::json_line(&mut out, &slice)?;
             } else {
@@ -93,7 +93,7 @@ impl Plan {
     }
 }
 
-fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(), Failure> {
+fn plan_text(out: &mut impl Write, plan: &tresse_plan::Plan) -> Result<(), Failure> {
     let cluster = plan.cluster();
     writeln!(
         out,
@@ -146,7 +146,7 @@ fn plan_text(out: &mut impl Write, plan: &tresse_fabric::plan::Plan) -> Result<(
     Ok(())
 }
 
-fn slice_text(out: &mut impl Write, slice: &tresse_fabric::slice::Slice) -> Result<(), Failure> {
+fn slice_text(out: &mut impl Write, slice: &tresse_slice::Slice) -> Result<(), Failure> {
     let wanted = &slice.wanted;
     writeln!(out, "node {}, generation {}", slice.node, slice.generation)?;
     for (name, link) in &wanted.links {

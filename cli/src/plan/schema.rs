@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use clap::Args;
-use tresse_fabric::cluster;
 
 use crate::fail::{Code, Failure};
 use crate::output;
@@ -16,7 +15,7 @@ impl Schema {
     /// Prints the schema.
     pub fn run(&self) -> Result<Code, Failure> {
         let mut out = output::stdout();
-        writeln!(out, "{}", cluster::schema().trim_end())?;
+        writeln!(out, "{}", tresse_cluster::schema().trim_end())?;
         out.flush()?;
         Ok(Code::Fine)
     }

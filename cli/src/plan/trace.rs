@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use tresse_fabric::plan::{Trace as Traced, TracedPath, TracedSegment};
+use tresse_plan::{Trace as Traced, TracedPath, TracedSegment};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};

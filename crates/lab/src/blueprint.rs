@@ -1,18 +1,18 @@
 //! The parts of a lab as plain data: every namespace, cable, interface and VLAN membership.
 //!
 //! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that no later verb plans
-//! again. The switches are configured as [`tresse_fabric::export`] says, so the lab tests what
+//! again. The switches are configured as [`tresse_export`] says, so the lab tests what
 //! operators get. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::cluster::{Nic, NicEnd, Node, Port};
-use tresse_fabric::export::{Options, PortConfig, SwitchConfig, switch_configs};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::{Mac, Rate};
+use tresse_base::id::NodeId;
+use tresse_base::units::{Mac, Rate};
+use tresse_export::{Options, PortConfig, SwitchConfig, switch_configs};
+use tresse_plan::Plan;
+use tresse_topology::cluster::{Nic, NicEnd, Node, Port};
 
 /// A whole lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -244,7 +244,7 @@ const FIRST_IFINDEX: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
-    use tresse_fabric::cluster::{Cluster, Kind, Strategy};
+    use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
     use super::*;
 

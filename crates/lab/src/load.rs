@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tresse_fabric::random::Random;
+use tresse_base::random::Random;
 
 use crate::netns;
 use crate::signals::{Interrupted, Signals};

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use tresse_fabric::units::Rate;
+use tresse_base::units::Rate;
 
 use crate::blueprint::{Blueprint, End};
 use crate::state::{Directory, Shape};
@@ -200,8 +200,8 @@ mod tests {
     /// Two switches, each with a bridge for every line of four nodes.
     #[test]
     fn a_switch_that_holds_several_lines_has_a_bridge_for_each() {
-        use tresse_fabric::cluster::{Cluster, Kind, Strategy};
-        use tresse_fabric::plan::Plan;
+        use tresse_plan::Plan;
+        use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
         let dims = vec![4, 4];
         let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };

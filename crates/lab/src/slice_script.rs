@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use tresse_fabric::reconcile::{
-    ENDPOINT_IDS, Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted, WantedRoute,
-};
+use tresse_reconcile::{ENDPOINT_IDS, Leg, LinkKind, METRIC_PRIMARY, Rule, Wanted, WantedRoute};
 
 use crate::netns;
 use crate::run::{self, RunError};

@@ -1,8 +1,8 @@
 //! Building a lab: namespaces, cables, switches, nodes, daemons, in that order, and taking all of it
 //! down again when anything fails or a signal comes.
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 
 use crate::blueprint::{Blueprint, BlueprintError};
 use crate::daemons::{self, DaemonError};
@@ -175,7 +175,7 @@ fn build(
         if record.daemons {
             return Ok(());
         }
-        let slice = tresse_fabric::slice::Slice::of(plan, NodeId::from(*index));
+        let slice = tresse_slice::Slice::of(plan, NodeId::from(*index));
         let wanted = slice.without_daemon();
         slice_script::install(&netns, &wanted)?;
         // A daemon mends its node when an interface comes back; here the lab does.

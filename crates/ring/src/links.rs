@@ -1,9 +1,9 @@
 //! The directed links that the stages of a ring cross.
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::Rate;
-use tresse_fabric::watch::{self, Crossing};
+use tresse_base::id::NodeId;
+use tresse_base::units::Rate;
+use tresse_plan::Plan;
+use tresse_topology::path::Crossing;
 
 /// Load that all stages of a ring put on the links at once. Compared field by field; less is
 /// better.
@@ -25,7 +25,7 @@ pub(crate) fn stages(nodes: &[NodeId]) -> impl Iterator<Item = (NodeId, NodeId)>
 
 /// Returns the directed links on the path from one node to another.
 pub(crate) fn links(plan: &Plan, from: NodeId, to: NodeId) -> Vec<Crossing> {
-    plan.primary(from, to).iter().flat_map(|segment| watch::wires(plan, segment)).collect()
+    plan.primary(from, to).iter().flat_map(|segment| plan.crossings(segment)).collect()
 }
 
 /// Returns the rate of a directed link.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::watch::Crossing;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_topology::path::Crossing;
 
 use crate::links::{Cost, links, stages};
 

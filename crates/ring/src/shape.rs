@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::watch::Crossing;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_topology::path::Crossing;
 
 use crate::links::{links, rate};
 

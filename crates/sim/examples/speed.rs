@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use tresse_fabric::cluster;
-use tresse_fabric::plan::Plan;
+use tresse_plan::Plan;
 use tresse_sim::Run;
 use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;
@@ -26,7 +25,7 @@ fn main() {
             "[fabric]\ntopology = {{ {topology} }}\n[routing]\nstrategy = \"dor\"\npaths = 1\n"
         );
         let text = text + "[vlans]\nrange = \"1-4094\"\n";
-        let plan = Plan::build(cluster::parse(&text, "x").expect("parses")).expect("plans");
+        let plan = Plan::build(tresse_cluster::parse(&text, "x").expect("parses")).expect("plans");
         let network = Network::new(&plan);
         let routes = Routes::new(&plan, &network, BTreeSet::new());
         let traffic =

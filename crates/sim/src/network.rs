@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::Rate;
-use tresse_fabric::watch::Crossing;
+use tresse_base::id::NodeId;
+use tresse_base::units::Rate;
+use tresse_plan::Plan;
+use tresse_topology::path::Crossing;
 
 /// One end of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

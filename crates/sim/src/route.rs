@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::cluster::NicEnd;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::path::Segment;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::routing::xy::Xy;
-use tresse_fabric::topology::Hop;
-use tresse_fabric::watch::Crossing;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_routing::xy::Xy;
+use tresse_topology::Hop;
+use tresse_topology::cluster::NicEnd;
+use tresse_topology::path::Crossing;
+use tresse_topology::path::Segment;
 
 use crate::network::Network;
 

@@ -173,9 +173,8 @@ pub fn most(network: &Network) -> f64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use tresse_fabric::cluster;
-    use tresse_fabric::plan::Plan;
-    use tresse_fabric::random::Random;
+    use tresse_base::random::Random;
+    use tresse_plan::Plan;
 
     use super::*;
     use crate::model::{Model, Queues};
@@ -197,7 +196,7 @@ mod tests {
             let text = format!(
                 "[fabric]\ntopology = {{ {topology} }}\n[routing]\nstrategy = \"{strategy}\"\n"
             );
-            let plan = Plan::build(cluster::parse(&text, "x").unwrap()).unwrap();
+            let plan = Plan::build(tresse_cluster::parse(&text, "x").unwrap()).unwrap();
             let network = Network::new(&plan);
             let routes = Routes::new(&plan, &network, BTreeSet::new());
             let model = Model { queues: Queues::Output, ..Model::ethernet(32.0) };

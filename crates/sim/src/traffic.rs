@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tresse_fabric::random::Random;
+use tresse_base::random::Random;
 
 /// Destinations of a node's messages.
 #[derive(Debug, Clone, PartialEq, Eq)]

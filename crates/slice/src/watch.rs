@@ -24,20 +24,11 @@ use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
 use tresse_plan::Plan;
 use tresse_reconcile::Leg;
-use tresse_topology::path::{Path, Segment};
+use tresse_topology::path::Path;
+
+pub use tresse_topology::path::Crossing;
 
 use crate::first_hop;
-
-/// What a frame crosses in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Crossing {
-    /// Out of a NIC of a node, by its index.
-    Out(NodeId, usize),
-    /// Between two switches: the plan's number of the directed channel.
-    Between(u32),
-    /// Into a NIC of a node.
-    In(NodeId, usize),
-}
 
 /// A path of this node, and the session over it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,7 +167,7 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 transits: told.map_or(0, |at| (back[at].segments.len() - 1) as u8),
                 active: false,
                 legs,
-                wires: path.segments.iter().flat_map(|segment| wires(plan, segment)).collect(),
+                wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
                 nodes: None,
             });
         }
@@ -225,17 +216,6 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
 fn arrival(plan: &Plan, path: &Path) -> String {
     let last = path.segments.last().expect("a path has a segment");
     plan.interface(last.to, last.to_nic, last.tree)
-}
-
-/// What a segment crosses, in order.
-#[must_use]
-pub fn wires(plan: &Plan, segment: &Segment) -> Vec<Crossing> {
-    let mut channels = Vec::new();
-    plan.walk(segment, &mut channels);
-    let out = Crossing::Out(segment.from, segment.nic);
-    let into = Crossing::In(segment.to, segment.to_nic);
-    let between = channels.into_iter().map(Crossing::Between);
-    std::iter::once(out).chain(between).chain([into]).collect()
 }
 
 /// Begins sessions until every wire that matters is watched.

@@ -1,7 +1,7 @@
 //! Paths of an ordered node pair. A path has one or more segments; plain Ethernet carries a frame over one
 //! segment without help of a node.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use tresse_base::id::{NodeId, TreeId};
 
@@ -39,4 +39,15 @@ pub struct Segment {
     pub to: NodeId,
     /// Index into its NICs.
     pub to_nic: usize,
+}
+
+/// What a frame crosses in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Crossing {
+    /// Out of a NIC of a node, by its index.
+    Out(NodeId, usize),
+    /// Between two switches: the plan's number of the directed channel.
+    Between(u32),
+    /// Into a NIC of a node.
+    In(NodeId, usize),
 }

@@ -1,5 +1,5 @@
 //! Detours through reflectors in fabrics of several sizes: what they bring and how long planning takes.
-//! `cargo run --release -p tresse-fabric --example reflect`
+//! `cargo run --release -p tresse-verify --example reflect`
 
 #![expect(clippy::disallowed_methods, reason = "a measurement needs a clock")]
 

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tresse_fabric::forward::{Exit, Nic, Path, PushTable, Table, Ttl};
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{LinkKind, Operation, PUSH_INTERFACE};
-use tresse_fabric::units::Mac;
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
+use tresse_frame::forward::{Exit, Nic, Path, PushTable, Table, Ttl};
+use tresse_reconcile::{LinkKind, Operation, PUSH_INTERFACE};
 use tressed::forward::{Config, Engine, Pusher};
 use tressed::kernel::execute;
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::{Pid, gettid};
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 use tressed::kernel::nic;
 
 type Job = Box<dyn FnOnce() + Send>;

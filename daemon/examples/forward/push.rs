@@ -4,8 +4,8 @@
 
 use std::fs;
 
-use tresse_fabric::id::Label;
-use tresse_fabric::wire::mpls::Entry;
+use tresse_base::id::Label;
+use tresse_frame::mpls::Entry;
 
 use super::host::run;
 

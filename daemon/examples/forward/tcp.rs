@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use tresse_fabric::forward::{Exit, Nic, Table, Ttl};
-use tresse_fabric::id::Label;
+use tresse_base::id::Label;
+use tresse_frame::forward::{Exit, Nic, Table, Ttl};
 use tressed::forward::{Config, Engine};
 
 use super::host::{Host, mac, pin, receive_on, run};

@@ -14,9 +14,9 @@ use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
 use pnet::packet::ipv6::MutableIpv6Packet;
 use pnet::packet::udp::{self, MutableUdpPacket};
 use pnet::util::MacAddr;
-use tresse_fabric::id::Label;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::mpls;
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
+use tresse_frame::mpls;
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;

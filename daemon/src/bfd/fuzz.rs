@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tresse_bfd::{Packet, Timing};
-use tresse_fabric::reconcile::Leg;
-use tresse_fabric::units::Mac;
-use tresse_fabric::watch::{Watch, Watches};
+use tresse_base::units::Mac;
+use tresse_liveness::{Packet, Timing};
+use tresse_reconcile::Leg;
+use tresse_slice::watch::{Watch, Watches};
 
 use super::frame::Echo;
 use super::table::{Datagram, Sending, Table};

@@ -1,5 +1,5 @@
 //! Failure detection (DESIGN section 7, rule K10): BFD sessions over the paths that
-//! [`tresse_fabric::watch`] chooses, each in its path's own encapsulation, by a thread of its own, which
+//! [`tresse_slice::watch`] chooses, each in its path's own encapsulation, by a thread of its own, which
 //! nothing that the main loop does can delay.
 //!
 //! - `table` has the sessions, without sockets and clocks; `verdict` judges one path.
@@ -20,12 +20,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_bfd::{Diagnostic, State};
-use tresse_fabric::units::Mac;
-use tresse_fabric::watch::Watches;
+use tresse_base::units::Mac;
+use tresse_liveness::{Diagnostic, State};
+use tresse_slice::watch::Watches;
 
 pub use error::BfdError;
-pub use tresse_bfd::Timing;
+pub use tresse_liveness::Timing;
 pub use worker::Bfd;
 
 /// What to watch, and by what.

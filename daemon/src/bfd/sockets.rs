@@ -12,7 +12,7 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use tresse_bfd::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
+use tresse_liveness::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
 
 use super::error::BfdError;
 use super::frame::Echo;

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tresse_bfd::{
+use tresse_base::random::Random;
+use tresse_liveness::{
     Diagnostic, MULTI_HOP_PORT, Outgoing, Packet, SINGLE_HOP_PORT, Session, State, Timing,
 };
-use tresse_fabric::random::Random;
-use tresse_fabric::watch::Watch;
+use tresse_slice::watch::Watch;
 
 use super::frame::{self, Echo};
 use super::verdict::Verdict;

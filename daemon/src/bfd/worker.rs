@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tresse_bfd::Timing;
+use tresse_liveness::Timing;
 
 use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};

@@ -9,8 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_fabric::reconcile::WantedRoute;
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
+use tresse_reconcile::WantedRoute;
 
 use super::prepared::Prepared;
 

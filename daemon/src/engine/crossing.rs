@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tresse_base::units::Mac;
 use tresse_control::PendingLine;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::Kind;
+use tresse_frame::announce::Kind;
 
 use super::bridge::{Bridge, LINGER_MS, holders};
 use super::gate::Gate;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
-use tresse_fabric::reconcile::Operation;
+use tresse_reconcile::Operation;
 
 use super::job::{Job, Phase, Purpose};
 use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, tell};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 
 /// What the packet engine is to do: nothing where there are no labels.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
-use tresse_fabric::units::Prefix;
+use tresse_base::units::Prefix;
+use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
 
 use super::prepared::Prepared;
 use super::steering::KeptFree;

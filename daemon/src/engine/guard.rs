@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tresse_control::NodeError;
-use tresse_fabric::reconcile::{ALL_FORWARDING, Operation, is_accept_ra, sysctl_interface};
+use tresse_reconcile::{ALL_FORWARDING, Operation, is_accept_ra, sysctl_interface};
 
 /// Refuses operations that change (rather than add to) a guarded interface, and routes that would
 /// take over a management peer.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
 use tresse_control::{PathLine, SegmentLine};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::path::Path;
-use tresse_fabric::plan::{PathView, Plan, SegmentView};
-use tresse_fabric::reconcile::Leg;
-use tresse_fabric::slice::first_hop;
-use tresse_fabric::units::Mac;
-use tresse_fabric::watch::part::Parts;
+use tresse_plan::{PathView, Plan, SegmentView};
+use tresse_reconcile::Leg;
+use tresse_slice::first_hop;
+use tresse_slice::watch::part::Parts;
+use tresse_topology::path::Path;
 
 /// The index of one plan, as one node needs it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

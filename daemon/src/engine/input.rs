@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use tresse_base::units::Mac;
 use tresse_control::{Alert, NodeError, Reply};
-use tresse_fabric::reconcile::{Observed, Operation};
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::Announcement;
+use tresse_frame::announce::Announcement;
+use tresse_reconcile::{Observed, Operation};
 
 use super::forwarding::Forwarding;
 use super::prepared::Prepared;

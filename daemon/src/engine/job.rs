@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tresse_control::{NodeError, OperationLine, PendingLine, Reply};
-use tresse_fabric::reconcile::{Operation, Planned, Saved};
+use tresse_reconcile::{Operation, Planned, Saved};
 
 use super::input::{ApplyOptions, CallId};
 use super::prepared::Prepared;

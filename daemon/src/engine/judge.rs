@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::units::Prefix;
 use tresse_control::{Alert, NodeError, OperationLine};
-use tresse_fabric::reconcile::{
+use tresse_reconcile::{
     METRIC_PRIMARY, Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
 };
-use tresse_fabric::units::Prefix;
 
 use super::bridge::Heard;
 use super::gate::Gated;

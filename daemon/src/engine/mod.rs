@@ -50,7 +50,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tresse_control::{Alert, OperationLine, PendingLine, Reply};
-use tresse_fabric::reconcile::Planned;
+use tresse_reconcile::Planned;
 
 use self::bridge::Bridge;
 use self::bucket::Bucket;

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::id::{Label, NodeId};
-use tresse_fabric::lock;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::{
-    Leg, PUSH_INTERFACE, Wanted, WantedLabel, WantedTurns, sysctl_interface,
-};
-use tresse_fabric::slice::Slice;
-use tresse_fabric::units::{Mac, Prefix};
-use tresse_fabric::watch::Watches;
+use tresse_base::id::{Label, NodeId};
+use tresse_base::units::{Mac, Prefix};
+use tresse_plan::Plan;
+use tresse_plan::lock;
+use tresse_reconcile::{Leg, PUSH_INTERFACE, Wanted, WantedLabel, WantedTurns, sysctl_interface};
+use tresse_slice::Slice;
+use tresse_slice::watch::Watches;
 
 use super::index::Index;
 

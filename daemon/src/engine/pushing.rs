@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::id::Label;
-use tresse_fabric::units::Mac;
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
 
 /// What the daemon pushes: nothing where there are no routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

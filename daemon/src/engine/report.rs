@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use tresse_base::units::Prefix;
 use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
-use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
-use tresse_fabric::units::Prefix;
+use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
 
 use super::Engine;
 use super::gate::Gate;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tresse_base::units::Prefix;
 use tresse_control::{Alert, NodeError};
-use tresse_fabric::reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
-use tresse_fabric::units::Prefix;
+use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
 
 use super::gate::Gate;
 use super::job::{Job, Purpose, Steered};

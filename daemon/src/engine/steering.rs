@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tresse_control::NodeError;
-use tresse_fabric::reconcile::Leg;
-use tresse_fabric::watch::Watch;
-use tresse_fabric::watch::part::Part;
+use tresse_reconcile::Leg;
+use tresse_slice::watch::Watch;
+use tresse_slice::watch::part::Part;
 
 use super::prepared::Prepared;
 

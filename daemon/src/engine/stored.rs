@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::reconcile::{Leg, Saved};
+use tresse_reconcile::{Leg, Saved};
 
 use super::prepared::Prepared;
 use super::steering::Steering;

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 
 use tresse_control::{Alert, Difference, NodeError, PendingLine};
-use tresse_fabric::reconcile::{Planned, inverse};
+use tresse_reconcile::{Planned, inverse};
 
 use super::job::{Job, Phase, Purpose};
 use super::target::{also_observed, engine_sysctls};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 
 use super::engines::LabelEngine;
 use super::forwarding::{Forwarding, ForwardingNic};

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::units::Mac;
 use tresse_control::Alert;
-use tresse_fabric::reconcile::ObservedLink;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::{Announcement, Kind};
+use tresse_frame::announce::{Announcement, Kind};
+use tresse_reconcile::ObservedLink;
 
 use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_control::Alert;
-use tresse_fabric::reconcile::Leg;
-use tresse_fabric::watch::Watch;
+use tresse_reconcile::Leg;
+use tresse_slice::watch::Watch;
 
 use super::gate::Gate;
 use super::vlans::mac_of;

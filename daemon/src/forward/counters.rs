@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
-use tresse_fabric::forward::{Reason, Table};
-use tresse_fabric::id::Label;
-use tresse_fabric::wire::mpls::FIRST_LABEL;
+use tresse_base::id::Label;
+use tresse_frame::forward::{Reason, Table};
+use tresse_frame::mpls::FIRST_LABEL;
 
 /// All counters of an engine since its start. Octets are those of whole frames without FCS, and
 /// without a tag that the kernel took off.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 
 /// Why forwarding could not start, or a NIC not be taken.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,5 @@
 //! The `packet` forwarding engine: takes labelled frames from raw sockets and sends them on as
-//! [`tresse_fabric::forward::Table`] says.
+//! [`tresse_frame::forward::Table`] says.
 //!
 //! Owns its sockets and threads; decides nothing about labels and changes nothing in the kernel.
 //! Measured before it was designed: `AF_PACKET` sockets of all protocols with a filter (one of the
@@ -35,7 +35,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::Socket;
-use tresse_fabric::forward::Table;
+use tresse_frame::forward::Table;
 
 pub use counters::{Count, Counters, LabelCounters, PortCounters};
 pub use error::ForwardError;

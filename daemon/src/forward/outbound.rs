@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
-use tresse_fabric::forward::Reason;
+use tresse_frame::forward::Reason;
 
 use super::backlog::Backlog;
 use super::counters::PortCounting;

@@ -4,7 +4,7 @@
 use std::os::fd::AsFd as _;
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 
 use super::ForwardError;
 use crate::kernel::{NicState, nic};

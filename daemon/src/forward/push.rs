@@ -1,5 +1,5 @@
 //! The source's engine where the kernel cannot push labels: reads the packets that are routed to a TUN
-//! interface and sends them behind their labels, as [`tresse_fabric::forward::PushTable`] says.
+//! interface and sends them behind their labels, as [`tresse_frame::forward::PushTable`] says.
 //!
 //! ```text
 //! the arena:   [room for labels][packet]   [..][labels][segment]  [..][labels][segment]
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use socket2::Socket;
-use tresse_fabric::forward::{MOST_BEFORE, PushTable, Reason, Segments};
+use tresse_frame::forward::{MOST_BEFORE, PushTable, Reason, Segments};
 
 use super::counters::{PortCounters, PortCounting};
 use super::offload::Offload;

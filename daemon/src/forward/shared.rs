@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use socket2::Socket;
-use tresse_fabric::forward::Table;
+use tresse_frame::forward::Table;
 
 use super::counters::{Labels, PortCounting};
 use super::port::Receive;

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use smallvec::SmallVec;
 use socket2::Socket;
-use tresse_fabric::forward::{Arrival, Reason, Tag};
-use tresse_fabric::wire::mpls;
+use tresse_frame::forward::{Arrival, Reason, Tag};
+use tresse_frame::mpls;
 
 use super::arrivals::Arrivals;
 use super::counters::PortCounting;

@@ -9,7 +9,6 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Call, Counters, Introduced, NeighbourList, Reply};
-use tresse_fabric::cluster;
 
 use super::{drive, engine};
 use crate::control::Request;
@@ -113,7 +112,7 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
         Call::Introduce => Ok(Reply::Introduced(Introduced { nics: 0 })),
         Call::GetCounters => Ok(Reply::Counters(Counters { counters: engine.counters() })),
         Call::Apply { ref cluster, .. }
-            if cluster::parse(cluster, "cluster file")
+            if tresse_cluster::parse(cluster, "cluster file")
                 .is_ok_and(|c| c.switches.len() > MOST_SWITCHES) =>
         {
             Ok(Reply::Done)

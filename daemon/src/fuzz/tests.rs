@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 
 use super::*;
 use crate::engine::{Intent, Prepared};
@@ -36,7 +36,7 @@ fn each(target: &str, body: impl Fn(&[u8])) {
 
 #[test]
 fn labelled_frames_are_judged_as_a_slow_reading_judges_them() {
-    each("forward", tresse_fabric::forward::fuzz::forward);
+    each("forward", tresse_frame::forward::fuzz::forward);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn state_files_are_read_or_refused() {
 
 /// The state of a node with a plan, one before it, and an apply under way.
 fn applied() -> Stored {
-    let cluster = tresse_fabric::cluster::parse(CLUSTER, "cluster.toml").unwrap();
+    let cluster = tresse_cluster::parse(CLUSTER, "cluster.toml").unwrap();
     let plan = Plan::build(cluster).unwrap();
     let prepared = Arc::new(Prepared::new(&plan, NodeId(0), CLUSTER.into(), None));
     Stored {

@@ -3,7 +3,7 @@
 //! Owns no schedule and no judgement: the engine says what to send and what a frame means. The
 //! socket is created with protocol 0, gets its filter, then is bound to one ifindex, so that no
 //! frame of another kind or interface is ever queued. Frames are those of
-//! [`tresse_fabric::wire::announce`]; a VLAN interface takes its tag off and puts it on.
+//! [`tresse_frame::announce`]; a VLAN interface takes its tag off and puts it on.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -11,8 +11,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::{Announcement, ETHERTYPE, FRAME_LEN, GROUP, WireError};
+use tresse_base::units::Mac;
+use tresse_frame::announce::{Announcement, ETHERTYPE, FRAME_LEN, GROUP, WireError};
 
 use crate::sys::{packet, readiness};
 

@@ -14,8 +14,8 @@
 
 use std::net::IpAddr;
 
-use tresse_fabric::reconcile::PROTOCOL;
-use tresse_fabric::units::{Mac, Prefix};
+use tresse_base::units::{Mac, Prefix};
+use tresse_reconcile::PROTOCOL;
 
 use super::message::{write_attribute, write_message};
 use super::observe::NDA_PROTOCOL;

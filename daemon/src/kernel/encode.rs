@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
-use tresse_fabric::reconcile::{Operation, PROTOCOL};
+use tresse_reconcile::{Operation, PROTOCOL};
 
 use super::bulk::{self, NewRoute};
 use super::filter::{self, Filter};

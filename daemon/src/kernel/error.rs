@@ -3,7 +3,7 @@
 use std::io;
 
 use nix::errno::Errno;
-use tresse_fabric::reconcile::{LinkKind, Operation};
+use tresse_reconcile::{LinkKind, Operation};
 
 /// Why one operation did not take effect.
 #[derive(Debug, thiserror::Error)]

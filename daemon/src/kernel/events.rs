@@ -16,7 +16,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
-use tresse_fabric::reconcile::{PROTOCOL, TABLES};
+use tresse_reconcile::{PROTOCOL, TABLES};
 
 use super::channel::raise_receive_queue;
 use super::filter::Qdisc;

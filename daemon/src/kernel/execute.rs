@@ -15,7 +15,7 @@ use std::{io, mem};
 
 use netlink_packet_core::NLM_F_ACK;
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
-use tresse_fabric::reconcile::Operation;
+use tresse_reconcile::Operation;
 
 use super::channel::{Channel, DumpError, Reply};
 use super::encode::{Interfaces, encode};

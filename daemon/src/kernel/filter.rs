@@ -19,8 +19,8 @@
 
 use netlink_packet_core::{NlaBuffer, NlasIterator, ParseableParametrized as _};
 use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};
-use tresse_fabric::reconcile::{FILTER_COOKIE, PREF_DROP, PREF_PASS};
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
+use tresse_reconcile::{FILTER_COOKIE, PREF_DROP, PREF_PASS};
 
 use super::message::{Malformed, attributes, bytes, word, write_attribute};
 

@@ -64,7 +64,7 @@ impl Tables for Recording<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tresse_fabric::reconcile::PROTOCOL;
+    use tresse_reconcile::PROTOCOL;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use netlink_packet_route::route::{
     MplsLabel, RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope,
     RouteType, RouteVia,
 };
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::PROTOCOL;
+use tresse_base::id::Label;
+use tresse_reconcile::PROTOCOL;
 
 use super::message::{Malformed, bytes};
 use super::route::Route;

@@ -9,8 +9,8 @@ use netlink_packet_route::link::{
     InfoKind, InfoVlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkHeader, LinkLayerType,
     LinkMessage, VlanProtocol,
 };
-use tresse_fabric::id::Vid;
-use tresse_fabric::units::Mac;
+use tresse_base::id::Vid;
+use tresse_base::units::Mac;
 
 use super::message::{Malformed, attributes, bytes, text};
 

@@ -1,5 +1,5 @@
 //! The socket over which one interface's LLDP comes in, and goes out where an operator asks for it. Frames are
-//! those of [`tresse_fabric::wire::lldp`].
+//! those of [`tresse_frame::lldp`].
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::lldp::{ETHERTYPE, GROUPS, Lldp, LldpError, MOST_BYTES};
+use tresse_base::units::Mac;
+use tresse_frame::lldp::{ETHERTYPE, GROUPS, Lldp, LldpError, MOST_BYTES};
 
 use super::announce::{self, AnnounceError};
 

@@ -1,4 +1,4 @@
-//! Turns [`tresse_fabric::reconcile::Observed`] and [`tresse_fabric::reconcile::Operation`] into
+//! Turns [`tresse_reconcile::Observed`] and [`tresse_reconcile::Operation`] into
 //! netlink and back. Decides nothing: only `reconcile` compares, only this module executes.
 //!
 //! - [`observe`] reads everything that concerns us, [`execute`] carries out operations and says

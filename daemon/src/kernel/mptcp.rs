@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_REQUEST, NlasIterator, parse_ip, parse_u8, parse_u16, parse_u32,
 };
-use tresse_fabric::reconcile::{MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, Operation};
+use tresse_reconcile::{MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, Operation};
 
 use super::channel::{Channel, DumpError, Reply};
 use super::message::{Malformed, attributes, write_attribute, write_message};

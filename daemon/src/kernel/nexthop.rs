@@ -22,7 +22,7 @@
 use std::net::IpAddr;
 
 use netlink_packet_core::{NlasIterator, parse_ip, parse_u16, parse_u32};
-use tresse_fabric::id::Label;
+use tresse_base::id::Label;
 
 use super::message::{Malformed, attributes, word, write_attribute};
 

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 
 use super::channel::{Channel, DumpError};
 use super::filter::{self, Qdisc};

@@ -4,8 +4,8 @@
 use std::io;
 
 use netlink_packet_route::link::{InfoKind, LinkFlags};
-use tresse_fabric::reconcile::ALIAS_PREFIX;
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
+use tresse_reconcile::ALIAS_PREFIX;
 
 use super::channel::{Channel, DumpError};
 use super::link::{self, Link};

@@ -28,8 +28,8 @@ use rtnetlink::{
 };
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tresse_fabric::id::Vid;
-use tresse_fabric::reconcile::{NODE_INTERFACE, PROTOCOL};
+use tresse_base::id::Vid;
+use tresse_reconcile::{NODE_INTERFACE, PROTOCOL};
 
 use super::channel::extended;
 use super::message::HEADER;

@@ -12,7 +12,7 @@ use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
     MplsLabel, RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteVia,
 };
-use tresse_fabric::units::Prefix;
+use tresse_base::units::Prefix;
 
 use super::message::{Attributes, Malformed};
 

@@ -7,8 +7,8 @@ use netlink_packet_core::Parseable as _;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage};
-use tresse_fabric::reconcile::{FromRule, PROTOCOL, Rule, TABLES};
-use tresse_fabric::units::Prefix;
+use tresse_base::units::Prefix;
+use tresse_reconcile::{FromRule, PROTOCOL, Rule, TABLES};
 
 use super::message::{Malformed, attributes};
 

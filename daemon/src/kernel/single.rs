@@ -1,6 +1,6 @@
 //! The operations that are carried out one by one: links, addresses and policy rules.
 
-use tresse_fabric::reconcile::{LinkKind, Operation};
+use tresse_reconcile::{LinkKind, Operation};
 
 use super::encode::NoInterface;
 use super::error::{ExecuteError, already_absent};

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use netlink_packet_route::route::{MplsLabel, RouteProtocol};
 use rtnetlink::RouteMessageBuilder;
-use tresse_fabric::reconcile::{ALIAS_PREFIX, LinkKind, Operation, PLATFORM_LABELS, PROTOCOL};
-use tresse_fabric::wire::mpls::FIRST_LABEL;
+use tresse_frame::mpls::FIRST_LABEL;
+use tresse_reconcile::{ALIAS_PREFIX, LinkKind, Operation, PLATFORM_LABELS, PROTOCOL};
 
 use super::channel::{Channel, DumpError};
 use super::message::bytes;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use tresse_fabric::reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TurnKey};
-use tresse_fabric::units::Prefix;
+use tresse_base::units::Prefix;
+use tresse_reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TurnKey};
 
 use super::route::Route;
 use super::rule::family;

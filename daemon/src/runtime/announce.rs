@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tresse_base::units::Mac;
 use tresse_control::CounterLine;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::Announcement;
+use tresse_frame::announce::Announcement;
 
 use crate::engine::Input;
 use crate::kernel::AnnounceSocket;

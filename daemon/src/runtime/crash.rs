@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::signal::{Signal, raise};
-use tresse_fabric::reconcile::Operation;
+use tresse_reconcile::Operation;
 
 use crate::kernel::{self, Outcome};
 

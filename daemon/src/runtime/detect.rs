@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Read as _;
 
 use tokio::sync::watch;
-use tresse_bfd::State;
 use tresse_control::CounterLine;
+use tresse_liveness::State;
 
 use super::chain;
 use crate::bfd::{Bfd, BfdError, Sight, Watching};

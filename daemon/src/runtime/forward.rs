@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tresse_base::id::{Label, Vid};
 use tresse_control::CounterLine;
-use tresse_fabric::forward::{Exit, Nic, Table, TableError, Ttl};
-use tresse_fabric::id::{Label, Vid};
+use tresse_frame::forward::{Exit, Nic, Table, TableError, Ttl};
 
 use super::chain;
 use crate::config::EngineChoice;

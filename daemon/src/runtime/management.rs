@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tresse_fabric::reconcile::{Observed, PROTOCOL};
+use tresse_reconcile::{Observed, PROTOCOL};
 
 use crate::kernel::{self, Way};
 

@@ -25,10 +25,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 use tresse_control::{Alert, Event, NodeError, Reply, Status, waiting};
-use tresse_fabric::cluster;
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
+
 pub(crate) use self::calls::order;
 use self::catalogue::message_id;
 pub use self::causes::chain;
@@ -375,7 +375,7 @@ impl Daemon {
                 .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })
         };
         let beside = |wiring: &str| read(&path.with_file_name(wiring));
-        let cluster = cluster::with_wiring(read(path)?, beside)?;
+        let cluster = tresse_cluster::with_wiring(read(path)?, beside)?;
         let lock = match self.config.lock_path() {
             Some(path) if self.config.lock.is_some() || path.exists() => Some(read(&path)?),
             _ => None,

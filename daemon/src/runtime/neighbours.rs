@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tresse_base::units::Mac;
 use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::lldp::{Chassis, Lldp, Port};
+use tresse_frame::lldp::{Chassis, Lldp, Port};
 
 use super::announce::Announcers;
 use super::chain;

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
 use tresse_control::{NodeError, Problem};
-use tresse_fabric::cluster::{self, Cluster};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::Mac;
-use tresse_fabric::verify;
-use tresse_fabric::watch::Watches;
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
+use tresse_slice::watch::Watches;
+use tresse_topology::cluster::Cluster;
+use tresse_verify as verify;
 
 use crate::engine::{Index, Prepared, Stored};
 
@@ -71,8 +71,8 @@ fn whole(message: String) -> NodeError {
 }
 
 fn plan(cluster: &str, lock: Option<&str>) -> Result<Plan, NodeError> {
-    let model = cluster::parse(cluster, "cluster file").map_err(|found| {
-        let problem = |p: &cluster::Problem| Problem {
+    let model = tresse_cluster::parse(cluster, "cluster file").map_err(|found| {
+        let problem = |p: &tresse_base::problem::Problem| Problem {
             line: u32::try_from(p.line).unwrap_or(0),
             column: u32::try_from(p.column).unwrap_or(0),
             message: match &p.help {
@@ -95,7 +95,7 @@ fn which(cluster: &Cluster, identity: &Identity) -> Result<NodeId, NodeError> {
             message: format!("the plan has no node `{name}`: correct `node` in tressed.toml"),
         }),
         Identity::Macs(macs) => {
-            let has = |node: &cluster::Node| {
+            let has = |node: &tresse_topology::cluster::Node| {
                 node.nics.iter().any(|nic| !nic.mac_derived && macs.contains(&nic.mac))
             };
             let mut found = cluster.nodes.iter().enumerate().filter(|(_, node)| has(node));

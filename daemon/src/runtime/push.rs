@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tresse_base::id::Vid;
 use tresse_control::CounterLine;
-use tresse_fabric::forward::{Nic, Path, PushTable, TableError, Ttl};
-use tresse_fabric::id::Vid;
+use tresse_frame::forward::{Nic, Path, PushTable, TableError, Ttl};
 
 use super::chain;
 use super::forward::Refused;

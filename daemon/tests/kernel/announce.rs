@@ -7,10 +7,10 @@ use pnet::packet::Packet as _;
 use pnet::packet::ethernet::{EtherType, EtherTypes, MutableEthernetPacket};
 use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
-use tresse_fabric::id::{NodeId, Vid};
-use tresse_fabric::reconcile::{LinkKind, Operation};
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::{Announcement, ETHERTYPE, Kind, WireError};
+use tresse_base::id::{NodeId, Vid};
+use tresse_base::units::Mac;
+use tresse_frame::announce::{Announcement, ETHERTYPE, Kind, WireError};
+use tresse_reconcile::{LinkKind, Operation};
 use tressed::kernel::{AnnounceError, AnnounceSocket};
 
 use crate::events::block_on;

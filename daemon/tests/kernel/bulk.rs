@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use tresse_fabric::reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
-use tresse_fabric::units::{Mac, Prefix};
+use tresse_base::units::{Mac, Prefix};
+use tresse_reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 use tressed::kernel::{Outcome, Status, execute, observe};
 
 use crate::forwarding::{group, nexthop};

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
-use tresse_fabric::id::{Label, Vid};
-use tresse_fabric::reconcile::{
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::{Mac, Prefix};
+use tresse_reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, Observed, Reconciliation, Saved, Wanted, WantedLabel,
     WantedLink, WantedNeighbour, WantedRoute, label_sysctls, reconcile,
 };
-use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{execute, observe};
 
 use crate::namespace::{eventually, ip, try_ip};

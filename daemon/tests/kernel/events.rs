@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use tresse_fabric::reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation};
+use tresse_reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation};
 use tressed::kernel::{Event, Events};
 
 use crate::forwarding::{group, nexthop, route};

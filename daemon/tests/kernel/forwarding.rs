@@ -1,8 +1,8 @@
 //! Nexthop objects, groups, routes; what fails and what stays.
 
 use libtest_mimic::Trial;
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
+use tresse_base::id::Label;
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 use tressed::kernel::{Status, execute, observe};
 
 use crate::interfaces::{address, done, neighbour, tresse0};
@@ -131,7 +131,7 @@ fn replacing() {
     }
 }
 
-fn foreign_routes(observed: &tresse_fabric::reconcile::Observed) -> usize {
+fn foreign_routes(observed: &tresse_reconcile::Observed) -> usize {
     observed.routes.values().filter(|r| r.protocol != PROTOCOL).count()
 }
 

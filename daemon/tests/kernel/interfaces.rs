@@ -1,9 +1,9 @@
 //! Links, addresses, neighbours, sysctls.
 
 use libtest_mimic::Trial;
-use tresse_fabric::id::Vid;
-use tresse_fabric::reconcile::{LinkKind, Operation, PROTOCOL};
-use tresse_fabric::units::Mac;
+use tresse_base::id::Vid;
+use tresse_base::units::Mac;
+use tresse_reconcile::{LinkKind, Operation, PROTOCOL};
 use tressed::kernel::{ExecuteError, Status, carrier, execute, observe};
 
 use crate::namespace::{Feature, cables, eventually, ip, ip_json, trial};

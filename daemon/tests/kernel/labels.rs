@@ -2,12 +2,12 @@
 //! `transit`.
 
 use libtest_mimic::Trial;
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
+use tresse_reconcile::{
     Operation, PLATFORM_LABELS, PREF_DROP, PREF_PASS, PROTOCOL, Saved, Wanted, WantedLabel,
     label_input, reconcile,
 };
-use tresse_fabric::units::Mac;
 use tressed::kernel::{Event, Events, LabelSupport, Status, execute, label_support, observe};
 
 use crate::events::{block_on, settled, without_ipv6};

@@ -8,8 +8,8 @@ use pnet::packet::Packet as _;
 use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
 use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::lldp::{Chassis, GROUPS, Lldp, MOST_BYTES, Port};
+use tresse_base::units::Mac;
+use tresse_frame::lldp::{Chassis, GROUPS, Lldp, MOST_BYTES, Port};
 use tressed::kernel::{LldpSocket, nics};
 
 use crate::events::block_on;

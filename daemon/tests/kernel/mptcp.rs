@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use tresse_fabric::reconcile::{FromRule, Operation, Saved, Wanted, reconcile};
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
+use tresse_reconcile::{FromRule, Operation, Saved, Wanted, reconcile};
 use tressed::kernel::{Status, execute, observe};
 
 use crate::interfaces::done;

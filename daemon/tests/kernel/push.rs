@@ -9,10 +9,10 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Pid, gettid};
-use tresse_fabric::forward::{Exit, Nic, Path, PushTable, Reason, Table, Ttl};
-use tresse_fabric::id::{Label, Vid};
-use tresse_fabric::reconcile::{LinkKind, NEXTHOP_BASE, Operation, PUSH_INTERFACE};
-use tresse_fabric::units::Mac;
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::Mac;
+use tresse_frame::forward::{Exit, Nic, Path, PushTable, Reason, Table, Ttl};
+use tresse_reconcile::{LinkKind, NEXTHOP_BASE, Operation, PUSH_INTERFACE};
 use tressed::forward::{Config, Engine, Pusher};
 use tressed::kernel::{Tun, execute, nic, observe};
 

@@ -2,11 +2,11 @@
 //! `ping` and `tcpdump` judge.
 
 use libtest_mimic::Trial;
-use tresse_fabric::cluster::{Cluster, Kind, Strategy};
-use tresse_fabric::export::node_script;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::Saved;
+use tresse_base::id::NodeId;
+use tresse_export::node_script;
+use tresse_plan::Plan;
+use tresse_reconcile::Saved;
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use crate::chain::{Chain, Node, mac, seen};
 use crate::namespace::{Feature, eventually, trial};
@@ -144,7 +144,7 @@ fn script() {
     }
     let directory = tempfile::tempdir().unwrap();
     let run = |node: &Node, verb: &str| {
-        let mut slice = tresse_fabric::slice::Slice::of(&plan, NodeId(0));
+        let mut slice = tresse_slice::Slice::of(&plan, NodeId(0));
         slice.wanted = node.wanted.clone();
         let path = directory.path().join(&node.netns);
         std::fs::write(&path, node_script(&plan, &slice)).unwrap();

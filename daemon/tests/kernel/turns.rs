@@ -2,10 +2,10 @@
 
 use libtest_mimic::Trial;
 use serde_json::Value;
-use tresse_fabric::reconcile::{
+use tresse_base::units::{Mac, Prefix};
+use tresse_reconcile::{
     Leg, METRIC_PRIMARY, Operation, Reconciliation, Rule, Saved, TABLES, Wanted, reconcile,
 };
-use tresse_fabric::units::{Mac, Prefix};
 use tressed::kernel::{Event, Events, Status, execute, observe};
 
 use crate::events::{block_on, settled, without_ipv6};

@@ -6,11 +6,10 @@
 use std::process::ExitCode;
 
 use serde::Deserialize;
-use tresse_fabric::cluster;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::verify;
+use tresse_plan::Plan;
 use tresse_tests::program::output;
 use tresse_tests::traffic;
+use tresse_verify as verify;
 
 /// Slow enough that an emulated processor is never what limits.
 const RATE: &str = "1M";
@@ -107,7 +106,7 @@ impl Row {
 
 fn plan(file: &str) -> Result<Plan, String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-    let cluster = cluster::parse(&text, file).map_err(|e| e.to_string())?;
+    let cluster = tresse_cluster::parse(&text, file).map_err(|e| e.to_string())?;
     Plan::build(cluster).map_err(|e| e.to_string())
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::id::{NodeId, SwitchId};
-use tresse_fabric::plan::Plan;
-use tresse_fabric::topology::Graph;
-use tresse_fabric::watch::Crossing;
-use tresse_fabric::watch::part::Part;
+use tresse_base::id::{NodeId, SwitchId};
 use tresse_lab::blueprint::port_name;
 use tresse_lab::run;
 use tresse_lab::state::Directory;
+use tresse_plan::Plan;
+use tresse_slice::watch::part::Part;
+use tresse_topology::Graph;
+use tresse_topology::path::Crossing;
 
 use crate::program::output;
 

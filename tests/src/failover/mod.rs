@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use tresse_base::id::NodeId;
 use tresse_control::Client;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::watch::{self, Crossing};
 use tresse_lab::state::Directory;
-
-use crate::program;
+use tresse_plan::Plan;
+use tresse_slice::watch::Crossing;
 
 use self::fault::{Fault, How, Kind, LAB};
+use crate::program;
+
 pub use self::routers::Protocol;
 use self::routers::{Routers, address};
 use self::stream::{Outage, Station, Streams};
@@ -105,7 +105,7 @@ pub fn measure(
     let text = format!("[fabric]\nname = \"failover\"\ntopology = {{ {topology} }}\n{rest}");
     let file = std::env::temp_dir().join(format!("failover-{}.toml", std::process::id()));
     std::fs::write(&file, &text).map_err(|e| e.to_string())?;
-    let cluster = tresse_fabric::cluster::parse(&text, "failover").map_err(|e| e.to_string())?;
+    let cluster = tresse_cluster::parse(&text, "failover").map_err(|e| e.to_string())?;
     let plan = Plan::build(cluster).map_err(|e| e.to_string())?;
     let path = file.display().to_string();
     let interval = interval_ms.to_string();
@@ -201,12 +201,13 @@ impl<'a> Lab<'a> {
 
     /// Returns some of the pairs whose frames cross the fault and that have another path.
     fn crossing(&self, paths: &Paths, fault: &Fault, most: usize) -> Vec<(NodeId, NodeId)> {
-        let cut = |(from, to): (NodeId, NodeId)| {
-            self.plan.xy().is_none()
-                && self.plan.paths(from, to).iter().all(|path| {
-                    path.segments.iter().any(|s| fault.hits(&watch::wires(self.plan, s)))
-                })
-        };
+        let cut =
+            |(from, to): (NodeId, NodeId)| {
+                self.plan.xy().is_none()
+                    && self.plan.paths(from, to).iter().all(|path| {
+                        path.segments.iter().any(|s| fault.hits(&self.plan.crossings(s)))
+                    })
+            };
         let hit = paths.iter().filter(|(pair, wires)| fault.hits(wires) && !cut(**pair));
         let all: Vec<_> = hit.map(|(pair, _)| *pair).collect();
         let step = all.len().div_ceil(most).max(1);
@@ -265,7 +266,7 @@ impl<'a> Lab<'a> {
         }
         let wires = |(from, to)| {
             let primary = self.plan.primary(from, to);
-            let wires = primary.iter().flat_map(|segment| watch::wires(self.plan, segment));
+            let wires = primary.iter().flat_map(|segment| self.plan.crossings(segment));
             ((from, to), wires.collect())
         };
         Ok(self.plan.pairs().map(wires).collect())

@@ -6,12 +6,12 @@ use std::net::Ipv4Addr;
 
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
+use tresse_base::id::NodeId;
 use tresse_control::Client;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::watch::Crossing;
 use tresse_lab::state::Directory;
 use tresse_lab::{netns, run};
+use tresse_plan::Plan;
+use tresse_topology::path::Crossing;
 
 use crate::frr::Frr;
 use crate::program;

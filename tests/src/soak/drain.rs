@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tresse_base::random::Random;
 use tresse_control::Drain;
-use tresse_fabric::random::Random;
 
 use super::lab::Lab;
 

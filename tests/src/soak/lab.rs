@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tresse_base::random::Random;
 use tresse_control::{ApplyRequest, Client};
-use tresse_fabric::cluster;
-use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Plan;
 use tresse_lab::netns;
 use tresse_lab::ping::{self, PingOptions};
 use tresse_lab::state::Directory;
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
 
 use super::load::Station;
 use crate::program;
 use crate::switches;
-use tresse_fabric::random::Random;
 
 const NAME: &str = "soak";
 /// How long a change or a repair may take; the machine may be an emulated one under load.
@@ -226,7 +225,7 @@ impl Lab {
     pub fn settled(&self) -> Result<(), String> {
         let planned = |node: &str| {
             let id = self.now.plan.cluster().node_named(node).expect("a node of the plan");
-            tresse_fabric::slice::Slice::of(&self.now.plan, id).interfaces.len()
+            tresse_slice::Slice::of(&self.now.plan, id).interfaces.len()
         };
         for node in self.nodes() {
             let planned = planned(&node);
@@ -317,7 +316,7 @@ fn planned(strategy: &str, lock: &Lock) -> Result<Planned, String> {
          [vlans]\nrange = \"100-199\"\n\
          [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n"
     );
-    let cluster = cluster::parse(&text, "cluster.toml").map_err(|e| e.to_string())?;
+    let cluster = tresse_cluster::parse(&text, "cluster.toml").map_err(|e| e.to_string())?;
     let plan = Plan::build_with(cluster, lock).map_err(|e| e.to_string())?;
     let lock = plan.lock(lock);
     Ok(Planned { strategy: strategy.into(), plan, text, lock })

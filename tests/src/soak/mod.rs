@@ -15,10 +15,11 @@ mod load;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use tresse_base::random::Random;
+
 use self::health::{Growth, Usage, namespaces};
 use self::lab::Lab;
 use self::load::{Load, Miss};
-use tresse_fabric::random::Random;
 
 const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
 

@@ -38,14 +38,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("fuzz", &["tressed", "ring"]),
     ("structure", &[]),
     ("documents", &[]),
-    // What is left of crates that were divided: see `DIVIDED`.
-    ("fabric", &["frame", "design", "cluster", "verify", "routing", "export"]),
-    ("bfd", &[]),
 ];
-
-/// What is left of a crate that was divided, and the lowest crate that took a part of it: a crate
-/// that may import the part may import the rest.
-const DIVIDED: &[(&str, &str)] = &[("fabric", "topology"), ("bfd", "liveness")];
 
 /// What a line of the table allows and is wrong nevertheless.
 const FORBIDDEN: &[(&str, &str)] = &[("verify", "routing")];
@@ -112,11 +105,6 @@ fn allowed(name: &str) -> BTreeSet<&'static str> {
             if allowed.insert(*import) {
                 open.push(import);
             }
-        }
-    }
-    for (whole, part) in DIVIDED {
-        if allowed.contains(part) && name != *whole {
-            allowed.insert(whole);
         }
     }
     allowed.retain(|import| !FORBIDDEN.contains(&(name, import)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tresse_fabric::random::Random;
+use tresse_base::random::Random;
 
 use super::lab::{Lab, file};
 

@@ -1,6 +1,6 @@
 //! K3: untagged frames have a tree or no way at all.
 
-use tresse_fabric::cluster::Port;
+use tresse_topology::cluster::Port;
 
 use super::lab::{Lab, file};
 use super::probe::{Copies, Probe};

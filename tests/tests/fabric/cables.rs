@@ -5,11 +5,11 @@
 use std::process::Command;
 
 use serde_json::Value;
-use tresse_fabric::cluster::NicEnd;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::lldp::{Chassis, Lldp, Port};
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
+use tresse_frame::lldp::{Chassis, Lldp, Port};
 use tresse_tests::program;
+use tresse_topology::cluster::NicEnd;
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};

@@ -1,9 +1,9 @@
 //! K5: a loop in a switch's configuration, before and after a VLAN was proven.
 
-use tresse_fabric::cluster::Link;
-use tresse_fabric::id::{NodeId, TreeId};
-use tresse_fabric::plan::Plan;
+use tresse_base::id::{NodeId, TreeId};
 use tresse_lab::blueprint::port_name;
+use tresse_plan::Plan;
+use tresse_topology::cluster::Link;
 
 use super::lab::{Lab, eventually, file};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::export::SwitchConfig;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::random::Random;
+use tresse_base::id::NodeId;
+use tresse_base::random::Random;
+use tresse_export::SwitchConfig;
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
 use tresse_tests::switches::{configs, configs_keeping};
 
 use super::datagrams::Traffic;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use tresse_fabric::random::Random;
+use tresse_base::random::Random;
 
 use crate::Tests;
 use crate::collective::{Files, P_MESH, Running, ended, signal_member, wait_for_no_members};

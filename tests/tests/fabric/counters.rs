@@ -1,6 +1,6 @@
 //! Frames are where the plan has them, on every link and VLAN, and nowhere else.
 
-use tresse_fabric::random::Random;
+use tresse_base::random::Random;
 
 use super::lab::{Lab, file};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use super::lab::Lab;
 

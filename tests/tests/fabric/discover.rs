@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::cluster::{self, Cluster, Nic};
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 use tresse_tests::program;
+use tresse_topology::cluster::{Cluster, Nic};
 
 use crate::Tests;
 use crate::lab::Lab;
@@ -33,7 +33,8 @@ fn discovers(topology: &str, kind: &str) {
             .concat();
     program::output(&words).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    let found = cluster::parse(&text, "draft.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let found =
+        tresse_cluster::parse(&text, "draft.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!(text.contains(&format!("kind = \"{kind}\"")), "{text}");
     assert_eq!(joined(&found), joined(lab.now.plan.cluster()), "{text}");
     // A second one does not write over it.

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::path::{Path, Segment};
-use tresse_fabric::plan::Plan;
-use tresse_fabric::random::Random;
+use tresse_base::id::NodeId;
+use tresse_base::random::Random;
+use tresse_plan::Plan;
+use tresse_topology::path::{Path, Segment};
 
 use super::datagrams::Traffic;
 use super::lab::{Lab, eventually, file};
@@ -45,7 +45,7 @@ impl Fault {
     /// As `tresse lab fail` names it.
     fn object(self, plan: &Plan) -> String {
         let cluster = plan.cluster();
-        let port = |port: tresse_fabric::cluster::Port| {
+        let port = |port: tresse_topology::cluster::Port| {
             format!("{}:{}", cluster.switch(port.switch).name, port.port)
         };
         match self {

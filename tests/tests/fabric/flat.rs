@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
-use tresse_fabric::cluster::{Node, Switch};
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
+use tresse_topology::cluster::{Node, Switch};
 
 use crate::Tests;
 use crate::flows::Flows;

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use super::lab::{Lab, eventually};
 

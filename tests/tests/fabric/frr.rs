@@ -2,7 +2,7 @@
 //! the node's `tressed`, whose routes stay in the kernel.
 
 use nix::sys::signal::{Signal, kill};
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 use tresse_tests::frr::Frr;
 
 use crate::Tests;

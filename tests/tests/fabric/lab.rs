@@ -11,13 +11,12 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
+use tresse_base::id::NodeId;
 use tresse_control::{ApplyRequest, Client, Status};
-use tresse_fabric::cluster;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::lock::Lock;
-use tresse_fabric::plan::Plan;
 use tresse_lab::ping::{self, PingOptions};
 use tresse_lab::{netns, run, state::Directory};
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
 use tresse_tests::traffic::{self, Frames};
 use tresse_tests::{pace, program};
 
@@ -32,7 +31,7 @@ pub struct Planned {
 impl Planned {
     /// Plans a cluster file, as `tresse plan` does beside a lock.
     pub fn new(text: &str, lock: &Lock) -> Self {
-        let cluster = cluster::parse(text, "cluster.toml").unwrap_or_else(|e| panic!("{e}"));
+        let cluster = tresse_cluster::parse(text, "cluster.toml").unwrap_or_else(|e| panic!("{e}"));
         let plan = Plan::build_with(cluster, lock).unwrap();
         let lock = plan.lock(lock);
         Self { text: text.into(), plan, lock }
@@ -288,7 +287,7 @@ impl Lab {
 
     /// The VLAN interfaces that the plan in force has on a node.
     pub fn planned_interfaces(&self, node: NodeId) -> BTreeSet<String> {
-        tresse_fabric::slice::Slice::of(&self.now.plan, node).interfaces.into_keys().collect()
+        tresse_slice::Slice::of(&self.now.plan, node).interfaces.into_keys().collect()
     }
 
     pub fn reset_counters(&self) {

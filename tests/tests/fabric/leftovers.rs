@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tresse_fabric::random::Random;
+use tresse_base::random::Random;
 use tresse_tests::program;
 
 use super::lab::{eventually, file};

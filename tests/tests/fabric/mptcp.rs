@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use socket2::{Domain, Protocol, Socket, Type};
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};

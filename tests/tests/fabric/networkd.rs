@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use tresse_fabric::export::{Format, Options, node_script, render};
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
+use tresse_export::{Format, Options, node_script, render};
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};
@@ -23,10 +23,8 @@ fn by_networkd() {
     let files = tempfile::tempdir().unwrap();
     for node in lab.now.nodes() {
         let (plan, name) = (&lab.now.plan, lab.now.node(node));
-        let (netns, script) = (
-            lab.directory.netns(name),
-            node_script(plan, &tresse_fabric::slice::Slice::of(plan, node)),
-        );
+        let (netns, script) =
+            (lab.directory.netns(name), node_script(plan, &tresse_slice::Slice::of(plan, node)));
         let saved = format!("state={}", files.path().join(name).display());
         tresse_lab::run::read(&netns, "env", &[&saved, "sh", "-s", "undo"], &script).unwrap();
         lab.run(name, "ip address flush dev tresse0");

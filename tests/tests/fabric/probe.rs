@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::json;
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use super::lab::Lab;
 
@@ -22,7 +22,7 @@ pub type Copies = BTreeMap<(NodeId, u16, NodeId), u32>;
 impl Probe {
     pub fn new(lab: &Lab) -> Self {
         let cluster = lab.now.plan.cluster();
-        let station = |node: &tresse_fabric::cluster::Node| {
+        let station = |node: &tresse_topology::cluster::Node| {
             let nic = &node.nics[0];
             let netns = lab.directory.netns(&node.name);
             json!({"netns": netns, "interface": nic.name, "mac": nic.mac.to_string()})

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use super::flows::Flows;
 use super::lab::{Lab, eventually};

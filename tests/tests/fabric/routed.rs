@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use tresse_fabric::export::node_script;
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
+use tresse_export::node_script;
 use tresse_lab::ping::{PingOptions, ping};
 
 use crate::Tests;
@@ -170,7 +170,7 @@ fn script_comes_and_goes(cluster: &str) {
     let scripts: Vec<_> = lab
         .now
         .nodes()
-        .map(|n| node_script(&lab.now.plan, &tresse_fabric::slice::Slice::of(&lab.now.plan, n)))
+        .map(|n| node_script(&lab.now.plan, &tresse_slice::Slice::of(&lab.now.plan, n)))
         .collect();
     let state = tempfile::tempdir().unwrap();
     let run = |verb: &str| {

@@ -1,7 +1,7 @@
 //! Failures that no carrier shows, on any kernel: nodes that watch their paths find them.
 
 use nix::sys::signal::{Signal, kill};
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tresse_fabric::cluster::Port;
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 use tresse_lab::blueprint::port_name;
 use tresse_tests::program;
+use tresse_topology::cluster::Port;
 
 use crate::Tests;
 use crate::datagrams::Traffic;
@@ -212,7 +212,7 @@ fn pinned() {
         lab.json(lab.now.node(a), &words)[0]["dev"].as_str().unwrap().to_owned()
     };
     let (primary, second) = (&lab.now.plan.paths(a, b)[0], &lab.now.plan.paths(a, b)[1]);
-    let interface = |path: &tresse_fabric::path::Path| {
+    let interface = |path: &tresse_topology::path::Path| {
         lab.now.plan.interface(a, path.segments[0].nic, path.segments[0].tree)
     };
     assert_eq!(way(&lab), interface(primary));

@@ -1,9 +1,9 @@
 //! What operators do to the switches of a test's lab.
 
-use tresse_fabric::cluster::Port;
-use tresse_fabric::export::SwitchConfig;
-use tresse_fabric::plan::Plan;
+use tresse_export::SwitchConfig;
+use tresse_plan::Plan;
 use tresse_tests::switches;
+use tresse_topology::cluster::Port;
 
 use super::lab::Lab;
 

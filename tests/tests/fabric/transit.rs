@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::path::{Path, Segment};
+use tresse_base::id::NodeId;
 use tresse_lab::blueprint::port_name;
+use tresse_topology::path::{Path, Segment};
 
 use super::lab::{Lab, eventually, file};
 

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::NamedTempFile;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::{ETHERTYPE, GROUP};
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
+use tresse_frame::announce::{ETHERTYPE, GROUP};
 
 use crate::Tests;
 use crate::cables::send;

@@ -8,8 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
-use tresse_fabric::cluster;
-use tresse_fabric::plan::{NicView, Plan, PlanView};
+use tresse_plan::{NicView, Plan, PlanView};
 
 use crate::judge::{eventually, json, sh};
 
@@ -85,7 +84,7 @@ impl Rig {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("life{}x{count}", std::process::id());
-        let plan = Plan::build(cluster::parse(cluster, "life.toml").unwrap()).unwrap();
+        let plan = Plan::build(tresse_cluster::parse(cluster, "life.toml").unwrap()).unwrap();
         let rig = Self { name, directory: TempDir::new().unwrap(), view: plan.view() };
         std::fs::write(rig.cluster_file(), cluster).unwrap();
         rig.switches(&plan);

@@ -10,13 +10,12 @@ mod rig;
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tresse_fabric::cluster::{Cluster, Kind, Port, Strategy};
-use tresse_fabric::export::Options;
-use tresse_fabric::id::{NodeId, TreeId};
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::Mac;
-
 use rig::{Probe, Rig};
+use tresse_base::id::{NodeId, TreeId};
+use tresse_base::units::Mac;
+use tresse_export::Options;
+use tresse_plan::Plan;
+use tresse_topology::cluster::{Cluster, Kind, Port, Strategy};
 
 type Body = fn() -> Result<(), Failed>;
 
@@ -65,7 +64,7 @@ fn frame(src: Mac, dst: Mac, vid: Option<u16>) -> Vec<u8> {
 const GROUP: Mac = Mac([0x03, 0x54, 0, 0, 0, 1]);
 
 /// Every link of a tree once, away from the sender, and every node port that carries the VLAN.
-fn flood(plan: &Plan, from: NodeId, links: &[tresse_fabric::id::LinkId]) -> BTreeMap<String, u32> {
+fn flood(plan: &Plan, from: NodeId, links: &[tresse_base::id::LinkId]) -> BTreeMap<String, u32> {
     let cluster = plan.cluster();
     let mut seen = BTreeMap::new();
     let mut reached = vec![cluster.node(from).nics[0].switch];
@@ -144,7 +143,7 @@ fn static_entries_keep_frames_on_the_path() -> Result<(), Failed> {
 
 fn base_vlan_floods_its_tree_and_no_more() -> Result<(), Failed> {
     let plan = torus(Some(1));
-    let (_, links) = tresse_fabric::plan::base_vlan(&plan).expect("the file has a base VLAN");
+    let (_, links) = tresse_plan::base_vlan(&plan).expect("the file has a base VLAN");
     let rig = Rig::new(&plan, Options { cyclic: true, static_fdb: false });
     let nodes = || (0..plan.cluster().nodes.len()).map(NodeId::from);
     let probes: Vec<_> = nodes()

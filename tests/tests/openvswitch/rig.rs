@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
 use serde_json::json;
-use tresse_fabric::cluster::Port;
-use tresse_fabric::export::{self, ExportFile, Format, Options};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_export::{self, ExportFile, Format, Options};
+use tresse_plan::Plan;
+use tresse_topology::cluster::Port;
 
 /// One frame, and how often each interface must receive it; the others never.
 pub struct Probe {
@@ -80,7 +80,7 @@ impl Rig {
                 cables.push((switch_port(port), nic_of(NodeId(k), i)));
             }
         }
-        let scripts = export::render(plan, Format::OpenVswitch, None, options)
+        let scripts = tresse_export::render(plan, Format::OpenVswitch, None, options)
             .expect("a plan has switch configurations");
         Self { cables, scripts }
     }

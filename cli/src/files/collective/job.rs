@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 use tresse_ring::shape::{Flow, Shape};
 use tresse_ring::talk::Part;
 

@@ -1,8 +1,7 @@
 //! The nodes that take part, and their order.
 
-use tresse_fabric::cluster;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 use tresse_ring::order::Ring;
 
 use super::arguments::{CollectiveArgs, RingArgs};
@@ -48,7 +47,8 @@ impl Party {
         let all = numbers(&names)?;
         let mut to = all.clone();
         if let Some(text) = &args.to {
-            let named = cluster::expand_all(text).map_err(|e| usage(format!("--to: {e}")))?;
+            let named =
+                tresse_base::hostlist::expand_all(text).map_err(|e| usage(format!("--to: {e}")))?;
             if let Some(unknown) = named.iter().find(|name| !names.contains(name)) {
                 return Err(usage(format!(
                     "--to: there is no node `{unknown}`, or --except leaves it out"

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tresse_control::FORMAT;
-use tresse_fabric::cluster;
 use tresse_ring::talk::Part;
 
 use super::job::{Job, Moved};
@@ -122,7 +121,7 @@ pub fn report(
             writeln!(out)?;
         }
         if !missed.is_empty() {
-            let names = cluster::collapse(&missed).join(",");
+            let names = tresse_base::hostlist::collapse(&missed).join(",");
             writeln!(out, "missed by {names}: run the same command with `--to {names}`")?;
             if kept > 0 {
                 writeln!(out, "they keep about {kept} bytes of it and go on from there")?;

@@ -34,5 +34,5 @@ pub struct Run {
 
 /// Node names as a hostlist: `n[00-15]`.
 pub fn names(nodes: &[&str]) -> String {
-    tresse_fabric::cluster::collapse(nodes).join(",")
+    tresse_base::hostlist::collapse(nodes).join(",")
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
 
 /// One interface, as `ip -j -d -s -s link` prints it.
 #[derive(Debug, Clone, Deserialize)]

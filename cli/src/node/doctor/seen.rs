@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
 
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
 use tresse_control::{NeighbourList, Status};
-use tresse_fabric::cluster::{self, Nic};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::Mac;
+use tresse_plan::Plan;
+use tresse_topology::cluster::Nic;
 
 use super::host::Link;
 use crate::fail::{Code, Failure};
@@ -48,7 +48,7 @@ pub fn which(
         return input::node_named(cluster, name);
     }
     let macs: BTreeSet<Mac> = links.values().filter_map(Link::mac).collect();
-    let has = |node: &cluster::Node| {
+    let has = |node: &tresse_topology::cluster::Node| {
         node.nics.iter().any(|nic| !nic.mac_derived && macs.contains(&nic.mac))
     };
     cluster.nodes.iter().position(has).map(NodeId::from).ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tresse_fabric::verify::Finding;
+use tresse_verify::Finding;
 
 /// What was found, violations first.
 pub fn findings(

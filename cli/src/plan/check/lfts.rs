@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use tresse_fabric::verify::lfts::{Cables, Dump, Network, Report};
+use tresse_verify::lfts::{Cables, Dump, Network, Report};
 
 use super::findings::findings;
 use crate::fail::{Code, Failure};

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::verify::{self, Reflect, Report};
-use tresse_fabric::watch::Watches;
+use tresse_plan::Plan;
+use tresse_slice::watch::Watches;
+use tresse_verify::{self, Reflect, Report};
 
 use self::findings::findings;
 use crate::fail::{Code, Failure};
@@ -45,7 +45,7 @@ impl Check {
         // The parser lets no command line without a file through.
         let file = self.file.unwrap_or_default();
         let plan = ClusterArgs { file, lock: self.lock }.plan()?;
-        let report = verify::check(&plan);
+        let report = tresse_verify::check(&plan);
         let sessions = Sessions::of(&plan);
         let mut out = output::stdout();
         if json {

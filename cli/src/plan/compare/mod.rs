@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tresse_fabric::cost::{BreakEven, Measured, Model, Prices, Row};
+use tresse_design::cost::{BreakEven, Measured, Model, Prices, Row};
 
 use crate::fail::{Code, Failure};
 use crate::output::{self, json_line};

@@ -2,7 +2,7 @@
 //!
 //! All axes are logarithmic. A curve ends where its architecture cannot grow any more.
 
-use tresse_fabric::cost::{Model, Row};
+use tresse_design::cost::{Model, Row};
 
 use crate::plot::{Axis, Curve, Diagram, Picture};
 

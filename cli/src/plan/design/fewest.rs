@@ -5,8 +5,9 @@ use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;
-use tresse_fabric::design::spec::{MOST_NICS, Nics};
-use tresse_fabric::design::{Answer, Designer, Spec, Wiring};
+use tresse_base::wiring::Wiring;
+use tresse_design::spec::{MOST_NICS, Nics};
+use tresse_design::{Answer, Designer, Spec};
 use tresse_lab::signals::Signals;
 
 use super::search::search;

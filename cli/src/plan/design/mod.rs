@@ -11,11 +11,12 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_fabric::design::basic::Basic;
-use tresse_fabric::design::placement::place;
-use tresse_fabric::design::tuple::Tuples;
-use tresse_fabric::design::{Answer, Designer, Spec, Wiring, labels};
+use tresse_base::wiring::Wiring;
+use tresse_design::placement::place;
+use tresse_design::tuple::Tuples;
+use tresse_design::{Answer, Designer, Spec, labels};
 use tresse_lab::signals::Signals;
+use tresse_routing::basic::Basic;
 
 use self::fewest::{Choice, Found, choices_text, fewest};
 use self::search::search;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tresse_fabric::design::{Designer, Progress, Spec};
+use tresse_design::{Designer, Progress, Spec};
 use tresse_lab::signals::Signals;
 
 /// Moves of each walk in one step; time and Ctrl-C are checked between steps.

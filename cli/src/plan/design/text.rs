@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use tresse_fabric::design::{Answer, Spec, Wiring};
+use tresse_base::wiring::Wiring;
+use tresse_design::{Answer, Spec};
 
 use crate::output::count;
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Deserialize;
-use tresse_fabric::plan::Measured;
-use tresse_fabric::units::Rate;
+use tresse_base::units::Rate;
+use tresse_plan::Measured;
 
 use crate::fail::{Code, Failure};
 

@@ -9,11 +9,11 @@ use std::io::Write;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_fabric::cluster::{self, Cluster, Strategy, Traffic};
-use tresse_fabric::id::{NodeId, SwitchId};
-use tresse_fabric::plan::{Estimate, Measured, Plan};
-use tresse_fabric::routing::reflect::Detour;
-use tresse_fabric::verify;
+use tresse_base::id::{NodeId, SwitchId};
+use tresse_plan::{Estimate, Measured, Plan};
+use tresse_routing::reflect::Detour;
+use tresse_topology::cluster::{Cluster, Strategy, Traffic};
+use tresse_verify as verify;
 
 use super::sample::Samples;
 use crate::fail::{Code, Failure};
@@ -231,7 +231,7 @@ fn pasted(cluster: &Cluster, before: &Cluster) -> String {
 
 fn lists(cluster: &Cluster, nodes: &[NodeId]) -> Vec<String> {
     let names: Vec<&str> = nodes.iter().map(|id| cluster.node(*id).name.as_str()).collect();
-    cluster::collapse(&names)
+    tresse_base::hostlist::collapse(&names)
 }
 
 /// How many busy links are listed.

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use tresse_base::units::Rate;
 use tresse_control::FORMAT;
-use tresse_fabric::cluster;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::units::Rate;
+use tresse_plan::Plan;
 use tresse_sim::model::Model;
 use tresse_sim::network::Network;
 use tresse_sim::outcome::Outcome;
@@ -268,13 +267,13 @@ impl Line {
 /// The name of a plan's strategy.
 pub fn strategy(plan: &Plan) -> &'static str {
     match plan.cluster().routing.strategy {
-        cluster::Strategy::Stp => "stp",
-        cluster::Strategy::Dor => "dor",
-        cluster::Strategy::Pdor => "pdor",
-        cluster::Strategy::Updown { .. } => "updown",
-        cluster::Strategy::Minimal => "minimal",
-        cluster::Strategy::Transit { .. } => "transit",
-        cluster::Strategy::Xy => "xy",
-        cluster::Strategy::Direct => "direct",
+        tresse_topology::cluster::Strategy::Stp => "stp",
+        tresse_topology::cluster::Strategy::Dor => "dor",
+        tresse_topology::cluster::Strategy::Pdor => "pdor",
+        tresse_topology::cluster::Strategy::Updown { .. } => "updown",
+        tresse_topology::cluster::Strategy::Minimal => "minimal",
+        tresse_topology::cluster::Strategy::Transit { .. } => "transit",
+        tresse_topology::cluster::Strategy::Xy => "xy",
+        tresse_topology::cluster::Strategy::Direct => "direct",
     }
 }

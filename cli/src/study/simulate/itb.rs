@@ -6,11 +6,12 @@ use std::io::Write;
 use rayon::prelude::*;
 use serde::Serialize;
 use tresse_control::FORMAT;
-use tresse_fabric::cluster::Choice;
-use tresse_fabric::plan::Plan;
+use tresse_plan::Plan;
 use tresse_sim::Run;
 use tresse_sim::model::Model;
 use tresse_sim::network::Network;
+use tresse_topology::cluster::Choice;
+
 pub use tresse_sim::papers::itb::SIZES;
 use tresse_sim::papers::itb::{self, HOSTS, OCTETS, ROOT, Sent};
 use tresse_sim::route::Routes;

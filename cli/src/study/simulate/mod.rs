@@ -12,11 +12,11 @@ mod vlan;
 use std::io::Write;
 
 use toml_edit::DocumentMut;
-use tresse_fabric::cluster;
-use tresse_fabric::plan::Plan;
+use tresse_plan::Plan;
 
 use self::answer::Curve;
 use self::arguments::Paper;
+
 pub use self::arguments::Simulate;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -100,7 +100,8 @@ impl Simulate {
             let mut file: DocumentMut =
                 text.parse().map_err(|e: toml_edit::TomlError| wrong(e.to_string()))?;
             file["routing"]["strategy"] = toml_edit::value(name.as_str());
-            let cluster = cluster::parse(&file.to_string(), &files.file.display().to_string());
+            let cluster =
+                tresse_cluster::parse(&file.to_string(), &files.file.display().to_string());
             let cluster = cluster.map_err(|problems| wrong(problems.to_string()))?;
             input::build(cluster, &lock, &files.file)
         };

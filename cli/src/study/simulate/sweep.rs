@@ -5,14 +5,14 @@ use std::io::IsTerminal as _;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::watch::part::Part;
+use tresse_plan::Plan;
 use tresse_sim::Run;
 use tresse_sim::model::Model;
 use tresse_sim::network::Network;
 use tresse_sim::route::Routes;
 use tresse_sim::sweep::{self, Point, Sweep};
 use tresse_sim::traffic::Traffic;
+use tresse_slice::watch::part::Part;
 
 use super::answer::{Curve, strategy};
 use super::arguments::Simulate;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;
 use tresse_sim::traffic::{self, Pattern, Traced, Traffic};

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use serde::Serialize;
 use tresse_control::FORMAT;
-use tresse_fabric::cluster::{Cluster, Kind, Strategy};
-use tresse_fabric::plan::Plan;
+use tresse_plan::Plan;
 use tresse_sim::network::Network;
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::arguments::{Arrivals, Queues, Simulate};
 use super::sweep::CYCLES;

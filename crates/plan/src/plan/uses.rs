@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tresse_base::id::{NodeId, TreeId};
-use tresse_topology::path::Segment;
+use tresse_topology::path::{Crossing, Segment};
 
 use super::Plan;
 
@@ -52,5 +52,16 @@ impl Plan {
         transit.labels.keys().chain(&transit.arrivals).for_each(&mut add);
         let used = uses.into_iter().enumerate().filter_map(|(at, use_)| Some((at, use_?)));
         used.map(|(at, ends)| ((at / trees, TreeId::from(at % trees)), ends)).collect()
+    }
+
+    /// What a segment crosses, in order: out of a NIC, between switches, into a NIC.
+    #[must_use]
+    pub fn crossings(&self, segment: &Segment) -> Vec<Crossing> {
+        let mut channels = Vec::new();
+        self.walk(segment, &mut channels);
+        let out = Crossing::Out(segment.from, segment.nic);
+        let into = Crossing::In(segment.to, segment.to_nic);
+        let between = channels.into_iter().map(Crossing::Between);
+        std::iter::once(out).chain(between).chain([into]).collect()
     }
 }

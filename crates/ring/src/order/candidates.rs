@@ -1,8 +1,8 @@
 //! Initial orders for the search.
 
-use tresse_fabric::cluster::Kind;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_topology::cluster::Kind;
 
 use crate::search::Search;
 

@@ -4,8 +4,8 @@
 //! torus the candidates along its lines contain such pairs. On a P-Mesh such a ring has to change
 //! the line at every node, which needs a search.
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 
 use super::candidates::candidates;
 use super::ring::Ring;

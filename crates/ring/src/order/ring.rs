@@ -1,7 +1,7 @@
 //! One ring: an order of nodes in a circle, and what its stages cost.
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 
 use super::candidates::candidates;
 use crate::links::Cost;

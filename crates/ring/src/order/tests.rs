@@ -1,5 +1,5 @@
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
 
 use super::*;
 use crate::links::{links, stages};
@@ -8,7 +8,7 @@ fn planned(topology: &str, strategy: &str) -> (Plan, Vec<NodeId>) {
     let text = format!(
         "[fabric]\ntopology = {{ {topology} }}\n[routing]\nstrategy = \"{strategy}\"\npaths = 1\n"
     );
-    let cluster = tresse_fabric::cluster::parse(&text, "x").unwrap();
+    let cluster = tresse_cluster::parse(&text, "x").unwrap();
     let plan = Plan::build(cluster).unwrap();
     let members = (0..plan.cluster().nodes.len()).map(NodeId::from).collect();
     (plan, members)

@@ -1,7 +1,7 @@
 //! Nodes: the messages that they generate, and frames in transit. The queues of a switch's outputs
 //! hold frames in the same way.
 
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 
 use super::frames::{Frame, NONE};
 use super::kind::Kind;

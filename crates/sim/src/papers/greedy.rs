@@ -9,8 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tresse_fabric::routing::updown::Order;
-use tresse_fabric::topology::{Channel, Graph};
+use tresse_routing::updown::Order;
+use tresse_topology::{Channel, Graph};
 
 /// Weight of the load in a link's cost, at the mean load.
 const WEIGHT: f64 = 0.5;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tresse_fabric::cluster::{Choice, Cluster, Kind, Strategy};
-use tresse_fabric::id::{NodeId, SwitchId};
-use tresse_fabric::plan::Plan;
-use tresse_fabric::random::Random;
-use tresse_fabric::routing::updown::Order;
-use tresse_fabric::watch::Crossing;
+use tresse_base::id::{NodeId, SwitchId};
+use tresse_base::random::Random;
+use tresse_plan::Plan;
+use tresse_routing::updown::Order;
+use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
+use tresse_topology::path::Crossing;
 
 use super::greedy::{greedy, legal};
 use crate::network::Network;

@@ -4,10 +4,10 @@ use pnet::packet::Packet as _;
 use pnet::packet::ip::IpNextHeaderProtocols;
 use pnet::packet::ipv4::Ipv4Packet;
 use pnet::packet::udp::UdpPacket;
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::Leg;
-use tresse_fabric::units::Mac;
-use tresse_fabric::watch::Watches;
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
+use tresse_reconcile::Leg;
+use tresse_slice::watch::Watches;
 
 use super::*;
 

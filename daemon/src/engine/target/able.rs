@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::reconcile::{
+use tresse_reconcile::{
     ALL_FORWARDING, MPTCP_ENABLED, Observed, Wanted, is_accept_ra, is_force_forwarding,
     sysctl_interface,
 };
@@ -60,11 +60,9 @@ fn without_mptcp(mut wanted: Wanted, observed: &Observed) -> Wanted {
 mod tests {
     use std::net::IpAddr;
 
-    use tresse_fabric::reconcile::model::Model;
-    use tresse_fabric::reconcile::{
-        Leg, ObservedLink, ObservedMptcp, Saved, force_forwarding, reconcile,
-    };
-    use tresse_fabric::units::Prefix;
+    use tresse_base::units::Prefix;
+    use tresse_reconcile::model::Model;
+    use tresse_reconcile::{Leg, ObservedLink, ObservedMptcp, Saved, force_forwarding, reconcile};
 
     use super::*;
 

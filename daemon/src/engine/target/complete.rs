@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tresse_fabric::reconcile::{PUSH_INTERFACE, Wanted, label_sysctls, no_label_sysctls};
+use tresse_reconcile::{PUSH_INTERFACE, Wanted, label_sysctls, no_label_sysctls};
 
 use super::tun;
 use crate::engine::engines::{Engines, LabelEngine, SourceEngine};

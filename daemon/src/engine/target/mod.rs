@@ -19,7 +19,7 @@ mod tun;
 mod usable;
 
 use tresse_control::PendingLine;
-use tresse_fabric::reconcile::{Observed, Wanted};
+use tresse_reconcile::{Observed, Wanted};
 
 pub(super) use self::able::also_observed;
 use self::complete::all;

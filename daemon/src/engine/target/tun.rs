@@ -15,12 +15,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
-use tresse_fabric::reconcile::{
+use tresse_reconcile::{
     ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Object, Observed, PUSH_INTERFACE,
     Reason, Wanted, WantedLink, WantedRoute,
 };
-use tresse_fabric::units::Prefix;
 
 use super::plans::Plans;
 use crate::engine::gate::Gate;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tresse_base::id::Label;
+use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{Object, Wanted, WantedLabel, WantedRoute};
-use tresse_fabric::units::Prefix;
+use tresse_reconcile::{Object, Wanted, WantedLabel, WantedRoute};
 
 use super::complete::all;
 use super::plans::Plans;

@@ -1,12 +1,12 @@
 //! K5 and K17: VLANs carry traffic once proven, and never again once fused.
 
+use tresse_base::id::NodeId;
+use tresse_base::units::Mac;
 use tresse_control::NodeError;
-use tresse_fabric::cluster::{self, Cluster, Strategy};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::METRIC_PRIMARY;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::announce::{Announcement, Kind};
+use tresse_frame::announce::{Announcement, Kind};
+use tresse_plan::Plan;
+use tresse_reconcile::METRIC_PRIMARY;
+use tresse_topology::cluster::{Cluster, Strategy};
 
 use super::{Host, Input, Prepared, Reply, prepared};
 
@@ -197,7 +197,13 @@ fn frames_of_others_and_of_unknown_nodes_prove_and_fuse_nothing() {
 #[test]
 fn the_first_announcement_on_a_nic_asks_who_is_there() {
     let mut host = Host::new(true);
-    let ring = Cluster::generated(cluster::Kind::Ring { nodes: 3 }, 1, 1, Strategy::Xy, 2);
+    let ring = Cluster::generated(
+        tresse_topology::cluster::Kind::Ring { nodes: 3 },
+        1,
+        1,
+        Strategy::Xy,
+        2,
+    );
     let plan = Plan::build(ring).unwrap();
     let plan = Prepared::new(&plan, NodeId(1), "ring".into(), None);
     let keys = plan.wanted.sysctls.keys();

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_fabric::cluster::Strategy;
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{
+use tresse_base::id::Label;
+use tresse_reconcile::{
     ALIAS_PREFIX, LinkKind, Observed, PLATFORM_LABELS, PUSH_INTERFACE, WantedLabel, WantedLink,
     label_input,
 };
+use tresse_topology::cluster::Strategy;
 
 use super::{ENGINES, Host, Input, Prepared, prepared};
 use crate::engine::Stored;

@@ -10,13 +10,13 @@ mod watch;
 
 use std::collections::BTreeMap;
 
+use tresse_base::id::NodeId;
 use tresse_control::NodeError;
-use tresse_fabric::cluster::{Cluster, Kind, Strategy};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::model::Model;
-use tresse_fabric::reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
-use tresse_fabric::wire::announce::Announcement;
+use tresse_frame::announce::Announcement;
+use tresse_plan::Plan;
+use tresse_reconcile::model::Model;
+use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::*;
 use crate::bfd::Watching;

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use tresse_fabric::cluster::{Cluster, Kind, Strategy};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, ObservedRoute, PUSH_INTERFACE};
-use tresse_fabric::units::Prefix;
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_plan::Plan;
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, ObservedRoute, PUSH_INTERFACE};
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::{Host, Input, Prepared, Reply};
 
@@ -124,7 +124,7 @@ fn k1_without_the_daemon_the_second_route_serves_where_the_plan_has_one_without_
     let routes = &host.kernel.observed.routes;
     let mut kept = 0;
     for to in labelled(&plan, METRIC_PRIMARY) {
-        let plain = |leg: &tresse_fabric::reconcile::Leg| leg.labels.is_empty();
+        let plain = |leg: &tresse_reconcile::Leg| leg.labels.is_empty();
         let has = plan.alternatives[&Prefix::host(to)].iter().any(plain);
         assert_eq!(routes.to(Prefix::host(to)).count(), usize::from(has), "{to}");
         kept += usize::from(has);

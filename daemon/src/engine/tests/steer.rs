@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
 use tresse_control::{NodeError, Steered};
-use tresse_fabric::cluster;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
-use tresse_fabric::units::Prefix;
-use tresse_fabric::watch::Watches;
+use tresse_plan::Plan;
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
+use tresse_slice::watch::Watches;
 
 use super::{Host, Input, Prepared, Reply};
 use crate::engine::{Index, Steer};
@@ -19,7 +18,7 @@ pub(super) const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \
      [routing]\npaths = 3\n";
 
 pub(super) fn prepared(text: &str) -> Prepared {
-    let plan = Plan::build(cluster::parse(text, "test.toml").unwrap()).unwrap();
+    let plan = Plan::build(tresse_cluster::parse(text, "test.toml").unwrap()).unwrap();
     let mut prepared = Prepared::new(&plan, NodeId(0), text.into(), None);
     prepared.watches = Watches::new(&plan, NodeId(0)).into();
     prepared.index = Index::new(&plan, NodeId(0)).into();
@@ -73,7 +72,7 @@ fn routes_keep_off_what_is_drained_until_it_is_not() {
     let all: BTreeSet<String> = prepared.wanted.nics.keys().cloned().collect();
     assert_eq!(all.len(), 3);
     let switches: Vec<String> = {
-        let cluster = cluster::parse(FLAT, "test.toml").unwrap();
+        let cluster = tresse_cluster::parse(FLAT, "test.toml").unwrap();
         cluster.switches.iter().map(|switch| switch.name.clone()).collect()
     };
     let peers = peers(&prepared);

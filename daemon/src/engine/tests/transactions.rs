@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 use tresse_control::{NodeError, Withdrawn};
-use tresse_fabric::cluster::Strategy;
-use tresse_fabric::reconcile::{ObservedRoute, Operation};
+use tresse_reconcile::{ObservedRoute, Operation};
+use tresse_topology::cluster::Strategy;
 
 use super::{ApplyOptions, Host, Input, Reply, bare, prepared};
 
@@ -375,7 +375,7 @@ fn a_crash_at_any_step_converges_to_the_old_or_the_new_plan() {
         }
         host.restart();
         let now = host.kernel.comparable();
-        let same = |other: &tresse_fabric::reconcile::Observed| {
+        let same = |other: &tresse_reconcile::Observed| {
             now.links == other.links
                 && now.addresses == other.addresses
                 && now.routes.keys().eq(other.routes.keys())

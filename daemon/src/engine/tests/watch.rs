@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use tresse_fabric::cluster::{self, Cluster, Kind, Strategy};
-use tresse_fabric::id::NodeId;
-use tresse_fabric::plan::Plan;
-use tresse_fabric::reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
-use tresse_fabric::units::Prefix;
-use tresse_fabric::watch::Watches;
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_plan::Plan;
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
+use tresse_slice::watch::Watches;
+use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::{Host, Input, Prepared};
 
@@ -113,7 +113,7 @@ fn what_was_seen_of_another_plan_means_nothing() {
 #[test]
 fn a_neighbour_that_is_lost_leaves_its_routes_to_the_backups_of_the_kernel() {
     let text = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
-    let fabric = Plan::build(cluster::parse(text, "test.toml").unwrap()).unwrap();
+    let fabric = Plan::build(tresse_cluster::parse(text, "test.toml").unwrap()).unwrap();
     let prepared = plan(&fabric, NodeId(1));
     let mut host = Host::new(false);
     host.kernel.observed.links.clear();

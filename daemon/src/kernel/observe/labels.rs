@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tresse_fabric::id::Label;
-use tresse_fabric::reconcile::{ObservedIngress, ObservedLabel};
+use tresse_base::id::Label;
+use tresse_reconcile::{ObservedIngress, ObservedLabel};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::filter::{self, Filter, HOOKS, Qdisc, Seen};

@@ -7,7 +7,7 @@ use netlink_packet_core::Parseable as _;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
 use netlink_packet_route::link::{InfoKind, LinkFlags};
-use tresse_fabric::reconcile::{LinkKind, ObservedAddress, ObservedLink};
+use tresse_reconcile::{LinkKind, ObservedAddress, ObservedLink};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::link::{self, Link};

@@ -15,7 +15,7 @@ mod turns;
 use std::collections::BTreeMap;
 use std::io;
 
-use tresse_fabric::reconcile::{Observed, PLATFORM_LABELS};
+use tresse_reconcile::{Observed, PLATFORM_LABELS};
 
 use super::channel::{Channel, DumpError, Tables};
 use super::message::Malformed;

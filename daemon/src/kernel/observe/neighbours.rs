@@ -7,8 +7,8 @@ use netlink_packet_core::ParseableParametrized as _;
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourHeader, NeighbourMessage, NeighbourState,
 };
-use tresse_fabric::reconcile::ObservedNeighbour;
-use tresse_fabric::units::Mac;
+use tresse_base::units::Mac;
+use tresse_reconcile::ObservedNeighbour;
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::{Malformed, Message, attributes, bytes};

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
-use tresse_fabric::reconcile::{
-    ObservedNexthop, ObservedRoute, ObservedTurn, RouteList, Routes, TurnKey,
-};
+use tresse_reconcile::{ObservedNexthop, ObservedRoute, ObservedTurn, RouteList, Routes, TurnKey};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;

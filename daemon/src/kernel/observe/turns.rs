@@ -5,7 +5,7 @@ use std::io;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::rule::RuleMessage;
-use tresse_fabric::reconcile::{FromRule, ObservedTurn, PROTOCOL, Rule, TurnKey};
+use tresse_reconcile::{FromRule, ObservedTurn, PROTOCOL, Rule, TurnKey};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;

@@ -1,6 +1,6 @@
 //! Frames that must stay.
 
-use tresse_fabric::forward::Reason;
+use tresse_frame::forward::Reason;
 
 use super::tap::{Sent, Tap, own, peer};
 use super::{ACROSS, engine};
@@ -46,7 +46,7 @@ fn bad(good: &Sent<'_>) -> Vec<(Reason, Vec<u8>)> {
         (Reason::NotForUs, own_frame(Sent { to: peer(9), ..good.clone() })),
         (
             Reason::NotForUs,
-            own_frame(Sent { to: tresse_fabric::units::Mac([0xff; 6]), ..good.clone() }),
+            own_frame(Sent { to: tresse_base::units::Mac([0xff; 6]), ..good.clone() }),
         ),
         (Reason::ForeignMac, own_frame(Sent { from: peer(99), ..good.clone() })),
         (Reason::ForeignMac, own_frame(Sent { vid: Some(101), ..good.clone() })),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use tresse_fabric::forward::{Exit, Table, Ttl};
-use tresse_fabric::id::{Label, Vid};
-use tresse_fabric::units::Mac;
+use tresse_base::id::{Label, Vid};
+use tresse_base::units::Mac;
+use tresse_frame::forward::{Exit, Table, Ttl};
 
 use super::tap::{Seen, Sent, Tap, own, peer};
 use super::{engine, nics};

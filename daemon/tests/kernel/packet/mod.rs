@@ -7,8 +7,8 @@ mod ports;
 pub mod tap;
 
 use libtest_mimic::Trial;
-use tresse_fabric::forward::{Exit, Nic, Table, Ttl};
-use tresse_fabric::id::{Label, Vid};
+use tresse_base::id::{Label, Vid};
+use tresse_frame::forward::{Exit, Nic, Table, Ttl};
 
 use self::tap::{Sent, Tap, own, peer};
 use crate::namespace::{cables, trial};

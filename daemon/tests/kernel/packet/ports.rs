@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tresse_fabric::forward::Reason;
+use tresse_frame::forward::Reason;
 use tressed::forward::{Config, Engine, ForwardError};
 
 use super::tap::{Sent, Tap, own};

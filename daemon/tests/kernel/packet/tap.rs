@@ -12,9 +12,9 @@ use pnet::packet::udp::{self, MutableUdpPacket, UdpPacket};
 use pnet::packet::vlan::MutableVlanPacket;
 use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
-use tresse_fabric::id::Label;
-use tresse_fabric::units::Mac;
-use tresse_fabric::wire::mpls;
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
+use tresse_frame::mpls;
 use tressed::sys::packet;
 use tressed::sys::ring::{OFFLOAD_HEADER, Ring};
 

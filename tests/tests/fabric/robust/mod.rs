@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::process::{Child, Command};
 
 use nix::sys::signal::{Signal, kill};
-use tresse_fabric::id::NodeId;
+use tresse_base::id::NodeId;
 use tresse_lab::run;
 use tresse_tests::program;
 

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tresse_base::id::NodeId;
 use tresse_control::Client;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::lock::Lock;
+use tresse_plan::lock::Lock;
 use tresse_tests::program;
 
 use super::{N0, RING, log, routes, start, stop, up};

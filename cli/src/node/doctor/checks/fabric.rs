@@ -1,9 +1,9 @@
 //! Checks of the daemon, its BFD sessions, and the paths to other nodes.
 
-use tresse_fabric::id::NodeId;
-use tresse_fabric::reconcile::METRIC_PRIMARY;
-use tresse_fabric::slice::Slice;
-use tresse_fabric::units::Prefix;
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_reconcile::METRIC_PRIMARY;
+use tresse_slice::Slice;
 
 use crate::node::doctor::finding::{Check, Finding};
 use crate::node::doctor::host;

@@ -1,7 +1,7 @@
 //! Checks of the kernel: modules, packet filters, IPv6, flow control, the clock.
 
-use tresse_fabric::slice::Slice;
-use tresse_fabric::verify;
+use tresse_slice::Slice;
+use tresse_verify as verify;
 
 use crate::node::doctor::finding::{Check, Finding};
 use crate::node::doctor::host;

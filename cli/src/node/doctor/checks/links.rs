@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use tresse_base::id::NodeId;
 use tresse_control::HeardLine;
-use tresse_fabric::id::NodeId;
-use tresse_fabric::slice::Slice;
+use tresse_slice::Slice;
 
 use crate::node::doctor::finding::{Check, Finding};
 use crate::node::doctor::host::{self, Link};

@@ -4,7 +4,7 @@ mod fabric;
 mod kernel;
 mod links;
 
-use tresse_fabric::slice::Slice;
+use tresse_slice::Slice;
 
 use super::finding::Finding;
 use super::seen::Seen;

@@ -2,12 +2,11 @@
 
 mod reference;
 
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
 use reference::Reference;
-use tresse_fabric::cluster;
-use tresse_fabric::plan::Plan;
+use tresse_plan::Plan;
 
 use super::{Engine, Run};
 use crate::model::{Buffers, Model, Queues};
@@ -16,7 +15,7 @@ use crate::route::Routes;
 use crate::traffic::{Arrivals, Pattern, Traced, Traffic};
 
 fn plan(text: &str) -> Plan {
-    Plan::build(cluster::parse(text, "x").unwrap()).unwrap()
+    Plan::build(tresse_cluster::parse(text, "x").unwrap()).unwrap()
 }
 
 /// From the first node of a line of switches to the last: one frame, over that many switches.
