@@ -8,6 +8,7 @@
 
 mod diff;
 mod forwarding;
+mod leg;
 pub mod model;
 mod mptcp;
 mod object;
@@ -16,7 +17,9 @@ mod operation;
 mod pairs;
 mod report;
 mod routes;
+mod rule;
 mod saved;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -26,22 +29,22 @@ pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_
 
 pub use diff::{Options, reconcile, reconcile_with};
 pub use forwarding::{ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding};
-pub use mptcp::{
-    ENDPOINT_IDS, FromRule, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp,
-};
+pub use leg::Leg;
+pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,
-    ObservedNexthop, ObservedRoute, ObservedTurn, TurnKey,
+    ObservedNexthop, ObservedTurn, TurnKey,
 };
 pub use operation::Operation;
 pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
-pub use routes::{RouteKey, RouteList, Routes};
+pub use routes::{ObservedRoute, RouteKey, RouteList, Routes};
+pub use rule::{FromRule, Rule, TABLES};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{
-    Leg, LinkKind, PLATFORM_LABELS, Rule, TABLES, Wanted, WantedLabel, WantedLink, WantedNeighbour,
-    WantedRoute, WantedTurns, label_input, label_sysctls, no_label_sysctls,
+    LinkKind, PLATFORM_LABELS, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
+    WantedTurns, label_input, label_sysctls, no_label_sysctls,
 };
 
 /// RTPROT of our routes, rules, nexthops and neighbours (`rt_protos.d/tresse.conf`).

@@ -14,15 +14,14 @@
 //!
 //! Source: RFC 8684, include/uapi/linux/{mptcp_pm,fib_rules}.h, net/mptcp/pm_kernel.c.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_base::units::Prefix;
 
-use super::{Leg, TABLES, Wanted};
+use super::Leg;
 
 /// Ids of endpoints of ours: the mark of them (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
@@ -44,65 +43,6 @@ impl WantedMptcp {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.endpoints.is_empty() && self.tables.is_empty()
-    }
-}
-
-/// A rule: what comes from an address is looked up in a table of ours before the main one, or goes
-/// nowhere.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct FromRule {
-    /// FRA_SRC, with all of its bits.
-    pub source: IpAddr,
-    /// The table: one of [`FromRule::TABLES`].
-    pub table: u32,
-    /// FR_ACT_UNREACHABLE, for what the table has no route to. Else FR_ACT_TO_TBL.
-    pub unreachable: bool,
-}
-
-impl FromRule {
-    /// The upper half of [`TABLES`]: as many as a node has NICs at most.
-    pub const TABLES: Range<u32> = TABLES.start + 64..TABLES.end;
-
-    /// FRA_PRIORITY: the table's number, or for what is unreachable one behind all tables.
-    #[must_use]
-    pub const fn priority(&self) -> u32 {
-        if self.unreachable { self.table + 64 } else { self.table }
-    }
-
-    /// As `ip rule add` takes it.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let action =
-            if self.unreachable { "unreachable".into() } else { format!("lookup {}", self.table) };
-        format!("from {} {action} priority {}", self.source, self.priority())
-    }
-}
-
-impl Wanted {
-    /// The rules that lead from endpoints to the tables of their NICs.
-    #[must_use]
-    pub fn from_rules(&self) -> BTreeSet<FromRule> {
-        let endpoints = self.mptcp.endpoints.iter();
-        let tables = endpoints.filter_map(|(source, nic)| Some((*source, self.source_table(nic)?)));
-        let rules = |(source, table)| {
-            [false, true].map(|unreachable| FromRule { source, table, unreachable })
-        };
-        tables.flat_map(rules).collect()
-    }
-
-    /// The limit of subflows that connections need beside their first: as high as a kernel takes it where
-    /// there are endpoints, else 0. Both sides connect as soon as a connection stands, and the peer's
-    /// attempts count against the same limit as ours, also those that fail in the end: with a lower one
-    /// whoever is later is turned away, and does not try again.
-    #[must_use]
-    pub fn subflows(&self) -> u32 {
-        if self.mptcp.endpoints.is_empty() { 0 } else { ENDPOINTS_MAX as u32 }
-    }
-
-    /// The table for what comes from the addresses of a NIC: by its place among [`Wanted::nics`].
-    pub(super) fn source_table(&self, nic: &str) -> Option<u32> {
-        let place = self.nics.keys().position(|name| name == nic)?;
-        { FromRule::TABLES }.nth(place)
     }
 }
 

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
-use super::mptcp::{FromRule, ObservedMptcp};
+use super::mptcp::ObservedMptcp;
 use super::routes::Routes;
-use super::wanted::{LinkKind, Rule};
+use super::rule::{FromRule, Rule};
+use super::wanted::LinkKind;
 
 /// One dump of everything that concerns us. Foreign objects are included where they matter for
 /// safety (K15): they are never changed.
@@ -158,21 +159,4 @@ pub struct ObservedNexthop {
     pub labels: Vec<Label>,
     /// Members (id, weight 1-256) of a group; empty for a plain nexthop.
     pub group: Vec<(u32, u16)>,
-}
-
-/// One route.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObservedRoute {
-    /// rtm_protocol; ours is [`super::PROTOCOL`].
-    pub protocol: u8,
-    /// RTA_NH_ID.
-    pub nexthop: Option<u32>,
-    /// RTA_OIF (name), where the route has no nexthop object.
-    pub interface: Option<String>,
-    /// RTA_PREFSRC.
-    pub src: Option<IpAddr>,
-    /// RTAX_MTU.
-    pub mtu: Option<u32>,
-    /// RTAX_ADVMSS.
-    pub advmss: Option<u32>,
 }

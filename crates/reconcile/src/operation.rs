@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
-use super::mptcp::FromRule;
-use super::wanted::{LinkKind, Rule, WantedLabel};
+use super::rule::{FromRule, Rule};
+use super::wanted::{LinkKind, WantedLabel};
 
 /// One kernel operation. `Add*` is sent with NLM_F_CREATE and NLM_F_EXCL; `Replace*` only ever
 /// names an object that a dump showed to be ours (K15).

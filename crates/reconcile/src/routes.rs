@@ -1,12 +1,30 @@
 //! The routes of a dump, sorted in one flat list: many thousands of them are filled in, compared
 //! and dropped in a row, which a tree does several times slower.
 
+use std::net::IpAddr;
 use std::ops::Index;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::units::Prefix;
 
-use super::{ObservedRoute, PROTOCOL};
+use super::PROTOCOL;
+
+/// One route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedRoute {
+    /// rtm_protocol; ours is [`PROTOCOL`].
+    pub protocol: u8,
+    /// RTA_NH_ID.
+    pub nexthop: Option<u32>,
+    /// RTA_OIF (name), where the route has no nexthop object.
+    pub interface: Option<String>,
+    /// RTA_PREFSRC.
+    pub src: Option<IpAddr>,
+    /// RTAX_MTU.
+    pub mtu: Option<u32>,
+    /// RTAX_ADVMSS.
+    pub advmss: Option<u32>,
+}
 
 /// What tells routes of one table apart: destination and metric.
 pub type RouteKey = (Prefix, u32);

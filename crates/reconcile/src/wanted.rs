@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::{Mac, Prefix};
 
-use super::{METRIC_BACKUP, WantedMptcp};
+use super::{Leg, METRIC_BACKUP, Rule, TABLES, WantedMptcp};
 
 /// The kernel state that one slice asks for. Sorted, so that equal plans give equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -103,22 +102,6 @@ impl Wanted {
     }
 }
 
-/// The routing tables of ours beside the main one, and the priorities of the rules that lead to them: for
-/// what arrives by each NIC, as many as a node has at most, and as many for what comes from its addresses
-/// ([`super::FromRule`]).
-pub const TABLES: Range<u32> = 7800..7928;
-
-/// A rule: packets that arrive by an interface are looked up in a table of ours before the main one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Rule {
-    /// FRA_TABLE, and FRA_PRIORITY: one of [`TABLES`].
-    pub table: u32,
-    /// Is it about IPv4 packets? Else about IPv6 ones.
-    pub ipv4: bool,
-    /// FRA_IIFNAME, which the kernel takes for an interface that is not there too.
-    pub interface: String,
-}
-
 /// Labels below this number can have a route.
 pub const PLATFORM_LABELS: &str = "net/mpls/platform_labels";
 
@@ -206,25 +189,4 @@ pub struct WantedRoute {
     pub advmss: u32,
     /// Members of the group, sorted, at least one.
     pub legs: Vec<Leg>,
-}
-
-/// One nexthop of a group.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Leg {
-    /// Outgoing interface.
-    pub interface: String,
-    /// Gateway: the NIC address of the peer (or of the first transit node).
-    pub via: IpAddr,
-    /// MPLS label stack, outermost first; empty for one-segment paths.
-    pub labels: Vec<Label>,
-    /// 1 to 255.
-    pub weight: u8,
-}
-
-impl Leg {
-    /// The same way as the only one: what tells ways apart.
-    #[must_use]
-    pub fn alone(&self) -> Self {
-        Self { weight: 1, ..self.clone() }
-    }
 }

@@ -1,7 +1,7 @@
 //! Citations in text: found word by word, and looked up in what the documents define.
 
-use crate::Fault;
 use crate::definitions::{DESIGN, Definitions, GUIDE, Part, REFERENCES, RULES, STYLE};
+use crate::fault::Fault;
 use crate::source::{self, Source};
 use crate::words::{Word, ends, words};
 

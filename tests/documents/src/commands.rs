@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Fault;
+use crate::fault::Fault;
 use crate::source::{self, Source};
 use crate::words::{Word, words};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::Fault;
 use crate::definitions::DESIGN;
+use crate::fault::Fault;
 use crate::source::{self, Source};
 
 /// Where the table is.

@@ -1,7 +1,7 @@
 //! The tests that `docs/kernel-rules.md` names beside each rule.
 
-use crate::Fault;
 use crate::definitions::RULES;
+use crate::fault::Fault;
 use crate::source::{self, Source};
 
 /// How the paragraph with a rule's tests begins.

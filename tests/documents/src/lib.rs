@@ -11,22 +11,14 @@ mod citations;
 mod commands;
 mod definitions;
 mod dependencies;
+mod fault;
 mod held;
 mod links;
 mod markdown;
 mod source;
 mod words;
 
-/// A citation that leads nowhere.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fault {
-    /// Path of the file from the root of the repository.
-    pub path: String,
-    /// Line from 1.
-    pub line: usize,
-    /// The citation, and what is missing.
-    pub message: String,
-}
+use fault::Fault;
 
 /// Panics with all faults, one a line, as compilers write them.
 fn none(mut faults: Vec<Fault>) {

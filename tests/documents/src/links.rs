@@ -1,6 +1,6 @@
 //! Links between documents, and files under `docs/` that code names.
 
-use crate::Fault;
+use crate::fault::Fault;
 use crate::markdown::{headings, links};
 use crate::source::{self, Source};
 use crate::words::words;

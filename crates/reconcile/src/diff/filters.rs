@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::units::Mac;
 
-use super::interfaces::leftover;
-use super::{Context, Phase, Steps};
+use super::context::{Context, leftover};
+use super::steps::{Phase, Steps};
 use crate::{Object, ObservedIngress, Operation, Reason, Refusal, Why};
 
 /// Operations on the filters of all interfaces.

@@ -2,8 +2,10 @@
 //! carrier, where it only turns `linkdown` (K1), so carrier loss takes nothing away and nothing is
 //! pending; its neighbour needs the interface up.
 
+use super::context::Context;
 use super::foreign::is_our_label;
-use super::{Context, Phase, Steps, join};
+use super::join::join;
+use super::steps::{Phase, Steps};
 use crate::{Object, Operation, Refusal, Why};
 
 /// Operations on label routes.

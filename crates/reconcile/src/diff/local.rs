@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
+use super::context::{Context, leftover};
 use super::foreign::{Hangers, is_our_address, is_our_neighbour};
-use super::interfaces::leftover;
-use super::{Context, Phase, Steps, join};
+use super::join::join;
+use super::steps::{Phase, Steps};
 use crate::{Object, Operation, Refusal, Why};
 
 /// Operations on addresses; returns the addresses that this node has afterwards.

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use super::context::Context;
+use super::steps::{Phase, Steps};
 use super::turns::Taken;
-use super::{Context, Phase, Steps};
 use crate::{ENDPOINT_IDS, ENDPOINTS_MAX, ObservedMptcp, Operation, Refusal, Why};
 
 pub(super) fn mptcp(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {

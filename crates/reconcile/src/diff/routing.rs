@@ -10,10 +10,12 @@ use std::net::IpAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Prefix;
 
+use super::context::Context;
 use super::foreign::{
     ForeignRoute, Overlaps, borrowed, foreign_routes, is_our_nexthop, is_our_route,
 };
-use super::{Context, Phase, Steps, join};
+use super::join::join;
+use super::steps::{Phase, Steps};
 use crate::{
     Leg, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedNexthop, ObservedRoute, Operation, Reason,
     Refusal, WantedRoute, Why,

@@ -3,9 +3,9 @@
 
 use tresse_base::id::Label;
 
+use super::context::{Context, leftover};
 use super::foreign::is_our_label;
-use super::interfaces::leftover;
-use super::{Context, Phase, Steps};
+use super::steps::{Phase, Steps};
 use crate::{
     Object, Operation, PLATFORM_LABELS, Reason, Refusal, Why, label_input, sysctl_interface,
 };

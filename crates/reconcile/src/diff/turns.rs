@@ -13,8 +13,10 @@
 
 use std::collections::BTreeMap;
 
+use super::context::Context;
 use super::foreign::is_our_turn;
-use super::{Context, Phase, Steps, join};
+use super::join::join;
+use super::steps::{Phase, Steps};
 use crate::{Object, Observed, Operation, Reason, Refusal, TurnKey, Why};
 
 /// By table and family (IPv4?), the first route of somebody else in it.

@@ -1,0 +1,19 @@
+//! What all comparisons look at.
+
+use super::interfaces::Interfaces;
+use crate::{Observed, Saved, Wanted};
+
+/// Both sides of a comparison, and what can be installed on each interface.
+pub(super) struct Context<'a> {
+    pub(super) wanted: &'a Wanted,
+    pub(super) observed: &'a Observed,
+    pub(super) saved: &'a Saved,
+    pub(super) interfaces: Interfaces<'a>,
+}
+
+/// Interfaces of ours that are not wanted.
+pub(super) fn leftover<'a>(context: &Context<'a>) -> impl Iterator<Item = &'a String> {
+    let Context { wanted, observed, .. } = *context;
+    let links = observed.links.iter();
+    links.filter(|(name, link)| link.is_ours() && !wanted.links.contains_key(*name)).map(|(n, _)| n)
+}

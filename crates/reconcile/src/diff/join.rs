@@ -1,0 +1,24 @@
+//! Both sides of a table in one ordered pass.
+
+use std::cmp::Ordering;
+
+/// Merges two iterators that are sorted by the same key.
+pub(super) fn join<'a, K: Ord + 'a, A, B>(
+    a: impl Iterator<Item = (&'a K, A)>,
+    b: impl Iterator<Item = (&'a K, B)>,
+) -> impl Iterator<Item = (&'a K, Option<A>, Option<B>)> {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    std::iter::from_fn(move || {
+        let order = match (a.peek(), b.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((x, _)), Some((y, _))) => x.cmp(y),
+        };
+        match order {
+            Ordering::Less => a.next().map(|(key, x)| (key, Some(x), None)),
+            Ordering::Greater => b.next().map(|(key, y)| (key, None, Some(y))),
+            Ordering::Equal => a.next().zip(b.next()).map(|((k, x), (_, y))| (k, Some(x), Some(y))),
+        }
+    })
+}

@@ -1,0 +1,67 @@
+//! The operations found so far, each in its phase.
+
+use crate::{Object, Operation, Pending, Planned, Reason, Reconciliation, Refusal, Why};
+
+/// The place of an operation in the whole.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    InterfaceSysctls,
+    GlobalSysctls,
+    Links,
+    Filters,
+    LabelInputs,
+    Up,
+    Addresses,
+    Neighbours,
+    Labels,
+    DropEndpoints,
+    DropRules,
+    Turns,
+    DropTurns,
+    Rules,
+    Nexthops,
+    NewGroups,
+    ReplacedGroups,
+    BackupRoutes,
+    PrimaryRoutes,
+    Endpoints,
+    DropPrimaryRoutes,
+    DropBackupRoutes,
+    DropGroups,
+    DropNexthops,
+    DropLabels,
+    DropNeighbours,
+    DropAddresses,
+    Down,
+    DropLinks,
+    RestoreGlobalSysctls,
+    RestoreInterfaceSysctls,
+    DropFilters,
+}
+
+const PHASES: usize = Phase::DropFilters as usize + 1;
+
+#[derive(Default)]
+pub(super) struct Steps {
+    pub(super) phases: [Vec<Planned>; PHASES],
+    pub(super) pending: Vec<Pending>,
+    pub(super) refused: Vec<Refusal>,
+    pub(super) drift: Vec<Refusal>,
+}
+
+impl Steps {
+    pub(super) fn push(&mut self, phase: Phase, operation: Operation, why: Why) {
+        self.phases[phase as usize].push(Planned { operation, why });
+    }
+
+    pub(super) fn wait(&mut self, object: Object, why: Reason) {
+        self.pending.push(Pending { object, why });
+    }
+
+    pub(super) fn finish(self) -> Reconciliation {
+        let Self { phases, pending, refused, drift } = self;
+        let mut operations = Vec::with_capacity(phases.iter().map(Vec::len).sum());
+        phases.into_iter().for_each(|phase| operations.extend(phase));
+        Reconciliation { operations, pending, refused, drift }
+    }
+}
