@@ -83,7 +83,7 @@ fn paths_do_not_depend_on_what_shares_a_switch() {
     assert_ne!(plans[0].generation(), plans[1].generation());
     for (src, dst) in plans[0].pairs() {
         assert_eq!(plans[0].paths(src, dst), plans[1].paths(src, dst));
-        let slices = plans.each_ref().map(|plan| tresse_slice::Slice::of(&plan, src).wanted);
+        let slices = plans.each_ref().map(|plan| tresse_slice::Slice::of(plan, src).wanted);
         assert_eq!(slices[0], slices[1]);
     }
 }
