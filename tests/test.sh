@@ -32,7 +32,7 @@ esac
 
 case $lanes in
 *here*)
-    stage 'units and command line' tests --lib --bin tresse --test cli --test kernel --test openvswitch \
+    stage 'units and command line' tests --lib --bin tresse --test cli --test kernel --test start --test openvswitch \
         -- --skip vm_
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
     stage 'a node without VLANs' tests --test node -- flat_

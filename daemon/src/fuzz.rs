@@ -10,7 +10,7 @@ mod control;
 
 pub use self::control::control;
 pub use crate::bfd::fuzz::bfd;
-pub use crate::kernel::fuzz::netlink;
+pub use tresse_linux::kernel::fuzz::netlink;
 
 use crate::config::Config;
 use crate::engine::{

@@ -4,11 +4,8 @@ pub mod bfd;
 pub mod config;
 pub mod control;
 pub mod engine;
-pub mod forward;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod kernel;
 pub mod metrics;
 pub mod runtime;
 pub mod state;
-pub mod sys;

@@ -17,7 +17,7 @@ use tresse_liveness::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
 use super::error::BfdError;
 use super::frame::Echo;
 use super::table::{Datagram, Sending};
-use crate::sys::packet;
+use tresse_linux::sys::packet;
 
 /// Of control traffic, before what users send (`TC_PRIO_CONTROL`).
 const PRIORITY: i32 = 7;

@@ -16,7 +16,7 @@ use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};
 use super::table::{Dropped, Sending, Table};
 use super::{Sight, Watching};
-use crate::sys::readiness;
+use tresse_linux::sys::readiness;
 
 /// What was counted.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
-use crate::sys::readiness;
+use tresse_linux::sys::readiness;
 
 /// A timer that can be moved.
 pub struct Alarm {

@@ -13,7 +13,7 @@ use tresse_control::CounterLine;
 use tresse_frame::announce::Announcement;
 
 use crate::engine::Input;
-use crate::kernel::AnnounceSocket;
+use tresse_linux::kernel::AnnounceSocket;
 
 /// Frames that may wait for the main loop; more are dropped and counted.
 pub const FRAMES: usize = 1024;

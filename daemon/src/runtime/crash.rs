@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::sys::signal::{Signal, raise};
 use tresse_reconcile::Operation;
 
-use crate::kernel::{self, Outcome};
+use tresse_linux::kernel::{self, Outcome};
 
 static DIE_AT: LazyLock<Option<u64>> =
     LazyLock::new(|| std::env::var("TRESSED_DIE_AT").ok()?.parse().ok());

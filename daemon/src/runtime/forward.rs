@@ -10,8 +10,8 @@ use tresse_frame::forward::{Exit, Nic, Table, TableError, Ttl};
 use super::chain;
 use crate::config::EngineChoice;
 use crate::engine::{Forwarding, LabelEngine};
-use crate::forward::{Config, Count, Engine, ForwardError};
-use crate::kernel::{LabelSupport, NoKernelEngine};
+use tresse_linux::forward::{Config, Count, Engine, ForwardError};
+use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
 /// The engine that forwards for others: as configured, else the kernel where it can do so from planned
 /// neighbours alone (K11).

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tresse_reconcile::{Observed, PROTOCOL};
 
-use crate::kernel::{self, Way};
+use tresse_linux::kernel::{self, Way};
 
 /// The port of sshd where its configuration names none.
 const SSH_PORT: u16 = 22;

@@ -42,10 +42,10 @@ use crate::control::{BindError, Server, unix_ms};
 use crate::engine::{
     CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, SourceEngine, View,
 };
-use crate::kernel;
 use crate::metrics::Exporter;
 use crate::state::{Hold, HoldError, StateError, StateFile};
-use crate::sys;
+use tresse_linux::kernel;
+use tresse_linux::sys;
 
 /// Requests that may wait for the main loop.
 const REQUESTS: usize = 64;

@@ -18,7 +18,7 @@ use tresse_frame::lldp::{Chassis, Lldp, Port};
 use super::announce::Announcers;
 use super::chain;
 use crate::engine::{Engine, Input};
-use crate::kernel::{self, HostNic, LldpSocket};
+use tresse_linux::kernel::{self, HostNic, LldpSocket};
 
 /// LLDP senders remembered per NIC: one on a cable, more where a switch floods what it should not, or what
 /// hosts introduced themselves with.

@@ -12,8 +12,8 @@ use super::chain;
 use super::forward::Refused;
 use crate::config::SourceChoice;
 use crate::engine::{Pushing, SourceEngine};
-use crate::forward::Pusher;
-use crate::kernel::{LabelSupport, Tun};
+use tresse_linux::forward::Pusher;
+use tresse_linux::kernel::{LabelSupport, Tun};
 
 /// What pushes labels: as configured, else the kernel where it can.
 pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> SourceEngine {

@@ -1,0 +1,345 @@
+//! Carries out operations in order and says exactly which took effect.
+//!
+//! Invariant: every operation that was sent is `Done`, `Absent` or `Failed` by the kernel's own
+//! word. Links, addresses and policy rules go one by one through rtnetlink ([`super::requests`]), each
+//! awaited before the next is sent. Everything else goes in batches: runs of operations of one kind, so
+//! that a failure never lets an operation of another kind (a route after its group) be tried. The kernel
+//! works through a batch to its end, so later operations of the same batch may be `Done` after a
+//! `Failed` one. Only the last message of a batch asks for an ACK: the kernel reports every failure, by
+//! sequence number, and answers in order, so the last answer proves that all before it were heard. The
+//! socket's queue holds an error for each message of a batch; should one be lost nevertheless, the
+//! operations without proof are `Unknown`.
+
+use std::fs::File;
+use std::{io, mem};
+
+use netlink_packet_core::NLM_F_ACK;
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
+use tresse_reconcile::Operation;
+
+use super::channel::{Channel, DumpError, Reply};
+use super::encode::{Interfaces, encode};
+use super::error::{ExecuteError, already_absent};
+use super::observe::neighbour;
+use super::requests::{self, Answer, Lost, Requests};
+use super::rule::family;
+use super::{message, mptcp, sysctl};
+
+const BATCH_MESSAGES: usize = 512;
+const BATCH_BYTES: usize = 96 * 1024;
+/// Message flags within `struct nlmsghdr`.
+const FLAGS_AT: usize = 6;
+
+/// What became of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It took effect: undo has to reverse it.
+    Done,
+    /// It deletes something that was already gone: no effect, no failure, nothing to undo.
+    Absent,
+    /// It was refused and changed nothing; its error is in [`Outcome::errors`].
+    Failed,
+    /// It was sent and its answer lost; its error is in [`Outcome::errors`]. Observe again.
+    Unknown,
+    /// It was never sent, because one before it failed.
+    NotSent,
+}
+
+/// What became of the operations of one [`execute`] call.
+#[derive(Debug)]
+pub struct Outcome {
+    /// One per operation, in order.
+    pub status: Vec<Status>,
+    /// (index of the operation, why), ascending; empty means that all took effect.
+    pub errors: Vec<(usize, ExecuteError)>,
+    /// The TUN interfaces that were created, which are there for as long as these.
+    pub tuns: Vec<Tun>,
+}
+
+/// A TUN interface that is held open.
+#[derive(Debug)]
+pub struct Tun {
+    /// Its name.
+    pub name: String,
+    /// Reads packets behind their offload headers, as [`crate::sys::tun::create`] says.
+    pub packets: File,
+}
+
+impl Outcome {
+    /// Nothing was sent yet of so many operations.
+    pub fn untried(operations: usize) -> Self {
+        let status = vec![Status::NotSent; operations];
+        Self { status, errors: Vec::new(), tuns: Vec::new() }
+    }
+
+    /// Did everything take effect?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Indices of the operations that took effect, ascending: what undo reverses, last first.
+    pub fn done(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        self.status.iter().enumerate().filter(|(_, s)| **s == Status::Done).map(|(i, _)| i)
+    }
+
+    pub(super) fn fail(&mut self, index: usize, status: Status, error: ExecuteError) {
+        self.status[index] = status;
+        self.errors.push((index, error));
+    }
+
+    /// Takes the kernel's word on an operation that was sent alone.
+    pub(super) fn take(
+        &mut self,
+        operation: &Operation,
+        index: usize,
+        answer: Result<Answer, Lost>,
+    ) {
+        match answer {
+            Ok(Answer { errno: 0, .. }) => self.status[index] = Status::Done,
+            Ok(Answer { errno, .. }) if already_absent(operation, errno) => {
+                self.status[index] = Status::Absent;
+            }
+            Ok(Answer { errno, text }) => {
+                let error = ExecuteError::refused(operation, errno, text);
+                self.fail(index, Status::Failed, error);
+            }
+            Err(Lost(reason)) => {
+                let error = ExecuteError::unanswered(operation, reason);
+                self.fail(index, Status::Unknown, error);
+            }
+        }
+    }
+}
+
+/// Carries out `operations` in order in the calling thread's network namespace, up to the first
+/// failure, or the end of the batch in which it happened. Blocks until they are done.
+///
+/// `Add*` are created exclusively; with `replace` only what exists is replaced. A new neighbour
+/// takes the place of one that is not permanent. A link that cannot be completed is removed again.
+#[must_use]
+pub fn execute(operations: &[Operation]) -> Outcome {
+    let Some(first) = operations.first() else { return Outcome::untried(0) };
+    requests::blocking(async || carry_out(operations, first).await)
+        .unwrap_or_else(|source| not_begun(operations, first, source))
+}
+
+/// No socket, thread or runtime could be made.
+fn not_begun(operations: &[Operation], first: &Operation, source: io::Error) -> Outcome {
+    let mut outcome = Outcome::untried(operations.len());
+    outcome.fail(0, Status::Failed, ExecuteError::socket(first, source));
+    outcome
+}
+
+async fn carry_out(operations: &[Operation], first: &Operation) -> Outcome {
+    let (channel, requests) = match Channel::open().and_then(|c| Ok((c, Requests::open()?))) {
+        Ok(opened) => opened,
+        Err(source) => return not_begun(operations, first, source),
+    };
+    let mut outcome = Outcome::untried(operations.len());
+    let mut executor = Executor {
+        channel,
+        requests,
+        interfaces: Interfaces::default(),
+        buffer: Vec::with_capacity(BATCH_BYTES),
+        no_dummy: false,
+    };
+    let mut start = 0;
+    while start < operations.len() && outcome.errors.is_empty() {
+        let kind = mem::discriminant(&operations[start]);
+        start = match &operations[start] {
+            Operation::WriteSysctl { .. } => write_sysctl(operations, start, &mut outcome),
+            Operation::AddEndpoint { .. }
+            | Operation::DeleteEndpoint { .. }
+            | Operation::LimitSubflows { .. } => of_mptcp(operations, start, &mut outcome),
+            Operation::AddLink { .. } => executor.add_link(operations, start, &mut outcome).await,
+            Operation::ChangeLink { .. }
+            | Operation::SetLinkState { .. }
+            | Operation::DeleteLink { .. }
+            | Operation::AddAddress { .. }
+            | Operation::DeleteAddress { .. }
+            | Operation::AddRule { .. }
+            | Operation::DeleteRule { .. }
+            | Operation::AddFromRule { .. }
+            | Operation::DeleteFromRule { .. } => {
+                executor.single(operations, start, &mut outcome).await
+            }
+            _ => {
+                let most = operations[start..].iter().take(BATCH_MESSAGES);
+                let run = most.take_while(|o| mem::discriminant(*o) == kind);
+                executor.batch(operations, start, start + run.count(), &mut outcome)
+            }
+        };
+    }
+    outcome.errors.sort_by_key(|(index, _)| *index);
+    outcome
+}
+
+fn write_sysctl(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+    if let Operation::WriteSysctl { key, value, .. } = &operations[index] {
+        match sysctl::write(key, value) {
+            Ok(()) => outcome.status[index] = Status::Done,
+            Err(source) => {
+                let (key, value) = (key.clone(), value.clone());
+                outcome.fail(index, Status::Failed, ExecuteError::Sysctl { key, value, source });
+            }
+        }
+    }
+    index + 1
+}
+
+fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+    let operation = &operations[index];
+    let answer = match mptcp::execute(operation) {
+        Ok(reply) => Ok(Answer { errno: reply.errno, text: reply.text }),
+        // Without the family there is no path manager to send anything to.
+        Err(DumpError::Kernel(error, text)) => {
+            Ok(Answer { errno: error.raw_os_error().unwrap_or(0), text })
+        }
+        Err(error) => Err(Lost(error.to_string())),
+    };
+    outcome.take(operation, index, answer);
+    index + 1
+}
+
+pub(super) struct Executor {
+    channel: Channel,
+    pub(super) requests: Requests,
+    pub(super) interfaces: Interfaces,
+    buffer: Vec<u8>,
+    /// Is it known that the kernel has no dummy interfaces?
+    pub(super) no_dummy: bool,
+}
+
+impl Executor {
+    /// Sends one batch from `start`, at most to `end`; gives where the next begins.
+    fn batch(
+        &mut self,
+        operations: &[Operation],
+        start: usize,
+        end: usize,
+        outcome: &mut Outcome,
+    ) -> usize {
+        self.buffer.clear();
+        let most = BATCH_MESSAGES.min(self.channel.replies).min(end - start);
+        let (mut first, mut last, mut last_at) = (0, 0, 0);
+        let mut next = start;
+        // Which operation each message belongs to: messages are in order, deletions on vanished
+        // interfaces have none.
+        let mut sent: Vec<usize> = Vec::with_capacity(most);
+        while next < start + most && self.buffer.len() < BATCH_BYTES {
+            let operation = &operations[next];
+            let at = self.buffer.len();
+            let sequence = self.channel.next_sequence();
+            let encoded =
+                encode(&mut self.buffer, sequence, operation, &mut self.interfaces, false);
+            if let Err(missing) = encoded {
+                if already_absent(operation, libc::ENODEV) {
+                    outcome.status[next] = Status::Absent;
+                    // Keeps sequence numbers and `sent` in step.
+                    sent.push(next);
+                    if first == 0 {
+                        first = sequence;
+                    }
+                    next += 1;
+                    continue;
+                }
+                let error = ExecuteError::no_interface(operation, missing.0);
+                outcome.fail(next, Status::Failed, error);
+                break;
+            }
+            if first == 0 {
+                first = sequence;
+            }
+            (last, last_at) = (sequence, at);
+            sent.push(next);
+            next += 1;
+        }
+        if self.buffer.is_empty() {
+            return next;
+        }
+        set_ack(&mut self.buffer, last_at);
+        let mut failures: Vec<(usize, Reply)> = Vec::new();
+        let result = self.channel.send(&self.buffer).map_err(DumpError::from).and_then(|()| {
+            self.channel.replies_until(last, |reply| {
+                let position = reply.sequence.wrapping_sub(first) as usize;
+                if let (true, Some(index)) = (reply.errno != 0, sent.get(position)) {
+                    failures.push((*index, reply));
+                }
+            })
+        });
+        let unproven = match &result {
+            Ok(()) => Status::Done,
+            Err(_) => Status::Unknown,
+        };
+        for index in &sent {
+            if outcome.status[*index] == Status::NotSent {
+                outcome.status[*index] = unproven;
+            }
+        }
+        for (index, reply) in failures {
+            self.judge(&operations[index], index, reply, outcome);
+        }
+        if let Err(error) = result {
+            for index in sent.iter().filter(|i| outcome.status[**i] == Status::Unknown) {
+                let error = ExecuteError::unanswered(&operations[*index], error.to_string());
+                outcome.errors.push((*index, error));
+            }
+        }
+        next
+    }
+
+    /// Decides on one operation that the kernel refused.
+    fn judge(&mut self, operation: &Operation, index: usize, reply: Reply, outcome: &mut Outcome) {
+        if already_absent(operation, reply.errno) {
+            outcome.status[index] = Status::Absent;
+            return;
+        }
+        let reply = match self.over_dynamic_neighbour(operation, &reply) {
+            Some(second) if second.errno == 0 => {
+                outcome.status[index] = Status::Done;
+                return;
+            }
+            Some(second) => second,
+            None => reply,
+        };
+        let error = ExecuteError::refused(operation, reply.errno, reply.text);
+        outcome.fail(index, Status::Failed, error);
+    }
+
+    /// Where a learned neighbour stands in the way of a new permanent one, replaces it.
+    fn over_dynamic_neighbour(&mut self, operation: &Operation, reply: &Reply) -> Option<Reply> {
+        let Operation::AddNeighbour { interface, address, replace: false, .. } = operation else {
+            return None;
+        };
+        if reply.errno != libc::EEXIST {
+            return None;
+        }
+        let index = self.interfaces.index(interface).ok()?;
+        let mut message = NeighbourMessage::default();
+        message.header.family = family(address.is_ipv4());
+        message.header.ifindex = index;
+        message.attributes = vec![NeighbourAttribute::Destination((*address).into())];
+        // rtnetlink only lists neighbours.
+        let found = self.channel.ask(libc::RTM_GETNEIGH, &message::bytes(&message), neighbour);
+        if found.ok()?.state == NeighbourState::Permanent {
+            return None;
+        }
+        self.buffer.clear();
+        let sequence = self.channel.next_sequence();
+        encode(&mut self.buffer, sequence, operation, &mut self.interfaces, true).ok()?;
+        set_ack(&mut self.buffer, 0);
+        self.channel.send(&self.buffer).ok()?;
+        let mut answer = Reply { sequence, errno: 0, text: None };
+        self.channel.replies_until(sequence, |reply| answer = reply).ok()?;
+        Some(answer)
+    }
+}
+
+/// Asks for an ACK on the message that begins at `at`.
+fn set_ack(buffer: &mut [u8], at: usize) {
+    if let Some(flags) = buffer.get_mut(at + FLAGS_AT..at + FLAGS_AT + 2) {
+        let with_ack = u16::from_ne_bytes([flags[0], flags[1]]) | NLM_F_ACK;
+        flags.copy_from_slice(&with_ack.to_ne_bytes());
+    }
+}
