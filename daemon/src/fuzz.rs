@@ -13,10 +13,10 @@ pub use crate::bfd::fuzz::bfd;
 pub use tresse_linux::kernel::fuzz::netlink;
 
 use crate::config::Config;
-use crate::engine::{
+use crate::state::StateFile;
+use tresse_engine::{
     Effect, Engine, Engines, Execution, Input, LabelEngine, Settings, SourceEngine, Stored, View,
 };
-use crate::state::StateFile;
 
 /// A state file: read or refused; what is read is written back the same, and an engine starts from
 /// it and answers.

@@ -3,7 +3,6 @@
 pub mod bfd;
 pub mod config;
 pub mod control;
-pub mod engine;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod metrics;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tresse_base::units::Mac;
+use tresse_engine::{Interface, Watching};
 use tresse_liveness::{Packet, Timing};
 use tresse_reconcile::Leg;
 use tresse_slice::watch::{Watch, Watches};
 
 use super::frame::Echo;
 use super::table::{Datagram, Sending, Table};
-use super::{Interface, Watching};
 
 /// Bytes as a sequence of datagrams and answers, 24 bytes each behind three that say how they come in. Numbers
 /// from the end stand for those of the sessions, which nobody guesses.

@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tresse_base::random::Random;
+use tresse_engine::{Interface, Watching};
 use tresse_liveness::{
     Diagnostic, MULTI_HOP_PORT, Outgoing, Packet, SINGLE_HOP_PORT, Session, State, Timing,
 };
@@ -14,7 +15,7 @@ use tresse_slice::watch::Watch;
 
 use super::frame::{self, Echo};
 use super::verdict::Verdict;
-use super::{Interface, SessionLine, Sight, Watching};
+use super::{SessionLine, Sight};
 
 /// First of the ports that packets come from, of which each session has one (RFC 5881 section 4).
 const FIRST_PORT: u32 = 49152;

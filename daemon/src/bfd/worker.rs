@@ -10,13 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tresse_engine::Watching;
+use tresse_linux::sys::readiness;
 use tresse_liveness::Timing;
 
+use super::Sight;
 use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};
 use super::table::{Dropped, Sending, Table};
-use super::{Sight, Watching};
-use tresse_linux::sys::readiness;
 
 /// What was counted.
 #[derive(Debug, Default)]

@@ -12,9 +12,9 @@ use tresse_control::{
     Alert, Call, Client, ClientError, Counters, Event, Introduced, NeighbourList, NodeError, Reply,
     Status,
 };
+use tresse_engine::{Engine, Engines, LabelEngine, Settings, SourceEngine, Stored};
 
 use super::{BindError, Request, Server};
-use crate::engine::{Engine, Engines, LabelEngine, Settings, SourceEngine, Stored};
 
 /// A daemon's control side with an engine that has no plan, on a thread of its own.
 struct Fake {

@@ -9,12 +9,12 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Call, Counters, Introduced, NeighbourList, Reply};
+use tresse_engine::{Engine, Stored};
 
 use super::{drive, engine};
 use crate::control::Request;
 use crate::control::call::Message;
 use crate::control::exchange::{self, Node};
-use crate::engine::{Engine, Stored};
 use crate::runtime::{Identity, order};
 
 /// Plans of larger fabrics take their time and teach nothing new.

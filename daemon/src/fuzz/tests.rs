@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tresse_base::id::NodeId;
+use tresse_engine::{Intent, Prepared};
 use tresse_plan::Plan;
 
 use super::*;
-use crate::engine::{Intent, Prepared};
 
 /// Two switches with a node each.
 const CLUSTER: &str = r#"[fabric]

@@ -10,9 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tresse_base::units::Mac;
 use tresse_control::CounterLine;
+use tresse_engine::Input;
 use tresse_frame::announce::Announcement;
-
-use crate::engine::Input;
 use tresse_linux::kernel::AnnounceSocket;
 
 /// Frames that may wait for the main loop; more are dropped and counted.

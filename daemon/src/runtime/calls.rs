@@ -2,11 +2,11 @@
 
 use tokio::sync::oneshot;
 use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
+use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
 use super::prepare::prepare;
 use super::{Daemon, Identity, RunError, chain};
 use crate::control::Request;
-use crate::engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
 /// Where an answer goes.
 type Sender = oneshot::Sender<Result<Reply, NodeError>>;

@@ -6,10 +6,11 @@ use std::io::Read as _;
 
 use tokio::sync::watch;
 use tresse_control::CounterLine;
+use tresse_engine::Watching;
 use tresse_liveness::State;
 
 use super::chain;
-use crate::bfd::{Bfd, BfdError, Sight, Watching};
+use crate::bfd::{Bfd, BfdError, Sight};
 use crate::config::BfdChoice;
 
 /// What nobody guesses, so that nobody knows the numbers of sessions.

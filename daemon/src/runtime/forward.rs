@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tresse_base::id::{Label, Vid};
 use tresse_control::CounterLine;
+use tresse_engine::{Forwarding, LabelEngine};
 use tresse_frame::forward::{Exit, Nic, Table, TableError, Ttl};
+use tresse_linux::forward::{Config, Count, Engine, ForwardError};
+use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
 use super::chain;
 use crate::config::EngineChoice;
-use crate::engine::{Forwarding, LabelEngine};
-use tresse_linux::forward::{Config, Count, Engine, ForwardError};
-use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
 /// The engine that forwards for others: as configured, else the kernel where it can do so from planned
 /// neighbours alone (K11).

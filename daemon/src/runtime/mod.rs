@@ -39,11 +39,11 @@ pub use self::prepare::{Identity, prepare};
 use self::push::Source;
 use crate::config::{Config, ConfigError};
 use crate::control::{BindError, Server, unix_ms};
-use crate::engine::{
-    CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, SourceEngine, View,
-};
 use crate::metrics::Exporter;
 use crate::state::{Hold, HoldError, StateError, StateFile};
+use tresse_engine::{
+    CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, SourceEngine, View,
+};
 use tresse_linux::kernel;
 use tresse_linux::sys;
 

@@ -13,12 +13,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tresse_base::units::Mac;
 use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
+use tresse_engine::{Engine, Input};
 use tresse_frame::lldp::{Chassis, Lldp, Port};
+use tresse_linux::kernel::{self, HostNic, LldpSocket};
 
 use super::announce::Announcers;
 use super::chain;
-use crate::engine::{Engine, Input};
-use tresse_linux::kernel::{self, HostNic, LldpSocket};
 
 /// LLDP senders remembered per NIC: one on a cable, more where a switch floods what it should not, or what
 /// hosts introduced themselves with.

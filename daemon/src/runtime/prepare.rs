@@ -6,13 +6,12 @@ use std::sync::Arc;
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
 use tresse_control::{NodeError, Problem};
+use tresse_engine::{Index, Prepared, Stored};
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 use tresse_slice::watch::Watches;
 use tresse_topology::cluster::Cluster;
 use tresse_verify as verify;
-
-use crate::engine::{Index, Prepared, Stored};
 
 /// How this host is found in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]

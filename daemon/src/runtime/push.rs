@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use tresse_base::id::Vid;
 use tresse_control::CounterLine;
+use tresse_engine::{Pushing, SourceEngine};
 use tresse_frame::forward::{Nic, Path, PushTable, TableError, Ttl};
+use tresse_linux::forward::Pusher;
+use tresse_linux::kernel::{LabelSupport, Tun};
 
 use super::chain;
 use super::forward::Refused;
 use crate::config::SourceChoice;
-use crate::engine::{Pushing, SourceEngine};
-use tresse_linux::forward::Pusher;
-use tresse_linux::kernel::{LabelSupport, Tun};
 
 /// What pushes labels: as configured, else the kernel where it can.
 pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> SourceEngine {
@@ -127,7 +127,7 @@ fn table(pushing: &Pushing) -> Result<PushTable, TableError> {
         .collect();
     let place: BTreeMap<&String, usize> = pushing.nics.keys().zip(0..).collect();
     let routes = pushing.routes.iter().map(|(destination, paths)| {
-        let path = |path: &crate::engine::PushPath| {
+        let path = |path: &tresse_engine::PushPath| {
             Some(Path {
                 nic: *place.get(&path.nic)?,
                 vid: Vid::tag(path.vid),

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use tresse_engine::{FORMAT, Stored};
+
 use super::hold::is_full;
-use crate::engine::{FORMAT, Stored};
 
 /// `state.json` in the state directory, with `state.json.bak` beside it.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tresse_reconcile::{PUSH_INTERFACE, Wanted, label_sysctls, no_label_sysctls};
 
 use super::tun;
-use crate::engine::engines::{Engines, LabelEngine, SourceEngine};
-use crate::engine::prepared::Prepared;
+use crate::engines::{Engines, LabelEngine, SourceEngine};
+use crate::prepared::Prepared;
 
 /// The kernel objects of a plan once all of its VLANs and paths may be used, whatever the kernel is able to hold.
 pub(super) fn all(prepared: &Prepared, engines: Engines) -> Wanted {
@@ -25,10 +25,7 @@ pub(super) fn all(prepared: &Prepared, engines: Engines) -> Wanted {
 }
 
 /// The sysctls that a plan needs beside its own, as labels are handled here.
-pub(in crate::engine) fn engine_sysctls(
-    prepared: &Prepared,
-    engines: Engines,
-) -> BTreeMap<String, String> {
+pub(crate) fn engine_sysctls(prepared: &Prepared, engines: Engines) -> BTreeMap<String, String> {
     let arrivals = prepared.label_sources.keys();
     let mut sysctls = match engines.labels {
         LabelEngine::Kernel => {

@@ -2,7 +2,7 @@
 
 use super::steer::{FLAT, host, prepared};
 use super::{ApplyOptions, Input};
-use crate::engine::Index;
+use crate::Index;
 
 #[test]
 fn paths_are_listed_without_planning_again() {

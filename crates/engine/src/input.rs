@@ -14,7 +14,7 @@ use super::prepared::Prepared;
 use super::pushing::Pushing;
 use super::steering::Steer;
 use super::stored::Stored;
-use crate::bfd::Watching;
+use crate::watching::Watching;
 
 /// Names one control call until it is answered.
 pub type CallId = u64;
@@ -196,7 +196,7 @@ mod indexed {
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 
     use super::Prepared;
-    use crate::engine::index::Index;
+    use crate::index::Index;
 
     #[expect(clippy::borrowed_box, reason = "serde calls it with the field's own type")]
     pub fn serialize<S: Serializer>(prepared: &Box<Prepared>, to: S) -> Result<S::Ok, S::Error> {

@@ -15,7 +15,7 @@ use tresse_reconcile::{
 const ACCEPT_RA: &str = "net/ipv6/conf/*/accept_ra";
 
 /// Adds the sysctls that [`able`] has to see beside those that are wanted.
-pub(in crate::engine) fn also_observed(keys: &mut BTreeSet<String>) {
+pub(crate) fn also_observed(keys: &mut BTreeSet<String>) {
     if keys.iter().any(|key| is_force_forwarding(key)) {
         keys.extend([ALL_FORWARDING, ACCEPT_RA].map(str::to_owned));
     }

@@ -11,7 +11,7 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 use tresse_slice::watch::Watches;
 
 use super::{Host, Input, Prepared, Reply};
-use crate::engine::{Index, Steer};
+use crate::{Index, Steer};
 
 /// Three nodes, each with a NIC on each of three switches.
 pub(super) const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\\n2: 0 1 2\" }\n\

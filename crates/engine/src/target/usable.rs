@@ -9,8 +9,8 @@ use tresse_reconcile::{Object, Wanted, WantedLabel, WantedRoute};
 
 use super::complete::all;
 use super::plans::Plans;
-use crate::engine::engines::{Engines, LabelEngine};
-use crate::engine::gate::{Gate, Gated};
+use crate::engines::{Engines, LabelEngine};
+use crate::gate::{Gate, Gated};
 
 /// The part of the new plan that its gates let through, and what waits for them.
 ///

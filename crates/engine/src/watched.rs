@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bfd::Watching;
+use crate::watching::Watching;
 
 /// What the engine knows of its paths.
 #[derive(Debug, Default)]

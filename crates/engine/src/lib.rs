@@ -14,6 +14,8 @@
 //! - `source` says what pushes labels onto what this node sends itself.
 //! - `report` answers what can be answered at once, `index` what is asked of the plan.
 
+#![forbid(unsafe_code)]
+
 mod bridge;
 mod bucket;
 mod calls;
@@ -45,6 +47,7 @@ mod transit;
 mod vlans;
 mod watch;
 mod watched;
+mod watching;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -68,6 +71,7 @@ pub use self::prepared::{PlannedInterface, Prepared};
 pub use self::pushing::{PushPath, Pushing};
 pub use self::steering::{Pinned, Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
+pub use self::watching::{Interface, Watching};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
 const LOOK_BURST: u64 = 20;

@@ -1,7 +1,7 @@
 //! The plans that a target is made from.
 
-use crate::engine::bridge::Heard;
-use crate::engine::gate::Gated;
+use crate::bridge::Heard;
+use crate::gate::Gated;
 
 /// The plans that a target is made from.
 #[derive(Debug, Clone, Copy)]

@@ -23,9 +23,9 @@ use tresse_reconcile::{
 };
 
 use super::plans::Plans;
-use crate::engine::gate::Gate;
-use crate::engine::prepared::{PlannedInterface, Prepared};
-use crate::engine::pushing::{PushPath, Pushing};
+use crate::gate::Gate;
+use crate::prepared::{PlannedInterface, Prepared};
+use crate::pushing::{PushPath, Pushing};
 
 /// The TUN interface and its sysctls, where a plan's paths need it.
 pub(super) fn interface(prepared: &Prepared) -> Option<(WantedLink, BTreeMap<String, String>)> {

@@ -19,7 +19,7 @@ use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::*;
-use crate::bfd::Watching;
+use crate::watching::Watching;
 
 /// A kernel that forwards labels and pushes none.
 pub(super) const ENGINES: Engines =

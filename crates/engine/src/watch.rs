@@ -9,7 +9,7 @@ use tresse_slice::watch::Watch;
 use super::gate::Gate;
 use super::vlans::mac_of;
 use super::{Effect, Engine, Prepared, tell};
-use crate::bfd::{Interface, Watching};
+use crate::watching::{Interface, Watching};
 
 /// Paths that are told one by one, of those that break or come back at once.
 const TOLD: usize = 8;

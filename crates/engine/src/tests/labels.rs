@@ -10,10 +10,10 @@ use tresse_reconcile::{
 use tresse_topology::cluster::Strategy;
 
 use super::{ENGINES, Host, Input, Prepared, prepared};
-use crate::engine::Stored;
-use crate::engine::gate::{Gate, Gated};
-use crate::engine::steering::KeptFree;
-use crate::engine::target::{Plans, Target, target};
+use crate::Stored;
+use crate::gate::{Gate, Gated};
+use crate::steering::KeptFree;
+use crate::target::{Plans, Target, target};
 
 /// Label `label` out of the first VLAN interface, from its first neighbour to that.
 fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
