@@ -4,6 +4,8 @@
 //! - [`circles`]: no circle of files and no circle of top-level modules within a crate.
 //! - [`sizes`]: how many lines a crate and a file may have.
 //!
+//! And [`draw`], which draws public items for a reader to explain.
+//!
 //! Circles and sizes that are known and not mended yet stand in `known.txt`, see [`known`].
 //!
 //! **What counts as an arrow.** File A depends on file B if code of A uses a name that B defines:
@@ -20,6 +22,7 @@
 //! middle of a move.
 
 pub mod circles;
+pub mod draw;
 pub mod known;
 pub mod layers;
 pub mod sizes;

@@ -5,10 +5,12 @@
 //! circles [PACKAGE]            all circles, known or not, with the names that make them
 //! arrows PACKAGE [MODULE]      arrows between top-level modules, or of files with MODULE
 //! shrink                       writes known.txt anew, unless it would grow
+//! draw SEED [COUNT]            public items at random, 60 unless told, for a reader to explain
 //! ```
 
 use std::process::ExitCode;
 
+use tresse_structure::draw::draw;
 use tresse_structure::known::{self, Known};
 use tresse_structure::survey::Survey;
 use tresse_structure::{Arrows, Crate, Workspace};
@@ -23,9 +25,14 @@ fn main() -> ExitCode {
         ["arrows", package] => show_arrows(&workspace, package, None),
         ["arrows", package, module] => show_arrows(&workspace, package, Some(module)),
         ["shrink"] => return shrink(&workspace),
+        ["draw", seed] if number(seed).is_some() => show_drawn(&workspace, number(seed), 60),
+        ["draw", seed, count] if number(seed).is_some() && number(count).is_some() => {
+            show_drawn(&workspace, number(seed), number(count).unwrap_or(0) as usize);
+        }
         _ => {
             eprintln!(
-                "usage: tresse-structure circles [PACKAGE] | arrows PACKAGE [MODULE] | shrink"
+                "usage: tresse-structure circles [PACKAGE] | arrows PACKAGE [MODULE] | shrink | \
+                 draw SEED [COUNT]"
             );
             return ExitCode::from(2);
         }
@@ -58,6 +65,17 @@ fn show_arrows(workspace: &Workspace, package: &str, module: Option<&str>) {
                 }
             }
         }
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+fn show_drawn(workspace: &Workspace, seed: Option<u64>, count: usize) {
+    for (k, drawn) in draw(workspace, count, seed.unwrap_or(1)).iter().enumerate() {
+        println!("{}. {}", k + 1, drawn.place);
+        drawn.text.lines().for_each(|line| println!("    {line}"));
     }
 }
 
