@@ -34,9 +34,9 @@ pub fn lock(text: &str) {
     let _ = tree::compatible(text, "torus 4x4 at 1,0 order 0,1");
 }
 
-/// Forwarding tables of another program: no text panics, problems point into the text, have advice and
-/// nothing that acts on a terminal; tables that can be read are judged, and the numbers of the judgement
-/// fit together. The input is tables and cables, parted by the first line of `---`.
+/// Fuzzes the reader of another program's forwarding tables. No text panics. Each problem has a position
+/// in the text and advice, and contains no terminal control characters. Tables that can be read are judged,
+/// and the numbers of the judgement fit together. The first line of `---` separates tables from cables.
 pub fn lfts(text: &str) {
     let (tables, list) = text.split_once("---\n").unwrap_or((text, text));
     let sound = |problems: &Problems| well_formed(&problems.source, problems);

@@ -15,7 +15,8 @@ pub fn announcement(bytes: &[u8]) {
     }
 }
 
-/// LLDP comes from anybody on the wire: no bytes panic, what parses is emitted the same.
+/// Fuzzes the parser of LLDP, which anybody on the wire can send. No bytes panic. A frame that parses
+/// encodes back to the same bytes.
 pub fn lldp(bytes: &[u8]) {
     if let Ok((source, lldp)) = Lldp::parse(bytes) {
         assert_eq!(Lldp::parse(&lldp.emit(source)).ok().as_ref(), Some(&(source, lldp.clone())));
@@ -24,7 +25,8 @@ pub fn lldp(bytes: &[u8]) {
     }
 }
 
-/// Records that members of a ring receive from each other and from the sender of a copy.
+/// Fuzzes the decoders of what a ring member receives, from other members and from the source of a copy.
+/// No bytes panic.
 pub fn ring(bytes: &[u8]) {
     static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
     let memory = Path::new("/dev/shm");

@@ -50,7 +50,7 @@ pub struct PatternLinks {
     pub min: u64,
 }
 
-/// The name and the value of a bound.
+/// A bound that no wiring exceeds, by name and value, such as the most links that a pattern can have.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
     /// The name: `mean_links` (section 4.1), `lindsey` or `degree` (weighted links of patterns), or the bound

@@ -38,7 +38,8 @@ pub fn construct(problem: &Problem) -> Option<(Wiring, String)> {
     None
 }
 
-/// Returns the families that `nics` NICs per PC and this number of switches allow, those with few NICs first.
+/// Returns the families of switch sets ([`Family`]) that are possible with `nics` NICs per PC and this number of
+/// switches, in ascending order of NICs.
 #[must_use]
 pub fn families(nics: usize, switches: usize) -> Vec<Family> {
     let mut families = Vec::new();

@@ -6,7 +6,8 @@
 
 use tresse_base::wiring::Wiring;
 
-/// The tuples of one source for all destinations.
+/// For one source PC a tuple for each destination: for each NIC of the source, the NIC of the destination on
+/// the same switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuples {
     fields: u32,

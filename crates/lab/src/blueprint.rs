@@ -1,7 +1,7 @@
 //! The parts of a lab as plain data: every namespace, cable, interface and VLAN membership.
 //!
-//! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that no later verb plans
-//! again. The switches are configured as [`tresse_export`] says, so the lab tests what
+//! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that later verbs
+//! (`fail`, `heal`) need not compute the plan again. The switches are configured as [`tresse_export`] says, so the lab tests what
 //! operators get. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};

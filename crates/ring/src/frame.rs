@@ -8,7 +8,7 @@
 //! | 0 | 4 | parts |
 //! | 4 | 4 | stripes of each |
 //! | 8 | 32 each | what is known of each part: the checksum of its manifest, or zeros |
-//! | | 8 each | bytes of each stripe of each part |
+//! | | 8 each | for each stripe of each part: number of bytes that the receiver has already |
 //!
 //! After that only the sender of data writes, in records:
 //!
@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | 0 | 1 | 1 manifest, 2 data, 3 end |
 //! | 1 | 4 | stream: part x stripes + stripe |
-//! | 5 | 8 | data: where in the stream; end: bytes of the part |
+//! | 5 | 8 | of a data record: offset in the stream; of an end record: total bytes of the part |
 //! | 13 | 4 | bytes that follow: the manifest, the data, the checksum of the part |
 
 use std::io::{self, Read};

@@ -13,7 +13,8 @@ const FAR: usize = 128;
 /// Moves for each node that annealing tries.
 const MOVES: usize = 2_000;
 
-/// Directions of a ring's stages.
+/// Whether data goes round a ring in one direction or in both. A stage is one step, from a member to the
+/// next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ways {
     /// Each node sends to the one behind it.

@@ -20,7 +20,8 @@ use tresse_topology::path::{Path, Segment, Segments};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
-/// The NICs that every pair of a flat neighbourhood uses.
+/// For each pair of nodes in a flat neighbourhood (where two nodes share at least one switch, or a node
+/// joins them) the NICs that it uses.
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,

@@ -1,6 +1,6 @@
-//! The geometry of fabrics whose nodes route (DESIGN section 3): coordinates, NICs and cables of P-Mesh,
-//! direct mesh, direct torus, ring and full mesh. The module `lines` gives the switch of each line of nodes.
-//! Paths are chosen elsewhere, by the strategy xy of the routing crate.
+//! Where nodes, NICs and cables are in fabrics whose nodes forward packets (DESIGN section 3): P-Mesh, direct
+//! mesh, direct torus, ring and full mesh. On a P-Mesh all nodes that differ in one coordinate only share a
+//! switch; the module `lines` names it. Paths are chosen by the strategy xy of the routing crate.
 //!
 //! Node k sits at (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ... On a P-Mesh NIC `eth<i>` serves
 //! dimension i. Between nodes `eth<2i>` leads to the lower neighbour in dimension i and `eth<2i+1>` to

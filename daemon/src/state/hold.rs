@@ -15,7 +15,7 @@ use nix::fcntl::{Flock, FlockArg};
 /// How long a killed daemon may take to let go: the kernel closes its sockets first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A state directory that nobody else writes to until this is dropped. One that is full is taken, too.
+/// An exclusive lock on a state directory, released on drop. It can be taken on a full disk, too.
 #[derive(Debug)]
 pub struct Hold {
     _lock: Flock<File>,

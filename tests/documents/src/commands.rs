@@ -1,4 +1,4 @@
-//! Files, packages, examples and targets of `make` that documents name.
+//! Checks that the files, packages, examples and make targets named in documents exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 

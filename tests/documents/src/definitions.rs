@@ -14,7 +14,7 @@ pub const DESIGN: &str = "docs/design.md";
 pub const REFERENCES: &str = "docs/references.md";
 /// Has the numbered boundaries of the house style.
 pub const STYLE: &str = "CONTRIBUTING.md";
-/// What `operator guide, "Title"` means.
+/// The file that a citation of the form `operator guide, "Title"` means.
 pub const GUIDE: &str = "docs/operator-guide.md";
 
 /// A part of a paper that has a number.

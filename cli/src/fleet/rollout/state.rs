@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::fleet::nodes::Fleet;
 
-/// What is known of one node, and its line of the answer.
+/// The known state of one node in a rollout, and the line printed for it.
 #[derive(Debug, Default, Serialize)]
 pub struct Line {
     pub node: String,

@@ -1,8 +1,9 @@
-//! What a kernel is able to hold of a target: IPv6 forwarding as it has it (K7), and MPTCP if it has it.
+//! Fits a target to what the running kernel supports: IPv6 forwarding per interface or for all of them
+//! (K7), and MPTCP if the kernel has it.
 //!
-//! From Linux 6.17 on IPv6 forwarding is set per interface, by `force_forwarding`. Before that one switch sets it
-//! for all interfaces, and every interface then forgets the routes of router advertisements unless its
-//! `accept_ra` is 2.
+//! Linux 6.17 and later set IPv6 forwarding per interface, by the sysctl `force_forwarding`. Older kernels
+//! have one sysctl for all interfaces. It makes every interface drop its routes of router advertisements,
+//! unless its `accept_ra` is 2.
 
 use std::collections::BTreeSet;
 

@@ -58,7 +58,7 @@ pub const FILES: &[(&str, &str)] = &[
         "options dummy numdummies=0\noptions ifb numifbs=0\noptions bonding max_bonds=0\n",
     ),
 ];
-/// Symbolic links to make where nothing is, path and target.
+/// Symbolic links to create where the path does not exist yet, as (path, target).
 pub const LINKS: &[(&str, &str)] = &[
     ("usr/bin/sh", "dash"),
     ("usr/bin/awk", "mawk"),

@@ -1,5 +1,5 @@
-//! The NICs of this host: Ethernet interfaces that nothing but a driver stands behind, or one end of a
-//! veth pair. Source: include/uapi/linux/if_link.h.
+//! Lists this host's NICs: Ethernet interfaces that a driver serves directly (no bridge, VLAN or other
+//! virtual link), and ends of veth pairs. Source: include/uapi/linux/if_link.h.
 
 use std::io;
 

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 
-/// A reflector of a pair of switches: a node that receives the pair's frames and sends them on.
+/// A detour for a pair of switches: the node (the reflector) that receives frames of the pair and sends them
+/// on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Detour {
     /// The reflector.

@@ -9,9 +9,9 @@ use super::{Demand, Order, ups};
 /// The most switches for which all roots are examined if the file names none.
 const ALL_ROOTS: usize = 32;
 
-/// Returns the number of node pairs that some transit node carries beside its own, a lower bound for
-/// any choice of minimal routes; and whether the bound holds for every root. With a `root`, or with
-/// more than 32 switches, the bound is for the root of `order` only. O(roots x switches^2 x channels).
+/// Returns a lower bound on the load of the busiest transit node, and whether the bound holds for every
+/// root. The load of a node is the number of node pairs whose frames it forwards. The bound holds for any
+/// choice of minimal routes. With a `root`, or with more than 32 switches, it is for the root of `order` only. O(roots x switches^2 x channels).
 #[must_use]
 pub fn forced_turns(
     graph: &Graph,

@@ -44,7 +44,8 @@ const MANY: u32 = 512;
 /// In [`Updown::ways`]: this bit marks a path of one leg; the other bits are its tree.
 const ONE: u32 = 1 << 31;
 
-/// The assignment of pairs of switches to trees.
+/// The result of up*/down* routing: for each ordered pair of switches the VLAN tree of each segment of its
+/// path.
 #[derive(Debug, Clone)]
 pub struct Updown {
     order: Order,

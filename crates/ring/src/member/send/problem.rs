@@ -1,4 +1,4 @@
-//! Why sending stops, by the end that is at fault.
+//! The errors that stop sending, grouped by which of the two members is at fault: sender or receiver.
 
 use std::io;
 
