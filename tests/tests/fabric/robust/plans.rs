@@ -54,13 +54,16 @@ fn armed(lab: &Lab, before: &BTreeSet<String>) -> bool {
         let agree = status.activity == "idle" && armed == (routes(lab) != *before);
         // The time to confirm may have ended between the two.
         if agree && lab.status(N0)?.confirm_seconds.is_some() == armed {
+            // On a slow machine the time to confirm ends within the looks: then they begin anew.
+            if seen.last().is_some_and(|last| *last != armed) {
+                seen.clear();
+            }
             seen.push(armed);
             ever |= armed;
         } else {
             seen.clear();
         }
-        let steady = seen.len() >= 8 && seen.iter().all(|s| *s == armed);
-        if steady { Ok(()) } else { Err(format!("{seen:?} {status:?}")) }
+        if seen.len() >= 8 { Ok(()) } else { Err(format!("{seen:?} {status:?}")) }
     });
     ever
 }
