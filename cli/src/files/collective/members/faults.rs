@@ -44,8 +44,17 @@ impl Members<'_> {
         let (hub_gets, hub_sends) = (self.job.hub == Some(to), self.job.hub == Some(from));
         let source = self.routes.parents(from).is_empty();
         let blamed = !hub_sends && !source && self.alone(from) > TRIES;
+        if blamed && !hub_gets {
+            // It stays as one that sends nothing, unless others need what it alone has.
+            self.routes.bypass(from);
+        }
         if hub_gets || blamed {
-            if blamed || self.all[from].lost > 1 {
+            let fails = if hub_gets {
+                blamed || self.all[from].lost > 1
+            } else {
+                self.routes.has_behind(from)
+            };
+            if fails {
                 self.fail(
                     from,
                     format!("it does not reach {} any more: {words}", self.party.name(to)),
