@@ -54,6 +54,27 @@ pub fn wait<T, E>(
     }
 }
 
+/// Says on standard error, when it is dropped, how many seconds a test took.
+#[derive(Debug)]
+pub struct Stopwatch {
+    test: String,
+    begin: Instant,
+}
+
+impl Stopwatch {
+    /// Begins to measure the test of that name.
+    #[must_use]
+    pub fn start(test: &str) -> Self {
+        Self { test: test.to_owned(), begin: Instant::now() }
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        eprintln!("{:6.1} s  {}", self.begin.elapsed().as_secs_f64(), self.test);
+    }
+}
+
 /// How many times as long as on an idle, fast machine things take here now, at least 1.
 #[must_use]
 pub fn slowness() -> f64 {

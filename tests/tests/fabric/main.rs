@@ -42,6 +42,7 @@ mod uplink;
 use libtest_mimic::{Arguments, Trial};
 use tresse_lab::probe as features;
 use tresse_lab::state::Shape;
+use tresse_tests::pace::Stopwatch;
 
 /// Name and body of the tests of one module.
 type Tests = &'static [(&'static str, fn())];
@@ -95,6 +96,7 @@ fn main() {
         .chain(switched)
         .map(|(&(name, body), missing)| match missing {
             None => Trial::test(name, move || {
+                let _stopwatch = Stopwatch::start(name);
                 body();
                 Ok(())
             }),

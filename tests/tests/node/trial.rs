@@ -4,15 +4,19 @@ use std::panic::catch_unwind;
 use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
+use tresse_tests::pace::Stopwatch;
 
 /// Name and body of a test.
 pub type Test = (&'static str, fn());
 
 /// A test; where something is missing it is ignored with the reason, and fails where `CI=true`.
-pub fn new(name: &str, body: fn(), missing: &Option<String>) -> Trial {
+pub fn new(name: &'static str, body: fn(), missing: &Option<String>) -> Trial {
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     let Some(reason) = missing.clone() else {
-        return Trial::test(name, move || run(body));
+        return Trial::test(name, move || {
+            let _stopwatch = Stopwatch::start(name);
+            run(body)
+        });
     };
     let title = format!("{name} [{reason}]");
     Trial::test(title, move || Err(Failed::from(reason))).with_ignored_flag(!ci)
