@@ -23,7 +23,8 @@ fn program() -> PathBuf {
 /// Brings the example up to date: `cargo test --test vm` does not.
 fn build_program() {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "tresse-lab", "--example", "vm"]);
+    // The same packages as `make test` builds: other ones would have other features, and compile anew.
+    cargo.args(["build", "--quiet", "--locked", "--workspace", "--example", "vm"]);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
