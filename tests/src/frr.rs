@@ -34,11 +34,11 @@ impl Frr {
     /// Starts `zebra`, which tells the others of interfaces and comes first, or `bfdd`, `ospfd`, `fabricd`.
     ///
     /// # Errors
-    /// It is not installed, or does not listen within ten seconds: what it said.
+    /// It is not installed, or does not listen within a minute: what it said.
     pub fn start(&mut self, name: &str, config: &str) -> Result<(), String> {
         self.daemons.push(self.spawn(name, config).map_err(|e| format!("{name} of FRR: {e}"))?);
         let listens = self.directory.path().join(format!("{name}.vty"));
-        for _ in 0..200 {
+        for _ in 0..1200 {
             if listens.exists() {
                 return Ok(());
             }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tresse_lab::netns;
 
 /// So long all may take to be idle.
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_secs(180);
 
 /// A node.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Slurm {
     /// Starts it on these nodes, and waits until all are idle.
     ///
     /// # Errors
-    /// What is not installed, or what the daemons said where that takes longer than a minute.
+    /// What is not installed, or what the daemons said where that takes longer than three minutes.
     pub fn start(nodes: &[Node]) -> Result<Self, String> {
         let first = nodes.first().ok_or("Slurm: no nodes")?.clone();
         let directory = tempfile::tempdir().map_err(|e| format!("Slurm: {e}"))?;
@@ -81,7 +81,7 @@ impl Slurm {
             munged.arg(format!("--{option}={}", self.at(file).display()));
         }
         self.spawn(munged, "munged")?;
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !self.at("munge").exists() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -56,7 +56,7 @@ fn shell(script: &str) -> (i32, String) {
 }
 
 fn until(what: &str, mut condition: impl FnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while let Err(seen) = condition() {
         assert!(Instant::now() < deadline, "{what}; last seen: {seen}");
         std::thread::sleep(Duration::from_millis(100));
@@ -122,7 +122,7 @@ fn daemon_left_behind_does_not_hold_the_call() {
     let _ = VM.pid();
     let began = Instant::now();
     assert_eq!(shell("setsid sleep 60 & echo done"), (0, "done\n".into()));
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
 }
 
 #[test]

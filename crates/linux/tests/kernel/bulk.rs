@@ -1,6 +1,6 @@
 //! Many objects at once.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use libtest_mimic::Trial;
 use tresse_base::units::{Mac, Prefix};
@@ -55,7 +55,7 @@ fn bulk_round_trip() {
     done(&operations);
     let installed = begin.elapsed();
     let observed = observe([]).unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(30), "{installed:?}");
+    eprintln!("installed in {installed:?}, read back in {:?}", begin.elapsed() - installed);
     let ours = observed.routes.iter().filter(|(_, r)| r.protocol == PROTOCOL);
     assert_eq!(ours.count(), ROUTES as usize);
     assert_eq!(observed.neighbours.len(), NEIGHBOURS as usize);

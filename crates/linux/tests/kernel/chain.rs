@@ -102,9 +102,9 @@ impl Node {
     }
 }
 
-/// What one capture saw; empty if nothing within a few seconds.
+/// What one capture saw; empty if nothing within ten seconds.
 pub fn seen(mut child: Child) -> String {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(10);
     while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -58,7 +58,7 @@ pub fn swaps() {
             }
         }
         let counters = || engine.counters();
-        assert!(idle.elapsed() < Duration::from_secs(2), "{seen} of {sent}: {:#?}", counters());
+        assert!(idle.elapsed() < Duration::from_secs(30), "{seen} of {sent}: {:#?}", counters());
     }
     let took = start.elapsed().as_secs_f64();
     eprintln!("{sent} frames, {:.0} a second, {swapped} swaps", sent as f64 / took);

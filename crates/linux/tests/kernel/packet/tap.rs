@@ -225,7 +225,7 @@ impl Tap {
     /// Waits for `count` frames, and a little longer for none beyond.
     pub fn expect(&mut self, count: usize) -> Vec<Seen> {
         let mut seen = Vec::new();
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while seen.len() < count && Instant::now() < deadline {
             seen.extend(self.take());
             std::thread::yield_now();
