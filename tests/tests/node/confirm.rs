@@ -9,7 +9,7 @@ use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
-        ("an_unconfirmed_apply_rolls_back_by_itself", || rolls_back_by_itself(TWO_NICS, 20)),
+        ("long_an_unconfirmed_apply_rolls_back_by_itself", || rolls_back_by_itself(TWO_NICS, 20)),
         ("flat_an_unconfirmed_apply_rolls_back_by_itself", || rolls_back_by_itself(FLAT, 8)),
         ("flat_an_unconfirmed_apply_rolls_back_after_a_crash", || rolls_back_after_a_crash(FLAT)),
         ("long_an_unconfirmed_apply_rolls_back_after_a_crash", || {

@@ -5,18 +5,28 @@ use std::time::{Duration, Instant};
 
 use crate::daemon::Daemon;
 use crate::judge::{answers, eventually, ours, restored, sh, try_sh, way};
-use crate::rig::{Rig, TWO_NICS, dual_stack};
+use crate::rig::{FLAT, Rig, TWO_NICS, dual_stack};
 use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
-        ("deleted_routes_and_neighbours_come_back", || taken_away(ROUTES)),
-        ("deleted_nexthops_and_groups_come_back_with_their_routes", || taken_away(NEXTHOPS)),
-        ("deleted_interfaces_and_addresses_come_back", || taken_away(INTERFACES)),
-        ("admin_down_and_up_restores_everything", || taken_away(ADMIN)),
-        ("deleted_ipv6_objects_come_back", ipv6),
-        ("a_new_nic_in_the_place_of_the_old_is_used", new_nic),
-        ("repairs_are_counted_and_limited", repairs_are_limited),
+        ("flat_deleted_routes_and_neighbours_come_back", || taken_away(FLAT, ROUTES)),
+        ("long_deleted_routes_and_neighbours_come_back", || taken_away(TWO_NICS, ROUTES)),
+        ("flat_deleted_nexthops_and_groups_come_back_with_their_routes", || {
+            taken_away(FLAT, NEXTHOPS);
+        }),
+        ("long_deleted_nexthops_and_groups_come_back_with_their_routes", || {
+            taken_away(TWO_NICS, NEXTHOPS);
+        }),
+        ("deleted_interfaces_and_addresses_come_back", || taken_away(TWO_NICS, INTERFACES)),
+        ("flat_admin_down_and_up_restores_everything", || taken_away(FLAT, ADMIN)),
+        ("long_admin_down_and_up_restores_everything", || taken_away(TWO_NICS, ADMIN)),
+        ("flat_deleted_ipv6_objects_come_back", || ipv6(FLAT)),
+        ("long_deleted_ipv6_objects_come_back", || ipv6(TWO_NICS)),
+        ("flat_a_new_nic_in_the_place_of_the_old_is_used", || new_nic(FLAT)),
+        ("a_new_nic_in_the_place_of_the_old_is_used", || new_nic(TWO_NICS)),
+        ("flat_repairs_are_counted_and_limited", || repairs_are_limited(FLAT)),
+        ("long_repairs_are_counted_and_limited", || repairs_are_limited(TWO_NICS)),
     ]
 }
 
@@ -42,25 +52,25 @@ const INTERFACES: &[&str] = &[
     "ip link del tresse0",
     "ip addr del 10.78.0.2/32 dev eth1.2",
     "ip addr del 10.77.0.1/32 dev tresse0",
+    "ip link set eth1.2 down",
     "ip link set eth0.2 mtu 1400",
     "ip link set eth0.2 alias tresse:other",
 ];
 
 const ADMIN: &[&str] = &[
-    "ip link set eth1.2 down",
     "ip link set tresse0 down",
     "ip link set eth1 down; ip link set eth1 up",
     "ip link set eth0 down; sleep 1; ip link set eth0 up",
     "ip link set eth0 down; ip link set eth1 down; sleep 1; ip link set eth0 up; ip link set eth1 up",
 ];
 
-fn taken_away(scripts: &[&str]) {
-    let rig = Rig::new(TWO_NICS);
+fn taken_away(cluster: &str, scripts: &[&str]) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "10.77.0.2");
     let before = ours(&rig.node(0));
     for script in scripts {
-        sh(&rig.node(0), script);
+        sh(&rig.node(0), &rig.words(script));
         restored(script, &rig.node(0), &before);
         daemons[0].in_sync();
         answers(&rig.node(0), "10.77.0.2");
@@ -68,33 +78,36 @@ fn taken_away(scripts: &[&str]) {
     }
 }
 
-fn ipv6() {
-    let rig = Rig::new(&dual_stack(TWO_NICS));
+fn ipv6(cluster: &str) {
+    let rig = Rig::new(&dual_stack(cluster));
     let mut daemons = Daemon::all(&rig, 2);
     answers(&rig.node(0), "fd77::2");
     let before = ours(&rig.node(0));
-    for script in [
+    let scripts = [
         "ip -6 route del fd77::2 metric 7800; ip -6 route del fd77::2 metric 7801",
         "ip -6 neigh flush dev eth1.2 nud permanent",
         "ip nexthop flush proto 78",
         "ip link set eth1 down; ip link set eth1 up",
         "ip -6 addr flush dev eth1.2 to fd78::/64",
         "ip link del eth1.2",
-    ] {
-        sh(&rig.node(0), script);
+    ];
+    // The last is for an interface of ours.
+    let count = if rig.has_vlans() { scripts.len() } else { scripts.len() - 1 };
+    for script in &scripts[..count] {
+        sh(&rig.node(0), &rig.words(script));
         restored(script, &rig.node(0), &before);
         daemons[0].in_sync();
         answers(&rig.node(0), "fd77::2");
     }
 }
 
-fn new_nic() {
-    let rig = Rig::new(TWO_NICS);
+fn new_nic(cluster: &str) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     let before = ours(&rig.node(0));
     sh(&rig.node(0), "ip link del eth1");
     // The peer cannot see that its way back is cut: this is about what this node sends.
-    assert_eq!(way(&rig.node(0), "10.77.0.2"), "eth0.2");
+    assert_eq!(way(&rig.node(0), "10.77.0.2"), rig.words("eth0.2"));
     eventually("eth1 is pending", || {
         let pending = daemons[0].client().status().unwrap().pending;
         if pending.is_empty() { Err("nothing is pending".to_owned()) } else { Ok(()) }
@@ -105,8 +118,8 @@ fn new_nic() {
     answers(&rig.node(0), "10.77.0.2");
 }
 
-fn repairs_are_limited() {
-    let rig = Rig::new(TWO_NICS);
+fn repairs_are_limited(cluster: &str) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     let before = ours(&rig.node(0));
     // Someone who takes the route away as often as it comes back.

@@ -4,14 +4,16 @@ use tresse_control::{ClientError, NodeError};
 
 use crate::daemon::{Daemon, Setup, request};
 use crate::judge::{answers, eventually, json, ours, restored, same, sh, snapshot};
-use crate::rig::{Rig, TWO_NICS};
+use crate::rig::{FLAT, Rig, TWO_NICS};
 use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
         ("k15_foreign_objects_are_left_alone", foreign_objects_are_left_alone),
-        ("k15_a_shadowing_route_is_drift_and_stays", shadowing_route),
-        ("k15_an_overlapping_route_is_refused_by_name", overlap_is_refused),
+        ("flat_k15_a_shadowing_route_is_drift_and_stays", || shadowing_route(FLAT)),
+        ("long_k15_a_shadowing_route_is_drift_and_stays", || shadowing_route(TWO_NICS)),
+        ("flat_k15_an_overlapping_route_is_refused_by_name", || overlap_is_refused(FLAT)),
+        ("long_k15_an_overlapping_route_is_refused_by_name", || overlap_is_refused(TWO_NICS)),
         ("k15_a_foreign_interface_of_our_name_is_refused", foreign_interface),
     ]
 }
@@ -67,8 +69,8 @@ fn foreign_objects_are_left_alone() {
     assert_eq!(json(&rig.node(0), "ip -j neigh show 10.78.0.200").len(), 1);
 }
 
-fn shadowing_route() {
-    let rig = Rig::new(TWO_NICS);
+fn shadowing_route(cluster: &str) {
+    let rig = Rig::new(cluster);
     let mut daemons = Daemon::all(&rig, 2);
     let before = ours(&rig.node(0));
     sh(&rig.node(0), "ip route add 10.77.0.2/32 dev eth0 proto static");
@@ -88,12 +90,12 @@ fn shadowing_route() {
     restored("ours", &rig.node(0), &before);
 }
 
-fn overlap_is_refused() {
-    let rig = Rig::new(TWO_NICS);
+fn overlap_is_refused(cluster: &str) {
+    let rig = Rig::new(cluster);
     sh(&rig.node(0), "ip addr add 10.77.0.99/16 dev eth0");
     let before = snapshot(&rig.node(0));
     let mut daemon = Daemon::start(&rig, 0, &Setup::idle());
-    let answer = daemon.client().apply(&request(TWO_NICS));
+    let answer = daemon.client().apply(&request(cluster));
     let Err(ClientError::Node(NodeError::Refused { message, .. })) = &answer else {
         panic!("{answer:?}");
     };

@@ -4,16 +4,19 @@ use tresse_control::{ClientError, NodeError};
 
 use crate::daemon::{Daemon, Setup, request};
 use crate::judge::{answers, json, same, sh, snapshot};
-use crate::rig::{Rig, TWO_NICS};
+use crate::rig::{FLAT, Rig, TWO_NICS};
 use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
         ("k19_the_interface_of_the_default_route_is_only_added_to", default_route),
         ("k19_a_management_peer_is_never_taken_over", management_peer),
-        ("k20_a_nic_in_a_bridge_is_refused_by_name", nic_in_a_bridge),
-        ("k09_a_nic_with_a_small_mtu_is_refused_not_changed", small_mtu),
-        ("k16_a_nic_with_another_mac_is_refused_not_changed", other_mac),
+        ("flat_k20_a_nic_in_a_bridge_is_refused_by_name", || nic_in_a_bridge(FLAT)),
+        ("long_k20_a_nic_in_a_bridge_is_refused_by_name", || nic_in_a_bridge(TWO_NICS)),
+        ("flat_k09_a_nic_with_a_small_mtu_is_refused_not_changed", || small_mtu(FLAT)),
+        ("k09_a_nic_with_a_small_mtu_is_refused_not_changed", || small_mtu(TWO_NICS)),
+        ("flat_k16_a_nic_with_another_mac_is_refused_not_changed", || other_mac(FLAT)),
+        ("long_k16_a_nic_with_another_mac_is_refused_not_changed", || other_mac(TWO_NICS)),
     ]
 }
 
@@ -58,10 +61,10 @@ fn management_peer() {
 }
 
 /// Applies to the first node, which must refuse with all of these words and change nothing.
-fn refuses(rig: &Rig, words: &[&str]) {
+fn refuses(rig: &Rig, cluster: &str, words: &[&str]) {
     let before = snapshot(&rig.node(0));
     let mut daemon = Daemon::start(rig, 0, &Setup::idle());
-    let answer = daemon.client().apply(&request(TWO_NICS));
+    let answer = daemon.client().apply(&request(cluster));
     let Err(ClientError::Node(NodeError::Refused { message, .. })) = &answer else {
         panic!("{answer:?}");
     };
@@ -69,24 +72,24 @@ fn refuses(rig: &Rig, words: &[&str]) {
     same("a refused apply", &before, &snapshot(&rig.node(0)));
 }
 
-fn nic_in_a_bridge() {
-    let rig = Rig::new(TWO_NICS);
+fn nic_in_a_bridge(cluster: &str) {
+    let rig = Rig::new(cluster);
     sh(&rig.node(0), "ip link add br9 type bridge; ip link set eth1 master br9");
-    refuses(&rig, &["eth1", "br9"]);
-    let mut forced = request(TWO_NICS);
+    refuses(&rig, cluster, &["eth1", "br9"]);
+    let mut forced = request(cluster);
     forced.force_interfaces = Some(vec!["eth1".into()]);
     let mut daemon = Daemon::start(&rig, 0, &Setup::idle());
     daemon.client().apply(&forced).unwrap();
 }
 
-fn small_mtu() {
-    let rig = Rig::new(TWO_NICS);
+fn small_mtu(cluster: &str) {
+    let rig = Rig::new(cluster);
     sh(&rig.node(0), "ip link set eth1 mtu 1400");
-    refuses(&rig, &["eth1", "1400"]);
+    refuses(&rig, cluster, &["eth1", "1400"]);
 }
 
-fn other_mac() {
-    let rig = Rig::new(TWO_NICS);
+fn other_mac(cluster: &str) {
+    let rig = Rig::new(cluster);
     sh(&rig.node(0), "ip link set eth1 address 02:00:00:00:00:77");
-    refuses(&rig, &["eth1", "02:00:00:00:00:77"]);
+    refuses(&rig, cluster, &["eth1", "02:00:00:00:00:77"]);
 }

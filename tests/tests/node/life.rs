@@ -9,7 +9,7 @@ use crate::trial::Test;
 
 pub fn trials() -> Vec<Test> {
     vec![
-        ("apply_twice_is_no_operation", || apply_twice_is_no_operation(TWO_NICS)),
+        ("long_apply_twice_is_no_operation", || apply_twice_is_no_operation(TWO_NICS)),
         ("flat_apply_twice_is_no_operation", || apply_twice_is_no_operation(FLAT)),
         ("restart_is_hitless", || restart_is_hitless(TWO_NICS)),
         ("flat_restart_is_hitless", || restart_is_hitless(FLAT)),

@@ -107,6 +107,20 @@ impl Rig {
         format!("{}n{node}", self.name)
     }
 
+    /// A command written for [`TWO_NICS`] as it is for this fabric: without VLANs, the interfaces of VLAN 2
+    /// are the NICs themselves.
+    pub fn words(&self, command: &str) -> String {
+        match self.has_vlans() {
+            true => command.to_owned(),
+            false => command.replace("eth0.2", "eth0").replace("eth1.2", "eth1"),
+        }
+    }
+
+    /// Whether its switches carry VLANs.
+    pub fn has_vlans(&self) -> bool {
+        self.view.switches.iter().any(|switch| !switch.vlans.is_empty())
+    }
+
     /// The namespace of the switches.
     pub fn switch(&self) -> String {
         format!("{}s", self.name)
