@@ -15,10 +15,10 @@ use super::probe::{Copies, Probe};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("strategy_change_under_traffic_loses_nothing", || {
-        strategy_change_under_traffic_loses_nothing(&["pdor"]);
+        strategy_change_under_traffic_loses_nothing("[3, 2]", &["pdor"]);
     }),
     ("long_strategy_change_under_traffic_loses_nothing", || {
-        strategy_change_under_traffic_loses_nothing(&["pdor", "stp", "dor"]);
+        strategy_change_under_traffic_loses_nothing("[3, 3]", &["pdor", "stp", "dor"]);
     }),
     ("k4_switches_changed_one_by_one_never_duplicate", || {
         one_by_one_never_duplicates(&["stp", "pdor"]);
@@ -40,9 +40,10 @@ fn vid(plan: &Plan, (a, b): (NodeId, NodeId)) -> u16 {
     plan.vid(plan.primary(a, b)[0].tree).0
 }
 
-fn strategy_change_under_traffic_loses_nothing(strategies: &[&str]) {
+fn strategy_change_under_traffic_loses_nothing(dims: &str, strategies: &[&str]) {
     let mut random = Random::new(20);
-    let mut lab = Lab::up(&file("kind = \"torus\", dims = [3, 3]", "dor", 1, ""), &[]);
+    let topology = format!("kind = \"torus\", dims = {dims}");
+    let mut lab = Lab::up(&file(&topology, "dor", 1, ""), &[]);
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
     for strategy in strategies {
         let next = lab.now.next(strategy);
