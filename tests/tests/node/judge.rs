@@ -151,8 +151,14 @@ pub fn ours(netns: &str) -> BTreeSet<String> {
         let find = |id: &Value| nexthops.iter().find(|n| n["id"] == *id).cloned();
         let group = find(id).unwrap_or_default();
         let members = group["group"].as_array().cloned().unwrap_or_default();
-        let plain = members.iter().filter_map(|m| find(&m["id"]));
-        plain.map(|n| pick(&n, &["dev", "gateway", "protocol"])).collect()
+        let one = |m: &Value| {
+            let plain = find(&m["id"])?;
+            Some(format!("{} {}", pick(&plain, &["dev", "gateway", "protocol"]), m["weight"]))
+        };
+        // Their order is that of their numbers.
+        let mut ways: Vec<String> = members.iter().filter_map(one).collect();
+        ways.sort();
+        ways
     };
     for family in ["-4", "-6"] {
         for route in json(netns, &format!("ip -j -d {family} route show table main")) {
