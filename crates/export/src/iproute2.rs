@@ -3,14 +3,13 @@
 //!
 //! It does not watch: no drift repair, no canary (K5), no failover except the kernel's own.
 
+pub mod commands;
 mod routed;
-
-use std::collections::BTreeMap;
 
 use tresse_plan::Plan;
 use tresse_reconcile::{
-    ALIAS_PREFIX, FILTER_COOKIE, Leg, LinkKind, NEXTHOP_BASE, PLATFORM_LABELS, PREF_DROP,
-    PREF_PASS, PROTOCOL, Wanted, force_forwarding, sysctl_interface,
+    ALIAS_PREFIX, FILTER_COOKIE, PLATFORM_LABELS, PREF_DROP, PREF_PASS, PROTOCOL, Wanted,
+    force_forwarding, sysctl_interface,
 };
 use tresse_slice::Slice;
 
@@ -161,15 +160,7 @@ fn labels(wanted: &Wanted, out: &mut String) {
         return;
     }
     line!(out, "    ip -f mpls -batch - <<'EOF'");
-    for (label, way) in &wanted.labels {
-        let family = if way.via.is_ipv4() { "inet" } else { "inet6" };
-        let (via, interface) = (way.via, shell(&way.interface));
-        line!(
-            out,
-            "route replace {} via {family} {via} dev {interface} protocol {PROTOCOL}",
-            label.0
-        );
-    }
+    out.push_str(&commands::labels(wanted));
     line!(out, "EOF");
 }
 
@@ -214,22 +205,12 @@ fn links(wanted: &Wanted, out: &mut String) {
     }
     for (name, link) in &wanted.links {
         let (quoted, alias) = (shell(name), shell(&link.alias));
-        match &link.kind {
-            LinkKind::Vlan { parent, vid } => line!(
-                out,
-                "    link {quoted} {} {alias} link {} name {quoted} type vlan id {vid}",
-                link.mtu,
-                shell(parent)
-            ),
-            LinkKind::Dummy => {
-                line!(
-                    out,
-                    "    link {quoted} {} {alias} name {quoted} type dummy 2>/dev/null ||",
-                    link.mtu
-                );
-                line!(out, "        link {quoted} {} {alias} name {quoted} type bridge", link.mtu);
-            }
-            LinkKind::Tun => {}
+        // The next way where the kernel refuses one.
+        let ways = commands::link(name, &link.kind);
+        for (at, way) in ways.iter().enumerate() {
+            let indent = if at == 0 { "    " } else { "        " };
+            let next = if at + 1 < ways.len() { " 2>/dev/null ||" } else { "" };
+            line!(out, "{indent}link {quoted} {} {alias} {way}{next}", link.mtu);
         }
     }
 }
@@ -253,82 +234,15 @@ fn sysctls(wanted: &Wanted, out: &mut String) {
 
 /// Addresses, then interfaces up, neighbours, nexthops, groups and routes, each after what it needs.
 fn batches(wanted: &Wanted, out: &mut String) {
-    let mut ids: BTreeMap<&Leg, u32> = BTreeMap::new();
-    let mut groups: BTreeMap<&[Leg], u32> = BTreeMap::new();
-    for route in wanted.routes.values() {
-        groups.insert(&route.legs, 0);
-    }
-    let mut plain: Vec<Leg> = groups.keys().flat_map(|legs| legs.iter()).cloned().collect();
-    plain.iter_mut().for_each(|leg| leg.weight = 1);
-    plain.sort_unstable();
-    plain.dedup();
-    for (leg, id) in plain.iter().zip(NEXTHOP_BASE..) {
-        ids.insert(leg, id);
-    }
-    for (id, group) in (NEXTHOP_BASE + 0x80_0000..).zip(groups.values_mut()) {
-        *group = id;
-    }
     line!(out, "    ip -batch - <<'EOF'");
-    for (interface, address) in &wanted.addresses {
-        let (len, flags) = if address.is_ipv4() { (32, "") } else { (128, " nodad") };
-        let scope = if wanted.links.get(interface).is_some_and(|l| l.kind == LinkKind::Dummy) {
-            ""
-        } else {
-            " scope link"
-        };
-        line!(
-            out,
-            "address replace {address}/{len} dev {}{scope}{flags} noprefixroute",
-            shell(interface)
-        );
-    }
-    for (name, link) in &wanted.links {
-        line!(out, "link set dev {} {}", shell(name), if link.up { "up" } else { "down" });
-    }
-    for ((interface, address), neighbour) in &wanted.neighbours {
-        line!(
-            out,
-            "neigh replace {address} lladdr {} dev {} nud permanent protocol {PROTOCOL}",
-            neighbour.mac,
-            shell(interface)
-        );
-    }
+    out.push_str(&commands::addresses(wanted));
+    out.push_str(&commands::neighbours(wanted));
     line!(out, "EOF");
     line!(
         out,
         "    # A NIC without carrier takes no nexthop: its part is left out, run again later."
     );
     line!(out, "    ip -force -batch - <<'EOF'");
-    for (leg, id) in &ids {
-        let labels: Vec<_> = leg.labels.iter().map(|l| l.0.to_string()).collect();
-        let encap = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("encap mpls {} ", labels.join("/"))
-        };
-        line!(
-            out,
-            "nexthop replace id {id} {encap}via {} dev {} onlink protocol {PROTOCOL}",
-            leg.via,
-            shell(&leg.interface)
-        );
-    }
-    for (legs, id) in &groups {
-        let members: Vec<_> = legs
-            .iter()
-            .map(|leg| format!("{},{}", ids[&Leg { weight: 1, ..leg.clone() }], leg.weight))
-            .collect();
-        line!(out, "nexthop replace id {id} group {} protocol {PROTOCOL}", members.join("/"));
-    }
-    for ((dst, metric), route) in &wanted.routes {
-        line!(
-            out,
-            "route replace {dst} nhid {} src {} metric {metric} mtu {} advmss {} protocol {PROTOCOL}",
-            groups[route.legs.as_slice()],
-            route.src,
-            route.mtu,
-            route.advmss
-        );
-    }
+    out.push_str(&commands::routes(wanted));
     line!(out, "EOF");
 }

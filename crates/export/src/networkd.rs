@@ -8,11 +8,10 @@
 use std::collections::BTreeMap;
 
 use tresse_plan::Plan;
-use tresse_reconcile::{
-    ALL_FORWARDING, Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, PROTOCOL, Rule, Wanted,
-};
+use tresse_reconcile::{ALL_FORWARDING, Leg, LinkKind, METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
 use tresse_slice::Slice;
 
+use super::nexthops::{FIRST_GROUP, Nexthops};
 use super::{ExportError, ExportFile};
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
@@ -113,28 +112,23 @@ fn network(wanted: &Wanted, name: &str) -> String {
 /// [NextHop] sections of legs and groups, and [Route] and [RoutingPolicyRule] sections, by interface. A
 /// group and its routes go to the interface of its first leg.
 fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
-    let mut ids: BTreeMap<Leg, u32> = BTreeMap::new();
-    for leg in wanted.routes.values().flat_map(|r| &r.legs) {
-        ids.insert(Leg { weight: 1, ..leg.clone() }, 0);
-    }
+    let numbered = Nexthops::of(wanted);
     let (mut nexthops, mut routes) = (BTreeMap::<_, String>::new(), BTreeMap::<_, String>::new());
-    for ((leg, id), number) in ids.iter_mut().zip(NEXTHOP_BASE..) {
-        *id = number;
+    for (leg, number) in numbered.iter() {
         let text = nexthops.entry(leg.interface.clone()).or_default();
         line!(text, "\n[NextHop]\nId={number}\nGateway={}\nOnLink=yes", leg.via);
     }
-    let id_of = |leg: &Leg| ids[&Leg { weight: 1, ..leg.clone() }];
     let mut groups: BTreeMap<&[Leg], u32> = BTreeMap::new();
-    let mut next = NEXTHOP_BASE + 0x80_0000;
+    let mut next = FIRST_GROUP;
     for ((dst, metric), route) in &wanted.routes {
         let legs = route.legs.as_slice();
         let Some(first) = legs.first() else { continue };
         let nexthop = if legs.len() == 1 {
-            id_of(first)
+            numbered.number(first)
         } else {
             *groups.entry(legs).or_insert_with(|| {
                 let members: Vec<_> =
-                    legs.iter().map(|l| format!("{}:{}", id_of(l), l.weight)).collect();
+                    legs.iter().map(|l| format!("{}:{}", numbered.number(l), l.weight)).collect();
                 let text = nexthops.entry(first.interface.clone()).or_default();
                 line!(text, "\n[NextHop]\nId={next}\nGroup={}", members.join(" "));
                 next += 1;

@@ -166,23 +166,25 @@ fn build(
     })?;
     progress(&format!("setting up {} nodes", blueprint.nodes.len()));
     let ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
-    let numbered: Vec<_> = blueprint.nodes.iter().enumerate().collect();
-    each(&numbered, signals, |(index, node)| {
+    each(&blueprint.nodes, signals, |node| {
         let netns = directory.netns(&node.name);
         let tc = script::shaping(blueprint, &node.name, record.shape, false);
         run::batch(Some(&netns), "ip", &script::nics(blueprint, &node.name, ipv6))?;
-        run::batch(Some(&netns), "tc", &tc)?;
-        if record.daemons {
-            return Ok(());
-        }
-        let slice = tresse_slice::Slice::of(plan, NodeId::from(*index));
-        let wanted = slice.without_daemon();
-        slice_script::install(&netns, &wanted)?;
-        // A daemon mends its node when an interface comes back; here the lab does.
-        let file = directory.again_file(&node.name);
-        let written = std::fs::write(&file, slice_script::again(&wanted));
-        written.map_err(|source| RunError::Keep { path: file, source })
+        run::batch(Some(&netns), "tc", &tc)
     })?;
+    if !record.daemons {
+        // Only now have all NICs carrier: without it the kernel refuses a nexthop.
+        let numbered: Vec<_> = blueprint.nodes.iter().enumerate().collect();
+        each(&numbered, signals, |(index, node)| {
+            let slice = tresse_slice::Slice::of(plan, NodeId::from(*index));
+            let wanted = slice.without_daemon();
+            slice_script::install(&directory.netns(&node.name), &wanted, ipv6)?;
+            // A daemon mends its node when an interface comes back; here the lab does.
+            let file = directory.again_file(&node.name);
+            let written = std::fs::write(&file, slice_script::restoring(&wanted));
+            written.map_err(|source| RunError::Keep { path: file, source })
+        })?;
+    }
     if let Some(tressed) = &options.tressed {
         progress(&format!("starting {} daemons", blueprint.nodes.len()));
         daemons::start(directory, record, tressed, options, signals)?;

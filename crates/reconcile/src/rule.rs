@@ -43,11 +43,11 @@ impl FromRule {
         if self.unreachable { self.table + 64 } else { self.table }
     }
 
-    /// As `ip rule add` takes it.
+    /// The source that it matches and its action, as `ip rule add` takes them. Without the priority.
     #[must_use]
     pub fn words(&self) -> String {
         let action =
             if self.unreachable { "unreachable".into() } else { format!("lookup {}", self.table) };
-        format!("from {} {action} priority {}", self.source, self.priority())
+        format!("from {} {action}", self.source)
     }
 }

@@ -1,11 +1,9 @@
 //! Parts that only some scripts have: policy rules by arrival interface or source address with
 //! their tables, MPTCP endpoints, and our objects on NICs that outlive them.
 
-use tresse_reconcile::{
-    ALL_FORWARDING, ENDPOINT_IDS, FromRule, METRIC_PRIMARY, PROTOCOL, Rule, Wanted,
-};
+use tresse_reconcile::{ALL_FORWARDING, ENDPOINT_IDS, PROTOCOL, Rule, Wanted};
 
-use super::shell;
+use super::{commands, shell};
 
 /// `arriving FAMILY INTERFACE TABLE`: what arrives there asks that table first.
 const FUNCTION: &str = r#"
@@ -67,35 +65,25 @@ pub(super) fn functions(wanted: &Wanted, out: &mut String) {
 
 /// Tables, then the rules that lead to them.
 pub(super) fn up(wanted: &Wanted, out: &mut String) {
-    let routes = wanted.table_routes();
+    let routes = commands::table_routes(wanted);
     if routes.is_empty() {
         return;
     }
     line!(out, "    ip -batch - <<'EOF'");
-    for ((table, to), leg) in routes {
-        line!(
-            out,
-            "route replace {to} via {} dev {} onlink table {table} metric {METRIC_PRIMARY} protocol \
-             {PROTOCOL}",
-            leg.via,
-            shell(&leg.interface)
-        );
-    }
+    out.push_str(&routes);
     line!(out, "EOF");
     for Rule { table, ipv4, interface } in wanted.rules() {
         line!(out, "    arriving {} {} {table}", family(ipv4), shell(&interface));
     }
     for rule in wanted.from_rules() {
-        let FromRule { source, table, unreachable } = rule;
-        let action = if unreachable { "unreachable".into() } else { format!("lookup {table}") };
-        let family = family(source.is_ipv4());
-        line!(out, "    from {family} {} from {source} {action}", rule.priority());
+        let family = family(rule.source.is_ipv4());
+        line!(out, "    from {family} {} {}", rule.priority(), rule.words());
     }
     if wanted.subflows() > 0 {
         line!(out, "    subflows {}", wanted.subflows());
     }
-    for (address, id) in wanted.mptcp.endpoints.keys().zip(ENDPOINT_IDS) {
-        line!(out, "    ip mptcp endpoint add {address} id {id} subflow 2>/dev/null || :");
+    for command in commands::endpoints(wanted).lines() {
+        line!(out, "    ip {command} 2>/dev/null || :");
     }
 }
 
