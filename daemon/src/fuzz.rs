@@ -1,5 +1,5 @@
-//! What an outsider can hand to the daemon, as functions of bytes: `fuzz/` mutates them, the tests
-//! here repeat its seeds and what it once found. Part of no interface.
+//! What an outsider can hand to the daemon, as functions of bytes. `fuzz/` mutates the bytes and
+//! replays its seeds and what it once found. Part of no interface.
 
 use std::collections::VecDeque;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The seeds of `fuzz/` and what it once found, one file each.
+//! The state file that `fuzz/` begins with.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,39 +23,9 @@ nodes = "10.77.0.0/24"
 nics = "10.78.0.0/24"
 "#;
 
-fn each(target: &str, body: impl Fn(&[u8])) {
-    let fuzz = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
-    assert!(fuzz.join("seeds").join(target).is_dir(), "{target} has no seed");
-    let files = ["seeds", "regressions"].map(|kind| fs::read_dir(fuzz.join(kind).join(target)));
-    for file in files.into_iter().flatten().flatten() {
-        let path = file.unwrap().path();
-        eprintln!("{}", path.display());
-        body(&fs::read(path).unwrap());
-    }
-}
-
+/// `fuzz/` replays its seeds; this keeps the one of state files at the format of this version.
 #[test]
-fn labelled_frames_are_judged_as_a_slow_reading_judges_them() {
-    each("forward", tresse_frame::forward::fuzz::forward);
-}
-
-#[test]
-fn control_packets_have_an_effect_where_they_are_planned() {
-    each("bfd", bfd);
-}
-
-#[test]
-fn what_clients_send_is_answered_or_refused() {
-    each("control", control);
-}
-
-#[test]
-fn netlink_messages_are_read_or_refused() {
-    each("netlink", netlink);
-}
-
-#[test]
-fn state_files_are_read_or_refused() {
+fn the_seed_of_state_files_is_of_this_version() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds/state/applied.json");
     let now = serde_json::to_vec(&applied()).unwrap();
     if std::env::var_os("TRESSE_BLESS").is_some() {
@@ -64,7 +34,6 @@ fn state_files_are_read_or_refused() {
     let seed = StateFile::new(&path).parse(&fs::read(&path).unwrap());
     assert!(seed.is_ok(), "{}: {seed:?}; TRESSE_BLESS=1 rewrites it", path.display());
     state(&now);
-    each("state", state);
 }
 
 /// The state of a node with a plan, one before it, and an apply under way.
@@ -78,11 +47,4 @@ fn applied() -> Stored {
         intent: Some(Intent::Apply { generation: plan.generation().into() }),
         ..Stored::default()
     }
-}
-
-#[test]
-fn configurations_are_read_or_refused() {
-    each("config", |bytes| {
-        let _ = std::str::from_utf8(bytes).map(config);
-    });
 }
