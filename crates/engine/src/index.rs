@@ -77,7 +77,8 @@ fn entries(plan: &Plan, node: NodeId, peer: NodeId) -> Vec<PathEntry> {
     plan.paths(node, peer).iter().map(entry).collect()
 }
 
-/// A path as it is listed.
+/// A path as it is listed: the one place where a plan's description of a path becomes that of the
+/// control interface.
 fn line(view: PathView) -> PathLine {
     let segment = |s: SegmentView| SegmentLine {
         from: s.from,
@@ -96,5 +97,30 @@ fn line(view: PathView) -> PathLine {
         hops: view.hops,
         segments: view.segments.into_iter().map(segment).collect(),
         state: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tresse_topology::cluster::{Cluster, Kind, Strategy};
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_listed_as_tresse_paths_prints_it() {
+        let kind = Kind::Mesh { dims: vec![3, 2] };
+        let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 2)).unwrap();
+        let object = |value: Value| value.as_object().unwrap().clone();
+        for (src, dst) in plan.pairs() {
+            for path in plan.paths(src, dst).iter() {
+                let view = plan.path_view(path);
+                let mut printed = object(json!(view));
+                let mut listed = object(json!(line(view)));
+                assert_eq!(printed.remove("format"), Some(json!(1)));
+                assert_eq!(listed.remove("state"), Some(json!("")));
+                assert_eq!(listed, printed);
+            }
+        }
     }
 }
