@@ -7,8 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use libtest_mimic::Trial;
 use tempfile::TempDir;
 use tresse_control::Client;
-
-use crate::namespace::{eventually, trial};
+use tresse_namespace::{eventually, trial};
 
 /// Two switches with a node each; its NICs are nowhere.
 const CLUSTER: &str = r#"[fabric]

@@ -3,9 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
 
 mod cases;
-#[path = "../../../crates/linux/tests/kernel/namespace.rs"]
-#[expect(dead_code, reason = "the tests of kernel objects use the rest")]
-mod namespace;
 
 use std::process::ExitCode;
 

@@ -36,6 +36,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("tresse", &["design", "verify", "liveness", "sim", "ring", "lab"]),
     ("tests", &["tresse", "tressed"]),
     ("fuzz", &["tressed", "ring"]),
+    ("namespace", &[]),
     ("structure", &[]),
     ("documents", &[]),
 ];

@@ -11,11 +11,12 @@ use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
 use tresse_frame::announce::{Announcement, ETHERTYPE, Kind, WireError};
 use tresse_linux::kernel::{AnnounceError, AnnounceSocket};
+use tresse_namespace::{Feature, trial};
 use tresse_reconcile::{LinkKind, Operation};
 
+use crate::cables::cables;
 use crate::events::block_on;
 use crate::interfaces::done;
-use crate::namespace::{Feature, cables, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![

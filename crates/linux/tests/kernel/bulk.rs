@@ -5,11 +5,12 @@ use std::time::Instant;
 use libtest_mimic::Trial;
 use tresse_base::units::{Mac, Prefix};
 use tresse_linux::kernel::{Outcome, Status, execute, observe};
+use tresse_namespace::trial;
 use tresse_reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 
+use crate::cables::cables;
 use crate::forwarding::{group, nexthop};
 use crate::interfaces::{address, done, tresse0};
-use crate::namespace::{cables, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![

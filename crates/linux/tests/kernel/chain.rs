@@ -18,12 +18,11 @@ use nix::sched::{CloneFlags, setns};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::{Mac, Prefix};
 use tresse_linux::kernel::{execute, observe};
+use tresse_namespace::{eventually, ip, try_ip};
 use tresse_reconcile::{
     Leg, LinkKind, METRIC_PRIMARY, Observed, Reconciliation, Saved, Wanted, WantedLabel,
     WantedLink, WantedNeighbour, WantedRoute, label_sysctls, reconcile,
 };
-
-use crate::namespace::{eventually, ip, try_ip};
 
 /// A node: its namespace, what it shall hold, what it remembers.
 pub struct Node {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use tresse_linux::kernel::{Event, Events};
+use tresse_namespace::{ip, trial};
 use tresse_reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation};
 
+use crate::cables::cables;
 use crate::forwarding::{group, nexthop, route};
 use crate::interfaces::{address, done, neighbour, tresse0};
-use crate::namespace::{cables, ip, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![

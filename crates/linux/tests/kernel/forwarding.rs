@@ -3,10 +3,11 @@
 use libtest_mimic::Trial;
 use tresse_base::id::Label;
 use tresse_linux::kernel::{Status, execute, observe};
+use tresse_namespace::{Feature, eventually, ip, ip_json, trial};
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 
+use crate::cables::cables;
 use crate::interfaces::{address, done, neighbour, tresse0};
-use crate::namespace::{Feature, cables, eventually, ip, ip_json, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -4,9 +4,10 @@ use libtest_mimic::Trial;
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_linux::kernel::{ExecuteError, Status, carrier, execute, observe};
+use tresse_namespace::{Feature, eventually, ip, ip_json, trial};
 use tresse_reconcile::{LinkKind, Operation, PROTOCOL};
 
-use crate::namespace::{Feature, cables, eventually, ip, ip_json, trial};
+use crate::cables::cables;
 
 pub fn trials() -> Vec<Trial> {
     vec![

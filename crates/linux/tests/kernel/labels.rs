@@ -5,14 +5,15 @@ use libtest_mimic::Trial;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
 use tresse_linux::kernel::{Event, Events, LabelSupport, Status, execute, label_support, observe};
+use tresse_namespace::{Feature, ip, ip_json, tc, trial};
 use tresse_reconcile::{
     Operation, PLATFORM_LABELS, PREF_DROP, PREF_PASS, PROTOCOL, Saved, Wanted, WantedLabel,
     label_input, reconcile,
 };
 
+use crate::cables::cables;
 use crate::events::{block_on, settled, without_ipv6};
 use crate::interfaces::{address, done, neighbour};
-use crate::namespace::{Feature, cables, ip, ip_json, tc, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -183,14 +184,14 @@ fn carrier_loss() {
     ]);
     let dead = |of: &str| ip_json("-f mpls route show")[0]["flags"].to_string().contains(of);
     ip("link set far0 down");
-    crate::namespace::eventually("the label route is linkdown", || dead("linkdown"));
+    tresse_namespace::eventually("the label route is linkdown", || dead("linkdown"));
     // One more is taken without carrier too, and on an interface that is down.
     done(&[label(17, "10.78.0.2", false)]);
     ip("link set eth0 down");
     done(&[label(18, "10.78.0.2", false)]);
     ip("link set eth0 up");
     ip("link set far0 up");
-    crate::namespace::eventually("it is back", || !dead("linkdown"));
+    tresse_namespace::eventually("it is back", || !dead("linkdown"));
     assert_eq!(observe([]).unwrap().labels.len(), 3);
 }
 

@@ -11,9 +11,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tresse_base::units::Mac;
 use tresse_frame::lldp::{Chassis, GROUPS, Lldp, MOST_BYTES, Port};
 use tresse_linux::kernel::{LldpSocket, nics};
+use tresse_namespace::{ip, trial};
 
+use crate::cables::cables;
 use crate::events::block_on;
-use crate::namespace::{cables, ip, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![

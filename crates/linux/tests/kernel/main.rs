@@ -5,6 +5,7 @@
 
 mod announce;
 mod bulk;
+mod cables;
 mod chain;
 mod events;
 mod forwarding;
@@ -12,7 +13,6 @@ mod interfaces;
 mod labels;
 mod lldp;
 mod mptcp;
-mod namespace;
 mod packet;
 mod push;
 mod transit;

@@ -6,10 +6,11 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use tresse_base::units::Mac;
 use tresse_linux::kernel::{Status, execute, observe};
+use tresse_namespace::{Feature, ip, ip_json, trial};
 use tresse_reconcile::{FromRule, Operation, Saved, Wanted, reconcile};
 
+use crate::cables::cables;
 use crate::interfaces::done;
-use crate::namespace::{Feature, cables, ip, ip_json, trial};
 
 pub fn trials() -> Vec<Trial> {
     const NEEDS: &[Feature] = &[Feature::Mptcp];

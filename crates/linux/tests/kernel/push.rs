@@ -14,9 +14,10 @@ use tresse_base::units::Mac;
 use tresse_frame::forward::{Exit, Nic, Path, PushTable, Reason, Table, Ttl};
 use tresse_linux::forward::{Config, Engine, Pusher};
 use tresse_linux::kernel::{Tun, execute, nic, observe};
+use tresse_namespace::{eventually, ip, trial};
 use tresse_reconcile::{LinkKind, NEXTHOP_BASE, Operation, PUSH_INTERFACE};
 
-use crate::namespace::{cables, eventually, ip, trial};
+use crate::cables::cables;
 use crate::packet::tap::{Tap, own, peer};
 
 pub fn trials() -> Vec<Trial> {

@@ -4,12 +4,12 @@
 use libtest_mimic::Trial;
 use tresse_base::id::NodeId;
 use tresse_export::node_script;
+use tresse_namespace::{Feature, eventually, trial};
 use tresse_plan::Plan;
 use tresse_reconcile::Saved;
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use crate::chain::{Chain, Node, mac, seen};
-use crate::namespace::{Feature, eventually, trial};
 
 pub fn trials() -> Vec<Trial> {
     const NEEDS: &[Feature] = &[Feature::Vlan, Feature::Mpls, Feature::Flower];

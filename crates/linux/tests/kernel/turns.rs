@@ -4,13 +4,14 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use tresse_base::units::{Mac, Prefix};
 use tresse_linux::kernel::{Event, Events, Status, execute, observe};
+use tresse_namespace::{eventually, ip, ip_json, trial};
 use tresse_reconcile::{
     Leg, METRIC_PRIMARY, Operation, Reconciliation, Rule, Saved, TABLES, Wanted, reconcile,
 };
 
+use crate::cables::cables;
 use crate::events::{block_on, settled, without_ipv6};
 use crate::interfaces::done;
-use crate::namespace::{cables, eventually, ip, ip_json, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -1,10 +1,11 @@
 //! Frames that must stay.
 
 use tresse_frame::forward::Reason;
+use tresse_namespace::{eventually, ip};
 
 use super::tap::{Sent, Tap, own, peer};
 use super::{ACROSS, engine};
-use crate::namespace::{cables, eventually, ip};
+use crate::cables::cables;
 
 /// Sends each bad frame between two good ones: only those arrive, and each is counted where it
 /// belongs.

@@ -9,7 +9,7 @@ use tresse_frame::forward::{Exit, Table, Ttl};
 
 use super::tap::{Seen, Sent, Tap, own, peer};
 use super::{engine, nics};
-use crate::namespace::cables;
+use crate::cables::cables;
 
 /// Frames that may be under way: fewer than a kernel's own queue holds for a core.
 const WINDOW: u64 = 768;

@@ -9,9 +9,10 @@ pub mod tap;
 use libtest_mimic::Trial;
 use tresse_base::id::{Label, Vid};
 use tresse_frame::forward::{Exit, Nic, Table, Ttl};
+use tresse_namespace::trial;
 
 use self::tap::{Sent, Tap, own, peer};
-use crate::namespace::{cables, trial};
+use crate::cables::cables;
 
 /// Out of eth1 on VID 102.
 const ACROSS: u32 = 16;

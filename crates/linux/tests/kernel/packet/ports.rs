@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use tresse_frame::forward::Reason;
 use tresse_linux::forward::{Config, Engine, ForwardError};
+use tresse_namespace::{eventually, ip};
 
 use super::tap::{Sent, Tap, own};
 use super::{ACROSS, BACK, engine, table};
-use crate::namespace::{cables, eventually, ip};
+use crate::cables::cables;
 
 fn tc(words: &str) {
     let output = std::process::Command::new("tc").args(words.split_whitespace()).output().unwrap();

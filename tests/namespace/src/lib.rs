@@ -1,4 +1,6 @@
 //! A fresh network namespace per test, what a test needs of the kernel, and `ip -j` as the judge.
+//!
+//! For tests that a program of `libtest-mimic` runs. Linked into nothing but tests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -117,22 +119,6 @@ pub fn ip_json(words: &str) -> Vec<Value> {
         .into_iter()
         .filter(|v| v.as_object().is_some_and(|o| !o.is_empty()))
         .collect()
-}
-
-/// Two cabled NICs, both up and with carrier: `eth0` and its far end `far0` and so on.
-pub fn cables(count: usize) {
-    for n in 0..count {
-        ip(&format!("link add eth{n} type veth peer name far{n}"));
-        ip(&format!("link set eth{n} up"));
-        ip(&format!("link set far{n} up"));
-    }
-    for n in 0..count {
-        for name in [format!("eth{n}"), format!("far{n}")] {
-            eventually(&format!("{name} has carrier"), || {
-                tresse_linux::kernel::observe([]).unwrap().links[&name].carrier
-            });
-        }
-    }
 }
 
 /// Waits until `condition` holds, at most a minute.
