@@ -98,7 +98,20 @@ run() {
 }
 run install
 [ -f "$work/dest/tree/usr/share/man/man1/tresse.1" ] || bad "install.sh put no man page in place"
+documents=$work/dest/tree/usr/share/doc/tresse
+find "$documents" -name '*.md' >"$work/documents"
+grep -q '/docs/index.md$' "$work/documents" || bad "install.sh put no documents in place"
+while read -r file; do
+    for link in $(sed -n 's/](\([^)#]*\)/\n<\1\n/gp' "$file" | sed -n 's/^<//p' | grep -v '://'); do
+        [ -e "${file%/*}/$link" ] || bad "${file#"$documents/"} as installed: no $link"
+    done
+done <"$work/documents"
+# An earlier version's file goes.
+mkdir "$documents/old"
+echo old >"$documents/old/old.md"
+printf '%s\n' /usr/share/doc/tresse/old/old.md /usr/share/doc/tresse/old/ >>"$documents/installed"
 run install
+[ ! -e "$documents/old" ] || bad "install.sh keeps what an earlier one wrote"
 run uninstall
 left=$(find "$work/dest" -mindepth 1 2>/dev/null)
 [ "$left" = "" ] || bad "uninstall leaves $left"

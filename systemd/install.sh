@@ -25,17 +25,11 @@ manifest() {
 0644 systemd/networkmanager.conf /etc/NetworkManager/conf.d/50-tresse.conf
 0644 configs/rt_protos.d/tresse.conf /etc/iproute2/rt_protos.d/tresse.conf
 0644 docs/man/tressed.8 $PREFIX/share/man/man8/tressed.8
-0644 README.md $PREFIX/share/doc/tresse/README.md
-0644 CHANGELOG.md $PREFIX/share/doc/tresse/CHANGELOG.md
-0644 LICENSE-MIT $PREFIX/share/doc/tresse/LICENSE-MIT
-0644 LICENSE-APACHE $PREFIX/share/doc/tresse/LICENSE-APACHE
-0644 docs/operator-guide.md $PREFIX/share/doc/tresse/operator-guide.md
-0644 docs/threat-model.md $PREFIX/share/doc/tresse/threat-model.md
-0644 configs/cluster.schema.json $PREFIX/share/doc/tresse/cluster.schema.json
 LIST
-    for example in configs/*.toml; do
-        [ "$example" = configs/tressed.toml ] ||
-            echo "0644 $example $PREFIX/share/doc/tresse/examples/${example#configs/}"
+    # Documents and examples keep their places, so that the links between them lead somewhere.
+    find README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE docs configs -type f |
+        grep -v '^configs/rt_protos.d/' | LC_ALL=C sort | while read -r file; do
+        echo "0644 $file $PREFIX/share/doc/tresse/$file"
     done
 }
 
@@ -69,6 +63,9 @@ do_install() {
     done
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT INT TERM
+    # What an earlier install wrote and this one does not is removed at the end.
+    earlier=$work/earlier
+    cat "$DESTDIR$list" >"$earlier" 2>/dev/null || true
     made=$(
         missing "$list"
         # What an earlier install made is still ours.
@@ -103,6 +100,15 @@ do_install() {
         install -D -m 0644 configs/tressed.toml "$DESTDIR$config"
         [ -z "$made" ] || echo "$made" >>"$DESTDIR$list"
     fi
+    grep -vxF -f "$DESTDIR$list" "$earlier" | while read -r path; do
+        case $path in
+        */) ;;
+        *) rm -f "$DESTDIR$path" ;;
+        esac
+    done
+    grep '/$' "$DESTDIR$list" | LC_ALL=C sort -ru | while read -r directory; do
+        rmdir "$DESTDIR$directory" 2>/dev/null || true
+    done
     [ -n "$DESTDIR" ] || cat <<'NEXT'
 Installed; nothing was started. Once, as root:
   systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload
@@ -139,7 +145,7 @@ EOT
     while read -r directory; do
         [ -z "$directory" ] || rmdir "$DESTDIR$directory" 2>/dev/null || true
     done <<EOT
-$(printf '%s\n' "$installed" "$PREFIX/share/doc/tresse/examples/" "$PREFIX/share/doc/tresse/" /etc/tresse/ |
+$(printf '%s\n' "$installed" "$PREFIX/share/doc/tresse/" /etc/tresse/ |
     grep '/$' | LC_ALL=C sort -ru)
 EOT
     [ -n "$DESTDIR" ] || cat <<'NEXT'
