@@ -11,6 +11,7 @@ use crate::kinds::TopologyKind;
 use crate::limits;
 use crate::read::{At, Keys};
 
+mod dims;
 mod flat;
 mod known;
 mod routed;
@@ -97,28 +98,8 @@ fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) 
     let nodes = topology.value.nodes_per_switch.as_ref();
     let nodes = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
     let nics = nics_per_node(&topology.value, found);
-    let Some(dims) = &topology.value.dims else {
-        if topology.value.lacks("dims") {
-            missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
-        }
-        return None;
-    };
-    if !dims.whole {
-        return None;
-    }
-    if dims.value.is_empty() {
-        let message = "`dims` is empty: a mesh or torus has 1 to 6 dimensions";
-        found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
-        return None;
-    }
-    if dims.value.len() > limits::DIMENSIONS {
-        let message = format!("{} dimensions: a mesh or torus has 1 to 6", dims.value.len());
-        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.0).collect();
-        found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
-        return None;
-    }
-    let size = |at| within(Some(at), "size", 1..=limits::SWITCHES, 1, found);
-    let sizes: Vec<u32> = dims.value.iter().map(size).collect();
+    let sizes = dims::sizes(topology, "a mesh or torus has", 1, found)?;
+    let dims = topology.value.dims.as_ref()?;
     let switches = sizes.iter().fold(1_u64, |p, &n| p.saturating_mul(n.into()));
     if found.len() > before || !fits(switches, nodes, nics, dims, found) {
         return None;

@@ -6,6 +6,7 @@ use tresse_topology::lines;
 
 use super::super::names::missing;
 use super::super::values::within;
+use super::dims::sizes;
 use super::known::{Shape, fit};
 use crate::file::Topology;
 use crate::kinds::TopologyKind;
@@ -22,7 +23,7 @@ pub(super) fn shape(
         TopologyKind::Ring | TopologyKind::FullMesh => nodes(topology, kind, found)?,
         TopologyKind::Pmesh => pmesh(topology, found)?,
         _ => {
-            let dims = sizes(topology, found)?;
+            let dims = sizes(topology, "nodes are in", 2, found)?;
             let kind = match kind {
                 TopologyKind::DirectMesh => Kind::DirectMesh { dims },
                 _ => Kind::DirectTorus { dims },
@@ -78,7 +79,7 @@ fn nodes(
 
 fn pmesh(topology: &At<Topology>, found: &mut Found) -> Option<(Kind, std::ops::Range<usize>)> {
     let keys = &topology.value;
-    let dims = sizes(topology, found);
+    let dims = sizes(topology, "nodes are in", 2, found);
     let most = dims.as_deref().map_or(limits::SWITCHES.into(), lines);
     let most = u32::try_from(most).unwrap_or(u32::MAX);
     let per_switch = keys.lines_per_switch.as_ref();
@@ -110,31 +111,5 @@ fn grown(
         within(Some(at), "size", *least..=limits::GROWN, *least, found)
     };
     let sizes: Vec<u32> = grow_to.value.iter().zip(dims).map(size).collect();
-    (found.len() == before).then_some(sizes)
-}
-
-/// Reads `dims`, where every line needs two nodes or more.
-fn sizes(topology: &At<Topology>, found: &mut Found) -> Option<Vec<u32>> {
-    let Some(dims) = &topology.value.dims else {
-        if topology.value.lacks("dims") {
-            missing("dims", "`topology`", &topology.span, "such as dims = [4, 4]", found);
-        }
-        return None;
-    };
-    if !dims.whole {
-        return None;
-    }
-    let before = found.len();
-    if dims.value.is_empty() {
-        let message = "`dims` is empty: nodes are in 1 to 6 dimensions";
-        found.add(ProblemKind::EmptyList, &dims.span, message, "such as [4, 4]".to_owned());
-    }
-    if dims.value.len() > limits::DIMENSIONS {
-        let message = format!("{} dimensions: nodes are in 1 to 6", dims.value.len());
-        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.0).collect();
-        found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
-    }
-    let size = |at| within(Some(at), "size", 2..=limits::SWITCHES, 2, found);
-    let sizes: Vec<u32> = dims.value.iter().map(size).collect();
     (found.len() == before).then_some(sizes)
 }
