@@ -26,15 +26,7 @@ impl Grid {
     #[must_use]
     pub fn new(dims: &[u32], torus: bool) -> Self {
         assert!((1..=Self::MAX_DIMS).contains(&dims.len()), "a grid has 1 to 6 dimensions");
-        let strides = dims
-            .iter()
-            .scan(1, |stride, n| {
-                let this = *stride;
-                *stride *= n;
-                Some(this)
-            })
-            .collect();
-        Self { dims: dims.to_vec(), strides, torus }
+        Self { dims: dims.to_vec(), strides: strides(dims), torus }
     }
 
     /// Returns the grid of a mesh or torus of switches; `None` for other kinds.
@@ -183,6 +175,12 @@ impl Grid {
     fn cuts(&self) -> u64 {
         if self.torus && self.dims[0] > 2 { 2 } else { 1 }
     }
+}
+
+/// How far the numbers of neighbours in each dimension are apart: 1, N0, N0 N1, ...
+pub(crate) fn strides(dims: &[u32]) -> Vec<u32> {
+    let next = |stride: &mut u32, n: &u32| Some(std::mem::replace(stride, *stride * n));
+    dims.iter().scan(1, next).collect()
 }
 
 #[cfg(test)]

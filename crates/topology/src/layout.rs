@@ -14,6 +14,7 @@ pub use lines::lines;
 use tresse_base::id::NodeId;
 
 use crate::cluster::Kind;
+use crate::grid::strides;
 
 /// The geometry of a fabric whose nodes route.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +73,7 @@ impl Layout {
             | Kind::Explicit
             | Kind::Irregular { .. } => return None,
         };
-        let next = |stride: &mut u32, n: &u32| Some(std::mem::replace(stride, *stride * n));
-        let strides: Vec<u32> = dims.iter().scan(1, next).collect();
+        let strides = strides(&dims);
         let nodes = dims.iter().product();
         let coordinate = |k: u32| dims.iter().zip(&strides).map(move |(n, s)| k / s % n);
         let at = (0..nodes).flat_map(coordinate).collect();
