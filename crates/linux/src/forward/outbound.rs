@@ -43,6 +43,18 @@ impl Outbound {
         self.blocked.filter(|_| !self.backlog.is_empty())
     }
 
+    /// How long a thread may sleep that sends by all of these, in the milliseconds of poll(2): -1 is for
+    /// ever.
+    pub fn timeout_ms(all: &[Self]) -> i32 {
+        let interface = |o: &Self| matches!(o.blocked(), Some(Blocked::Interface(_)));
+        if all.iter().any(interface) { 1 } else { -1 }
+    }
+
+    /// The sockets that wait for room in their own queues.
+    pub fn full(all: &[Self]) -> impl Iterator<Item = &Socket> {
+        all.iter().filter(|o| o.blocked() == Some(Blocked::Socket)).map(|o| &*o.socket)
+    }
+
     /// Sends `frames`, each behind its offload header, or keeps them as long as all that wait for
     /// the port have no more than `limit` octets.
     pub fn emit(&mut self, port: &PortCounting, limit: u64, frames: &[&[u8]]) {

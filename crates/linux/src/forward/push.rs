@@ -24,7 +24,7 @@ use tresse_frame::forward::{MOST_BEFORE, PushTable, Reason, Segments};
 
 use super::counters::{PortCounters, PortCounting};
 use super::offload::Offload;
-use super::outbound::{Blocked, Outbound};
+use super::outbound::Outbound;
 use super::{ForwardError, port};
 use crate::kernel::Tun;
 use crate::sys::ring::OFFLOAD_HEADER;
@@ -342,16 +342,12 @@ impl Worker {
 
     /// Until there is a packet, news, or room where frames wait.
     fn pause(&mut self) {
-        let blocked = || self.outbound.iter().filter_map(Outbound::blocked);
-        let timeout_ms = match blocked().any(|b| matches!(b, Blocked::Interface(_))) {
-            true => 1,
-            false => -1,
-        };
-        let full = self.outbound.iter().filter(|o| o.blocked() == Some(Blocked::Socket));
+        let timeout_ms = Outbound::timeout_ms(&self.outbound);
+        let full = Outbound::full(&self.outbound);
         self.watched.clear();
         self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
         self.watched.push(readiness::wait_for(&self.tun, libc::POLLIN));
-        self.watched.extend(full.map(|o| readiness::wait_for(&*o.socket, libc::POLLOUT)));
+        self.watched.extend(full.map(|socket| readiness::wait_for(socket, libc::POLLOUT)));
         if readiness::poll(&mut self.watched, timeout_ms).is_ok() && self.watched[0].revents != 0 {
             let mut words = [0; 64];
             let _ = (&self.wake).read(&mut words);

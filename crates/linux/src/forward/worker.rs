@@ -18,7 +18,7 @@ use tresse_frame::mpls;
 use super::arrivals::Arrivals;
 use super::counters::PortCounting;
 use super::offload::Offload;
-use super::outbound::{Blocked, Outbound};
+use super::outbound::Outbound;
 use super::port::Receive;
 use super::rest::Rest;
 use super::shared::{Loaded, News, Shared};
@@ -101,26 +101,22 @@ impl Worker {
 
     /// Until there is a frame, news, or room where frames wait.
     fn pause(&mut self, generation: u64) {
-        let blocked = || self.outbound.iter().filter_map(Outbound::blocked);
         let inbound = &self.inbound;
         let news = || self.shared.generation.load(Relaxed) != generation;
         let seen = || inbound.iter().any(|i| i.receive.ring.ready()) || news();
-        if blocked().next().is_none() {
+        if self.outbound.iter().all(|o| o.blocked().is_none()) {
             if !self.rest.watch(seen) {
                 self.sleep();
             }
             return;
         }
-        let timeout_ms = match blocked().any(|b| matches!(b, Blocked::Interface(_))) {
-            true => 1,
-            false => -1,
-        };
-        let full = self.outbound.iter().filter(|o| o.blocked() == Some(Blocked::Socket));
+        let timeout_ms = Outbound::timeout_ms(&self.outbound);
+        let full = Outbound::full(&self.outbound);
         self.watched.clear();
         self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
         self.watched
             .extend(inbound.iter().map(|i| readiness::wait_for(&i.receive.socket, libc::POLLIN)));
-        self.watched.extend(full.map(|o| readiness::wait_for(&*o.socket, libc::POLLOUT)));
+        self.watched.extend(full.map(|socket| readiness::wait_for(socket, libc::POLLOUT)));
         if readiness::poll(&mut self.watched, timeout_ms).is_err() {
             return;
         }
