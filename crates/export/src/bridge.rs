@@ -1,10 +1,10 @@
 //! Linux bridge with VLAN filtering: a shell script over iproute2's `ip` and `bridge`
-//! (ip-link(8), bridge(8)). The lab's switches are configured by it.
+//! (ip-link(8), bridge(8)). The switches of a lab hold the same.
 
 use tresse_base::id::Vid;
 
 use super::preamble::Preamble;
-use super::spell::{others, run, runs};
+use super::spell::{others, runs};
 use super::{ExportFile, SwitchConfig};
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
@@ -36,14 +36,14 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     line!(out, "bridge -batch - <<EOF");
     let base: Vec<Vid> = config.base.into_iter().collect();
     for gap in others(&base) {
-        line!(out, "vlan del dev $bridge vid {} self", run(gap));
+        line!(out, "vlan del dev $bridge vid {gap} self");
     }
     for port in &config.ports {
         let mut vids = port.tagged.clone();
         vids.extend(port.untagged);
         vids.sort_unstable();
         for gap in others(&vids) {
-            line!(out, "vlan del dev ${{port}}{} vid {}", port.port, run(gap));
+            line!(out, "vlan del dev ${{port}}{} vid {gap}", port.port);
         }
     }
     line!(out, "EOF");
@@ -58,7 +58,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
             line!(out, "vlan add dev ${{port}}{} vid {vid} pvid untagged", port.port);
         }
         for vids in runs(&port.tagged) {
-            line!(out, "vlan add dev ${{port}}{} vid {}", port.port, run(vids));
+            line!(out, "vlan add dev ${{port}}{} vid {vids}", port.port);
         }
     }
     line!(out, "EOF");

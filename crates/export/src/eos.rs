@@ -2,9 +2,9 @@
 
 use tresse_base::id::Vid;
 
-use super::ios::{access, allowed};
+use super::ios::{access, allowed, vlans_and_entries};
 use super::preamble::Preamble;
-use super::spell::{dotted, ranges, vlan_name};
+use super::spell::ranges;
 use super::{ExportFile, PortRole, SwitchConfig};
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
@@ -46,26 +46,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         }
         line!(out, "   no shutdown");
     }
-    line!(out, "!");
-    if let Some(vid) = config.base.filter(|v| v.0 != 1) {
-        line!(out, "vlan {vid}");
-        line!(out, "   name tresse-base");
-    }
-    for vlan in &config.vlans {
-        line!(out, "vlan {}", vlan.vid);
-        line!(out, "   name {}", vlan_name(vlan.vid, &vlan.name, 32));
-    }
-    line!(out, "!");
-    for entry in &config.fdb {
-        line!(
-            out,
-            "mac address-table static {} vlan {} interface Ethernet{}",
-            dotted(entry.mac),
-            entry.vid,
-            entry.port
-        );
-    }
-    line!(out, "mac address-table aging-time {}", config.fdb_age_seconds);
+    vlans_and_entries(config, "   ", |port| format!("Ethernet{port}"), &mut out);
     line!(out, "!");
     line!(out, "! Last: spanning tree off on these VLANs.");
     let vids: Vec<_> = config.vlans.iter().map(|v| v.vid).collect();

@@ -59,26 +59,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         }
         line!(out, " no shutdown");
     }
-    line!(out, "!");
-    if let Some(vid) = config.base.filter(|v| v.0 != 1) {
-        line!(out, "vlan {vid}");
-        line!(out, " name tresse-base");
-    }
-    for vlan in &config.vlans {
-        line!(out, "vlan {}", vlan.vid);
-        line!(out, " name {}", vlan_name(vlan.vid, &vlan.name, NAME));
-    }
-    line!(out, "!");
-    for entry in &config.fdb {
-        line!(
-            out,
-            "mac address-table static {} vlan {} interface {}",
-            dotted(entry.mac),
-            entry.vid,
-            interface(entry.port)
-        );
-    }
-    line!(out, "mac address-table aging-time {}", config.fdb_age_seconds);
+    vlans_and_entries(config, " ", interface, &mut out);
     line!(out, "!");
     line!(out, "! Last: spanning tree off on these VLANs.");
     let vids: Vec<_> = config.vlans.iter().map(|v| v.vid).collect();
@@ -108,4 +89,34 @@ pub(super) fn allowed(indent: &str, vids: &[Vid], out: &mut String) {
         let add = if i == 0 { "" } else { "add " };
         line!(out, "{indent}switchport trunk allowed vlan {add}{list}");
     }
+}
+
+/// All VLANs with their names, the forwarding entries and the age at which learnt ones go. `interface`
+/// spells the name of a port.
+pub(super) fn vlans_and_entries(
+    config: &SwitchConfig,
+    indent: &str,
+    interface: impl Fn(u32) -> String,
+    out: &mut String,
+) {
+    line!(out, "!");
+    if let Some(vid) = config.base.filter(|v| v.0 != 1) {
+        line!(out, "vlan {vid}");
+        line!(out, "{indent}name tresse-base");
+    }
+    for vlan in &config.vlans {
+        line!(out, "vlan {}", vlan.vid);
+        line!(out, "{indent}name {}", vlan_name(vlan.vid, &vlan.name, NAME));
+    }
+    line!(out, "!");
+    for entry in &config.fdb {
+        line!(
+            out,
+            "mac address-table static {} vlan {} interface {}",
+            dotted(entry.mac),
+            entry.vid,
+            interface(entry.port)
+        );
+    }
+    line!(out, "mac address-table aging-time {}", config.fdb_age_seconds);
 }

@@ -5,7 +5,7 @@
 use tresse_base::id::Vid;
 
 use super::preamble::Preamble;
-use super::spell::{run, runs};
+use super::spell::runs;
 use super::{ExportFile, PortRole, SwitchConfig};
 
 pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
@@ -46,7 +46,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
             line!(out, "set interfaces {name} native-vlan-id {vid}");
         }
         for vids in runs(&vids) {
-            line!(out, "{family} vlan members {}", run(vids));
+            line!(out, "{family} vlan members {vids}");
         }
     }
     line!(out);

@@ -41,6 +41,7 @@ pub use iproute2::commands;
 pub use keep::configs as switch_configs_keeping;
 pub use options::Options;
 pub use render::{node_script, render, render_keeping};
+pub use spell::runs as vid_runs;
 pub use switch::{
     FdbEntry, PortConfig, PortRole, SwitchConfig, VlanConfig, configs as switch_configs,
 };

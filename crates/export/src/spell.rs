@@ -3,8 +3,9 @@
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 
-/// Maximal runs of consecutive VIDs as inclusive pairs. `vids` is ascending.
-pub(super) fn runs(vids: &[Vid]) -> Vec<(u16, u16)> {
+/// Returns the longest runs of consecutive VIDs as text: `100`, or `100-103`. `vids` is ascending.
+#[must_use]
+pub fn runs(vids: &[Vid]) -> Vec<String> {
     let mut runs: Vec<(u16, u16)> = Vec::new();
     for &Vid(vid) in vids {
         match runs.last_mut() {
@@ -12,23 +13,22 @@ pub(super) fn runs(vids: &[Vid]) -> Vec<(u16, u16)> {
             _ => runs.push((vid, vid)),
         }
     }
-    runs
+    runs.into_iter().map(run).collect()
 }
 
-/// `100`, or `100-103`.
-pub(super) fn run((first, last): (u16, u16)) -> String {
+fn run((first, last): (u16, u16)) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
 /// `100-103,107`.
 pub(super) fn ranges(vids: &[Vid]) -> String {
-    runs(vids).into_iter().map(run).collect::<Vec<_>>().join(",")
+    runs(vids).join(",")
 }
 
 /// [`ranges`] cut into lists of at most `most` characters, for dialects with short lines.
 pub(super) fn lists(vids: &[Vid], most: usize) -> Vec<String> {
     let mut lists: Vec<String> = Vec::new();
-    for text in runs(vids).into_iter().map(run) {
+    for text in runs(vids) {
         match lists.last_mut() {
             Some(list) if list.len() + 1 + text.len() <= most => {
                 list.push(',');
@@ -40,8 +40,8 @@ pub(super) fn lists(vids: &[Vid], most: usize) -> Vec<String> {
     lists
 }
 
-/// All VIDs from 1 to 4094 that are not in `vids` (ascending), as inclusive pairs.
-pub(super) fn others(vids: &[Vid]) -> Vec<(u16, u16)> {
+/// The runs of all VIDs from 1 to 4094 that are not in `vids`, which is ascending.
+pub(super) fn others(vids: &[Vid]) -> Vec<String> {
     let mut runs = Vec::new();
     let mut next = 1;
     for &Vid(vid) in vids {
@@ -53,7 +53,7 @@ pub(super) fn others(vids: &[Vid]) -> Vec<(u16, u16)> {
     if next <= 4094 {
         runs.push((next, 4094));
     }
-    runs
+    runs.into_iter().map(run).collect()
 }
 
 /// `name` with everything but letters, digits, `-` and `_` written as `_`, at most `most` long.
@@ -97,11 +97,12 @@ mod tests {
     #[test]
     fn lists_of_vids() {
         let some = vids(&[100, 101, 103, 200, 201, 202]);
+        assert_eq!(runs(&some), ["100-101", "103", "200-202"]);
         assert_eq!(ranges(&some), "100-101,103,200-202");
         assert_eq!(lists(&some, 11), ["100-101,103", "200-202"]);
-        assert_eq!(others(&some), [(1, 99), (102, 102), (104, 199), (203, 4094)]);
-        assert_eq!(others(&[]), [(1, 4094)]);
-        assert_eq!(others(&vids(&[1, 4094])), [(2, 4093)]);
+        assert_eq!(others(&some), ["1-99", "102", "104-199", "203-4094"]);
+        assert_eq!(others(&[]), ["1-4094"]);
+        assert_eq!(others(&vids(&[1, 4094])), ["2-4093"]);
         assert_eq!(lists(&[], 10), Vec::<String>::new());
     }
 

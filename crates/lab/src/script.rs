@@ -3,10 +3,12 @@
 //! Pure. Rules: K3 (bridge options, ports enslaved before they are up), K13 (shaped by
 //! tbf at both ends), K23 (ifindexes).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tresse_base::id::Vid;
 use tresse_base::units::Rate;
+use tresse_export::vid_runs;
 
 use crate::blueprint::{Blueprint, End};
 use crate::state::{Directory, Shape};
@@ -77,9 +79,9 @@ pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
         return text;
     }
     for (port, _) in blueprint.ends(switch) {
-        for (first, last) in ranges(&port.tagged) {
-            let _ = write!(text, "vlan add dev {} vid {first}", port.interface);
-            let _ = if first == last { writeln!(text) } else { writeln!(text, "-{last}") };
+        let tagged: Vec<Vid> = port.tagged.iter().copied().map(Vid).collect();
+        for vids in vid_runs(&tagged) {
+            let _ = writeln!(text, "vlan add dev {} vid {vids}", port.interface);
         }
         if let Some(vid) = port.untagged {
             let _ = writeln!(text, "vlan add dev {} vid {vid} pvid untagged", port.interface);
@@ -171,18 +173,6 @@ fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place
     }
 }
 
-/// Runs of consecutive VIDs.
-fn ranges(vids: &BTreeSet<u16>) -> Vec<(u16, u16)> {
-    let mut ranges: Vec<(u16, u16)> = Vec::new();
-    for &vid in vids {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == vid => *last = vid,
-            _ => ranges.push((vid, vid)),
-        }
-    }
-    ranges
-}
-
 /// The bridge of a switch; where it holds several lines of nodes, each has `br<vid>`.
 pub const BRIDGE: &str = "br0";
 /// EtherType of announcements (K5).
@@ -191,11 +181,6 @@ const ANNOUNCEMENT: u16 = 0x88b5;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn consecutive_vids_become_one_range() {
-        assert_eq!(ranges(&[100, 101, 102, 104, 200].into()), [(100, 102), (104, 104), (200, 200)]);
-    }
 
     /// Two switches, each with a bridge for every line of four nodes.
     #[test]
