@@ -45,6 +45,7 @@ else
     TARGET=$(realpath "${1:-target/debug}") DESTDIR=$root PREFIX=/usr systemd/install.sh install >/dev/null
 fi
 install -m 0755 "systemd/$trial" "$root/usr/lib/tresse-trial"
+install -m 0644 systemd/trial-words.sh "$root/usr/lib/tresse-trial-words"
 cat >"$root/etc/systemd/system/tresse-trial.service" <<UNIT
 [Unit]
 Requires=dbus.socket

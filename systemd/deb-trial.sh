@@ -6,19 +6,7 @@
 set -eu
 exec 2>&1
 
-bad() {
-    echo "FAILED $*"
-    systemctl status --no-pager tressed || true
-    journalctl --no-pager -u tressed | tail -n 30
-    exit 1
-}
-until_seen() {
-    for _ in $(seq 100); do
-        "$@" >/dev/null 2>&1 && return 0
-        sleep 0.2
-    done
-    return 1
-}
+. /usr/lib/tresse-trial-words
 in_sync() { tresse status --json | jq -e '.in_sync and .fault == null and .node == "n0"'; }
 # Everything in the kernel that a network is made of, without what counts time.
 network() {

@@ -4,21 +4,8 @@
 set -eu
 exec 2>&1
 
-bad() {
-    echo "FAILED $*"
-    systemctl status --no-pager tressed || true
-    journalctl --no-pager -u tressed | tail -n 30
-    exit 1
-}
+. /usr/lib/tresse-trial-words
 property() { systemctl show --property="$1" --value tressed; }
-# Waits up to 20 s for a command to succeed.
-until_seen() {
-    for _ in $(seq 100); do
-        "$@" >/dev/null 2>&1 && return 0
-        sleep 0.2
-    done
-    return 1
-}
 
 answers() {
     [ "$(property ActiveState)" = active ] || return 1

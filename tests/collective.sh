@@ -10,15 +10,7 @@
 # Bounded: half a minute a round. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
-if [ "$(id -u)" != 0 ]; then
-    echo "not run: needs root (network namespaces of its own)"
-    exit 0
-fi
-if [ -z "${TRESSE_BIN:-}" ]; then
-    cargo build --release --locked --package tresse --package tressed --bins
-    TRESSE_BIN=${CARGO_TARGET_DIR:-target}/release
-fi
-PATH=$(realpath "$TRESSE_BIN"):$PATH
+. tests/built.sh
 file=configs/pmesh-4x4.toml
 rate=${COLLECTIVE_RATE:-100}
 lab=collective
@@ -29,7 +21,7 @@ end() {
 }
 trap end EXIT
 trap 'exit 1' INT TERM
-timeout 120 tresse lab up "$file" --name "$lab" --rate "${rate}M" --tressed "$(command -v tressed)" >/dev/null
+timeout 120 tresse lab up "$file" --name "$lab" --rate "${rate}M" --tressed "$built/tressed" >/dev/null
 nodes=$(tresse export "$file" hosts | awk '!/^#/ { print $2 }')
 for node in $nodes; do
     mkdir "$work/$node"

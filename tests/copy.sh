@@ -15,22 +15,14 @@
 # is. Bounded: a copy may take a minute and four times what one after the other would. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
-if [ "$(id -u)" != 0 ]; then
-    echo "not run: needs root (network namespaces of its own)"
-    exit 0
-fi
+. tests/built.sh
 file=$(realpath "${COPY_FILE:-configs/pmesh-4x4.toml}")
 rate=${COPY_RATE:-100M}
 mib=${COPY_MIB:-64}
 runs=${COPY_RUNS:-3}
 bcast=$PWD/tests/mpi/bcast.py
-if [ -z "${TRESSE_BIN:-}" ]; then
-    cargo build --release --locked --package tresse --package tressed --bins
-    TRESSE_BIN=${CARGO_TARGET_DIR:-target}/release
-fi
-built=$(realpath "$TRESSE_BIN")
 # Programs of the system administrator are not on everybody's path.
-PATH=$built:$PATH:/usr/local/sbin:/usr/sbin:/sbin
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 lab=peers
 if tresse lab status --name "$lab" | grep -q " $lab "; then
     echo "there is a lab $lab already: tresse lab down --name $lab" >&2

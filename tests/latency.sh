@@ -9,16 +9,7 @@
 # Bounded: some seconds a lab. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
-if [ "$(id -u)" != 0 ]; then
-    echo "not run: needs root (network namespaces of its own)"
-    exit 0
-fi
-if [ -z "${TRESSE_BIN:-}" ]; then
-    cargo build --release --locked --package tresse --package tressed --bins
-    TRESSE_BIN=${CARGO_TARGET_DIR:-target}/release
-fi
-PATH=$(realpath "$TRESSE_BIN"):$PATH
-tressed=$(command -v tressed)
+. tests/built.sh
 lab=latency
 work=$(mktemp -d -p "$([ -d /dev/shm ] && echo /dev/shm || echo /tmp)")
 end() {
@@ -37,7 +28,7 @@ for shape in ring tree; do
         nodes=$((side * side))
         printf '[fabric]\ntopology = { kind = "pmesh", dims = [%s, %s] }\n' $side $side >"$work/cluster.toml"
         rm -f "$work/tresse.lock"
-        timeout 120 tresse lab up "$work/cluster.toml" --name "$lab" --tressed "$tressed" >/dev/null
+        timeout 120 tresse lab up "$work/cluster.toml" --name "$lab" --tressed "$built/tressed" >/dev/null
         source=$(tresse export "$work/cluster.toml" hosts | awk '!/^#/ { print $2; exit }')
         i=0
         while [ $i -lt "${LATENCY_RUNS:-21}" ]; do
