@@ -13,7 +13,7 @@ use crate::probe::{self, ProbeError};
 use crate::run::{self, RunError};
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, Phase, Record, StateError};
-use crate::{down, script, slice_script};
+use crate::{down, install, script};
 
 impl LabEngine {
     /// The `engine` of a node's `tressed.toml`.
@@ -178,10 +178,10 @@ fn build(
         each(&numbered, signals, |(index, node)| {
             let slice = tresse_slice::Slice::of(plan, NodeId::from(*index));
             let wanted = slice.without_daemon();
-            slice_script::install(&directory.netns(&node.name), &wanted, ipv6)?;
+            install::slice(&directory.netns(&node.name), &wanted, ipv6)?;
             // A daemon mends its node when an interface comes back; here the lab does.
             let file = directory.again_file(&node.name);
-            let written = std::fs::write(&file, slice_script::restoring(&wanted));
+            let written = std::fs::write(&file, install::restoring(&wanted));
             written.map_err(|source| RunError::Keep { path: file, source })
         })?;
     }

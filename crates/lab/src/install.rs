@@ -15,7 +15,7 @@ use crate::run::{self, RunError};
 
 /// Installs what a slice asks of a host without a daemon, into a new namespace. The NICs are up and
 /// have carrier. `ipv6`: the kernel has IPv6.
-pub fn install(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
+pub fn slice(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
     run::batch(Some(netns), "ip", &links(wanted, ipv6))?;
     netns::inside(netns, || {
         for (key, value) in &wanted.sysctls {
