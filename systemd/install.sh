@@ -27,8 +27,10 @@ manifest() {
 0644 docs/man/tressed.8 $PREFIX/share/man/man8/tressed.8
 LIST
     # Documents and examples keep their places, so that the links between them lead somewhere.
-    find README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE docs configs -type f |
-        grep -v '^configs/rt_protos.d/' | LC_ALL=C sort | while read -r file; do
+    find README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE docs configs -type f \( \
+        -name 'LICENSE-*' -o -name '*.md' -o -name '*.svg' -o -name '*.8' -o \
+        -name '*.toml' -o -name '*.fnn' -o -name '*.json' -o -name '*.yml' \) |
+        LC_ALL=C sort | while read -r file; do
         echo "0644 $file $PREFIX/share/doc/tresse/$file"
     done
 }
