@@ -1,7 +1,7 @@
-//! One node's part of a plan ([`Slice`]): the kernel state that it asks for, and which paths of the node
-//! are watched ([`watch`]).
+//! The part of a plan that concerns one node: the kernel state that it asks for ([`Slice`]), and
+//! which of the node's paths BFD sessions watch ([`watch`]).
 //!
-//! Imports the plan and the kernel objects. No socket, file, clock, environment, log or thread.
+//! Pure: no socket, file, clock, environment, log or thread.
 #![forbid(unsafe_code)]
 
 mod slice;

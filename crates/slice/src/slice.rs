@@ -1,6 +1,7 @@
-//! One node's part of the plan, and the kernel state that it asks for (DESIGN section 5).
+//! Computes a node's slice: the kernel state that the plan asks for on this node (DESIGN section
+//! 5).
 //!
-//! A slice is computed alone: O(nodes x paths), without the other nodes' slices.
+//! O(nodes x paths); no other node's slice is needed.
 
 mod host;
 mod mptcp;
@@ -23,8 +24,9 @@ use tresse_reconcile::{
 use tresse_topology::path::{Path, Segment};
 
 impl Slice {
-    /// The kernel state of a host without a daemon, whose kernel forwards labelled frames itself: backups are
-    /// routes, and labels have the sysctls that they need.
+    /// The kernel state for a host that runs no daemon and whose kernel forwards labelled frames
+    /// itself: backups are plain routes with a higher metric, and the sysctls that label routes
+    /// need are set.
     #[must_use]
     pub fn without_daemon(&self) -> Wanted {
         let Wanted { labels, label_sources, .. } = &self.wanted;
@@ -41,12 +43,12 @@ impl Slice {
     }
 }
 
-/// How many of the lowest nodes are looked at for [`SliceInterface::rank`]: a canary needs one
-/// sender and a few successors, not the whole order.
+/// How many nodes, lowest index first, are counted for [`SliceInterface::rank`]: a canary needs one
+/// sender and a few successors, not an order of all nodes.
 const SCANNED: u32 = 4;
 
-/// The nexthop by which the source of a path sends; `None` where the neighbour has no address of that
-/// family.
+/// Returns the nexthop through which the source of `path` sends; `None` if the neighbour has no
+/// address of that family.
 #[must_use]
 pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Leg> {
     let first = &path.segments[0];
@@ -57,7 +59,7 @@ pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Leg> {
 }
 
 impl Slice {
-    /// The slice of one node.
+    /// Computes the slice of `node`.
     #[must_use]
     pub fn of(plan: &Plan, node: NodeId) -> Self {
         if let Some(xy) = plan.xy() {
@@ -90,8 +92,9 @@ impl Builder<'_> {
         self.transit();
     }
 
-    /// Routes to one peer: the primary with its weighted siblings in one group, and at a higher metric
-    /// the first backup on another NIC, which the kernel falls back to by itself on carrier loss (K1).
+    /// Adds the routes to one peer. The primary and its weighted siblings form one nexthop group.
+    /// The first backup on another NIC gets a route with a higher metric, which the kernel uses by
+    /// itself on carrier loss (K1).
     fn routes(&mut self, peer: NodeId, paths: &[Path]) {
         let addresses = self.plan.addresses();
         let carriers: Vec<&Path> = paths.iter().filter(|path| path.weight > 0).collect();
@@ -125,13 +128,14 @@ impl Builder<'_> {
         }
     }
 
-    /// What this node forwards: a label for each segment that goes on from here, taken from the NICs
-    /// that send labelled frames to it.
+    /// Adds what this node forwards: one label route for each segment that continues here, and for
+    /// each interface the MAC addresses that may send labelled frames to it.
     fn transit(&mut self) {
         let plan = self.plan;
         let Transit { labels, arrivals } = &plan.transits()[self.node.index()];
         for (segment, &label) in labels {
-            // What is left may be either family; the neighbour is named by one.
+            // The packet under the label may be of either family; one family is enough to name the
+            // neighbour.
             let ipv4 = plan.addresses().of_nic(segment.to, segment.to_nic, true).is_some();
             self.neighbour(segment, ipv4);
             let interface = self.interface(segment.nic, segment.tree);
@@ -160,7 +164,7 @@ impl Builder<'_> {
         self.plan.interface(self.node, nic, tree)
     }
 
-    /// The NICs themselves, where no frame is tagged.
+    /// Adds the node's NICs as interfaces of fabrics without VLANs.
     fn untagged(&mut self, ipv6: bool) -> BTreeMap<String, SliceInterface> {
         let plan = self.plan;
         let nics = &plan.cluster().node(self.node).nics;

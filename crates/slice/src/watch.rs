@@ -1,16 +1,18 @@
-//! Which paths of a node a BFD session watches, and what a session that goes down says of the others
-//! (DESIGN section 7, rule K10).
+//! Chooses the paths of a node that BFD sessions watch, and concludes from the sessions that are
+//! down which other paths are broken (DESIGN section 7, rule K10).
 //!
-//! A session goes over the path of one rank both ways, as both ends know it: packets of node b on its path
-//! of rank r to node a come in by an interface of a that no other of b's paths ends at, and the other way
-//! round, or they are not told apart, and the rank has no session.
+//! One session runs per path rank, over the paths of that rank in both directions. It exists only
+//! if each end can tell by the arrival interface which rank a packet came along: no two of the
+//! peer's paths may end on the same interface.
 //!
-//! Few are enough. A [`Crossing`] matters where a pair has paths with it and paths without; every one that
-//! paths of this node cross is crossed by a path that this node watches. Paths in use come first, long ones
-//! before short ones, so that few watch much. Each end chooses for itself and answers what others chose:
-//! O(nodes x paths), like the slice.
+//! Few sessions suffice. A [`Crossing`] matters to a pair that has paths with it and paths without
+//! it. The paths that are watched together cross every crossing that matters to a pair of this
+//! node. Low ranks are chosen first, long paths before short ones, so that few sessions cover much.
+//! Each end chooses its own sessions and answers those of the other end: O(nodes x paths), like the
+//! slice.
 //!
-//! A session that goes down is known to have a broken wire, not which: [`Watches::broken`].
+//! A session that goes down shows that its path has a broken crossing, but not which one:
+//! [`Watches::broken`] narrows it down.
 
 pub mod part;
 #[cfg(test)]
@@ -30,54 +32,57 @@ pub use tresse_topology::path::Crossing;
 
 use crate::first_hop;
 
-/// A path of this node, and the session over it.
+/// A path from this node to a peer, with the addresses and interface of the BFD session that can
+/// watch it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
-    /// The other end's name.
+    /// Name of the peer, the node at the other end.
     pub peer: String,
-    /// The path's rank, and that of the path back.
+    /// The path's rank, the same in both directions.
     pub rank: u32,
-    /// Source of the packets: this node's address, or that of the NIC where the neighbours are watched.
+    /// Source address of the BFD packets: this node's address, or a NIC's if the peer is a routing
+    /// neighbour.
     pub source: IpAddr,
-    /// Destination of the packets, and source of those that come.
+    /// Destination address of the BFD packets, and source of those received.
     pub destination: IpAddr,
-    /// First hop of the packets, in the family of the addresses.
+    /// First nexthop of the BFD packets, of the same family as the addresses.
     pub leg: Leg,
-    /// The neighbour's lladdr.
+    /// MAC address of that nexthop.
     pub mac: Mac,
-    /// The interface by which the other end's packets come; empty where they cannot be told apart, and
-    /// there is no session.
+    /// The interface on which the peer's packets of this rank arrive. Empty if several ranks arrive
+    /// there: then there is no session.
     pub arrival: String,
-    /// Nodes in transit on the way here.
+    /// Number of transit nodes on the path from the peer to this node.
     pub transits: u8,
-    /// Does this end begin the session? Else it answers.
+    /// Does this end start the session? Otherwise it only answers.
     pub active: bool,
-    /// First hops of what takes this path: one for each family.
+    /// First nexthops of traffic on this path: one per address family.
     pub legs: Vec<Leg>,
-    /// What the path crosses.
+    /// The crossings of the path.
     pub wires: Vec<Crossing>,
-    /// Where `source` and `destination` name NICs: the addresses of the two nodes, between which there are
-    /// other ways.
+    /// The node addresses of the two ends, if `source` and `destination` are NIC addresses. The
+    /// nodes may have other paths to each other.
     #[serde(default)]
     pub nodes: Option<(IpAddr, IpAddr)>,
 }
 
 impl Watch {
-    /// First hops of what takes this path, whatever share of a group they have.
+    /// First nexthops of traffic on this path, each with weight 1 and by itself.
     pub fn ways(&self) -> impl Iterator<Item = Leg> + '_ {
         self.legs.iter().map(Leg::alone)
     }
 }
 
-/// The paths of a node.
+/// All paths of a node, with the sessions that watch them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watches {
-    /// By peer, then rank.
+    /// Sorted by peer, then rank.
     pub paths: Vec<Watch>,
 }
 
 impl Watches {
-    /// The paths of `node`, all of them, and which are watched. Where nodes route: its neighbours.
+    /// All paths of `node` and the choice of those that it watches. On a node-routed fabric: its
+    /// neighbours.
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId) -> Self {
         let mut paths =
@@ -86,16 +91,19 @@ impl Watches {
         Self { paths }
     }
 
-    /// Sessions that this end begins.
+    /// The number of sessions that this end starts.
     #[must_use]
     pub fn active(&self) -> usize {
         self.paths.iter().filter(|watch| watch.active).count()
     }
 
-    /// The paths that are not to be used while the sessions of `down` are down and those of `up` are up, both
-    /// by index: those themselves, and those that cross a wire which only paths that are down cross. Where
-    /// all that is known of a peer is down it may be the peer: of the way there only its NICs are suspect,
-    /// and what paths to others that are down cross too.
+    /// Returns the indices of the paths to avoid, from the indices of the sessions that are `down`
+    /// and `up`.
+    ///
+    /// A path is avoided if its session is down. It is also avoided if its session is not up and it
+    /// crosses a suspect: a crossing that some path with a session down has, and no path with a
+    /// session up. If every session with a peer is down, the peer itself may be dead: then only its
+    /// NICs are suspect, and crossings that are shared with broken paths to other peers.
     #[must_use]
     pub fn broken(&self, down: &BTreeSet<usize>, up: &BTreeSet<usize>) -> BTreeSet<usize> {
         let wires = |of: &BTreeSet<usize>| -> BTreeSet<Crossing> {
@@ -145,7 +153,7 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
             ends.iter().filter(|other| **other == ends[*at]).count() == 1
         };
         for (of_out, path) in out.iter().enumerate() {
-            // Each end must tell by the interface which path a packet came by.
+            // Each end must know from the arrival interface which path a packet came along.
             let told = back.iter().position(|back| back.rank == path.rank);
             let told = told.filter(|at| alone(&here, at) && alone(&there, &of_out));
             let legs: Vec<Leg> =
@@ -175,7 +183,7 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
     watches
 }
 
-/// Where nodes route, each neighbour is watched: what lies behind it is its own to watch.
+/// The neighbours of a node that routes. Each neighbour watches what lies behind it.
 fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
     let Some(xy) = plan.xy() else { return Vec::new() };
     let nics = &plan.addresses().nic;
@@ -212,13 +220,13 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
     xy.layout().neighbours(node).into_iter().filter_map(watch).collect()
 }
 
-/// The interface of a path's destination by which its frames come.
+/// The interface of the destination on which a path's frames arrive.
 fn arrival(plan: &Plan, path: &Path) -> String {
     let last = path.segments.last().expect("a path has a segment");
     plan.interface(last.to, last.to_nic, last.tree)
 }
 
-/// Begins sessions until every wire that matters is watched.
+/// Starts sessions until every crossing that matters is watched.
 fn choose(paths: &mut [Watch]) {
     let mut matters: Vec<Vec<Crossing>> = vec![Vec::new(); paths.len()];
     let mut of_peer: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

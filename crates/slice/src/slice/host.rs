@@ -1,5 +1,5 @@
-//! What a slice asks of a host whatever its strategy: NICs that are used untagged, the interface that
-//! holds the node's own addresses, and sysctls. Per interface (K2, K6, K7, K16), and never `all`.
+//! What every slice asks of a host, whatever the strategy: untagged NICs, the interface that holds
+//! the node's own addresses, and sysctls per interface, never `all` (K2, K6, K7, K16).
 
 use std::net::IpAddr;
 
@@ -9,15 +9,15 @@ use tresse_plan::Plan;
 use tresse_reconcile::{LinkKind, Wanted, WantedLink};
 use tresse_topology::cluster::Nic;
 
-/// A NIC that carries untagged frames: its addresses, MTU in octets and sysctls.
+/// Adds a NIC that carries untagged frames: its addresses, its MTU in bytes and its sysctls.
 pub(super) fn add_nic(wanted: &mut Wanted, nic: &Nic, addresses: &[IpAddr], mtu: u32, ipv6: bool) {
     wanted.addresses.extend(addresses.iter().map(|address| (nic.name.clone(), *address)));
     wanted.nics.insert(nic.name.clone(), (nic.mac, mtu));
     untagged_sysctls(wanted, &nic.name, ipv6);
 }
 
-/// The interface with the node's own addresses, of this MTU in octets, and whether flows go by the
-/// members of a group by address and port (K6).
+/// Adds the interface with the node's own addresses. `mtu` is in bytes. Also makes the kernel
+/// choose the member of a nexthop group by addresses and ports (K6).
 pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32) {
     let own = &plan.addresses().node[node.index()];
     let alias = format!("{ALIAS_PREFIX}node");
@@ -30,7 +30,7 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
     }
 }
 
-/// Sysctls of a VLAN interface, which is ours alone.
+/// Adds the sysctls of a VLAN interface. Nothing else uses such an interface.
 pub(super) fn vlan_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
     common_sysctls(wanted, interface);
     set(wanted, format!("net/ipv4/neigh/{interface}/mcast_solicit"), "0");
@@ -45,7 +45,7 @@ pub(super) fn vlan_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
     }
 }
 
-/// Sysctls of a NIC that is not ours alone: nothing that only makes sense on an interface of our own.
+/// Adds the sysctls of a NIC. Others may use it too, so this is less than [`vlan_sysctls`] sets.
 fn untagged_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
     common_sysctls(wanted, interface);
     set(wanted, format!("net/ipv4/conf/{interface}/ignore_routes_with_linkdown"), "1");
@@ -65,7 +65,7 @@ fn common_sysctls(wanted: &mut Wanted, interface: &str) {
     set(wanted, format!("{conf}/send_redirects"), "0");
 }
 
-/// A sysctl by its path under `/proc/sys`.
+/// Adds a sysctl, named by its path under `/proc/sys`.
 pub(super) fn set(wanted: &mut Wanted, key: String, value: &str) {
     wanted.sysctls.insert(key, value.into());
 }

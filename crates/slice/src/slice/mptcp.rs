@@ -1,9 +1,10 @@
-//! What `[routing] mptcp = true` adds to a slice: endpoints, the tables for what comes from them, and the
-//! way back to those of others.
+//! What `[routing] mptcp = true` adds to a slice: MPTCP endpoints, tables for packets whose source
+//! is an endpoint, and routes to the endpoints of other nodes.
 //!
-//! A subflow goes from a NIC's address to the node address of the peer, by the first path of one segment
-//! that begins at this NIC: on a flat neighbourhood over the one switch that both are on. What the peer
-//! sends back has the NIC's address for its destination, and goes to that NIC itself where a path does.
+//! A subflow goes from a NIC's address to the peer's node address, along the first one-segment path
+//! that begins at that NIC. On a flat neighbourhood that path crosses the one switch that both
+//! nodes are on. The peer answers to the NIC's address, along a path that ends at that NIC if there
+//! is one.
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;
@@ -30,7 +31,7 @@ impl Builder<'_> {
         }
     }
 
-    /// As many as the kernel takes: a single NIC needs none.
+    /// Adds an endpoint per NIC, up to the kernel's limit. A node with one NIC needs none.
     fn endpoints(&mut self) {
         let nics = &self.plan.cluster().node(self.node).nics;
         if nics.len() < 2 {
@@ -42,7 +43,8 @@ impl Builder<'_> {
         self.wanted.mptcp.endpoints.extend(all.take(ENDPOINTS_MAX));
     }
 
-    /// Where what comes from each NIC goes.
+    /// Adds, for each NIC, the table route to `peer` for packets whose source is that NIC's
+    /// address.
     fn tables(&mut self, peer: NodeId, paths: &[Path]) {
         let nics = &self.plan.cluster().node(self.node).nics;
         for (index, nic) in nics.iter().enumerate() {
@@ -56,8 +58,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Routes to the NICs of a peer: each by a path that ends there, and where there is none or it fails (K1)
-    /// by what carries the pair, or else by a backup.
+    /// Adds routes to the NIC addresses of a peer: along a path that ends at that NIC; if there is
+    /// none or it fails (K1), along the pair's primary or a backup.
     fn ways_back(&mut self, peer: NodeId, paths: &[Path]) {
         let addresses = self.plan.addresses();
         let mtus = paths.iter().map(|path| self.plan.path_mtu(&path.segments));

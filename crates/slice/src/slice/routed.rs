@@ -1,18 +1,20 @@
-//! The slice of a node that routes (DESIGN sections 3 to 5, strategy `xy`): no VLAN interface; NIC
-//! addresses on the NICs themselves, permanent neighbours one hop away, subnet routes, a route per node
-//! address, forwarding on fabric interfaces only (K7).
+//! The slice of a node on a node-routed fabric (DESIGN sections 3 to 5, strategy `xy`): no VLAN
+//! interfaces; NIC addresses on the NICs themselves, permanent neighbours one hop away, subnet
+//! routes, a route per node address, and forwarding on fabric interfaces only (K7).
 //!
-//! On a P-Mesh every line is a subnet (p-mesh, section 4.2). The paper's pseudo-code sends what is for
-//! subnet k.[s] along the first dimension in which the vector s and the node differ, so does this; but
+//! On a P-Mesh every line is a subnet (p-mesh, section 4.2). The paper's pseudo-code sends a packet
+//! for subnet k.[s] along the first dimension in which the vector s and the node differ. This code
+//! does the same, with two corrections of the paper:
 //!
 //! - its comparison "if (m_i != s_i)" takes the i-th field of the vector for coordinate i, which is
 //!   right for k = d - 1 alone, as the vector of subnet k leaves coordinate k out;
-//! - its "k.[s_0 ... s_{d-2}]" writes the vector in reverse, which shows where d >= 3: addresses are
-//!   [m_{d-1} ... m_0].
+//! - its "k.[s_0 ... s_{d-2}]" writes the vector in reverse, which shows where d >= 3: addresses
+//!   are [m_{d-1} ... m_0].
 //!
-//! Here the fields are those of the address, so all addresses of a node are reached, by as few hops as
-//! there are: dimension k, which a subnet does not tell, last. Node addresses have routes of their own,
-//! in the order of dimensions throughout, and they alone have backups: a NIC's address names the NIC.
+//! Here the fields are those of the address, so every address of a node is reached in as few hops
+//! as possible; dimension k, which a subnet does not name, comes last. Node addresses have routes
+//! of their own, always in dimension order. Only they have backups, because a NIC's address names
+//! that one NIC.
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +36,7 @@ use tresse_topology::pmesh::Encoding;
 use super::host;
 use super::value::{Slice, SliceInterface};
 
-/// The slice of `node`.
+/// Computes the slice of `node`.
 pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
     let backups = plan.cluster().routing.paths > 1;
     let mtu = plan.cluster().nodes.iter().flat_map(|n| &n.nics).map(|nic| plan.nic_mtu(nic)).min();
@@ -51,7 +53,8 @@ pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
     }
     let own = &plan.cluster().node(node).name;
     let nics = plan.cluster().node(node).nics.iter().enumerate();
-    // Those on cables too: who is heard at the other end tells whether it is the right one.
+    // NICs on cables between nodes too: the announcement heard there shows whether the cable is the
+    // planned one.
     let interfaces =
         nics.map(|(index, nic)| (nic.name.clone(), SliceInterface::untagged(index, nic)));
     Slice {
@@ -69,7 +72,8 @@ struct Builder<'a> {
     xy: &'a Xy,
     node: NodeId,
     backups: bool,
-    /// The least that any NIC and switch carries: paths after a failure may go anywhere.
+    /// The smallest MTU of any NIC and switch, in bytes: after a failure a path may cross any of
+    /// them.
     mtu: u32,
     wanted: Wanted,
 }
@@ -84,7 +88,7 @@ impl Builder<'_> {
             // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
             let conf = format!("net/ipv4/conf/{}", nic.name);
             host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");
-            // A packet that is turned may come through the node that sent it.
+            // A packet that is sent back may arrive through the node that sent it.
             host::set(&mut self.wanted, format!("{conf}/accept_local"), "1");
             if ipv6 {
                 host::set(&mut self.wanted, force_forwarding(&nic.name), "1");
@@ -104,7 +108,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The way to a node, and where to else.
+    /// Adds the route to a node, and the route that replaces it when that nexthop fails.
     fn node_routes(&mut self, peer: NodeId) {
         let hop = self.xy.hop(self.node, peer);
         let spare = self.backups.then(|| self.xy.spare(self.node, peer)).flatten();
@@ -122,7 +126,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Along cables each NIC address goes the way of its node.
+    /// On cables between nodes, routes each NIC address like the address of its node.
     fn nic_routes(&mut self) {
         let (plan, me) = (self.plan, self.node);
         for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != me) {
@@ -133,13 +137,14 @@ impl Builder<'_> {
         }
     }
 
-    /// A route to every line of a P-Mesh, those of this node by its members.
+    /// Adds a route to every line of a P-Mesh; lines of this node have a route per member instead.
     fn subnet_routes(&mut self, encoding: &Encoding) {
         let (plan, xy) = (self.plan, self.xy);
         let layout = xy.layout();
         for dim in 0..layout.rank() {
             let size = layout.dims()[dim];
-            // One node stands for its line: that which differs from this one in the line's own fields.
+            // One node represents its line: the node that differs from this one in the line's own
+            // fields.
             let own = layout.coordinates(self.node)[dim];
             let all = (0..layout.nodes()).map(NodeId::from);
             for there in all.filter(|n| layout.coordinates(*n)[dim] == own) {
@@ -156,7 +161,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The member at coordinate `x` of this node's own line.
+    /// Adds the routes to the member at coordinate `x` of this node's own line.
     fn member(&mut self, dim: usize, x: u32) {
         let member = self.xy.layout().moved(self.node, dim, x);
         let hop = self.xy.hop(self.node, member);
@@ -165,7 +170,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The route to `dst` by `hop`, and at a higher metric by `spare` (K1).
+    /// Adds the route to `dst` through `hop`, and one with a higher metric through `spare` (K1).
     fn routes(&mut self, dst: Prefix, hop: Hop, spare: Option<Hop>) {
         for (metric, hop) in [(METRIC_PRIMARY, Some(hop)), (METRIC_BACKUP, spare)] {
             let route = hop.and_then(|hop| self.route(dst, hop));

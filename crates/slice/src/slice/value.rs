@@ -1,4 +1,4 @@
-//! What a slice holds.
+//! The types of a slice: [`Slice`] and its interfaces. Only data; the parent module computes it.
 
 use std::collections::BTreeMap;
 
@@ -8,47 +8,48 @@ use tresse_base::units::Prefix;
 use tresse_reconcile::{Leg, Wanted};
 use tresse_topology::cluster::Nic;
 
-/// One node's part of a plan.
+/// The part of a plan that concerns one node: its interfaces and the kernel state that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Slice {
     /// The node's index in the cluster.
     pub id: NodeId,
     /// The node's name.
     pub node: String,
-    /// The plan's generation.
+    /// The plan's generation: the digest of the plan.
     pub generation: String,
-    /// The VLAN interfaces, by name; without VLANs the NICs.
+    /// The VLAN interfaces by name; on a fabric without VLANs, the NICs by name.
     pub interfaces: BTreeMap<String, SliceInterface>,
-    /// The kernel state wanted with every VID proven and nothing fused.
+    /// The kernel state if every VID is proven and none is fused.
     pub wanted: Wanted,
-    /// Where a destination is still reached when the VLAN of its primary is fused (K5): the first
-    /// legs of its other paths, by rank.
+    /// By destination: the first nexthops of its paths other than the primary, by rank. They are
+    /// used when the VLAN of the primary is fused (K5).
     #[serde(skip)]
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
-/// One VLAN interface of a slice, or a NIC without VLANs.
+/// One VLAN interface of a slice; on a fabric without VLANs, a NIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SliceInterface {
     /// Index of the NIC below.
     pub nic: usize,
     /// Name of the NIC below.
     pub parent: String,
-    /// The VID; `None`: a NIC itself, untagged.
+    /// The VID; `None` for an untagged NIC.
     pub vid: Option<Vid>,
-    /// Name of the VID's tree.
+    /// Name of the VLAN tree.
     pub tree: String,
-    /// Digest of the VID's tree: proofs are kept by (VID, digest).
+    /// Digest of the VLAN tree. The daemon remembers proofs by (VID, digest).
     pub digest: String,
-    /// Is this NIC a segment's destination on the VID, so that it announces itself (K17)?
+    /// Does a segment on this VID end at this NIC? Then the NIC announces itself, so that switches
+    /// know it (K17).
     pub announces: bool,
-    /// Place in the queue of canary senders (K5): lower nodes with an interface on this VID, among
-    /// the first few nodes of the cluster.
+    /// Place in the order of canary senders of this VID (K5): the number of lower-indexed nodes
+    /// with an interface on it, counted among the first few nodes of the cluster.
     pub rank: u32,
 }
 
 impl SliceInterface {
-    /// A NIC whose frames have no tag: it announces itself, as switches forget what is silent (K17).
+    /// An untagged NIC. It announces itself, because switches forget silent addresses (K17).
     pub(super) fn untagged(index: usize, nic: &Nic) -> Self {
         Self {
             nic: index,

@@ -1,4 +1,5 @@
-//! Parts of a fabric as operators name them, and which paths cross them.
+//! Parts of a fabric as operators name them (`s00`, `s00-s01`, `n03:eth1`), and which paths cross a
+//! part.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,14 +11,14 @@ use tresse_topology::cluster::{self, Cluster};
 
 use super::{Crossing, Watch};
 
-/// What an operator names to take it out of use.
+/// A part of the fabric that can be drained: a switch, a node, a link, a port or a NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     wires: BTreeSet<Crossing>,
     node: Option<String>,
 }
 
-/// Nothing is called that.
+/// Error: no part of the fabric has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the fabric has no `{object}`: name a switch or node (s00, n03), a link (s00-s01, n03-s00), a port \
@@ -28,27 +29,24 @@ pub struct UnknownPart {
 }
 
 impl Part {
-    /// The part of `cluster` called `object`: [`Parts::named`].
-    ///
-    /// # Errors
-    /// [`UnknownPart`].
+    /// Returns the part of `cluster` called `object`; see [`Parts::named`].
     pub fn named(cluster: &Cluster, object: &str) -> Result<Self, UnknownPart> {
         Parts::of(cluster).named(object)
     }
 
-    /// What its cables cross, both ways.
+    /// The crossings of all cables of the part, in both directions.
     #[must_use]
     pub const fn wires(&self) -> &BTreeSet<Crossing> {
         &self.wires
     }
 
-    /// The node, where it is one.
+    /// The node's name, if the part is a node.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
         self.node.as_deref()
     }
 
-    /// Does a path cross it? One that ends at a node does not cross the node.
+    /// Does the path cross this part? A path that ends at a node does not cross that node.
     #[must_use]
     pub fn is_crossed_by(&self, watch: &Watch) -> bool {
         self.node.as_deref() != Some(&watch.peer)
@@ -56,7 +54,8 @@ impl Part {
     }
 }
 
-/// The parts of a fabric: its places by name, and its cables.
+/// The names of all switches, nodes and NICs of a fabric, and its cables: enough to find a [`Part`]
+/// by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     switches: Vec<String>,
@@ -64,21 +63,21 @@ pub struct Parts {
     cables: Vec<Cable>,
 }
 
-/// A node's name, and those of its NICs.
+/// Names of a node and of its NICs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct NodeNames {
     name: String,
     nics: Vec<String>,
 }
 
-/// A cable: its ends, and what frames cross on it.
+/// A cable: its two ends and its crossings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cable {
     ends: [End; 2],
     crossings: Vec<Crossing>,
 }
 
-/// An end of a cable.
+/// One end of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum End {
     /// A port of a switch.
@@ -88,7 +87,7 @@ enum End {
 }
 
 impl Parts {
-    /// All parts of a cluster.
+    /// Collects the parts of a cluster.
     #[must_use]
     pub fn of(cluster: &Cluster) -> Self {
         let graph = Graph::new(cluster);
@@ -127,8 +126,8 @@ impl Parts {
         }
     }
 
-    /// The part called `object`: a switch, a node, all cables between two of them (`s00-s01`), or the cable of a
-    /// switch's port (`s00:3`) or of a node's NIC (`n03:eth1`).
+    /// Returns the part called `object`: a switch, a node, all links between two of them
+    /// (`s00-s01`), or the cable of a switch's port (`s00:3`) or of a node's NIC (`n03:eth1`).
     ///
     /// # Errors
     /// [`UnknownPart`].
@@ -171,13 +170,13 @@ impl Parts {
         }
     }
 
-    /// What cables cross that have such an end.
+    /// The crossings of cables with an end for which `is` holds.
     fn at(&self, is: impl Fn(End) -> bool) -> BTreeSet<Crossing> {
         let found = self.cables.iter().filter(|cable| cable.ends.iter().any(|end| is(*end)));
         found.flat_map(|cable| &cable.crossings).copied().collect()
     }
 
-    /// What cables between two places cross.
+    /// The crossings of cables between two switches or nodes.
     fn between(&self, a: &str, b: &str) -> BTreeSet<Crossing> {
         let joins = |cable: &&Cable| {
             let [x, y] = cable.ends.map(|end| self.place(end));
