@@ -1,9 +1,10 @@
-//! Wanted, observed, and the operations between them.
+//! Computes the operations that make a node's kernel equal to its slice.
 //!
-//! [`Wanted`] comes from a slice, [`Observed`] from the kernel, [`Operation`]s from comparing the
-//! two: nothing else in the project compares, and only the daemon's kernel module executes.
-//! Everything names interfaces by name; only nexthop ids are numbers, chosen here so that an
-//! existing object is kept wherever its meaning is unchanged.
+//! [`Wanted`] is the state that a slice asks for, [`Observed`] the state of the kernel, and [`reconcile`]
+//! compares the two and returns [`Operation`]s. Nothing else in the project compares; only the
+//! kernel module of `tresse-linux` executes operations. Interfaces are identified by name. Nexthop
+//! ids are chosen here, so that an existing nexthop object is kept as long as its meaning is
+//! unchanged.
 #![forbid(unsafe_code)]
 
 mod diff;
@@ -47,7 +48,8 @@ pub use wanted::{
     WantedTurns, label_input, label_sysctls, no_label_sysctls,
 };
 
-/// RTPROT of our routes, rules, nexthops and neighbours (`rt_protos.d/tresse.conf`).
+/// Protocol number of our routes, policy rules, nexthops and neighbours
+/// (`rt_protos.d/tresse.conf`).
 pub const PROTOCOL: u8 = 78;
 /// Lowest id of our nexthop objects and groups (K15).
 pub const NEXTHOP_BASE: u32 = 0x5400_0000;
@@ -61,5 +63,5 @@ pub const METRIC_BACKUP: u32 = 7801;
 pub const PREF_PASS: u16 = 7800;
 /// Preference of the filter that drops all other labelled frames (K11).
 pub const PREF_DROP: u16 = 7801;
-/// The cookie on the action of each filter of ours: what tc has for a mark.
+/// The tc cookie on the action of each filter of ours: it serves as our mark.
 pub const FILTER_COOKIE: &[u8] = b"tresse";

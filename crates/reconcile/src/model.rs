@@ -1,9 +1,9 @@
-//! A fake kernel: [`Observed`] with the rules of Linux that a wrong order of operations would
-//! trip over. Support for tests; never part of the daemon.
+//! A fake kernel for tests: an [`Observed`] that follows the rules of Linux which a wrong order of
+//! operations would violate. Never part of the daemon.
 //!
-//! Source: K1, K2, K15, K16, and what was seen in a namespace on 6.18: routes through nexthop
-//! objects outlive the last IPv4 address of their device, permanent neighbours do not; deleting an
-//! IPv4 address deletes the routes that have it as source, deleting an IPv6 address does not.
+//! Source: K1, K2, K15, K16, and experiments on Linux 6.18: routes through nexthop objects survive
+//! the last IPv4 address of their device, permanent neighbours do not; deleting an IPv4 address
+//! deletes the routes with that source, deleting an IPv6 address does not.
 
 mod links;
 mod routes;
@@ -16,27 +16,27 @@ use super::{
     PROTOCOL,
 };
 
-/// Why the kernel refuses an operation.
+/// Error: the fake kernel refuses an operation, as Linux would.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {errno}")]
 pub struct ModelError {
     /// The operation.
     pub operation: String,
-    /// The errno's name.
+    /// Name of the errno.
     pub errno: &'static str,
 }
 
-/// The state of one network namespace.
+/// The fake kernel's state of one network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
-    /// What a dump shows.
+    /// The state as a dump would show it.
     pub observed: Observed,
-    /// Does the kernel keep IFA_PROTO (5.18 and later)?
+    /// Does this kernel store IFA_PROTO (5.18 and later)?
     pub ifa_proto: bool,
-    /// Sysctl files below an interface's directory, `net/ipv4/conf/*/rp_filter`, with the value
-    /// that a new interface gets.
+    /// Sysctl files of an interface, `net/ipv4/conf/*/rp_filter`, with the initial value of a new
+    /// interface.
     pub sysctls: Vec<(String, String)>,
-    /// Foreign objects that were harmed, in words.
+    /// Descriptions of foreign objects that an operation harmed.
     pub damage: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Model {
     /// Executes one operation as the kernel would.
     ///
     /// # Errors
-    /// The errno that the kernel would answer.
+    /// The errno that the kernel would return.
     pub fn apply(&mut self, operation: &Operation) -> Result<(), ModelError> {
         self.act(operation).map_err(|errno| ModelError { operation: operation.to_string(), errno })
     }
@@ -232,7 +232,7 @@ impl Model {
         self.observed.links.get_mut(name).ok_or("ENODEV")
     }
 
-    /// A copy of the observation without what can never be restored: ifindexes.
+    /// A copy of the state without ifindexes, which no undo can restore.
     #[must_use]
     pub fn comparable(&self) -> Observed {
         let mut observed = self.observed.clone();

@@ -1,4 +1,5 @@
-//! Multipath TCP: the addresses that subflows start from, and what keeps each on the NIC of its address.
+//! The wanted and observed state of Multipath TCP: endpoints (the addresses from which a connection
+//! starts further subflows), and the tables that keep each subflow on the NIC of its address.
 //!
 //! ```text
 //! endpoint 10.78.0.1 id 78 subflow      7864: from 10.78.0.1 lookup 7864     10.77.0.2 via 10.78.0.2 dev eth0
@@ -7,10 +8,11 @@
 //!                                       7929: from 10.78.1.1 unreachable
 //! ```
 //!
-//! Who connects asks for a subflow from every endpoint to the address that it connected to, of any
-//! connection to anywhere. So each source has a table of the destinations that its NIC leads to, and for
-//! all others the kernel refuses the subflow before anything is sent. Nothing is signalled: the peer may
-//! listen on its node address alone, and has routes to NIC addresses for the way back.
+//! The side that connects starts a subflow from every endpoint to the address it connected to, for
+//! every connection to anywhere. So each source address has a table with the destinations that its
+//! NIC leads to; for all other destinations the kernel refuses the subflow before it sends
+//! anything. Endpoints are not announced to the peer: the peer may listen on its node address only,
+//! and has routes back to the NIC addresses.
 //!
 //! Source: RFC 8684, include/uapi/linux/{mptcp_pm,fib_rules}.h, net/mptcp/pm_kernel.c.
 
@@ -23,49 +25,50 @@ use tresse_base::units::Prefix;
 
 use super::Leg;
 
-/// Ids of endpoints of ours: the mark of them (K15).
+/// Ids of our MPTCP endpoints; the id serves as our mark (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
-/// Are connections multipath that ask for it? The file is there where the kernel has MPTCP.
+/// The sysctl that enables MPTCP. The file exists if the kernel has MPTCP.
 pub const MPTCP_ENABLED: &str = "net/mptcp/enabled";
 
-/// What a node wants of MPTCP.
+/// The MPTCP endpoints that a node wants, and the tables for packets from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct WantedMptcp {
-    /// Addresses that subflows start from, at most [`ENDPOINTS_MAX`], with the NIC of each.
+    /// Addresses from which subflows start, at most [`ENDPOINTS_MAX`], each with its NIC.
     pub endpoints: BTreeMap<IpAddr, String>,
-    /// Routes for what comes from them, by (NIC, destination), in a table per NIC.
+    /// Table routes by (NIC, destination), for packets whose source is that NIC's endpoint; a table
+    /// per NIC.
     #[serde(with = "super::pairs")]
     pub tables: BTreeMap<(String, Prefix), Leg>,
 }
 
 impl WantedMptcp {
-    /// Is nothing asked for?
+    /// Is nothing wanted?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.endpoints.is_empty() && self.tables.is_empty()
     }
 }
 
-/// MPTCP as a kernel that has it holds it.
+/// The MPTCP endpoints and limit of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ObservedMptcp {
     /// All endpoints by id.
     pub endpoints: BTreeMap<u8, ObservedEndpoint>,
-    /// How many subflows a connection may have beside its first: MPTCP_PM_ATTR_SUBFLOWS.
+    /// Number of subflows that a connection may have besides its first: MPTCP_PM_ATTR_SUBFLOWS.
     pub subflows: u32,
 }
 
-/// One endpoint.
+/// One MPTCP endpoint in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedEndpoint {
     /// Its address.
     pub address: IpAddr,
-    /// Has it the flag `subflow`, no other, no port and no interface? Ours have.
+    /// Does it have only the flag `subflow`, no port and no interface? Ours do.
     pub plain: bool,
 }
 
 impl ObservedMptcp {
-    /// Is an endpoint one of ours?
+    /// Is the endpoint ours?
     #[must_use]
     pub fn is_ours(id: u8, endpoint: &ObservedEndpoint) -> bool {
         ENDPOINT_IDS.contains(&id) && endpoint.plain

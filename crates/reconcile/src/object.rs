@@ -1,6 +1,5 @@
-//! The names of kernel objects and the short text of operations.
-//!
-//! What `tresse diff`, `apply --dry-run` and error messages print. Owns no state.
+//! Names of kernel objects and one-line texts of operations, as `tresse diff`, `apply --dry-run`
+//! and error messages print them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,7 +10,7 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::{FromRule, Leg, Operation, Rule, WantedLabel};
 
-/// One kernel object, by the key that people know it by.
+/// A kernel object, identified by the key under which people know it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "name", rename_all = "lowercase")]
 pub enum Object {
@@ -23,34 +22,35 @@ pub enum Object {
     Address(String, IpAddr),
     /// A permanent neighbour of an interface.
     Neighbour(String, IpAddr),
-    /// A nexthop object that exists or is about to.
+    /// A nexthop object that exists or is about to, by id.
     Nexthop(u32),
-    /// A nexthop that is not there yet.
+    /// A nexthop that has no id yet.
     Leg(Leg),
-    /// A nexthop group.
+    /// A nexthop group, by id.
     Group(u32),
     /// A route by destination and metric.
     Route(Prefix, u32),
-    /// A route of another table than the main one, by table and destination.
+    /// A table route, by table and destination.
     Turn(u32, Prefix),
-    /// A rule for what arrives by an interface.
+    /// A policy rule by arrival interface.
     Rule(Rule),
-    /// A rule for what comes from an address.
+    /// A policy rule by source address.
     FromRule(FromRule),
     /// An MPTCP endpoint.
     Endpoint(IpAddr),
-    /// How many subflows an MPTCP connection may have beside its first.
+    /// The limit of subflows that an MPTCP connection may have besides its first.
     Subflows,
-    /// A label route, with where it goes if that is plain.
+    /// A label route, with its nexthop if it only pops.
     Label(Label, Option<WantedLabel>),
     /// The clsact qdisc of an interface.
     Ingress(String),
-    /// A filter on labelled frames: interface, and the source that it passes, or the rest.
+    /// A filter on labelled frames: the interface, and the source MAC address that it passes, or
+    /// `None` for the one that drops the rest.
     Filter(String, Option<Mac>),
 }
 
 impl Object {
-    /// The kind as `tresse diff` prints it.
+    /// The kind, as `tresse diff` prints it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -137,7 +137,7 @@ fn write_labels(f: &mut fmt::Formatter<'_>, labels: &[Label]) -> fmt::Result {
 }
 
 impl Operation {
-    /// `add`, `change`, `replace`, `delete`, `up`, `down` or `write`.
+    /// The verb: `add`, `change`, `replace`, `delete`, `up`, `down` or `write`.
     #[must_use]
     pub const fn verb(&self) -> &'static str {
         match self {
@@ -179,7 +179,7 @@ impl Operation {
         }
     }
 
-    /// The object that it acts on.
+    /// The object that the operation changes.
     #[must_use]
     pub fn object(&self) -> Object {
         match self {
@@ -225,7 +225,7 @@ impl Operation {
         }
     }
 
-    /// One short line: verb, kind, object and what it gets.
+    /// One short line: verb, kind, object and its new content.
     #[must_use]
     pub fn describe(&self) -> String {
         self.to_string()

@@ -1,4 +1,4 @@
-//! What the kernel of one node holds, as dumped.
+//! The kernel state of one node, as dumped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,8 +12,8 @@ use super::routes::Routes;
 use super::rule::{FromRule, Rule};
 use super::wanted::LinkKind;
 
-/// One dump of everything that concerns us. Foreign objects are included where they matter for
-/// safety (K15): they are never changed.
+/// The kernel objects of one node that concern us, as dumped. Foreign objects are included where
+/// safety needs it (K15); they are never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Observed {
     /// All interfaces by name.
@@ -29,7 +29,7 @@ pub struct Observed {
     /// Unicast routes of the main table by (destination, metric), ours and foreign; several
     /// foreign routes with the same key are kept once, ours wins.
     pub routes: Routes,
-    /// Present values of the sysctls that were asked for; absent where the file does not exist.
+    /// Present values of the sysctls that were asked for; those without a file are absent.
     pub sysctls: BTreeMap<String, String>,
     /// Can this kernel forward labels (mpls_router)?
     #[serde(default)]
@@ -40,83 +40,84 @@ pub struct Observed {
     /// Interfaces with an ingress qdisc (clsact or ingress).
     #[serde(default)]
     pub ingress: BTreeMap<String, ObservedIngress>,
-    /// Rules of ours: those of others beside them are neither in the way nor touched.
+    /// Our policy rules by arrival interface. Foreign rules do not conflict with them, and are not
+    /// listed.
     #[serde(default)]
     pub rules: BTreeSet<Rule>,
-    /// Unicast routes of [`super::TABLES`], ours and foreign.
+    /// Unicast routes of the tables [`super::TABLES`], ours and foreign.
     #[serde(default, with = "super::pairs")]
     pub turns: BTreeMap<TurnKey, ObservedTurn>,
-    /// Rules of ours by source address.
+    /// Our policy rules by source address.
     #[serde(default)]
     pub from_rules: BTreeSet<FromRule>,
-    /// `None` where the kernel has no MPTCP.
+    /// MPTCP state; `None` if the kernel has no MPTCP.
     #[serde(default)]
     pub mptcp: Option<ObservedMptcp>,
 }
 
-/// What tells routes of [`super::TABLES`] apart: table, destination and metric.
+/// Key of a table route: table, destination and metric.
 pub type TurnKey = (u32, Prefix, u32);
 
-/// One route of [`super::TABLES`].
+/// A table route in the kernel: a route in one of [`super::TABLES`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedTurn {
     /// rtm_protocol; ours is [`super::PROTOCOL`].
     pub protocol: u8,
-    /// RTA_OIF (name), where there is one way only.
+    /// RTA_OIF (name), if it has one nexthop only.
     pub interface: Option<String>,
     /// RTA_GATEWAY.
     pub via: Option<IpAddr>,
 }
 
-/// One label route.
+/// A label route in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedLabel {
     /// rtm_protocol; ours is [`super::PROTOCOL`].
     pub protocol: u8,
-    /// RTA_OIF (name), where there is one way only.
+    /// RTA_OIF (name), if it has one nexthop only.
     pub interface: Option<String>,
-    /// RTA_VIA, where it is an IP address.
+    /// RTA_VIA, if it is an IP address.
     pub via: Option<IpAddr>,
-    /// RTA_NEWDST: labels pushed in place of the one popped, outermost first. Never ours.
+    /// RTA_NEWDST: labels that replace the one popped, outermost first. Ours have none.
     pub swap: Vec<Label>,
 }
 
 /// The filters on an interface's ingress qdisc.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ObservedIngress {
-    /// Filters of ours that pass the labelled frames of one MAC, by handle.
+    /// Our filters that pass the labelled frames of one MAC address, by handle.
     pub passed: BTreeMap<u32, Mac>,
-    /// Handles of filters of ours that drop all labelled frames left.
+    /// Handles of our filters that drop all other labelled frames.
     pub dropped: BTreeSet<u32>,
-    /// Is there a filter that is not ours?
+    /// Is there a foreign filter?
     pub foreign: bool,
-    /// A preference of ours that a foreign filter holds.
+    /// One of our preferences that a foreign filter uses.
     pub taken: Option<u16>,
 }
 
-/// One interface.
+/// An interface in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedLink {
     /// ifindex.
     pub index: u32,
-    /// `Some` for the kinds that we create; a bridge without ports with our alias counts as
+    /// `Some` for the kinds that we create. A bridge without ports and with our alias counts as
     /// [`LinkKind::Dummy`].
     pub kind: Option<LinkKind>,
-    /// Its MAC address, where it has one of 6 octets.
+    /// MAC address, if it has one of 6 bytes.
     pub mac: Option<Mac>,
-    /// IP MTU.
+    /// IP MTU in bytes.
     pub mtu: u32,
     /// IFF_UP.
     pub up: bool,
-    /// IFF_LOWER_UP and IFF_RUNNING: has carrier, and its queue is active. Between the two a frame
-    /// is accepted and silently lost, which a canary (K5) must not be.
+    /// IFF_LOWER_UP and IFF_RUNNING: it has carrier and its queue is active. Between the two events
+    /// a frame is accepted and silently lost, which must not happen to a canary (K5).
     pub carrier: bool,
     /// Its alias.
     pub alias: Option<String>,
-    /// Name of its master (bond, bridge, ...), where it has one (K20).
+    /// Name of its master (bond, bridge, ...), if it has one (K20).
     pub master: Option<String>,
-    /// Name of the interface below it (IFLA_LINK of a VLAN, macvlan, macsec, ...): the kernel deletes
-    /// it together with that one.
+    /// Name of the interface below it (IFLA_LINK of a VLAN, macvlan, macsec, ...). Deleting that
+    /// one deletes this one too.
     pub lower: Option<String>,
 }
 
@@ -128,32 +129,32 @@ impl ObservedLink {
     }
 }
 
-/// One address.
+/// An address of an interface in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedAddress {
     /// Prefix length.
     pub len: u8,
-    /// IFA_PROTO, where the kernel has it (0 = unset).
+    /// IFA_PROTO, if the kernel has it (0: unset).
     pub protocol: u8,
 }
 
-/// One permanent neighbour.
+/// A permanent neighbour in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedNeighbour {
-    /// Its lladdr.
+    /// Its MAC address (lladdr).
     pub mac: Mac,
     /// NDA_PROTOCOL; ours is [`super::PROTOCOL`].
     pub protocol: u8,
 }
 
-/// One nexthop object or group.
+/// A nexthop object or group in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedNexthop {
     /// nh_protocol; ours is [`super::PROTOCOL`].
     pub protocol: u8,
-    /// Outgoing interface (name), of a plain nexthop.
+    /// Outgoing interface (name); plain nexthops only.
     pub interface: Option<String>,
-    /// Gateway, of a plain nexthop.
+    /// Gateway; plain nexthops only.
     pub via: Option<IpAddr>,
     /// Label stack of `encap mpls`, outermost first.
     pub labels: Vec<Label>,

@@ -1,4 +1,4 @@
-//! The kernel operations that lead from observed to wanted.
+//! The operations on the kernel that lead from the observed to the wanted state.
 
 use std::net::IpAddr;
 
@@ -9,12 +9,12 @@ use tresse_base::units::{Mac, Prefix};
 use super::rule::{FromRule, Rule};
 use super::wanted::{LinkKind, WantedLabel};
 
-/// One kernel operation. `Add*` is sent with NLM_F_CREATE and NLM_F_EXCL; `Replace*` only ever
-/// names an object that a dump showed to be ours (K15).
+/// One operation on a kernel object. `Add*` is sent with NLM_F_CREATE and NLM_F_EXCL. `Replace*`
+/// only names an object that a dump showed to be ours (K15).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Operation {
-    /// RTM_NEWLINK: create an interface, with alias and MTU, down.
+    /// RTM_NEWLINK: create an interface with alias and MTU, set down.
     AddLink {
         /// Its name.
         name: String,
@@ -52,8 +52,8 @@ pub enum Operation {
         key: String,
         /// New value.
         value: String,
-        /// Value found before, what undo writes back; `None` where the file comes into being with
-        /// an interface that an earlier operation creates.
+        /// Value found before, which undo writes back; `None` if an earlier operation creates the
+        /// file together with its interface.
         before: Option<String>,
     },
     /// RTM_NEWADDR: /32 or /128, scope link for NIC addresses and global on the node interface,
@@ -77,9 +77,9 @@ pub enum Operation {
         interface: String,
         /// Address.
         address: IpAddr,
-        /// lladdr.
+        /// MAC address (lladdr).
         mac: Mac,
-        /// Is one of ours with another lladdr there already (NLM_F_REPLACE)?
+        /// Is there already one of ours with another MAC address (NLM_F_REPLACE)?
         replace: bool,
     },
     /// RTM_DELNEIGH.
@@ -138,11 +138,11 @@ pub enum Operation {
         /// Metric.
         metric: u32,
     },
-    /// RTM_NEWROUTE of a label that is popped.
+    /// RTM_NEWROUTE of a label route that pops its label.
     AddLabel {
-        /// The label that arrives.
+        /// The incoming label.
         label: Label,
-        /// Where what is left goes.
+        /// Interface and neighbour to which the packet goes.
         way: WantedLabel,
         /// Does a route of ours for this label exist (NLM_F_REPLACE)?
         replace: bool,
@@ -151,10 +151,10 @@ pub enum Operation {
     DeleteLabel {
         /// The label.
         label: Label,
-        /// Where it went.
+        /// Interface and neighbour to which the packets went.
         way: WantedLabel,
     },
-    /// RTM_NEWROUTE of one of [`super::TABLES`], RTNH_F_ONLINK, metric
+    /// RTM_NEWROUTE of a table route in one of [`super::TABLES`], RTNH_F_ONLINK, metric
     /// [`super::METRIC_PRIMARY`].
     AddTurn {
         /// The table.
@@ -168,14 +168,14 @@ pub enum Operation {
         /// Does a route of ours with this key exist (NLM_F_REPLACE)?
         replace: bool,
     },
-    /// RTM_DELROUTE of a route of ours there.
+    /// RTM_DELROUTE of a table route of ours.
     DeleteTurn {
         /// The table.
         table: u32,
         /// Destination.
         dst: Prefix,
     },
-    /// RTM_NEWRULE, FRA_PROTOCOL 78.
+    /// RTM_NEWRULE of a rule by arrival interface, FRA_PROTOCOL 78.
     AddRule {
         /// The rule.
         rule: Rule,
@@ -185,7 +185,7 @@ pub enum Operation {
         /// The rule.
         rule: Rule,
     },
-    /// RTM_NEWRULE, FRA_PROTOCOL 78.
+    /// RTM_NEWRULE of a rule by source address, FRA_PROTOCOL 78.
     AddFromRule {
         /// The rule.
         rule: FromRule,
@@ -199,7 +199,7 @@ pub enum Operation {
     AddEndpoint {
         /// Its id: one of [`super::ENDPOINT_IDS`].
         id: u8,
-        /// Where subflows start.
+        /// Address from which subflows start.
         address: IpAddr,
     },
     /// MPTCP_PM_CMD_DEL_ADDR of an endpoint of ours.
@@ -209,19 +209,20 @@ pub enum Operation {
         /// Its address.
         address: IpAddr,
     },
-    /// MPTCP_PM_CMD_SET_LIMITS: how many subflows a connection may have beside its first.
+    /// MPTCP_PM_CMD_SET_LIMITS: the number of subflows that a connection may have besides its
+    /// first.
     LimitSubflows {
         /// New limit.
         limit: u32,
-        /// Limit found before, what undo writes back.
+        /// Limit found before, which undo writes back.
         before: u32,
     },
-    /// RTM_NEWQDISC: clsact, which the label filter hangs on.
+    /// RTM_NEWQDISC: a clsact qdisc, to which the label filter is attached.
     AddIngress {
         /// Interface.
         interface: String,
     },
-    /// RTM_DELQDISC of a clsact that we made.
+    /// RTM_DELQDISC of a clsact qdisc that we created.
     DeleteIngress {
         /// Interface.
         interface: String,
@@ -232,8 +233,8 @@ pub enum Operation {
         interface: String,
         /// Its handle within its preference.
         handle: u32,
-        /// Passes labelled frames from this MAC ([`super::PREF_PASS`]); `None` drops all that are
-        /// left ([`super::PREF_DROP`]).
+        /// The MAC address whose labelled frames pass ([`super::PREF_PASS`]); `None` for the filter
+        /// that drops all others ([`super::PREF_DROP`]).
         source: Option<Mac>,
     },
     /// RTM_DELTFILTER of a filter of ours.
@@ -242,7 +243,7 @@ pub enum Operation {
         interface: String,
         /// Its handle.
         handle: u32,
-        /// What it passes, as with `AddFilter`.
+        /// As in `AddFilter`.
         source: Option<Mac>,
     },
 }

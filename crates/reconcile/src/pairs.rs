@@ -1,10 +1,11 @@
-//! Maps with composite keys as sequences of `[key, value]` pairs, so that wanted and observed
-//! state can be written as JSON, whose objects have text keys only. For `#[serde(with)]`.
+//! Serializes maps with composite keys as lists of `[key, value]` pairs, because JSON objects have
+//! text keys only. For `#[serde(with)]`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Writes the map as a list of pairs.
 pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
     map: &BTreeMap<K, V>,
     serializer: S,
@@ -12,6 +13,7 @@ pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
     serializer.collect_seq(map)
 }
 
+/// Reads the map from a list of pairs.
 pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     K: Deserialize<'de> + Ord,

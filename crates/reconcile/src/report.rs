@@ -1,5 +1,5 @@
-//! What comparing wanted and observed yields: operations with their reasons, what must wait, what
-//! is refused and what disturbs us. Values only.
+//! The result of a comparison: operations with their reasons, objects that must wait, refusals, and
+//! foreign objects that disturb ours. Only data.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,39 +10,40 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::{Object, Operation};
 
-/// The outcome of [`super::reconcile`].
+/// The result of [`super::reconcile`]: what to do, and what cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reconciliation {
-    /// To be executed in this order: additions before removals.
+    /// Operations to execute in this order: additions before removals.
     pub operations: Vec<Planned>,
-    /// Wanted, absent, and impossible now (K1): installed as soon as the reason is gone.
+    /// Wanted objects that are absent and cannot be installed now (K1). They are installed as soon
+    /// as the reason is gone.
     pub pending: Vec<Pending>,
-    /// Wanted but not installed, or unwanted but not removed, because something foreign is in
-    /// the way: a person must act.
+    /// Wanted objects that are not installed, or unwanted ones that are not removed, because of a
+    /// foreign object: a person must act.
     pub refused: Vec<Refusal>,
     /// Foreign objects that disturb what is installed (K15).
     pub drift: Vec<Refusal>,
 }
 
 impl Reconciliation {
-    /// Does the kernel hold all that is wanted and nothing more?
+    /// Does the kernel hold all that is wanted and nothing else of ours?
     #[must_use]
     pub const fn in_sync(&self) -> bool {
         self.operations.is_empty() && self.pending.is_empty() && self.refused.is_empty()
     }
 }
 
-/// One operation and its reason.
+/// An operation with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
 impl Planned {
-    /// The object that `tresse diff --json` prints.
+    /// The record that `tresse diff --json` prints.
     #[must_use]
     pub fn line(&self) -> DiffLine {
         let object = self.operation.object();
@@ -58,7 +59,7 @@ impl Planned {
 /// One line of `tresse diff --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffLine {
-    /// The verb.
+    /// The operation's verb.
     pub op: String,
     /// Kind of the object.
     pub kind: String,
@@ -68,20 +69,20 @@ pub struct DiffLine {
     pub why: String,
 }
 
-/// Why an operation is needed.
+/// The reason for an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Why {
-    /// Wanted and not there.
+    /// The object is wanted and absent.
     Missing,
-    /// There, with another content.
+    /// The object exists with another content.
     Changed {
-        /// What is there.
+        /// The present content.
         from: String,
     },
-    /// Ours and not wanted.
+    /// The object is ours and not wanted.
     Leftover,
-    /// A value that we changed gets back what it was.
+    /// A value that we had changed gets its original content back.
     Restored,
 }
 
@@ -111,7 +112,7 @@ impl fmt::Display for Pending {
     }
 }
 
-/// What a pending object waits for.
+/// Why a wanted object must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -124,21 +125,22 @@ pub enum Reason {
     /// The interface has no carrier.
     #[error("interface {0} has no carrier")]
     NoCarrier(String),
-    /// The interface is refused; [`Reconciliation::refused`] says why.
+    /// The interface is refused; see [`Reconciliation::refused`].
     #[error("interface {0} is refused")]
     Refused(String),
-    /// A sysctl that this kernel does not have (yet).
+    /// The kernel does not have the sysctl (yet).
     #[error("the file does not exist")]
     NoFile,
-    /// A route without a usable leg.
+    /// The route has no usable nexthop.
     #[error("no leg of it can be used")]
     NoLeg,
-    /// A route whose source address is not on this node.
+    /// The route's source address is not on this node.
     #[error("its source {0} is not an address of this node")]
     NoSource(IpAddr),
 }
 
-/// Something that Tresse will not do, or that someone else did to us.
+/// A problem that only a person can solve: an object that we refuse to change, or a foreign object
+/// that disturbs ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "refused", rename_all = "kebab-case")]
 pub enum Refusal {
@@ -152,7 +154,7 @@ pub enum Refusal {
         /// Observed.
         found: Option<Mac>,
     },
-    /// K20: bond, bridge, VRF or the like.
+    /// K20: the NIC belongs to a bond, bridge, VRF or the like.
     #[error(
         "interface {interface} belongs to {master}: take it out, or pass --force-interface {interface}"
     )]
@@ -167,12 +169,12 @@ pub enum Refusal {
     MtuTooSmall {
         /// The NIC.
         nic: String,
-        /// Least MTU.
+        /// Smallest MTU that the plan needs.
         needed: u32,
         /// Observed.
         found: u32,
     },
-    /// K15: a foreign interface has the name.
+    /// K15: a foreign interface has the name that we need.
     #[error("interface {name} exists and is not ours: remove or rename it")]
     ForeignLink {
         /// Its name.
@@ -184,15 +186,15 @@ pub enum Refusal {
         /// Its name.
         name: String,
     },
-    /// Another interface is this VLAN of this NIC.
+    /// Another interface already has this VID on this NIC.
     #[error("interface {name} cannot be created: {holder} is that VLAN already: remove it")]
     VlanTaken {
-        /// The wanted one.
+        /// The wanted interface.
         name: String,
-        /// The existing one.
+        /// The existing interface.
         holder: String,
     },
-    /// K15: someone else's address; it serves.
+    /// K15: a foreign address equals one of ours; it is used as it is.
     #[error("address {address} dev {interface} exists and is not ours")]
     ForeignAddress {
         /// Interface.
@@ -200,7 +202,7 @@ pub enum Refusal {
         /// Address.
         address: IpAddr,
     },
-    /// K15: someone else's permanent neighbour.
+    /// K15: a foreign permanent neighbour has another MAC address than planned.
     #[error(
         "neighbour {address} dev {interface} lladdr {found} exists and is not ours (protocol {protocol}), the plan says {wanted}: remove it"
     )]
@@ -216,7 +218,7 @@ pub enum Refusal {
         /// Its NDA_PROTOCOL.
         protocol: u8,
     },
-    /// K15: someone else's route with our metric, or of our protocol without our nexthop object.
+    /// K15: a foreign route has our metric, or our protocol number without our nexthop object.
     #[error("route {dst} metric {metric} exists and is not ours (protocol {protocol}): remove it")]
     ForeignRoute {
         /// Destination.
@@ -226,7 +228,8 @@ pub enum Refusal {
         /// Its protocol.
         protocol: u8,
     },
-    /// K15: a foreign route overlaps (covers, lies within, or shadows) destinations of ours.
+    /// K15: a foreign route overlaps destinations of ours: it covers one, lies within one, or
+    /// shadows one.
     #[error(
         "foreign route {route} metric {metric} (protocol {protocol}{}) overlaps {destinations} destinations of the plan, the first is {first}",
         interface.as_ref().map_or_else(String::new, |i| format!(", dev {i}"))
@@ -240,12 +243,12 @@ pub enum Refusal {
         protocol: u8,
         /// Its interface.
         interface: Option<String>,
-        /// First destination of ours.
+        /// The first of our destinations that it overlaps.
         first: Prefix,
-        /// How many.
+        /// Number of destinations that it overlaps.
         destinations: usize,
     },
-    /// K15: someone else's label route, or one of our protocol that no plan of ours makes.
+    /// K15: a foreign label route, or one with our protocol number that no plan of ours makes.
     #[error("label route {} exists and is not ours (protocol {protocol}): remove it", label.0)]
     ForeignLabel {
         /// The label.
@@ -253,7 +256,7 @@ pub enum Refusal {
         /// Its protocol.
         protocol: u8,
     },
-    /// K15: someone else's route in a table that a rule of ours leads to.
+    /// K15: a foreign route is in a table that a policy rule of ours leads to.
     #[error(
         "routing table {table} is taken: route {dst} metric {metric} in it is not ours (protocol {protocol}), remove it"
     )]
@@ -267,7 +270,7 @@ pub enum Refusal {
         /// Its protocol.
         protocol: u8,
     },
-    /// K15: someone else's filter where ours belong.
+    /// K15: a foreign filter has a preference of ours.
     #[error(
         "an ingress filter at preference {preference} dev {interface} is not ours: give it another preference"
     )]
@@ -277,12 +280,12 @@ pub enum Refusal {
         /// The preference.
         preference: u16,
     },
-    /// The kernel engine without its module.
+    /// The `kernel` engine is configured, but the kernel lacks its module.
     #[error(
         "this kernel forwards no labels, the plan needs {labels} label routes here: `modprobe -a mpls_router mpls_iptunnel`, or `engine = \"packet\"`"
     )]
     NoLabels {
-        /// How many are wanted.
+        /// Number of label routes wanted.
         labels: usize,
     },
     /// The kernel lacks MPTCP.
@@ -290,7 +293,8 @@ pub enum Refusal {
         "this kernel has no Multipath TCP (CONFIG_MPTCP), the plan's `mptcp = true` needs it: every TCP connection uses one NIC"
     )]
     NoMptcp,
-    /// K15: someone else's endpoint with an address of ours; it serves if it has the flag `subflow`.
+    /// K15: a foreign MPTCP endpoint has an address of ours. It is used if it has the flag
+    /// `subflow`.
     #[error("MPTCP endpoint {address} exists and is not ours (id {id})")]
     ForeignEndpoint {
         /// Its address.
@@ -298,7 +302,7 @@ pub enum Refusal {
         /// Its id.
         id: u8,
     },
-    /// MPTCP_PM_ADDR_MAX.
+    /// The kernel has no room for another MPTCP endpoint (MPTCP_PM_ADDR_MAX).
     #[error(
         "no room for MPTCP endpoint {address}: the kernel holds {}, {others} are there that are not ours",
         super::ENDPOINTS_MAX
@@ -306,10 +310,10 @@ pub enum Refusal {
     EndpointsFull {
         /// Its address.
         address: IpAddr,
-        /// Endpoints of others.
+        /// Number of foreign endpoints.
         others: usize,
     },
-    /// K2: removing it would flush the interface.
+    /// K2: without this address the kernel would delete what depends on the interface.
     #[error("address {address} is the last IPv4 address of {interface}, which is in use")]
     LastAddress {
         /// Interface.
@@ -317,12 +321,12 @@ pub enum Refusal {
         /// Address.
         address: IpAddr,
     },
-    /// K15: an object of ours that something foreign hangs on.
+    /// K15: a foreign object depends on an unwanted object of ours.
     #[error("{} {object} is not wanted, but foreign {} {user} hangs on it: remove that first", object.kind(), user.kind())]
     InUse {
-        /// Ours.
+        /// Our object.
         object: Object,
-        /// Theirs.
+        /// The foreign object.
         user: Object,
     },
 }

@@ -1,5 +1,5 @@
-//! The routes of a dump, sorted in one flat list: many thousands of them are filled in, compared
-//! and dropped in a row, which a tree does several times slower.
+//! The routes of a dump, in one sorted list: many thousands of them are filled in, compared and
+//! dropped in a row, and a tree is several times slower at that.
 
 use std::net::IpAddr;
 use std::ops::Index;
@@ -9,14 +9,14 @@ use tresse_base::units::Prefix;
 
 use super::PROTOCOL;
 
-/// One route.
+/// A route in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedRoute {
     /// rtm_protocol; ours is [`PROTOCOL`].
     pub protocol: u8,
     /// RTA_NH_ID.
     pub nexthop: Option<u32>,
-    /// RTA_OIF (name), where the route has no nexthop object.
+    /// RTA_OIF (name), if the route has no nexthop object.
     pub interface: Option<String>,
     /// RTA_PREFSRC.
     pub src: Option<IpAddr>,
@@ -26,24 +26,24 @@ pub struct ObservedRoute {
     pub advmss: Option<u32>,
 }
 
-/// What tells routes of one table apart: destination and metric.
+/// Key of a route in one table: destination and metric.
 pub type RouteKey = (Prefix, u32);
 
 type Keyed = (RouteKey, ObservedRoute);
 
-/// Routes sorted by key, each key once.
+/// All routes of a table, sorted by key, with one route per key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Keyed>")]
 pub struct Routes(Vec<Keyed>);
 
 impl Routes {
-    /// How many.
+    /// The number of routes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// None at all?
+    /// Are there none?
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -61,7 +61,7 @@ impl Routes {
         self.find(key).is_ok()
     }
 
-    /// All in order.
+    /// All routes with their keys, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&RouteKey, &ObservedRoute)> {
         self.0.iter().map(|(key, route)| (key, route))
     }
@@ -87,9 +87,10 @@ impl Routes {
     }
 }
 
-/// For the fake kernel of tests: each costs as much as there are routes behind the key.
+/// For the fake kernel of tests. Each operation costs time in proportion to the routes after the
+/// key.
 impl Routes {
-    /// Puts a route in the place of the one with its key, which is returned.
+    /// Inserts a route; returns the one that it replaces.
     pub fn insert(&mut self, key: RouteKey, route: ObservedRoute) -> Option<ObservedRoute> {
         match self.find(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, route)),
@@ -100,22 +101,22 @@ impl Routes {
         }
     }
 
-    /// Takes out the route with this key.
+    /// Removes the route with this key.
     pub fn remove(&mut self, key: &RouteKey) -> Option<ObservedRoute> {
         self.find(key).ok().map(|at| self.0.remove(at).1)
     }
 
-    /// The route with this key, to change it.
+    /// The route with this key, mutable.
     pub fn get_mut(&mut self, key: &RouteKey) -> Option<&mut ObservedRoute> {
         self.find(key).ok().map(|at| &mut self.0[at].1)
     }
 
-    /// All routes, to change them.
+    /// All routes, mutable.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut ObservedRoute> {
         self.0.iter_mut().map(|(_, route)| route)
     }
 
-    /// Keeps those for which `keep` holds.
+    /// Removes all routes for which `keep` is false.
     pub fn retain(&mut self, mut keep: impl FnMut(&RouteKey, &ObservedRoute) -> bool) {
         self.0.retain(|(key, route)| keep(key, route));
     }
@@ -124,8 +125,10 @@ impl Routes {
 impl Index<&RouteKey> for Routes {
     type Output = ObservedRoute;
 
+    /// Returns the route with this key.
+    ///
     /// # Panics
-    /// Where no route has the key.
+    /// If no route has the key.
     fn index(&self, key: &RouteKey) -> &ObservedRoute {
         self.get(key).expect("no route with this key")
     }
@@ -139,8 +142,8 @@ impl From<Vec<Keyed>> for Routes {
     }
 }
 
-/// Routes as a dump tells them. Kernels tell them nearly in the order of [`Routes`]: only a list
-/// that is not in order is sorted at the end.
+/// Routes in the order of a dump. Kernels dump them nearly in the order of [`Routes`], so the list
+/// is sorted at the end only if it has to be.
 #[derive(Debug, Default)]
 pub struct RouteList {
     routes: Vec<Keyed>,
@@ -165,7 +168,7 @@ impl RouteList {
         self.routes.push((key, route));
     }
 
-    /// All of them; of several with one key ours, or else the first.
+    /// All routes, sorted; of several with one key ours, or else the first.
     #[must_use]
     pub fn finish(self) -> Routes {
         let Self { mut routes, mixed } = self;

@@ -5,39 +5,40 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The routing tables of ours beside the main one, and the priorities of the rules that lead to them: for
-/// what arrives by each NIC, as many as a node has at most, and as many for what comes from its addresses
-/// ([`FromRule`]).
+/// Numbers of our routing tables besides the main one, and priorities of the policy rules that lead
+/// to them. The lower half is for packets that arrive by a NIC, one table per NIC; the upper half
+/// for packets whose source is a NIC's address ([`FromRule`]).
 pub const TABLES: Range<u32> = 7800..7928;
 
-/// A rule: packets that arrive by an interface are looked up in a table of ours before the main one.
+/// A policy rule by arrival interface: packets that arrive by an interface are looked up in a table
+/// of ours before the main table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rule {
-    /// FRA_TABLE, and FRA_PRIORITY: one of [`TABLES`].
+    /// FRA_TABLE and FRA_PRIORITY: one of [`TABLES`].
     pub table: u32,
-    /// Is it about IPv4 packets? Else about IPv6 ones.
+    /// Does it concern IPv4 packets? Otherwise IPv6.
     pub ipv4: bool,
-    /// FRA_IIFNAME, which the kernel takes for an interface that is not there too.
+    /// FRA_IIFNAME. The kernel also accepts the name of an interface that does not exist.
     pub interface: String,
 }
 
-/// A rule: what comes from an address is looked up in a table of ours before the main one, or goes
-/// nowhere.
+/// A policy rule by source address: packets from an address are looked up in a table of ours before
+/// the main table, or are unreachable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FromRule {
-    /// FRA_SRC, with all of its bits.
+    /// FRA_SRC, a full address.
     pub source: IpAddr,
     /// The table: one of [`FromRule::TABLES`].
     pub table: u32,
-    /// FR_ACT_UNREACHABLE, for what the table has no route to. Else FR_ACT_TO_TBL.
+    /// FR_ACT_UNREACHABLE, for packets to which the table has no route. Otherwise FR_ACT_TO_TBL.
     pub unreachable: bool,
 }
 
 impl FromRule {
-    /// The upper half of [`TABLES`]: as many as a node has NICs at most.
+    /// The upper half of [`TABLES`]: a table for each NIC that a node can have.
     pub const TABLES: Range<u32> = TABLES.start + 64..TABLES.end;
 
-    /// FRA_PRIORITY: the table's number, or for what is unreachable one behind all tables.
+    /// FRA_PRIORITY: the table's number; for `unreachable`, a number after all tables.
     #[must_use]
     pub const fn priority(&self) -> u32 {
         if self.unreachable { self.table + 64 } else { self.table }

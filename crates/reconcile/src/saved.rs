@@ -1,4 +1,4 @@
-//! What a node remembers across restarts so that withdraw can restore what was there before us.
+//! The original values that a node remembers across restarts, so that withdraw can restore them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::{Observed, Operation, Planned, Wanted};
 
-/// Original values. The daemon stores [`Saved::before`] before it executes and
-/// [`Saved::settled`] once all went well, so that a crash in between loses nothing.
+/// Original values of what we changed. The daemon stores [`Saved::before`] before it executes
+/// operations, and
+/// [`Saved::settled`] after all succeeded, so that a crash in between loses nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Saved {
-    /// Values that sysctls had before we first wrote them, by path below `/proc/sys`. Those of
-    /// interfaces of ours are not kept, since the file vanishes with the interface; but label input
-    /// is, because K11 wants it off where no label arrives any more.
+    /// Values of sysctls before we first wrote them, by path below `/proc/sys`. Those of our own
+    /// interfaces are not kept, because the file vanishes with the interface. Label input is kept,
+    /// because K11 wants it off where no label arrives any more.
     pub sysctls: BTreeMap<String, String>,
-    /// Addresses of ours on interfaces that are not ours alone: the only mark of them where the
-    /// kernel has no IFA_PROTO.
+    /// Our addresses on interfaces that others use too: the only mark where the kernel has no
+    /// IFA_PROTO.
     pub addresses: BTreeSet<(String, IpAddr)>,
-    /// Interfaces that we gave a clsact qdisc; it bears no mark.
+    /// Interfaces to which we added a clsact qdisc, which cannot bear a mark.
     #[serde(default)]
     pub ingress: BTreeSet<String>,
     /// The limit of MPTCP subflows before we first raised it.
@@ -27,7 +28,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// What to store before executing `operations` on `observed`.
+    /// The values to store before `operations` are executed on `observed`.
     #[must_use]
     pub fn before(&self, operations: &[Planned], observed: &Observed) -> Self {
         let mut saved = self.clone();
@@ -67,7 +68,7 @@ impl Saved {
         saved
     }
 
-    /// What to store once `wanted` is installed, with `observed` dumped afterwards.
+    /// The values to store after `wanted` is installed; `observed` was dumped afterwards.
     #[must_use]
     pub fn settled(mut self, wanted: &Wanted, observed: &Observed) -> Self {
         self.sysctls.retain(|key, original| {
@@ -95,8 +96,8 @@ fn is_label_input(key: &str) -> bool {
 }
 
 /// The interface that a sysctl belongs to: `net/ipv4/conf/eth0.100/rp_filter`,
-/// `net/ipv6/neigh/eth0/mcast_solicit`, `net/mpls/conf/eth0/input`. `None` for those of the whole
-/// namespace, `all` and `default` among them.
+/// `net/ipv6/neigh/eth0/mcast_solicit`, `net/mpls/conf/eth0/input`. `None` for sysctls of the whole
+/// namespace, including `all` and `default`.
 #[must_use]
 pub fn sysctl_interface(key: &str) -> Option<&str> {
     let mut parts = key.split('/');

@@ -1,7 +1,7 @@
-//! The exact inverse of each operation, given what was there before the transaction.
+//! Computes the inverse of an operation from the state before the transaction.
 //!
-//! Undoing the executed operations of a transaction from last to first restores the observation,
-//! ids included (ifindexes of interfaces that were deleted excepted).
+//! Undoing the executed operations of a transaction from last to first restores the observed state,
+//! ids included; only the ifindexes of deleted interfaces are new.
 
 use std::net::IpAddr;
 
@@ -11,8 +11,8 @@ use tresse_base::units::Prefix;
 use super::diff::narrow;
 use super::{METRIC_PRIMARY, Observed, Operation, WantedLabel, sysctl_interface};
 
-/// The operations, in order, that take `operation` back; `before` is the observation that the
-/// transaction was computed from. Empty where taking back an earlier operation suffices.
+/// Returns the operations, in order, that undo `operation`. `before` is the state from which the
+/// transaction was computed. Empty if undoing an earlier operation suffices.
 #[must_use]
 pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
     match operation {
@@ -109,7 +109,7 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
     }
 }
 
-/// Creates the interface again, with the sysctls that were seen, in the state that it had.
+/// Creates the interface again, with the sysctls and the state that it had.
 fn recreate(name: &str, before: &Observed) -> Vec<Operation> {
     let Some(link) = before.links.get(name) else { return Vec::new() };
     let Some(kind) = link.kind.clone() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What the kernel of one node shall hold.
+//! The kernel state that a node should have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::{Leg, METRIC_BACKUP, Rule, TABLES, WantedMptcp};
 
-/// The kernel state that one slice asks for. Sorted, so that equal plans give equal bytes.
+/// The kernel state that a slice asks for. Sorted, so that equal plans give equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Wanted {
     /// Our own interfaces by name: `eth0.100`, `tresse0`.
     pub links: BTreeMap<String, WantedLink>,
-    /// (interface, address), each a /32 or /128 without prefix route (K2).
+    /// (interface, address); each a /32 or /128 without prefix route (K2).
     pub addresses: BTreeSet<(String, IpAddr)>,
     /// Permanent neighbours by (interface, address).
     #[serde(with = "super::pairs")]
@@ -22,42 +22,43 @@ pub struct Wanted {
     /// Routes by (destination, metric).
     #[serde(with = "super::pairs")]
     pub routes: BTreeMap<(Prefix, u32), WantedRoute>,
-    /// Path below `/proc/sys` (`net/ipv4/conf/eth0.100/rp_filter`, with `/` inside an interface
-    /// name impossible and `.` kept) to value.
+    /// Path below `/proc/sys` (`net/ipv4/conf/eth0.100/rp_filter`; an interface name keeps its `.`)
+    /// to value.
     pub sysctls: BTreeMap<String, String>,
-    /// NICs of this node that the plan uses, by name: the MAC each must have (K16) and the least
-    /// MTU it must carry (K9).
+    /// NICs of this node that the plan uses, by name: the MAC address that each must have (K16) and
+    /// the smallest MTU that it must carry (K9).
     pub nics: BTreeMap<String, (Mac, u32)>,
-    /// Label routes of a transit node, by the label that arrives.
+    /// Label routes of a transit node, by incoming label.
     #[serde(default, with = "super::pairs")]
     pub labels: BTreeMap<Label, WantedLabel>,
-    /// Interfaces on which labels arrive, each with the MACs that they are taken from (K11): all
-    /// other labelled frames are dropped there.
+    /// Interfaces on which labels arrive, each with the MAC addresses from which labelled frames
+    /// are accepted (K11). All other labelled frames are dropped there.
     #[serde(default)]
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
-    /// What strategy `xy` needs of a kernel that routes by the interface that packets arrive by.
+    /// Table routes by arrival interface, and the backups that need them (strategy `xy`).
     #[serde(default, skip_serializing_if = "WantedTurns::is_empty")]
     pub turns: WantedTurns,
-    /// What lets one connection use several NICs.
+    /// MPTCP endpoints and their tables, which let one connection use several NICs.
     #[serde(default, skip_serializing_if = "WantedMptcp::is_empty")]
     pub mptcp: WantedMptcp,
 }
 
-/// Backups after which packets come to nodes that would send them back, and the routes by which those
-/// nodes turn them aside. One is not to be installed without the other.
+/// Backup routes of strategy `xy`, and the table routes they need. With a backup in use, packets
+/// reach nodes whose main table would send them back; table routes by arrival interface lead them
+/// on. Neither may be installed without the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct WantedTurns {
-    /// Backup routes, at [`METRIC_BACKUP`].
+    /// Backup routes, with metric [`METRIC_BACKUP`].
     #[serde(with = "super::pairs")]
     pub backups: BTreeMap<Prefix, WantedRoute>,
-    /// Routes for packets that arrive by an interface which they would leave by again, by (that
-    /// interface, destination), in a table of its own: [`Wanted::table_routes`].
+    /// Table routes for packets that arrive by an interface and would leave by it again, by (that
+    /// interface, destination). Each interface has a table: [`Wanted::table_routes`].
     #[serde(with = "super::pairs")]
     pub tables: BTreeMap<(String, Prefix), Leg>,
 }
 
 impl WantedTurns {
-    /// Is nothing asked for?
+    /// Is nothing wanted?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.backups.is_empty() && self.tables.is_empty()
@@ -65,8 +66,9 @@ impl WantedTurns {
 }
 
 impl Wanted {
-    /// All routes of the main table by (destination, metric): those of [`Wanted::routes`], and the backups of
-    /// [`Wanted::turns`] for a kernel that gets the tables of those too.
+    /// All routes of the main table by (destination, metric): [`Wanted::routes`], and the backups
+    /// of
+    /// [`Wanted::turns`] for a kernel that also gets their table routes.
     #[must_use]
     pub fn all_routes(&self) -> BTreeMap<(Prefix, u32), WantedRoute> {
         let backups = self.turns.backups.iter();
@@ -74,7 +76,7 @@ impl Wanted {
         self.routes.iter().map(|(key, route)| (*key, route.clone())).chain(backups).collect()
     }
 
-    /// The rules that lead to the tables of [`Wanted::turns`].
+    /// The policy rules that lead to the tables of [`Wanted::turns`].
     #[must_use]
     pub fn rules(&self) -> BTreeSet<Rule> {
         let tables = self.turns.tables.keys();
@@ -85,7 +87,7 @@ impl Wanted {
         tables.filter_map(rule).collect()
     }
 
-    /// The routes of all tables beside the main one, by (table, destination).
+    /// The routes of all tables besides the main one, by (table, destination).
     #[must_use]
     pub fn table_routes(&self) -> BTreeMap<(u32, Prefix), &Leg> {
         let turns = self.turns.tables.iter();
@@ -95,24 +97,24 @@ impl Wanted {
         turns.chain(from).map(|(table, to, leg)| ((table, to), leg)).collect()
     }
 
-    /// The table for packets that arrive by a NIC: by its place among [`Wanted::nics`].
+    /// The table for packets that arrive by a NIC: by the NIC's place in [`Wanted::nics`].
     fn turn_table(&self, came: &str) -> Option<u32> {
         let place = self.nics.keys().position(|nic| nic == came)?;
         TABLES.clone().nth(place)
     }
 }
 
-/// Labels below this number can have a route.
+/// The sysctl with the number of labels that can have a route: labels below it.
 pub const PLATFORM_LABELS: &str = "net/mpls/platform_labels";
 
-/// The sysctl that lets an interface take labelled frames.
+/// The sysctl that lets an interface accept labelled frames.
 #[must_use]
 pub fn label_input(interface: &str) -> String {
     format!("net/mpls/conf/{interface}/input")
 }
 
-/// The sysctls of a kernel that forwards labelled frames itself: room for labels up to the highest, and
-/// label input on the interfaces where labels arrive.
+/// The sysctls of a kernel that forwards labelled frames itself: room for labels up to `highest`,
+/// and label input on the interfaces where labels arrive.
 pub fn label_sysctls<'a>(
     highest: Option<Label>,
     arrivals: impl IntoIterator<Item = &'a String>,
@@ -122,37 +124,37 @@ pub fn label_sysctls<'a>(
     limit.into_iter().chain(inputs).collect()
 }
 
-/// The sysctls of a kernel that keeps its hands off labelled frames, which another engine forwards (K12): no
-/// label input on the interfaces where labels arrive.
+/// The sysctls of a kernel that must ignore labelled frames, because another engine forwards them
+/// (K12): label input is off where labels arrive.
 pub fn no_label_sysctls<'a>(
     arrivals: impl IntoIterator<Item = &'a String>,
 ) -> BTreeMap<String, String> {
     arrivals.into_iter().map(|interface| (label_input(interface), "0".into())).collect()
 }
 
-/// A label route: the label is popped, what is left goes to a neighbour.
+/// A wanted label route: the label is popped, and the packet goes to a neighbour.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WantedLabel {
     /// Outgoing interface.
     pub interface: String,
-    /// The neighbour, whose permanent entry is wanted too.
+    /// The neighbour; its permanent entry is wanted too.
     pub via: IpAddr,
 }
 
-/// One interface of ours.
+/// A wanted interface of our own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedLink {
-    /// What it is.
+    /// Its kind.
     pub kind: LinkKind,
     /// IP MTU.
     pub mtu: u32,
-    /// Its alias: starts with [`super::ALIAS_PREFIX`].
+    /// Its alias, which starts with [`super::ALIAS_PREFIX`].
     pub alias: String,
-    /// False while its VID is fused (K5): the interface exists but is down.
+    /// Set up? False while its VID is fused (K5): then the interface exists but is down.
     pub up: bool,
 }
 
-/// Kinds of interface that we create.
+/// Kind of an interface that we create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LinkKind {
@@ -163,22 +165,22 @@ pub enum LinkKind {
         /// The VID.
         vid: Vid,
     },
-    /// A dummy; where the kernel has none, a bridge without ports (K8).
+    /// A dummy interface; on kernels without them, a bridge without ports (K8).
     Dummy,
-    /// A TUN interface through which the daemon gets what it pushes labels onto: it is there for as
-    /// long as the daemon holds it open. No slice asks for one, a daemon whose kernel cannot push
-    /// labels does.
+    /// A TUN interface that gives the daemon the packets onto which it pushes labels. It exists as
+    /// long as the daemon holds it open. Slices never ask for one; a daemon whose kernel cannot
+    /// push labels does.
     Tun,
 }
 
-/// A permanent neighbour entry.
+/// A wanted permanent neighbour.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedNeighbour {
-    /// Its link-layer address (lladdr).
+    /// Its MAC address (lladdr).
     pub mac: Mac,
 }
 
-/// A route to a node address through a nexthop group.
+/// A wanted route to a node address through a nexthop group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedRoute {
     /// Preferred source: this node's own address.

@@ -1,4 +1,4 @@
-//! What all comparisons look at.
+//! The input that all comparisons share.
 
 use super::interfaces::Interfaces;
 use crate::{Observed, Saved, Wanted};
@@ -11,7 +11,7 @@ pub(super) struct Context<'a> {
     pub(super) interfaces: Interfaces<'a>,
 }
 
-/// Interfaces of ours that are not wanted.
+/// Our interfaces that are not wanted.
 pub(super) fn leftover<'a>(context: &Context<'a>) -> impl Iterator<Item = &'a String> {
     let Context { wanted, observed, .. } = *context;
     let links = observed.links.iter();

@@ -1,5 +1,5 @@
-//! The ingress filter on labelled frames (K11): one filter per planned neighbour lets its frames
-//! pass, one behind them drops the rest.
+//! Compares the label filters (K11) on an interface's ingress: one filter per planned neighbour
+//! passes its labelled frames, and one after them drops the rest.
 //!
 //! ```text
 //! clsact, ingress   preference 7800: MPLS from 02:..:01 pass    handle 1
@@ -7,9 +7,9 @@
 //!                   preference 7801: MPLS drop                  handle 1
 //! ```
 //!
-//! It is complete before label input is switched on, or the interface comes up, and goes after
-//! label input is off. A clsact of somebody else serves and stays; ours goes unless somebody put a
-//! filter on it.
+//! The filters are complete before label input is switched on or the interface comes up, and are
+//! removed after label input is off. A foreign clsact qdisc is used and left in place. Ours is
+//! removed unless it has a foreign filter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::context::{Context, leftover};
 use super::steps::{Phase, Steps};
 use crate::{Object, ObservedIngress, Operation, Reason, Refusal, Why};
 
-/// Operations on the filters of all interfaces.
+/// Adds the operations on the filters of all interfaces.
 pub(super) fn filters(context: &Context<'_>, steps: &mut Steps) {
     let Context { wanted, observed, saved, interfaces } = context;
     for (interface, sources) in &wanted.label_sources {
@@ -77,7 +77,7 @@ fn install(
             kept.insert(*mac, *handle);
         }
     }
-    // Handles that go are free only after the additions.
+    // Handles of deleted filters are free only after the additions.
     let mut free = (1..).filter(|handle| !passed.contains_key(handle));
     for mac in sources.iter().filter(|mac| !kept.contains_key(*mac)) {
         if let Some(handle) = free.next() {

@@ -1,4 +1,4 @@
-//! What is ours, and what belongs to others (K15).
+//! Tells our objects from foreign ones, and finds foreign objects that overlap or use ours (K15).
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -11,41 +11,43 @@ use crate::{
     TurnKey, WantedLabel,
 };
 
-/// Is the id one of ours?
+/// Is the id in our range?
 pub(super) const fn is_our_id(id: u32) -> bool {
     id >= NEXTHOP_BASE && id < NEXTHOP_END
 }
 
-/// A nexthop is ours by protocol and id.
+/// Is it ours? By protocol number and id.
 pub(super) const fn is_our_nexthop(id: u32, nexthop: &ObservedNexthop) -> bool {
     nexthop.protocol == PROTOCOL && is_our_id(id)
 }
 
-/// A route is ours by protocol and by the nexthop object it goes through: one without could not
-/// be restored by undo.
+/// Is it ours? By protocol number and by its nexthop object: undo could not restore a route without
+/// one.
 pub(super) fn is_our_route(route: &ObservedRoute) -> bool {
     route.protocol == PROTOCOL && route.nexthop.is_some_and(is_our_id)
 }
 
-/// A label route is ours by protocol and by being a plain pop: undo could not restore another.
+/// Returns the label route if it is ours: by protocol number, and because it only pops. Undo could
+/// not restore another.
 pub(super) fn is_our_label(label: &ObservedLabel) -> Option<WantedLabel> {
     let ours = label.protocol == PROTOCOL && label.swap.is_empty();
     let (interface, via) = (label.interface.clone().filter(|_| ours)?, label.via?);
     Some(WantedLabel { interface, via })
 }
 
-/// A route beside the main table is ours by protocol, metric and by being a plain way out.
+/// Returns interface and gateway of a table route if it is ours: by protocol number, metric, and
+/// because it has one plain nexthop.
 pub(super) fn is_our_turn<'a>(key: &TurnKey, turn: &'a ObservedTurn) -> Option<(&'a str, IpAddr)> {
     let ours = turn.protocol == PROTOCOL && key.2 == METRIC_PRIMARY;
     Some((turn.interface.as_deref().filter(|_| ours)?, turn.via?))
 }
 
-/// A neighbour is ours by protocol.
+/// Is it ours? By protocol number.
 pub(super) const fn is_our_neighbour(neighbour: &ObservedNeighbour) -> bool {
     neighbour.protocol == PROTOCOL
 }
 
-/// A host address is ours by IFA_PROTO, by the interface that is ours, or by the state file.
+/// Is a host address ours? By IFA_PROTO, because its interface is ours, or by the state file.
 pub(super) fn is_our_address(
     key: &(String, IpAddr),
     address: &ObservedAddress,
@@ -65,26 +67,26 @@ pub(super) fn is_our_address(
         }
 }
 
-/// Does the kernel keep such routes by itself (unspec, redirect, kernel, RA)?
+/// Does the kernel itself make such routes (unspec, redirect, kernel, RA)?
 const fn is_automatic(protocol: u8) -> bool {
     matches!(protocol, 0..=2 | 9)
 }
 
-/// A default route in one or two halves says nothing about whose address space it is.
+/// Is it a default route, whole or as one of two halves? That does not claim an address range.
 const fn is_default(prefix: &Prefix) -> bool {
     prefix.len <= if prefix.address.is_ipv4() { 1 } else { 3 }
 }
 
-/// A route that is not ours, and its key.
+/// A foreign route with its key.
 pub(super) type ForeignRoute<'a> = (&'a RouteKey, &'a ObservedRoute);
 
-/// All routes that are not ours, in order.
+/// All foreign routes, in order.
 pub(super) fn foreign_routes(observed: &Observed) -> Vec<ForeignRoute<'_>> {
     observed.routes.iter().filter(|(_, route)| !is_our_route(route)).collect()
 }
 
-/// Foreign routes beside ascending destinations. Both are sorted, so that enclosing prefixes come
-/// first: one pass with a stack.
+/// Finds foreign routes that overlap destinations, which are asked for in ascending order. Both
+/// lists are sorted, with enclosing prefixes first: one pass with a stack.
 pub(super) struct Overlaps<'a> {
     foreign: std::iter::Peekable<std::vec::IntoIter<&'a RouteKey>>,
     stack: Vec<&'a RouteKey>,
@@ -105,7 +107,7 @@ impl<'a> Overlaps<'a> {
         Self { foreign: foreign.into_iter().peekable(), stack: Vec::new() }
     }
 
-    /// The foreign route that overlaps `dst`; never asked for a destination before the last one.
+    /// The foreign route that overlaps `dst`. Must be called with ascending destinations.
     pub(super) fn with(&mut self, dst: &Prefix) -> Option<&'a RouteKey> {
         let Self { foreign, stack } = self;
         while let Some(route) = foreign.next_if(|route| route.0 <= *dst) {
@@ -118,7 +120,7 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-/// Ids of ours that foreign routes and groups go through.
+/// Ids of our nexthops and groups that foreign routes and groups use.
 pub(super) fn borrowed(observed: &Observed, foreign: &[ForeignRoute<'_>]) -> BTreeMap<u32, Object> {
     let mut users = BTreeMap::new();
     for ((dst, metric), route) in foreign {
@@ -138,7 +140,7 @@ pub(super) fn borrowed(observed: &Observed, foreign: &[ForeignRoute<'_>]) -> BTr
     users
 }
 
-/// Foreign objects by the interface that they hang on.
+/// Foreign objects by the interface that they depend on.
 pub(super) struct Hangers<'a> {
     any: BTreeMap<&'a str, Object>,
     ipv4: BTreeMap<&'a str, Object>,
@@ -154,7 +156,7 @@ impl<'a> Hangers<'a> {
                 (Some(lower), _) if !link.is_ours() => {
                     hangers.any.entry(lower).or_insert_with(|| Object::Link(name.clone()));
                 }
-                // A port of somebody's bridge or bond.
+                // The interface is a port of a foreign bridge or bond.
                 (_, Some(master)) if link.is_ours() => {
                     hangers.any.entry(name).or_insert_with(|| Object::Link(master.clone()));
                 }
@@ -222,12 +224,12 @@ impl<'a> Hangers<'a> {
         }
     }
 
-    /// Something foreign on the interface.
+    /// A foreign object that depends on the interface.
     pub(super) fn any(&self, interface: &str) -> Option<&Object> {
         self.any.get(interface)
     }
 
-    /// Something foreign on the interface that needs it to have an IPv4 address.
+    /// A foreign object that depends on the interface having an IPv4 address.
     pub(super) fn ipv4(&self, interface: &str) -> Option<&Object> {
         self.ipv4.get(interface)
     }

@@ -1,4 +1,4 @@
-//! Which interface can hold addresses and carry nexthops.
+//! Finds out which interfaces can hold addresses and carry nexthops.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,16 +8,16 @@ use super::options::Options;
 use super::steps::Steps;
 use crate::{LinkKind, Object, Observed, ObservedLink, Reason, Refusal, Wanted, WantedLink};
 
-/// What can be installed on an interface, once the operations on links are done.
+/// What can be installed on an interface once the operations on links are done.
 #[derive(Clone, Default)]
 pub(super) struct Interface {
-    /// Why addresses and neighbours cannot be added.
+    /// Why no address or neighbour can be added, if so.
     pub hold: Option<Reason>,
-    /// Why nexthops cannot be added: `hold`, or no carrier (K1).
+    /// Why no nexthop can be added, if so: `hold`, or no carrier (K1).
     pub carry: Option<Reason>,
-    /// Wanted down (K5): nothing of ours stays on it.
+    /// Is it wanted down because its VID is fused (K5)? Then nothing of ours stays on it.
     pub fused: bool,
-    /// Does it come into being with these operations?
+    /// Will the operations create it?
     pub new: bool,
 }
 
@@ -99,12 +99,12 @@ impl<'a> Interfaces<'a> {
         self.by_name.get(name)
     }
 
-    /// Why no address or neighbour can be added to it.
+    /// Why no address or neighbour can be added to the interface, if so.
     pub(super) fn hold(&self, name: &str) -> Option<Reason> {
         self.find(name).map_or_else(|| Some(Reason::Absent(name.into())), |i| i.hold.clone())
     }
 
-    /// Is it one of ours that is wanted down?
+    /// Is it an interface of ours that is wanted down?
     pub(super) fn is_fused(&self, name: &str) -> bool {
         self.find(name).is_some_and(|i| i.fused)
     }

@@ -1,8 +1,8 @@
-//! Both sides of a table in one ordered pass.
+//! Walks two sorted tables side by side in one pass.
 
 use std::cmp::Ordering;
 
-/// Merges two iterators that are sorted by the same key.
+/// Merges two iterators sorted by the same key; each item has the values of both sides, if present.
 pub(super) fn join<'a, K: Ord + 'a, A, B>(
     a: impl Iterator<Item = (&'a K, A)>,
     b: impl Iterator<Item = (&'a K, B)>,

@@ -1,6 +1,8 @@
-//! Label routes of the kernel engine. The kernel takes one on an interface that is down or without
-//! carrier, where it only turns `linkdown` (K1), so carrier loss takes nothing away and nothing is
-//! pending; its neighbour needs the interface up.
+//! Compares the label routes of the `kernel` forwarding engine.
+//!
+//! The kernel accepts a label route on an interface that is down or without carrier and only marks
+//! it `linkdown` (K1). So carrier loss removes no label route, and none is ever pending; only its
+//! neighbour needs the interface up.
 
 use super::context::Context;
 use super::foreign::is_our_label;
@@ -8,7 +10,7 @@ use super::join::join;
 use super::steps::{Phase, Steps};
 use crate::{Object, Operation, Refusal, Why};
 
-/// Operations on label routes.
+/// Adds the operations on label routes.
 pub(super) fn labels(context: &Context<'_>, steps: &mut Steps) {
     let Context { wanted, observed, interfaces, .. } = context;
     if !observed.mpls && !wanted.labels.is_empty() {
@@ -26,7 +28,7 @@ pub(super) fn labels(context: &Context<'_>, steps: &mut Steps) {
             (Some(want), _, ours) => {
                 if let Some(reason) = interfaces.hold(&want.interface) {
                     steps.wait(Object::Label(label, Some(want.clone())), reason);
-                    // It must not lead elsewhere meanwhile.
+                    // The old route must not stay in use meanwhile.
                     if let Some(way) = ours {
                         let operation = Operation::DeleteLabel { label, way };
                         steps.push(Phase::DropLabels, operation, Why::Leftover);

@@ -1,11 +1,11 @@
-//! Operations on our own interfaces.
+//! Compares our own interfaces.
 
 use super::context::{Context, leftover};
 use super::foreign::Hangers;
 use super::steps::{Phase, Steps};
 use crate::{Object, ObservedLink, Operation, Refusal, WantedLink, Why};
 
-/// Operations on interfaces of ours.
+/// Adds the operations on interfaces of ours.
 pub(super) fn links(context: &Context<'_>, steps: &mut Steps) {
     let Context { wanted, observed, .. } = context;
     for (name, link) in &wanted.links {

@@ -1,4 +1,4 @@
-//! Addresses (K2) and permanent neighbours (K16).
+//! Compares addresses (K2) and permanent neighbours (K16).
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use super::join::join;
 use super::steps::{Phase, Steps};
 use crate::{Object, Operation, Refusal, Why};
 
-/// Operations on addresses; returns the addresses that this node has afterwards.
+/// Adds the operations on addresses; returns the addresses that this node has afterwards.
 pub(super) fn addresses(context: &Context<'_>, steps: &mut Steps) -> HashSet<IpAddr> {
     let Context { wanted, observed, saved, interfaces } = context;
     let mut locals = HashSet::new();
@@ -59,8 +59,8 @@ pub(super) fn addresses(context: &Context<'_>, steps: &mut Steps) -> HashSet<IpA
     locals
 }
 
-/// Never the last IPv4 address of an interface that stays in use, nor the source of a foreign
-/// route: the kernel would flush what hangs on it.
+/// Removes addresses, but never the last IPv4 address of an interface that stays in use, nor the
+/// source of a foreign route: the kernel would delete what depends on it.
 fn remove<'a>(
     context: &Context<'a>,
     unwanted: &[&'a (String, IpAddr)],
@@ -101,7 +101,7 @@ fn remove<'a>(
     }
 }
 
-/// Interfaces that wanted IPv4 neighbours and legs need.
+/// Interfaces that wanted IPv4 neighbours and nexthops need.
 fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     let Context { wanted, interfaces, .. } = context;
     let neighbours =
@@ -112,7 +112,7 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     neighbours.chain(legs).filter(|name| !interfaces.is_fused(name)).collect()
 }
 
-/// Operations on permanent neighbours.
+/// Adds the operations on permanent neighbours.
 pub(super) fn neighbours(context: &Context<'_>, steps: &mut Steps) {
     let Context { wanted, observed, interfaces, .. } = context;
     for (key, want, have) in join(wanted.neighbours.iter(), observed.neighbours.iter()) {

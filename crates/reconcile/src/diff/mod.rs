@@ -1,15 +1,17 @@
-//! Set algebra from wanted and observed to operations, in an order that loses no frame.
+//! Computes the operations that lead from the observed to the wanted state, in an order that loses
+//! no frame.
 //!
-//! Additions in the order in which the kernel needs them, then removals the other way round:
+//! Additions come in the order in which the kernel needs them, then removals in the reverse order:
 //!
 //! ```text
 //! sysctls > links > filters > up > addresses > neighbours > labels > nexthops > groups > routes
 //! filters < sysctls < links < down < addresses < neighbours < labels < nexthops < groups < routes <
 //! ```
 //!
-//! Rules and their tables change between labels and nexthops: MPTCP endpoints and rules that go, routes
-//! that come, routes that go, rules that come. So no rule leads to a table that is another interface's or
-//! not filled. Endpoints come after the routes.
+//! Policy rules and their tables change between labels and nexthops, in this order: MPTCP endpoints
+//! deleted, rules deleted, table routes added, table routes deleted, rules added. So no rule ever
+//! leads to a table that is not filled or that belongs to another interface. Endpoints are added
+//! after the routes.
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
@@ -38,14 +40,14 @@ use self::interfaces::Interfaces;
 use self::steps::Steps;
 use crate::{Observed, Reconciliation, Saved, Wanted};
 
-/// The operations that lead from `observed` to `wanted`. Withdraw is
+/// Computes the operations that lead from `observed` to `wanted`. Withdrawing everything is
 /// `reconcile(&Wanted::default(), observed, saved)`.
 #[must_use]
 pub fn reconcile(wanted: &Wanted, observed: &Observed, saved: &Saved) -> Reconciliation {
     reconcile_with(wanted, observed, saved, &Options::default())
 }
 
-/// [`reconcile`], with what the operator allows.
+/// Like [`reconcile`], with exceptions that the operator allows.
 #[must_use]
 pub fn reconcile_with(
     wanted: &Wanted,

@@ -1,6 +1,7 @@
-//! MPTCP endpoints, how many subflows there may be, and the rules for what comes from endpoints.
+//! Compares MPTCP endpoints, the limit of subflows, and the policy rules by source address.
 //!
-//! Rules and routes are there before the endpoints and go after them: no subflow takes another NIC.
+//! Rules and routes are added before the endpoints and removed after them, so that no subflow uses
+//! a wrong NIC.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -45,7 +46,7 @@ fn from_rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     }
 }
 
-/// Raised where it is too low, and never lowered while we are installed.
+/// The limit is raised if it is too low, and never lowered while a plan is installed.
 fn limit(context: &Context<'_>, found: &ObservedMptcp, steps: &mut Steps) {
     let before = found.subflows;
     let needed = context.wanted.subflows();

@@ -1,10 +1,10 @@
-//! What an operator may allow.
+//! Exceptions that an operator can allow.
 
 use std::collections::BTreeSet;
 
-/// What an operator may allow.
+/// Exceptions from the rules of reconciling that an operator allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Interfaces that are used although they have a master (K20).
+    /// Interfaces to use although they have a master (K20).
     pub force_interfaces: BTreeSet<String>,
 }

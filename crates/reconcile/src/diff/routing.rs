@@ -1,8 +1,9 @@
-//! Nexthops, groups and routes (K1, K15).
+//! Compares nexthops, groups and routes (K1, K15).
 //!
-//! A plain nexthop is known by its content, a group by the routes that go through it: so a changed
-//! path replaces a group in place, one message for all its routes. In place only where all routes
-//! of the group want the same; else they move to other groups before it goes.
+//! A plain nexthop is identified by its content, a group by the routes that use it. So when a path
+//! changes, one message replaces a group in place for all its routes. That is done only if all
+//! routes of the group want the same members; otherwise the routes move to other groups before the
+//! group is removed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
@@ -25,18 +26,18 @@ use crate::{
 type Members = Vec<(u32, u16)>;
 type Content<'a> = (&'a str, IpAddr, &'a [Label]);
 
-/// A wanted route that has a usable leg and is not yet as it shall be.
+/// A wanted route that has a usable nexthop and differs from the present one.
 struct Target<'a> {
     key: &'a (Prefix, u32),
     route: &'a WantedRoute,
     present: Option<&'a ObservedRoute>,
     list: usize,
-    /// `present` has the source, MTU and advmss that are wanted.
+    /// Does `present` have the wanted source, MTU and advmss?
     alike: bool,
 }
 
 impl Target<'_> {
-    /// What `present` goes through.
+    /// The nexthop id of `present`.
     fn through(&self) -> Option<u32> {
         self.present?.nexthop
     }
@@ -68,7 +69,7 @@ struct Routing<'a> {
     next_id: u32,
 }
 
-/// Operations on nexthops, groups and routes; `locals` are the addresses of this node.
+/// Adds the operations on nexthops, groups and routes; `locals` are the addresses of this node.
 pub(super) fn routing(context: &Context<'_>, locals: &HashSet<IpAddr>, steps: &mut Steps) {
     let foreign = foreign_routes(context.observed);
     let mut routing = Routing::new(context, &foreign);
@@ -108,7 +109,7 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// The lowest id that nobody holds.
+    /// The lowest free id.
     fn new_id(&mut self, observed: &BTreeMap<u32, ObservedNexthop>) -> u32 {
         while observed.contains_key(&self.next_id) {
             self.next_id += 1;
@@ -117,7 +118,7 @@ impl<'a> Routing<'a> {
         self.next_id - 1
     }
 
-    /// Decides which routes shall exist and through which members; unwanted ones are dropped.
+    /// Decides which routes must exist and with which members, and removes unwanted ones.
     fn targets(
         &mut self,
         context: &Context<'a>,
@@ -130,7 +131,7 @@ impl<'a> Routing<'a> {
         let mut reported: BTreeMap<(&(Prefix, u32), bool), Vec<Prefix>> = BTreeMap::new();
         let mut members = Members::new();
         let mut source = None;
-        // Destinations in a row often go the same way.
+        // Consecutive destinations often have the same nexthops.
         let mut last: Option<(&[Leg], usize)> = None;
         let mut own = None;
         for (key, want, have) in join(wanted.routes.iter(), observed.routes.iter()) {
@@ -194,7 +195,7 @@ impl<'a> Routing<'a> {
         report(context, reported, steps);
     }
 
-    /// Fills in the usable legs as members; new nexthops get their ids here.
+    /// Collects the usable nexthops as members; new nexthops get their ids here.
     fn members(
         &mut self,
         context: &Context<'a>,
@@ -249,7 +250,7 @@ impl<'a> Routing<'a> {
         list
     }
 
-    /// Does the group hold the members of the list already? Then the list is its for good.
+    /// Does the group already hold the members of the list? Then it serves that list for good.
     fn keep(&mut self, through: Option<(u32, usize)>) -> bool {
         let Some((id, list)) = through else { return false };
         let Some(group) = self.groups.get_mut(&id) else { return false };
@@ -261,7 +262,7 @@ impl<'a> Routing<'a> {
         same
     }
 
-    /// Gives each other group the list that all its routes want, if they agree.
+    /// Assigns to each other group the list that all its routes want, if they agree.
     fn claim(&mut self, steps: &mut Steps) {
         let mut votes: BTreeMap<u32, Option<usize>> = BTreeMap::new();
         let mut last = None;
@@ -292,7 +293,7 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// Gives each route its group, new ones where none serves.
+    /// Assigns a group to each route; creates groups where none serves.
     fn install(&mut self, context: &Context<'a>, steps: &mut Steps) {
         let mut idle: Option<HashMap<Members, u32>> = None;
         let targets = std::mem::take(&mut self.targets);
@@ -349,8 +350,8 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// Drops groups and nexthops of ours that nothing uses; those that something foreign uses
-    /// stay, because the kernel would take that along.
+    /// Removes groups and nexthops of ours that nothing uses. Those that a foreign object uses
+    /// stay, because the kernel would delete that object too.
     fn remove(&mut self, context: &Context<'a>, steps: &mut Steps) {
         for (id, nexthop) in &context.observed.nexthops {
             let idle = self.groups.get(id).is_some_and(|group| group.list.is_none());
@@ -390,7 +391,7 @@ fn drop_route(&(dst, metric): &(Prefix, u32), steps: &mut Steps) {
     steps.push(phase, Operation::DeleteRoute { dst, metric }, Why::Leftover);
 }
 
-/// One entry per foreign route, whatever it overlaps.
+/// Reports each foreign route once, however many destinations it overlaps.
 fn report(
     context: &Context<'_>,
     reported: BTreeMap<(&(Prefix, u32), bool), Vec<Prefix>>,
@@ -413,7 +414,7 @@ fn report(
     }
 }
 
-/// Weights of ours come from a `u8`.
+/// Converts weights to `u8`: ours never exceed that.
 pub(crate) fn narrow(members: &[(u32, u16)]) -> Vec<(u32, u8)> {
     members.iter().map(|(id, weight)| (*id, u8::try_from(*weight).unwrap_or(u8::MAX))).collect()
 }

@@ -1,8 +1,8 @@
-//! The operations found so far, each in its phase.
+//! Collects the operations of a comparison, each in its phase of the final order.
 
 use crate::{Object, Operation, Pending, Planned, Reason, Reconciliation, Refusal, Why};
 
-/// The place of an operation in the whole.
+/// The place of an operation in the final order.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
     InterfaceSysctls,

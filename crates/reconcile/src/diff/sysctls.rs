@@ -1,5 +1,5 @@
-//! Values below `/proc/sys`: interfaces before the namespace (K7: `accept_ra` before
-//! `all/forwarding`), and the other way round when originals are restored.
+//! Compares the values below `/proc/sys`. Those of interfaces are written before those of the
+//! namespace (K7: `accept_ra` before `all/forwarding`), and restored in the reverse order.
 
 use tresse_base::id::Label;
 
@@ -10,7 +10,7 @@ use crate::{
     Object, Operation, PLATFORM_LABELS, Reason, Refusal, Why, label_input, sysctl_interface,
 };
 
-/// Sysctls whose file exists now.
+/// Adds the operations on sysctls whose file exists now.
 pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
     let Context { wanted, observed, saved, interfaces } = context;
     for (key, value) in &wanted.sysctls {
@@ -26,7 +26,7 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
         };
         match observed.sysctls.get(key) {
             Some(now) if holds(key, now, value) => {}
-            // A kernel without labels takes none.
+            // A kernel without MPLS has no such file, and accepts no labels.
             None if value == "0" && interface.is_some_and(|i| *key == label_input(i)) => {}
             _ if absent.is_some() => {
                 let reason = absent.unwrap_or(Reason::NoFile);
@@ -67,7 +67,7 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
     }
 }
 
-/// Sysctls of an interface that was just created: between its creation and `up` (K5).
+/// Adds the sysctls of an interface that was just created, to be written before it is set up (K5).
 pub(super) fn of_new_link(context: &Context<'_>, name: &str, steps: &mut Steps) {
     for directory in
         ["net/ipv4/conf", "net/ipv4/neigh", "net/ipv6/conf", "net/ipv6/neigh", "net/mpls/conf"]
@@ -77,7 +77,7 @@ pub(super) fn of_new_link(context: &Context<'_>, name: &str, steps: &mut Steps) 
             if !key.starts_with(&prefix) {
                 break;
             }
-            // It begins so, and a kernel without labels has no such file.
+            // 0 is the initial value, and a kernel without MPLS has no such file.
             if value == "0" && *key == label_input(name) {
                 continue;
             }
@@ -90,15 +90,15 @@ fn write(key: &str, value: &str, before: Option<&String>) -> Operation {
     Operation::WriteSysctl { key: key.into(), value: value.into(), before: before.cloned() }
 }
 
-/// The first label route of somebody else that the original value would delete.
+/// The first foreign label route that restoring the original value would delete.
 fn lost_with(context: &Context<'_>, key: &str, original: &str) -> Option<Label> {
     let limit = original.parse().ok().filter(|_| key == PLATFORM_LABELS)?;
     let mut above = context.observed.labels.range(Label(limit)..);
     above.find(|(_, route)| is_our_label(route).is_none()).map(|(label, _)| *label)
 }
 
-/// `platform_labels` is raised and never lowered while we are installed: lowering it deletes the
-/// label routes of others.
+/// Is the present value good enough? `platform_labels` is raised and never lowered while a plan is
+/// installed, because lowering it deletes foreign label routes.
 fn holds(key: &str, now: &str, value: &str) -> bool {
     now == value
         || key == PLATFORM_LABELS

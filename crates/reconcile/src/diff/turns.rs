@@ -1,15 +1,16 @@
-//! Rules by arriving interface and the tables behind them: packets that arrive by the NIC which they
-//! would leave by again go another way (see [`crate::routing::xy`]).
+//! Compares the policy rules by arrival interface and their table routes. A packet that arrives by
+//! the NIC that its route leaves by takes another path, by a table route (strategy `xy`).
 //!
 //! ```text
 //! 7800: from all iif eth0 lookup 7800      10.77.0.2 via 10.78.0.9 dev eth1
 //! 7801: from all iif eth1 lookup 7801      10.77.0.9 via 10.78.0.2 dev eth0
 //! ```
 //!
-//! A rule comes when its table is filled and goes before that changes hands. The routes have no nexthop
-//! objects, so they stay when the carrier is lost (K1) and are passed over (`ignore_routes_with_linkdown`):
-//! the main table decides then. The kernel takes them without a carrier too. A table in which somebody
-//! else has a route is left alone: a rule of ours would send packets by that.
+//! A rule is added after its table is filled, and removed before the table is reused. Table routes
+//! have no nexthop objects, so they survive carrier loss (K1) and are then skipped
+//! (`ignore_routes_with_linkdown`): the main table decides. The kernel accepts them without carrier
+//! too. A table with a foreign route gets no rule of ours, because the rule would send packets
+//! along that route.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +20,16 @@ use super::join::join;
 use super::steps::{Phase, Steps};
 use crate::{Object, Observed, Operation, Reason, Refusal, TurnKey, Why};
 
-/// By table and family (IPv4?), the first route of somebody else in it.
+/// The first foreign route of each table and family (IPv4?).
 pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TurnKey, u8)>;
 
-/// Operations on rules and on the routes of their tables.
+/// Adds the operations on policy rules and on their table routes.
 pub(super) fn turns(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     rules(context, taken, steps);
     routes(context, taken, steps);
 }
 
-/// The tables in which somebody else has a route.
+/// The tables that hold a foreign route.
 pub(super) fn taken(observed: &Observed) -> Taken<'_> {
     let mut taken = Taken::new();
     for (key, turn) in &observed.turns {
@@ -81,7 +82,7 @@ fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
         }
         if let Some(reason) = interfaces.hold(&leg.interface) {
             steps.wait(Object::Turn(table, dst), reason);
-            // It must not lead elsewhere meanwhile.
+            // The old route must not stay in use meanwhile.
             if have.is_some() {
                 steps.push(Phase::DropTurns, delete(), Why::Leftover);
             }

@@ -1,4 +1,4 @@
-//! Interfaces with their addresses and neighbours, and what goes when they go.
+//! The fake kernel's interfaces, addresses and neighbours, and what Linux deletes with them.
 
 use std::net::IpAddr;
 
@@ -145,7 +145,7 @@ impl Model {
         Ok(())
     }
 
-    /// An interface vanishes, with all that hangs on it.
+    /// Removes an interface with everything that depends on it.
     pub fn remove_link(&mut self, name: &str) {
         for vlan in self.vlans_on(name) {
             self.remove_link(&vlan);
@@ -174,7 +174,8 @@ impl Model {
         );
     }
 
-    /// A cable is pulled or plugged in: the interface and the VLAN interfaces on it.
+    /// Sets the carrier of an interface and of its VLAN interfaces, as plugging a cable in or out
+    /// does.
     pub fn set_carrier(&mut self, name: &str, carrier: bool) {
         for name in std::iter::once(name.to_owned()).chain(self.vlans_on(name)) {
             if let Some(link) = self.observed.links.get_mut(&name) {
@@ -186,7 +187,7 @@ impl Model {
         }
     }
 
-    /// A foreign hand sets an interface up or down.
+    /// Sets an interface up or down, as a foreign program does.
     pub fn set_admin(&mut self, name: &str, up: bool) {
         if !up {
             for vlan in self.vlans_on(name) {

@@ -1,4 +1,4 @@
-//! Nexthops, routes of all tables, label routes, and MPTCP endpoints.
+//! The fake kernel's nexthops, routes of all tables, label routes and MPTCP endpoints.
 
 use std::net::IpAddr;
 
@@ -120,7 +120,7 @@ impl Model {
         Ok(())
     }
 
-    /// Deletes a nexthop or group: groups shrink, emptied groups and routes go with it.
+    /// Deletes a nexthop or group: groups shrink; emptied groups and their routes are deleted too.
     pub(super) fn remove_nexthop(&mut self, id: u32) {
         self.observed.nexthops.remove(&id);
         self.drop_routes(|_, route| route.nexthop == Some(id), "its nexthop was deleted");
