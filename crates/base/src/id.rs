@@ -55,6 +55,26 @@ impl TreeId {
     pub const NONE: Self = Self(u32::MAX);
 }
 
+/// Identifies one path of a plan: the ordered pair of nodes that it joins, and its rank among the paths of
+/// that pair.
+///
+/// The nodes are indices, so a `PathId` means a path only together with the plan that it is of. What names a
+/// path to people or across plans is written at the edge.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
+)]
+pub struct PathId {
+    /// Node where the path begins.
+    #[serde(default)]
+    pub src: NodeId,
+    /// Node where the path ends.
+    #[serde(default)]
+    pub dst: NodeId,
+    /// Position among the paths of the pair: 0 is the primary, then come the paths that share its traffic by
+    /// weight, then backups in order of preference.
+    pub rank: u32,
+}
+
 /// An IEEE 802.1Q VLAN identifier, 1 to 4094.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

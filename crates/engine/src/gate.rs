@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
 
@@ -27,9 +28,9 @@ pub struct Gated<'a> {
     pub prepared: &'a Prepared,
     /// By VID; open where absent.
     pub gates: &'a BTreeMap<u16, Gate>,
-    /// First hops of paths that are broken.
-    pub dead: &'a BTreeSet<Leg>,
-    /// First hops of paths that an operator keeps free.
+    /// Paths that are broken.
+    pub dead: &'a BTreeSet<PathId>,
+    /// Paths that an operator keeps free.
     pub free: &'a KeptFree,
     /// Interfaces without carrier.
     pub out: &'a BTreeSet<&'a str>,
@@ -65,7 +66,11 @@ impl Gated<'_> {
 
     /// Is this the first hop of no path that is broken?
     pub(super) fn lives(&self, leg: &Leg) -> bool {
-        !holds(self.dead, leg)
+        !self.begins(leg, self.dead)
+    }
+
+    fn begins(&self, leg: &Leg, of: &BTreeSet<PathId>) -> bool {
+        self.prepared.watches.is_first_hop(leg, of)
     }
 
     /// What is asked of a leg: the most first, then what is left where nothing has it.
@@ -78,12 +83,12 @@ impl Gated<'_> {
     }
 
     fn is_undrained(&self, leg: &Leg) -> bool {
-        self.lives(leg) && !holds(&self.free.drained, leg)
+        self.lives(leg) && !self.begins(leg, &self.free.drained)
     }
 
     /// Is this the first hop of a path that is neither broken nor kept free?
     pub(super) fn is_fit(&self, leg: &Leg) -> bool {
-        self.lives(leg) && !holds(&self.free.rested, leg)
+        self.lives(leg) && !self.begins(leg, &self.free.rested)
     }
 
     /// The part of an open route that is to be used, or another way; none where the kernel has one at
@@ -129,8 +134,8 @@ impl Gated<'_> {
                 fits(self, leg) && apart(leg) && !self.out.contains(leg.interface.as_str())
             };
             let planned = planned.iter().flat_map(|route| &route.legs);
-            let planned =
-                planned.map(|leg| WantedRoute { legs: vec![leg.alone()], ..open.clone() });
+            let alone = |leg: &Leg| vec![Leg { weight: 1, ..leg.clone() }];
+            let planned = planned.map(|leg| WantedRoute { legs: alone(leg), ..open.clone() });
             let mut ways = self.alternatives(destination, &open).chain(planned);
             let part = part(&open, |leg| fits(self, leg) && apart(leg));
             if let Some(way) = part.or_else(|| ways.find(|way| carries(&way.legs[0]))) {
@@ -154,11 +159,6 @@ impl Gated<'_> {
             _ => Ok(open),
         }
     }
-}
-
-/// Is a leg among these, whatever its weight?
-fn holds(legs: &BTreeSet<Leg>, leg: &Leg) -> bool {
-    !legs.is_empty() && legs.contains(&leg.alone())
 }
 
 /// The legs of a route that are such, if any.

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::{PathView, Plan, SegmentView};
-use tresse_reconcile::Leg;
-use tresse_slice::first_hop;
 use tresse_slice::watch::part::Parts;
+use tresse_slice::watch::watched_path;
 use tresse_topology::path::Path;
 
 /// The index of one plan, as one node needs it.
@@ -33,8 +32,8 @@ pub(super) struct PathEntry {
     pub(super) address: IpAddr,
     /// The interface that it leaves by.
     pub(super) interface: String,
-    /// Its first hop.
-    pub(super) first_hop: Option<Leg>,
+    /// The watched path whose state is its own.
+    pub(super) watched: PathId,
 }
 
 impl Index {
@@ -72,7 +71,7 @@ fn entries(plan: &Plan, node: NodeId, peer: NodeId) -> Vec<PathEntry> {
         line: line(plan.path_view(path)),
         address,
         interface: plan.interface(node, path.segments[0].nic, path.segments[0].tree),
-        first_hop: first_hop(plan, path, address.is_ipv4()),
+        watched: watched_path(plan, path),
     };
     plan.paths(node, peer).iter().map(entry).collect()
 }

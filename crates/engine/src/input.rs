@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use tresse_base::id::PathId;
 use tresse_base::units::Mac;
 use tresse_control::{Alert, NodeError, Reply};
 use tresse_frame::announce::Announcement;
+use tresse_liveness::Watching;
 use tresse_reconcile::{Observed, Operation};
 
 use super::forwarding::Forwarding;
@@ -14,7 +16,6 @@ use super::prepared::Prepared;
 use super::pushing::Pushing;
 use super::steering::Steer;
 use super::stored::Stored;
-use crate::watching::Watching;
 
 /// Names one control call until it is answered.
 pub type CallId = u64;
@@ -98,14 +99,14 @@ pub enum Input {
         /// Its content.
         announcement: Announcement,
     },
-    /// What is seen of watched paths, by index.
-    Sight {
-        /// Of which [`Effect::Watch`].
-        serial: u64,
-        /// Those that are broken.
-        down: BTreeSet<usize>,
-        /// Those that are shown to be sound.
-        up: BTreeSet<usize>,
+    /// The state of watched paths.
+    PathEvent {
+        /// That of the [`Watching`] which named the paths.
+        generation: [u8; 8],
+        /// Paths that are broken.
+        down: BTreeSet<PathId>,
+        /// Paths that are shown to be sound.
+        up: BTreeSet<PathId>,
     },
     /// [`super::Engine::deadline`] has passed.
     Tick,

@@ -35,16 +35,17 @@ impl Engine {
             (false, true) => None,
             (false, false) => Some(self.bridge.heard()),
         };
-        let dead = &self.stored.broken;
         let links = view.observed.links.iter();
         let out = links.filter(|(_, link)| link.up && !link.carrier);
         let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
         let free = self.kept_free(plan);
         let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
-        let gated = |prepared, gates, free| Gated { prepared, gates, dead, free, out: &out };
+        let dead = self.dead(plan);
+        let old_dead = old.map(|o| self.dead(o)).unwrap_or_default();
+        let gated = |prepared, gates, dead, free| Gated { prepared, gates, dead, free, out: &out };
         let plans = Plans {
-            new: gated(plan, &gates, &free),
-            old: old.map(|old| gated(old, &old_gates, &old_free)),
+            new: gated(plan, &gates, &dead, &free),
+            old: old.map(|old| gated(old, &old_gates, &old_dead, &old_free)),
             heard,
         };
         target(&plans, self.settings.engines, &view.observed)

@@ -47,7 +47,6 @@ mod transit;
 mod vlans;
 mod watch;
 mod watched;
-mod watching;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -71,7 +70,6 @@ pub use self::prepared::{PlannedInterface, Prepared};
 pub use self::pushing::{PushPath, Pushing};
 pub use self::steering::{Pinned, Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
-pub use self::watching::{Interface, Watching};
 
 /// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
 const LOOK_BURST: u64 = 20;
@@ -200,7 +198,7 @@ impl Engine {
                     return effects;
                 }
             }
-            Input::Sight { serial, down, up } => self.seen(serial, &down, &up, out),
+            Input::PathEvent { generation, down, up } => self.seen(generation, &down, &up, out),
             Input::Tick => {}
             call => self.call(call, out),
         }

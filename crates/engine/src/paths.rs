@@ -34,8 +34,7 @@ impl Engine {
     /// The paths of one pair.
     fn pair(&self, pair: &[PathEntry]) -> Vec<PathLine> {
         let carriers = pair.iter().filter(|path| path.line.weight > 0).count();
-        let unused: Vec<Option<&str>> =
-            pair.iter().map(|path| self.unused(path.first_hop.as_ref()?)).collect();
+        let unused: Vec<Option<&str>> = pair.iter().map(|path| self.unused(path.watched)).collect();
         // Where all that carry are not used the first that is takes their place.
         let next = unused[..carriers].iter().all(Option::is_some);
         let whole = |why: &Option<&str>| *why != Some("broken");

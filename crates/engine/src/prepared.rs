@@ -157,6 +157,10 @@ impl Prepared {
 
     /// A plan as this version keeps it. Versions before kept it as their engines handled labels.
     pub(super) fn upgrade(&mut self) {
+        // Versions before stored paths without their ends: such paths are chosen again.
+        if self.watches.paths().iter().any(|watch| watch.id.src == watch.id.dst) {
+            self.watches = Arc::default();
+        }
         let wanted = &mut self.wanted;
         wanted.routes = wanted.all_routes();
         wanted.turns.backups.clear();

@@ -111,9 +111,10 @@ impl Engine {
     /// backup.
     fn unprotected(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
+        let is_dead = |leg: &Leg| current.watches.is_first_hop(leg, &self.paths.broken);
         let lives = |key| {
             let route = current.wanted.routes.get(&key);
-            self.holds(key) && route.is_some_and(|r| r.legs.iter().any(|leg| !self.is_broken(leg)))
+            self.holds(key) && route.is_some_and(|r| r.legs.iter().any(|leg| !is_dead(leg)))
         };
         let backups = current.wanted.routes.keys().filter(|(_, m)| *m == METRIC_BACKUP);
         let backups = backups
@@ -127,11 +128,13 @@ impl Engine {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let unused = |leg: &Leg| {
             let interface = current.interfaces.get(&leg.interface);
-            self.is_broken(leg) || interface.is_some_and(|i| self.stored.fused.contains_key(&i.vid))
+            current.watches.is_first_hop(leg, &self.paths.broken)
+                || interface.is_some_and(|i| self.stored.fused.contains_key(&i.vid))
         };
+        let is_rested = |leg: &Leg| current.watches.is_first_hop(leg, &self.free.rested);
         let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
         primaries
-            .filter(|(_, route)| !route.legs.iter().all(|leg| self.is_rested(leg)))
+            .filter(|(_, route)| !route.legs.iter().all(is_rested))
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
                 true => route.legs.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),

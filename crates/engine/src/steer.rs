@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_control::{Alert, NodeError};
 use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
@@ -50,14 +51,16 @@ impl Engine {
         self.observe(Job::new(Purpose::Steer(Box::new(steered)), Some(current)), out);
     }
 
-    /// Finds again which paths of the plan in force are kept free.
+    /// Finds again which paths of the plan in force are broken, and which are kept free.
     pub(super) fn resteer(&mut self) {
         let current = self.stored.current.as_ref();
+        let broken = current.map(|current| self.dead(current));
         let free = current.map(|current| self.stored.steering.kept_free(current));
+        self.paths.broken = broken.unwrap_or_default();
         self.free = Arc::new(free.unwrap_or_default());
     }
 
-    /// First hops of the paths of a plan that are kept free.
+    /// The paths of a plan that are kept free.
     pub(super) fn kept_free(&self, plan: &Arc<Prepared>) -> Arc<KeptFree> {
         match &self.stored.current {
             Some(current) if Arc::ptr_eq(current, plan) => self.free.clone(),
@@ -69,7 +72,7 @@ impl Engine {
     pub(super) fn drop_pins(&mut self, out: &mut Vec<Effect>) {
         let Some(current) = &self.stored.current else { return };
         self.stored.steering.pinned.retain(|peer, pinned| {
-            let kept = current.watches.paths.iter().any(|w| w.peer == *peer && pinned.is(w));
+            let kept = current.watches.paths().iter().any(|w| w.peer == *peer && pinned.is(w));
             if !kept {
                 let message = "the plan has another path of that rank: not pinned any more";
                 tell(out, Alert::Warning, "unpinned", peer, message);
@@ -78,19 +81,12 @@ impl Engine {
         });
     }
 
-    /// Is what begins with this hop kept free?
-    pub(super) fn is_rested(&self, leg: &Leg) -> bool {
-        self.free.rested.contains(&leg.alone())
-    }
-
-    /// Why what begins with this hop is not used: `broken`, `drained`, or `standby` beside a path that its
-    /// pair is pinned to.
-    #[must_use]
-    pub fn unused(&self, leg: &Leg) -> Option<&'static str> {
+    /// Why a path is not used: `broken`, `drained`, or `standby` beside a path that its pair is pinned to.
+    pub(super) fn unused(&self, path: PathId) -> Option<&'static str> {
         match () {
-            () if self.is_broken(leg) => Some("broken"),
-            () if !self.is_rested(leg) => None,
-            () if self.free.drained.contains(&leg.alone()) => Some("drained"),
+            () if self.is_broken(path) => Some("broken"),
+            () if !self.free.rested.contains(&path) => None,
+            () if self.free.drained.contains(&path) => Some("drained"),
             () => Some("standby"),
         }
     }
@@ -103,16 +99,18 @@ impl Engine {
 
     /// What another steering does to the destinations, as far as ways are known to carry.
     fn outcome(&self, current: &Prepared, after: &Steering) -> tresse_control::Steered {
+        let watches = &current.watches;
         let (before, rested) = (&self.free.rested, after.kept_free(current).rested);
         let gates = self.gates(current);
         let carries = |leg: &Leg| {
             let vid = current.interfaces.get(&leg.interface).map(|interface| interface.vid);
             let open = vid.and_then(|vid| gates.get(&vid)).is_none_or(|g| *g == Gate::Open);
-            open && !self.is_broken(leg) && self.usable(&leg.interface)
+            let broken = watches.is_first_hop(leg, &self.paths.broken);
+            open && !broken && self.usable(&leg.interface)
         };
         let routes = &current.wanted.routes;
         let nodes: BTreeSet<IpAddr> =
-            current.watches.paths.iter().map(|watch| watch.destination).collect();
+            watches.paths().iter().map(|watch| watch.destination).collect();
         let backups = routes.keys().any(|(_, metric)| *metric == METRIC_BACKUP);
         let mut steered = tresse_control::Steered::default();
         for ((destination, _), primary) in routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY)
@@ -128,11 +126,9 @@ impl Engine {
                 continue;
             }
             let legs = primary.legs.iter().chain(backup.iter().flat_map(|route| &route.legs));
-            let ways: BTreeSet<Leg> =
-                legs.chain(others.into_iter().flatten()).map(Leg::alone).collect();
-            let ways: BTreeSet<&Leg> = ways.iter().filter(|leg| carries(leg)).collect();
-            let count =
-                |rested: &BTreeSet<Leg>| ways.iter().filter(|w| !rested.contains(**w)).count();
+            let legs = legs.chain(others.into_iter().flatten()).filter(|leg| carries(leg));
+            let paths: BTreeSet<PathId> = legs.filter_map(|leg| watches.path_of(leg)).collect();
+            let count = |rested: &BTreeSet<PathId>| paths.difference(rested).count();
             let list = match (count(before), count(&rested)) {
                 (1.., 0) => &mut steered.cut,
                 (2.., 1) => &mut steered.single,
@@ -140,10 +136,10 @@ impl Engine {
             };
             list.push(name(*destination));
         }
-        let changes = |rested: &BTreeSet<Leg>| {
+        let changes = |rested: &BTreeSet<PathId>| {
             let key = |(d, m): &(Prefix, u32)| (*m == METRIC_PRIMARY).then(|| name(*d));
-            let touched =
-                routes.iter().filter(|(_, r)| r.legs.iter().any(|l| rested.contains(&l.alone())));
+            let is_rested = |leg: &Leg| watches.is_first_hop(leg, rested);
+            let touched = routes.iter().filter(|(_, route)| route.legs.iter().any(is_rested));
             touched.filter_map(|(at, _)| key(at)).collect::<BTreeSet<String>>()
         };
         steered.moved = changes(before).symmetric_difference(&changes(&rested)).cloned().collect();

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use tresse_base::id::PathId;
 use tresse_control::NodeError;
 use tresse_reconcile::Leg;
 use tresse_slice::watch::Watch;
@@ -25,7 +26,7 @@ pub struct Steering {
 pub struct Pinned {
     /// Its rank.
     pub rank: u32,
-    /// Its first hops: in another plan the rank may be another path.
+    /// The first hops of the path, with weight 1: in another plan the rank may be another path.
     pub ways: BTreeSet<Leg>,
 }
 
@@ -48,13 +49,13 @@ pub enum Steer {
     Unpin(String),
 }
 
-/// First hops of the paths of one plan that are kept free.
+/// The paths of one plan that are kept free.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptFree {
     /// All of them.
-    pub rested: BTreeSet<Leg>,
+    pub rested: BTreeSet<PathId>,
     /// Those that cross what is drained.
-    pub drained: BTreeSet<Leg>,
+    pub drained: BTreeSet<PathId>,
 }
 
 impl Steer {
@@ -85,7 +86,7 @@ impl Steering {
             Steer::Drain(object) => {
                 let part = prepared.index.parts.named(object);
                 let part = part.map_err(|error| refused(object, error.to_string()))?;
-                if part.node() == Some(&prepared.node) {
+                if part.node() == Some(prepared.id) {
                     let message = "is this node: drain it on the others, which send through it";
                     return Err(refused(object, message.into()));
                 }
@@ -122,23 +123,22 @@ impl Steering {
         Ok(after)
     }
 
-    /// First hops of the paths of a plan that are kept free.
+    /// The paths of a plan that are kept free.
     pub(super) fn kept_free(&self, prepared: &Prepared) -> KeptFree {
         let drained = self.drained(prepared);
         let mut rested = drained.clone();
         for (peer, pinned) in &self.pinned {
-            let paths: Vec<&Watch> =
-                prepared.watches.paths.iter().filter(|watch| watch.peer == *peer).collect();
+            let paths: Vec<&Watch> = prepared.paths_to(peer).collect();
             if paths.iter().any(|watch| pinned.is(watch)) {
                 let others = paths.iter().filter(|watch| !pinned.is(watch));
-                rested.extend(others.flat_map(|watch| watch.ways()));
+                rested.extend(others.map(|watch| watch.id));
             }
         }
         KeptFree { rested, drained }
     }
 
     /// Those of them that cross what is drained.
-    fn drained(&self, prepared: &Prepared) -> BTreeSet<Leg> {
+    fn drained(&self, prepared: &Prepared) -> BTreeSet<PathId> {
         if self.drained.is_empty() {
             return BTreeSet::new();
         }
@@ -146,21 +146,30 @@ impl Steering {
             self.drained.iter().filter_map(|object| prepared.index.parts.named(object).ok());
         let parts: Vec<Part> = parts.collect();
         let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
-        prepared.watches.paths.iter().filter(crosses).flat_map(Watch::ways).collect()
+        prepared.watches.paths().iter().filter(crosses).map(|watch| watch.id).collect()
     }
 }
 
 impl Pinned {
     pub(super) fn is(&self, watch: &Watch) -> bool {
-        self.rank == watch.rank && watch.ways().collect::<BTreeSet<Leg>>() == self.ways
+        self.rank == watch.id.rank && self.ways == first_hops(watch)
     }
 }
 
 impl Prepared {
     /// Do the nodes of its fabric route, so that a path is what all of them choose?
     pub(super) fn routes_for_others(&self) -> bool {
-        self.watches.paths.iter().any(|watch| watch.nodes.is_some())
+        self.watches.paths().iter().any(|watch| watch.nodes.is_some())
     }
+
+    /// The watched paths to the node called `peer`.
+    fn paths_to<'a>(&'a self, peer: &'a str) -> impl Iterator<Item = &'a Watch> {
+        self.watches.paths().iter().filter(move |watch| watch.peer == peer)
+    }
+}
+
+fn first_hops(watch: &Watch) -> BTreeSet<Leg> {
+    watch.legs.iter().cloned().collect()
 }
 
 /// The path of that rank.
@@ -169,15 +178,15 @@ fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
         let message = "nodes of this fabric route for each other: no node chooses a path alone";
         return Err(refused(to, message.into()));
     }
-    let paths = || prepared.watches.paths.iter().filter(|watch| watch.peer == to);
-    match paths().find(|watch| watch.rank == rank) {
-        Some(watch) => Ok(Pinned { rank, ways: watch.ways().collect() }),
+    let paths = || prepared.paths_to(to);
+    match paths().find(|watch| watch.id.rank == rank) {
+        Some(watch) => Ok(Pinned { rank, ways: first_hops(watch) }),
         None if paths().next().is_none() => {
             let message = "this node has no path to such a node: see `tresse paths FILE --from`";
             Err(refused(to, message.into()))
         }
         None => {
-            let ranks: Vec<String> = paths().map(|watch| watch.rank.to_string()).collect();
+            let ranks: Vec<String> = paths().map(|watch| watch.id.rank.to_string()).collect();
             Err(refused(
                 to,
                 format!("has no path of rank {rank} from here, but {}", ranks.join(", ")),

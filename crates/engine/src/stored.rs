@@ -39,7 +39,8 @@ pub struct Stored {
     /// over it waits for confirmation.
     #[serde(default)]
     pub withdrawn: bool,
-    /// First hops of paths that are broken: not used by a daemon that starts either.
+    /// First hops of paths that are broken, with weight 1: not used by a daemon that starts either. A
+    /// `PathId` would be of one plan alone.
     #[serde(default)]
     pub broken: BTreeSet<Leg>,
     /// What operators keep paths away from.

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::id::PathId;
 use tresse_control::Alert;
+use tresse_liveness::{Interface, WatchedPath, Watching};
 use tresse_reconcile::Leg;
 use tresse_slice::watch::Watch;
 
 use super::gate::Gate;
 use super::vlans::mac_of;
 use super::{Effect, Engine, Prepared, tell};
-use crate::watching::{Interface, Watching};
 
 /// Paths that are told one by one, of those that break or come back at once.
 const TOLD: usize = 8;
@@ -22,24 +23,35 @@ impl Engine {
         }
         let watches = current.map(|current| current.watches.clone()).unwrap_or_default();
         let interfaces = current.map(|current| self.sendable(current)).unwrap_or_default();
-        let watching = &mut self.paths.watching;
-        if watching.watches != watches {
-            let dead = &self.stored.broken;
-            let is_dead = |watch: &Watch| watch.ways().any(|leg| dead.contains(&leg));
-            let paths = watches.paths.iter().enumerate();
-            self.paths.broken = paths.filter(|(_, w)| is_dead(w)).map(|(at, _)| at).collect();
+        let known = self.paths.watches == watches;
+        if known && self.paths.watching.interfaces == interfaces {
+            return;
         }
-        if watching.watches != watches || watching.interfaces != interfaces {
-            let (serial, broken) = (watching.serial + 1, self.paths.broken.clone());
-            *watching = Watching { serial, watches, broken, interfaces };
-            out.push(Effect::Watch(Box::new(watching.clone())));
+        let paths = match known {
+            true => self.paths.watching.paths.clone(),
+            false => watches.paths().iter().map(watched).collect::<Vec<WatchedPath>>().into(),
+        };
+        let generation = current.map(Prepared::digest).unwrap_or_default();
+        let broken = self.paths.broken.clone();
+        self.paths.watches = watches;
+        self.paths.watching = Watching { generation, paths, broken, interfaces };
+        out.push(Effect::Watch(Box::new(self.paths.watching.clone())));
+    }
+
+    /// The paths of a plan that are not used, as they are broken.
+    pub(super) fn dead(&self, plan: &Prepared) -> BTreeSet<PathId> {
+        let broken = &self.stored.broken;
+        if broken.is_empty() {
+            return BTreeSet::new();
         }
+        let is_dead = |watch: &&Watch| watch.legs.iter().any(|leg| broken.contains(leg));
+        plan.watches.paths().iter().filter(is_dead).map(|watch| watch.id).collect()
     }
 
     /// The interfaces of watched paths that may be sent by: with carrier, on VLANs that are proven.
     fn sendable(&self, current: &Prepared) -> BTreeMap<String, Interface> {
         let gates = self.gates(current);
-        let paths = current.watches.paths.iter().filter(|watch| !watch.arrival.is_empty());
+        let paths = current.watches.paths().iter().filter(|watch| !watch.arrival.is_empty());
         let names: BTreeSet<&String> =
             paths.flat_map(|watch| [&watch.leg.interface, &watch.arrival]).collect();
         let interface = |name: &String| {
@@ -52,32 +64,39 @@ impl Engine {
         names.into_iter().filter_map(|name| Some((name.clone(), interface(name)?))).collect()
     }
 
-    /// Paths that are broken, and paths that are shown to be sound, of what was told to be watched then.
+    /// Takes a path event: paths that are broken, and paths that are shown to be sound, of the plan that was
+    /// to be watched then.
     pub(super) fn seen(
         &mut self,
-        serial: u64,
-        down: &BTreeSet<usize>,
-        up: &BTreeSet<usize>,
+        generation: [u8; 8],
+        down: &BTreeSet<PathId>,
+        up: &BTreeSet<PathId>,
         out: &mut Vec<Effect>,
     ) {
         let Some(current) = self.stored.current.clone() else { return };
-        if serial != self.paths.watching.serial {
+        if generation != self.paths.watching.generation {
             return;
         }
         let watches = &current.watches;
         let broken = watches.broken(down, up);
         let before = std::mem::replace(&mut self.paths.broken, broken);
         let broken = &self.paths.broken;
-        let all = |paths: &BTreeSet<usize>| -> BTreeSet<Leg> {
-            paths.iter().filter_map(|at| watches.paths.get(*at)).flat_map(Watch::ways).collect()
+        let paths = |of: &BTreeSet<PathId>| -> Vec<&Watch> {
+            watches.paths().iter().filter(|watch| of.contains(&watch.id)).collect()
         };
-        let dead = all(broken);
+        let dead: BTreeSet<Leg> =
+            paths(broken).into_iter().flat_map(|watch| &watch.legs).cloned().collect();
         let mut news = Vec::new();
         for (alert, kind, paths, message) in [
-            (Alert::Warning, "path-down", broken - &before, "not used while it is broken"),
-            (Alert::Info, "path-up", &before - broken, "is used again"),
+            (
+                Alert::Warning,
+                "path-down",
+                paths(&(broken - &before)),
+                "not used while it is broken",
+            ),
+            (Alert::Info, "path-up", paths(&(&before - broken)), "is used again"),
         ] {
-            for watch in paths.iter().filter_map(|at| watches.paths.get(*at)).take(TOLD) {
+            for watch in paths.iter().take(TOLD) {
                 tell(&mut news, alert, kind, &name(watch), message);
             }
             if paths.len() > TOLD {
@@ -96,21 +115,36 @@ impl Engine {
         out.extend(news);
     }
 
-    /// Is what begins with this hop not used, as it is broken?
-    #[must_use]
-    pub fn is_broken(&self, leg: &Leg) -> bool {
-        self.stored.broken.contains(&leg.alone())
+    /// Is a path of the plan in force not used, as it is broken?
+    pub(super) fn is_broken(&self, path: PathId) -> bool {
+        self.paths.broken.contains(&path)
     }
 
-    /// The paths that are not used as they are broken.
+    /// The paths that are not used as they are broken, in words.
     pub(super) fn broken(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
-        let paths = self.paths.broken.iter().filter_map(|at| current.watches.paths.get(*at));
+        let paths = current.watches.paths().iter().filter(|watch| self.is_broken(watch.id));
         paths.map(name).collect()
+    }
+}
+
+/// A path as a session needs it.
+fn watched(watch: &Watch) -> WatchedPath {
+    WatchedPath {
+        id: watch.id,
+        source: watch.source,
+        destination: watch.destination,
+        interface: watch.leg.interface.clone(),
+        mac: watch.mac,
+        labels: watch.leg.labels.clone(),
+        arrival: Some(watch.arrival.clone()).filter(|arrival| !arrival.is_empty()),
+        transits: watch.transits,
+        active: watch.active,
+        nodes: watch.nodes,
     }
 }
 
 /// A path in words.
 fn name(watch: &Watch) -> String {
-    format!("{} rank {} by {}", watch.peer, watch.rank, watch.leg.interface)
+    format!("{} rank {} by {}", watch.peer, watch.id.rank, watch.leg.interface)
 }

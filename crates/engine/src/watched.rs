@@ -1,14 +1,20 @@
 //! What the engine knows of the paths that are watched.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::watching::Watching;
+use tresse_base::id::PathId;
+use tresse_liveness::Watching;
+use tresse_slice::watch::Watches;
 
 /// What the engine knows of its paths.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
+    /// The paths that `watching` was made of.
+    pub(super) watches: Arc<Watches>,
     /// What was last to be watched.
     pub(super) watching: Watching,
-    /// Not to be used, by index; what is stored are their first hops, which outlive plans.
-    pub(super) broken: BTreeSet<usize>,
+    /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
+    /// which outlive plans.
+    pub(super) broken: BTreeSet<PathId>,
 }

@@ -7,11 +7,17 @@
 
 #![forbid(unsafe_code)]
 
+mod event;
 mod packet;
+mod sending;
 mod session;
+mod watching;
 
+pub use event::{PathEvent, SessionLine};
 pub use packet::{Diagnostic, Malformed, Packet, State};
+pub use sending::{Content, Datagram, Dropped, Echo, Encapsulation, Sending};
 pub use session::{Change, Discarded, Outgoing, Session, Timing};
+pub use watching::{Interface, WatchedPath, Watching};
 
 /// Control packets of one hop: RFC 5881 section 4.
 pub const SINGLE_HOP_PORT: u16 = 3784;

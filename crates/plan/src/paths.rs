@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use smallvec::smallvec;
-use tresse_base::id::{NodeId, SwitchId, TreeId};
+use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_routing::direct::Direct;
 use tresse_routing::reflect::Detours;
 use tresse_routing::xy::Xy;
@@ -65,7 +65,8 @@ impl Paths {
         }
         let segments = self.primary(src, dst);
         let (first, last) = (segments[0], segments[segments.len() - 1]);
-        let mut paths = vec![Path { src, dst, rank: 0, weight: 1, segments }];
+        let id = PathId { src, dst, rank: 0 };
+        let mut paths = vec![Path { id, weight: 1, segments }];
         let pair = (self.sender(&first).switch, self.receiver(&last).switch);
         let Some(split) = self.detours.by_pair.get(&pair) else { return paths };
         paths[0].weight = split.direct;
@@ -73,8 +74,8 @@ impl Paths {
             let (at, nic) = (detour.node, detour.nic);
             let there = Segment { tree: detour.there, to: at, to_nic: nic, ..first };
             let on = Segment { from: at, nic, tree: detour.on, to: dst, to_nic: last.to_nic };
-            let (rank, weight) = (paths.len() as u32, detour.weight);
-            paths.push(Path { src, dst, rank, weight, segments: smallvec![there, on] });
+            let id = PathId { rank: paths.len() as u32, ..id };
+            paths.push(Path { id, weight: detour.weight, segments: smallvec![there, on] });
         }
         paths
     }
@@ -92,7 +93,8 @@ impl Paths {
         let mut paths = self.carriers(src, dst);
         for rank in paths.len() as u32..self.cluster.routing.paths {
             let Some(segment) = self.backup(&paths) else { break };
-            paths.push(Path { src, dst, rank, weight: 0, segments: smallvec![segment] });
+            let id = PathId { src, dst, rank };
+            paths.push(Path { id, weight: 0, segments: smallvec![segment] });
         }
         paths
     }
@@ -100,8 +102,11 @@ impl Paths {
     /// The primary, and the path of packets while `src` has lost its next hop. Nodes further on repair
     /// their own failures, so there are at most two paths.
     fn routed_paths(&self, xy: &Xy, src: NodeId, dst: NodeId) -> Vec<Path> {
-        let path =
-            |rank: u32, segments| Path { src, dst, rank, weight: u32::from(rank == 0), segments };
+        let path = |rank: u32, segments| Path {
+            id: PathId { src, dst, rank },
+            weight: u32::from(rank == 0),
+            segments,
+        };
         let backup = (self.cluster.routing.paths > 1).then(|| xy.backup(src, dst)).flatten();
         let backup = backup.map(|segments| path(1, segments));
         [path(0, xy.primary(src, dst))].into_iter().chain(backup).collect()

@@ -17,11 +17,3 @@ pub struct Leg {
     /// Weight in the group, 1 to 255.
     pub weight: u8,
 }
-
-impl Leg {
-    /// The same nexthop with weight 1, to compare nexthops without their weights.
-    #[must_use]
-    pub fn alone(&self) -> Self {
-        Self { weight: 1, ..self.clone() }
-    }
-}

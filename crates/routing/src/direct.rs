@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use tresse_base::id::{NodeId, TreeId};
+use tresse_base::id::{NodeId, PathId, TreeId};
 use tresse_topology::cluster::{Cluster, Node};
 use tresse_topology::path::{Path, Segment, Segments};
 
@@ -139,7 +139,8 @@ impl Direct {
         let mut paths = self.carriers(src, dst, most);
         while (paths.len() as u32) < most {
             let Some(segments) = self.backup(&paths) else { break };
-            paths.push(Path { src, dst, rank: paths.len() as u32, weight: 0, segments });
+            let id = PathId { src, dst, rank: paths.len() as u32 };
+            paths.push(Path { id, weight: 0, segments });
         }
         paths
     }
@@ -159,7 +160,7 @@ impl Direct {
         let all = std::iter::once(primary).chain(siblings.take(most as usize - 1)).zip(0..);
         all.map(|(segments, rank)| {
             let weight = if alone { 1 } else { self.rate(&segments[0]) };
-            Path { src, dst, rank, weight, segments }
+            Path { id: PathId { src, dst, rank }, weight, segments }
         })
         .collect()
     }
@@ -173,7 +174,7 @@ impl Direct {
     /// Returns the path through a third node that has the least in common with the paths before it. The
     /// third nodes are assigned to pairs round-robin.
     fn backup(&self, before: &[Path]) -> Option<Segments> {
-        let (src, dst) = (before[0].src, before[0].dst);
+        let PathId { src, dst, .. } = before[0].id;
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
         let switch = |s: &Segment| self.rows[s.from.index()][s.nic];
         let switches: Vec<u32> = taken.iter().map(switch).collect();

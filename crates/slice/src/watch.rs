@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::NodeId;
+use tresse_base::id::{Label, NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_plan::Plan;
 use tresse_reconcile::Leg;
@@ -36,10 +36,11 @@ use crate::first_hop;
 /// watch it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
+    /// The path. Its session runs over the path of the same rank in both directions.
+    #[serde(flatten)]
+    pub id: PathId,
     /// Name of the peer, the node at the other end.
     pub peer: String,
-    /// The path's rank, the same in both directions.
-    pub rank: u32,
     /// Source address of the BFD packets: this node's address, or a NIC's if the peer is a routing
     /// neighbour.
     pub source: IpAddr,
@@ -56,7 +57,8 @@ pub struct Watch {
     pub transits: u8,
     /// Does this end start the session? Otherwise it only answers.
     pub active: bool,
-    /// First nexthops of traffic on this path: one per address family.
+    /// First nexthops of traffic on this path, one per address family, each with weight 1: the share
+    /// that the path has in a group is no part of its name.
     pub legs: Vec<Leg>,
     /// The crossings of the path.
     pub wires: Vec<Crossing>,
@@ -66,18 +68,44 @@ pub struct Watch {
     pub nodes: Option<(IpAddr, IpAddr)>,
 }
 
-impl Watch {
-    /// First nexthops of traffic on this path, each with weight 1 and by itself.
-    pub fn ways(&self) -> impl Iterator<Item = Leg> + '_ {
-        self.legs.iter().map(Leg::alone)
+/// All paths of a node, with the sessions that watch them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredWatches")]
+pub struct Watches {
+    paths: Vec<Watch>,
+    /// Indices of a path and of one of its nexthops, sorted by [`first_hop_key`].
+    #[serde(skip)]
+    first_hops: Vec<(usize, usize)>,
+}
+
+/// What a file holds of [`Watches`].
+#[derive(Deserialize)]
+struct StoredWatches {
+    paths: Vec<Watch>,
+}
+
+impl From<StoredWatches> for Watches {
+    fn from(stored: StoredWatches) -> Self {
+        stored.paths.into_iter().collect()
     }
 }
 
-/// All paths of a node, with the sessions that watch them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Watches {
-    /// Sorted by peer, then rank.
-    pub paths: Vec<Watch>,
+impl FromIterator<Watch> for Watches {
+    fn from_iter<T: IntoIterator<Item = Watch>>(paths: T) -> Self {
+        let paths: Vec<Watch> = paths.into_iter().collect();
+        let of_path =
+            |(at, watch): (usize, &Watch)| (0..watch.legs.len()).map(move |leg| (at, leg));
+        let mut first_hops: Vec<_> = paths.iter().enumerate().flat_map(of_path).collect();
+        let key = |&(at, leg): &(usize, usize)| first_hop_key(&paths[at].legs[leg]);
+        first_hops.sort_by(|a, b| key(a).cmp(&key(b)));
+        Self { paths, first_hops }
+    }
+}
+
+/// What tells the first nexthops of two paths of a node apart. The labels say the rest of the path, so no
+/// two paths begin alike.
+fn first_hop_key(leg: &Leg) -> (&str, IpAddr, &[Label]) {
+    (&leg.interface, leg.via, &leg.labels)
 }
 
 impl Watches {
@@ -88,7 +116,27 @@ impl Watches {
         let mut paths =
             if plan.xy().is_some() { neighbours(plan, node) } else { paths(plan, node) };
         choose(&mut paths);
-        Self { paths }
+        paths.into_iter().collect()
+    }
+
+    /// The paths, sorted by peer, then rank; on a node-routed fabric in the order of the NICs.
+    #[must_use]
+    pub fn paths(&self) -> &[Watch] {
+        &self.paths
+    }
+
+    /// The path that begins with a nexthop, whatever the nexthop's weight. O(log paths).
+    #[must_use]
+    pub fn path_of(&self, leg: &Leg) -> Option<PathId> {
+        let key = |&(at, leg): &(usize, usize)| first_hop_key(&self.paths[at].legs[leg]);
+        let found = self.first_hops.binary_search_by(|at| key(at).cmp(&first_hop_key(leg))).ok()?;
+        Some(self.paths[self.first_hops[found].0].id)
+    }
+
+    /// Whether one of these paths begins with a nexthop.
+    #[must_use]
+    pub fn is_first_hop(&self, leg: &Leg, of: &BTreeSet<PathId>) -> bool {
+        !of.is_empty() && self.path_of(leg).is_some_and(|path| of.contains(&path))
     }
 
     /// The number of sessions that this end starts.
@@ -97,30 +145,24 @@ impl Watches {
         self.paths.iter().filter(|watch| watch.active).count()
     }
 
-    /// Returns the indices of the paths to avoid, from the indices of the sessions that are `down`
-    /// and `up`.
+    /// Returns the paths to avoid, from the paths whose sessions are `down` and `up`.
     ///
     /// A path is avoided if its session is down. It is also avoided if its session is not up and it
     /// crosses a suspect: a crossing that some path with a session down has, and no path with a
     /// session up. If every session with a peer is down, the peer itself may be dead: then only its
     /// NICs are suspect, and crossings that are shared with broken paths to other peers.
     #[must_use]
-    pub fn broken(&self, down: &BTreeSet<usize>, up: &BTreeSet<usize>) -> BTreeSet<usize> {
-        let wires = |of: &BTreeSet<usize>| -> BTreeSet<Crossing> {
-            of.iter().filter_map(|at| self.paths.get(*at)).flat_map(|w| &w.wires).copied().collect()
-        };
-        let sound = wires(up);
-        let of = |set: &BTreeSet<usize>| -> BTreeSet<&str> {
-            set.iter().filter_map(|at| self.paths.get(*at)).map(|w| w.peer.as_str()).collect()
-        };
-        let alive = of(up);
-        let mut blamed: BTreeMap<Crossing, BTreeSet<&str>> = BTreeMap::new();
-        for watch in down.iter().filter_map(|at| self.paths.get(*at)) {
+    pub fn broken(&self, down: &BTreeSet<PathId>, up: &BTreeSet<PathId>) -> BTreeSet<PathId> {
+        let of = |paths| self.paths.iter().filter(move |w| BTreeSet::contains(paths, &w.id));
+        let sound: BTreeSet<Crossing> = of(up).flat_map(|watch| &watch.wires).copied().collect();
+        let alive: BTreeSet<NodeId> = of(up).map(|watch| watch.id.dst).collect();
+        let mut blamed: BTreeMap<Crossing, BTreeSet<NodeId>> = BTreeMap::new();
+        for watch in of(down) {
             for wire in &watch.wires {
-                blamed.entry(*wire).or_default().insert(&watch.peer);
+                blamed.entry(*wire).or_default().insert(watch.id.dst);
             }
         }
-        let guilty = |(wire, peers): &(Crossing, BTreeSet<&str>)| {
+        let guilty = |(wire, peers): &(Crossing, BTreeSet<NodeId>)| {
             matches!(wire, Crossing::In(..))
                 || peers.len() > 1
                 || peers.iter().any(|peer| alive.contains(peer))
@@ -132,11 +174,25 @@ impl Watches {
             .map(|(wire, _)| wire)
             .collect();
         let crosses = |watch: &Watch| watch.wires.iter().any(|wire| suspect.contains(wire));
-        let with = |(at, watch): (usize, &Watch)| {
-            (down.contains(&at) || !up.contains(&at) && crosses(watch)).then_some(at)
-        };
-        self.paths.iter().enumerate().filter_map(with).collect()
+        let avoided =
+            |watch: &&Watch| down.contains(&watch.id) || !up.contains(&watch.id) && crosses(watch);
+        self.paths.iter().filter(avoided).map(|watch| watch.id).collect()
     }
+}
+
+/// The path of [`Watches`] whose state is that of `path`: itself, or on a node-routed fabric the path to the
+/// first neighbour on it.
+#[must_use]
+pub fn watched_path(plan: &Plan, path: &Path) -> PathId {
+    match plan.xy() {
+        Some(_) => to_neighbour(path.id.src, path.segments[0].to),
+        None => path.id,
+    }
+}
+
+/// The path to a neighbour by the cable between them.
+fn to_neighbour(node: NodeId, neighbour: NodeId) -> PathId {
+    PathId { src: node, dst: neighbour, rank: 0 }
 }
 
 /// All paths to all peers.
@@ -154,10 +210,10 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
         };
         for (of_out, path) in out.iter().enumerate() {
             // Each end must know from the arrival interface which path a packet came along.
-            let told = back.iter().position(|back| back.rank == path.rank);
+            let told = back.iter().position(|back| back.id.rank == path.id.rank);
             let told = told.filter(|at| alone(&here, at) && alone(&there, &of_out));
-            let legs: Vec<Leg> =
-                [true, false].iter().filter_map(|&ipv4| first_hop(plan, path, ipv4)).collect();
+            let first_hop = |ipv4| Some(Leg { weight: 1, ..first_hop(plan, path, ipv4)? });
+            let legs: Vec<Leg> = [true, false].into_iter().filter_map(first_hop).collect();
             let ipv4 = legs.first().is_some_and(|leg| leg.via.is_ipv4());
             let addresses = plan.addresses();
             let ends = addresses.of_node(node, ipv4).zip(addresses.of_node(peer, ipv4));
@@ -165,8 +221,8 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 continue;
             };
             watches.push(Watch {
+                id: path.id,
                 peer: plan.cluster().node(peer).name.clone(),
-                rank: path.rank,
                 source,
                 destination,
                 leg,
@@ -203,8 +259,8 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
         let source = own.iter().find(|own| own.is_ipv4() == ipv4)?;
         let of_node = |node| plan.addresses().of_node(node, ipv4);
         Some(Watch {
+            id: to_neighbour(node, hop.to),
             peer: plan.cluster().node(hop.to).name.clone(),
-            rank: 0,
             source: *source,
             destination: leg.via,
             leg,
@@ -229,9 +285,9 @@ fn arrival(plan: &Plan, path: &Path) -> String {
 /// Starts sessions until every crossing that matters is watched.
 fn choose(paths: &mut [Watch]) {
     let mut matters: Vec<Vec<Crossing>> = vec![Vec::new(); paths.len()];
-    let mut of_peer: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut of_peer: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
     for (at, path) in paths.iter().enumerate() {
-        of_peer.entry(&path.peer).or_default().push(at);
+        of_peer.entry(path.id.dst).or_default().push(at);
     }
     for group in of_peer.values() {
         for &at in group {
@@ -242,7 +298,7 @@ fn choose(paths: &mut [Watch]) {
     }
     let mut order: Vec<usize> =
         (0..paths.len()).filter(|at| !paths[*at].arrival.is_empty()).collect();
-    order.sort_by_key(|at| (paths[*at].rank, std::cmp::Reverse(matters[*at].len()), *at));
+    order.sort_by_key(|at| (paths[*at].id.rank, std::cmp::Reverse(matters[*at].len()), *at));
     let mut watched = BTreeSet::new();
     for at in order {
         let before = watched.len();

@@ -3,18 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use tresse_base::id::{NodeId, TreeId};
+use tresse_base::id::{NodeId, PathId, TreeId};
 
 /// One path from a source node to a destination node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Source node.
-    pub src: NodeId,
-    /// Destination node.
-    pub dst: NodeId,
-    /// Position among the paths of the pair: 0 is the primary, then come the paths that share its traffic by
-    /// weight, then backups in order of preference.
-    pub rank: u32,
+    /// Its source node, its destination node and its rank.
+    pub id: PathId,
     /// Share of the pair's traffic, relative to the sum over all its paths; 0 for backups, which carry traffic
     /// only after a failure.
     pub weight: u32,

@@ -108,7 +108,7 @@ impl Seen {
 
     fn add(&mut self, plan: &Plan, paths: &[Path]) {
         let Some(primary) = paths.first() else { return };
-        let pair = (primary.src, primary.dst);
+        let pair = (primary.id.src, primary.id.dst);
         if !paths.iter().all(|path| self.is_whole(plan, path)) {
             self.broken.get_or_insert(pair);
             return;
@@ -144,13 +144,13 @@ impl Seen {
 
     /// Returns whether every segment stays on one switch and begins where the one before ended.
     fn is_whole(&mut self, plan: &Plan, path: &Path) -> bool {
-        let mut at = path.src;
+        let mut at = path.id.src;
         let good = path.segments.iter().all(|segment| {
             let from = std::mem::replace(&mut at, segment.to);
-            let relay = segment.to == path.dst || plan.cluster().node(segment.to).transit;
+            let relay = segment.to == path.id.dst || plan.cluster().node(segment.to).transit;
             uplink::stays(plan, segment, &mut self.survey) && from == segment.from && relay
         });
-        good && at == path.dst
+        good && at == path.id.dst
     }
 
     fn merge(mut self, other: Self) -> Self {

@@ -192,12 +192,12 @@ impl Loads {
                     let receives = channels + nics + first[segment.to.index()] + segment.to_nic;
                     for at in way.iter().map(|c| *c as usize).chain([sends, receives]) {
                         self.split[at] += share;
-                        if path.rank == 0 {
+                        if path.id.rank == 0 {
                             self.direct[at] += weight as f64;
                         }
                     }
                 }
-                if path.rank > 0 {
+                if path.id.rank > 0 {
                     self.reflectors.extend(path.segments[1..].iter().map(|s| s.from));
                 }
             }

@@ -17,6 +17,7 @@ use pnet::util::MacAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
 use tresse_frame::mpls;
+use tresse_liveness::{Content, Echo, Encapsulation};
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;
@@ -26,10 +27,20 @@ const ECHO_HEADER: usize = 8;
 const SESSION: usize = 4;
 
 /// From whom to whom; both of one family.
-pub(super) type Ends = (IpAddr, IpAddr);
+type Ends = (IpAddr, IpAddr);
+
+/// The frame of a packet that follows a planned path.
+pub(super) fn planned(way: &Encapsulation, content: &Content) -> Vec<u8> {
+    let ends = (way.source, way.destination);
+    let packet = match content {
+        Content::Control { ports, packet } => datagram(ends, *ports, &packet.emit()),
+        Content::Echo(echo) => request(*echo, ends),
+    };
+    ethernet(way.from, way.to, &way.labels, &packet)
+}
 
 /// An IP packet with a UDP datagram, TTL 255 (RFC 5881 section 5); `ports`: from and to.
-pub(super) fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
+fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
     let length = UDP_HEADER + payload.len();
     let mut bytes = vec![0; length];
     if let Some(mut udp) = MutableUdpPacket::new(&mut bytes) {
@@ -52,63 +63,50 @@ pub(super) fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8>
     packet(ends, IpNextHeaderProtocols::Udp, &bytes)
 }
 
-/// What is asked of a path: by whom, and of which session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Echo {
-    /// This daemon.
-    pub identifier: u16,
-    /// Which of them.
-    pub sequence: u16,
-    /// The session's discriminator.
-    pub session: u32,
+/// An IP packet with an echo request.
+fn request(asked: Echo, ends: Ends) -> Vec<u8> {
+    let mut bytes = [0; ECHO_HEADER + SESSION];
+    // ICMPv6's has the same fields at the same places (RFC 4443 section 4.1).
+    if let Some(mut echo) = MutableEchoRequestPacket::new(&mut bytes) {
+        echo.set_icmp_type(IcmpTypes::EchoRequest);
+        echo.set_identifier(asked.identifier);
+        echo.set_sequence_number(asked.sequence);
+        echo.set_payload(&asked.session.to_be_bytes());
+    }
+    let protocol = match ends {
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            if let Some(mut echo) = MutableIcmpv6Packet::new(&mut bytes) {
+                echo.set_icmpv6_type(Icmpv6Types::EchoRequest);
+                echo.set_checksum(icmpv6::checksum(&echo.to_immutable(), &from, &to));
+            }
+            IpNextHeaderProtocols::Icmpv6
+        }
+        _ => {
+            if let Some(mut echo) = MutableIcmpPacket::new(&mut bytes) {
+                echo.set_checksum(icmp::checksum(&echo.to_immutable()));
+            }
+            IpNextHeaderProtocols::Icmp
+        }
+    };
+    packet(ends, protocol, &bytes)
 }
 
-impl Echo {
-    /// An IP packet with the request.
-    pub fn request(self, ends: Ends) -> Vec<u8> {
-        let mut bytes = [0; ECHO_HEADER + SESSION];
-        // ICMPv6's has the same fields at the same places (RFC 4443 section 4.1).
-        if let Some(mut echo) = MutableEchoRequestPacket::new(&mut bytes) {
-            echo.set_icmp_type(IcmpTypes::EchoRequest);
-            echo.set_identifier(self.identifier);
-            echo.set_sequence_number(self.sequence);
-            echo.set_payload(&self.session.to_be_bytes());
-        }
-        let protocol = match ends {
-            (IpAddr::V6(from), IpAddr::V6(to)) => {
-                if let Some(mut echo) = MutableIcmpv6Packet::new(&mut bytes) {
-                    echo.set_icmpv6_type(Icmpv6Types::EchoRequest);
-                    echo.set_checksum(icmpv6::checksum(&echo.to_immutable(), &from, &to));
-                }
-                IpNextHeaderProtocols::Icmpv6
-            }
-            _ => {
-                if let Some(mut echo) = MutableIcmpPacket::new(&mut bytes) {
-                    echo.set_checksum(icmp::checksum(&echo.to_immutable()));
-                }
-                IpNextHeaderProtocols::Icmp
-            }
-        };
-        packet(ends, protocol, &bytes)
+/// An answer to an echo, as a raw socket gives it: ICMP with the IP header before it, ICMPv6 without.
+pub(super) fn answer(bytes: &[u8], ipv4: bool) -> Option<Echo> {
+    let header = match ipv4 {
+        true => usize::from(Ipv4Packet::new(bytes)?.get_header_length()) * 4,
+        false => 0,
+    };
+    let echo = EchoReplyPacket::new(bytes.get(header..)?)?;
+    let answer = if ipv4 { IcmpTypes::EchoReply.0 } else { Icmpv6Types::EchoReply.0 };
+    if (echo.get_icmp_type().0, echo.get_icmp_code().0) != (answer, 0) {
+        return None;
     }
-
-    /// An answer, as a raw socket gives it: ICMP with the IP header before it, ICMPv6 without.
-    pub fn answer(bytes: &[u8], ipv4: bool) -> Option<Self> {
-        let header = match ipv4 {
-            true => usize::from(Ipv4Packet::new(bytes)?.get_header_length()) * 4,
-            false => 0,
-        };
-        let echo = EchoReplyPacket::new(bytes.get(header..)?)?;
-        let answer = if ipv4 { IcmpTypes::EchoReply.0 } else { Icmpv6Types::EchoReply.0 };
-        if (echo.get_icmp_type().0, echo.get_icmp_code().0) != (answer, 0) {
-            return None;
-        }
-        Some(Self {
-            identifier: echo.get_identifier(),
-            sequence: echo.get_sequence_number(),
-            session: u32::from_be_bytes(*echo.payload().first_chunk()?),
-        })
-    }
+    Some(Echo {
+        identifier: echo.get_identifier(),
+        sequence: echo.get_sequence_number(),
+        session: u32::from_be_bytes(*echo.payload().first_chunk()?),
+    })
 }
 
 fn packet((from, to): Ends, protocol: IpNextHeaderProtocol, payload: &[u8]) -> Vec<u8> {
@@ -151,7 +149,7 @@ fn packet((from, to): Ends, protocol: IpNextHeaderProtocol, payload: &[u8]) -> V
 }
 
 /// The frame that carries an IP packet to the first neighbour of a path.
-pub(super) fn ethernet(from: Mac, to: Mac, labels: &[Label], packet: &[u8]) -> Vec<u8> {
+fn ethernet(from: Mac, to: Mac, labels: &[Label], packet: &[u8]) -> Vec<u8> {
     let ethertype = match (labels.is_empty(), packet.first().map(|byte| byte >> 4)) {
         (false, _) => EtherTypes::Mpls,
         (true, Some(6)) => EtherTypes::Ipv6,
@@ -199,17 +197,16 @@ mod tests {
     fn an_echo_is_known_by_its_answer_alone() {
         let echo = Echo { identifier: 7, sequence: 9, session: 0x0102_0304 };
         for ipv4 in [true, false] {
-            let mut bytes = echo.request(ends(ipv4));
+            let mut bytes = request(echo, ends(ipv4));
             let header = if ipv4 { 20 } else { 40 };
-            let read =
-                |bytes: &[u8]| Echo::answer(if ipv4 { bytes } else { &bytes[header..] }, ipv4);
+            let read = |bytes: &[u8]| answer(if ipv4 { bytes } else { &bytes[header..] }, ipv4);
             assert_eq!(read(&bytes), None, "a request");
             bytes[header] = if ipv4 { 0 } else { 129 };
             assert_eq!(read(&bytes), Some(echo));
             assert_eq!(read(&bytes[..bytes.len() - 1]), None, "cut short");
         }
-        assert_eq!(Echo::answer(&[0x4f], true), None);
-        assert_eq!(Echo::answer(&[], true), None);
+        assert_eq!(answer(&[0x4f], true), None);
+        assert_eq!(answer(&[], true), None);
     }
 
     #[test]
@@ -221,6 +218,13 @@ mod tests {
         let labelled = ethernet(from, to, &[Label(16), Label(17)], &packet);
         assert_eq!(labelled[12..22], [0x88, 0x47, 0, 1, 0x0c, 255, 0, 1, 0x1d, 255]);
         assert_eq!(labelled[22..], packet);
+        let (source, destination) = ends(true);
+        let way =
+            Encapsulation { ifindex: 1, from, to, labels: vec![Label(16)], source, destination };
+        let echo = Echo { identifier: 7, sequence: 9, session: 5 };
+        let echoed = planned(&way, &Content::Echo(echo));
+        assert_eq!(echoed[..14], labelled[..14]);
+        assert_eq!(echoed[18..], request(echo, ends(true)));
         let ipv6 = ethernet(from, to, &[], &datagram(ends(false), (1, 2), &[]));
         assert_eq!(ipv6[12..14], [0x86, 0xdd]);
     }

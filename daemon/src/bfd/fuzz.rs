@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
-use tresse_engine::{Interface, Watching};
-use tresse_liveness::{Packet, Timing};
-use tresse_reconcile::Leg;
-use tresse_slice::watch::{Watch, Watches};
+use tresse_liveness::{Content, Datagram, Interface, Sending, Timing, WatchedPath, Watching};
 
-use super::frame::Echo;
-use super::table::{Datagram, Sending, Table};
+use super::frame;
+use super::table::Table;
 
 /// Bytes as a sequence of datagrams and answers, 24 bytes each behind three that say how they come in. Numbers
 /// from the end stand for those of the sessions, which nobody guesses.
@@ -30,7 +28,7 @@ pub fn bfd(bytes: &[u8]) {
         now += Duration::from_millis(wait.into());
         let payload = &spoken(payload, &told)[..];
         if way & 0x80 != 0 {
-            let echo = Echo::answer(payload, way & 1 != 0);
+            let echo = frame::answer(payload, way & 1 != 0);
             let _ = echo.map(|echo| table.answered(echo, now));
         } else {
             let datagram = Datagram {
@@ -45,9 +43,9 @@ pub fn bfd(bytes: &[u8]) {
         }
         table.poll(now, &mut out);
         told.extend(out.drain(..).filter_map(|sending| number(&sending)));
-        let Some(sight) = table.news(now) else { continue };
-        assert!(sight.down.is_disjoint(&sight.up));
-        assert!(sight.sessions.len() <= 2);
+        let Some(event) = table.news(now) else { continue };
+        assert!(event.down.is_disjoint(&event.up));
+        assert!(event.sessions.len() <= 2);
     }
     table.stop(now, &mut out);
 }
@@ -66,11 +64,16 @@ fn spoken(payload: &[u8], told: &BTreeSet<u32>) -> Vec<u8> {
 
 /// The number of the session that a control packet is of.
 fn number(sending: &Sending) -> Option<u32> {
-    let bytes = match sending {
-        Sending::Frame(_, frame) => frame.get(frame.len().checked_sub(Packet::LENGTH)?..)?,
-        Sending::Routed(_, _, payload) => payload,
-    };
-    Packet::parse(bytes).ok().map(|packet| packet.mine)
+    match sending {
+        Sending::Planned(way, content) => {
+            assert!(!frame::planned(way, content).is_empty());
+            match content {
+                Content::Control { packet, .. } => Some(packet.mine),
+                Content::Echo(_) => None,
+            }
+        }
+        Sending::Routed { packet, .. } => Some(packet.mine),
+    }
 }
 
 fn ttl_is_planned(datagram: &Datagram<'_>) -> bool {
@@ -79,29 +82,22 @@ fn ttl_is_planned(datagram: &Datagram<'_>) -> bool {
 
 /// One path of one segment, one through a node.
 fn watching() -> Watching {
-    let watch = |peer: u8, transits: u8| Watch {
-        peer: peer.to_string(),
-        rank: 0,
+    let path = |peer: u8, transits: u8| WatchedPath {
+        id: PathId { src: NodeId(0), dst: NodeId(peer.into()), rank: 0 },
         source: [10, 0, 0, 0].into(),
         destination: [10, 0, 0, peer].into(),
-        leg: Leg {
-            interface: "a".into(),
-            via: [10, 1, 0, peer].into(),
-            labels: Vec::new(),
-            weight: 1,
-        },
+        interface: "a".into(),
         mac: Mac([peer; 6]),
-        arrival: "a".into(),
+        labels: Vec::new(),
+        arrival: Some("a".into()),
         transits,
         active: transits == 0,
-        legs: Vec::new(),
-        wires: Vec::new(),
         nodes: None,
     };
     let a = Interface { ifindex: 1, mac: Mac([9; 6]) };
     Watching {
-        serial: 1,
-        watches: Arc::new(Watches { paths: vec![watch(1, 0), watch(2, 1)] }),
+        generation: [1; 8],
+        paths: Arc::new(vec![path(1, 0), path(2, 1)]),
         broken: BTreeSet::new(),
         interfaces: [("a".to_owned(), a)].into(),
     }

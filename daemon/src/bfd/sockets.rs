@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -12,11 +13,10 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use tresse_liveness::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
+use tresse_liveness::{Datagram, Echo, MULTI_HOP_PORT, SINGLE_HOP_PORT, Sending};
 
 use super::error::BfdError;
-use super::frame::Echo;
-use super::table::{Datagram, Sending};
+use super::frame;
 use tresse_linux::sys::packet;
 
 /// Of control traffic, before what users send (`TC_PRIO_CONTROL`).
@@ -98,7 +98,7 @@ impl Sockets {
         for (socket, ipv4) in &self.echoes {
             for _ in 0..ROUND {
                 let Ok(length) = nix::unistd::read(socket.as_fd(), &mut buffer) else { break };
-                Echo::answer(&buffer[..length], *ipv4)
+                frame::answer(&buffer[..length], *ipv4)
                     .into_iter()
                     .map(Arrival::Echo)
                     .for_each(&mut take);
@@ -109,19 +109,21 @@ impl Sockets {
     /// Sends one thing.
     pub fn send(&self, sending: &Sending) -> io::Result<()> {
         match sending {
-            Sending::Frame(ifindex, frame) => {
+            Sending::Planned(way, content) => {
+                let ifindex = way.ifindex;
                 let mut out = self.out.borrow_mut();
-                if !out.contains_key(ifindex) {
-                    out.insert(*ifindex, outgoing()?);
-                }
-                let socket = &out[ifindex];
-                let sent = packet::send_by(socket.as_fd(), *ifindex, frame);
+                let socket = match out.entry(ifindex) {
+                    Entry::Occupied(open) => open.into_mut(),
+                    Entry::Vacant(none) => none.insert(outgoing()?),
+                };
+                let frame = frame::planned(way, content);
+                let sent = packet::send_by(socket.as_fd(), ifindex, &frame);
                 if sent.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENXIO)) {
-                    out.remove(ifindex);
+                    out.remove(&ifindex);
                 }
                 sent
             }
-            Sending::Routed(from, to, payload) => {
+            Sending::Routed { source: from, destination: to, packet } => {
                 let domain = if from.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
                 let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
                 socket.set_nonblocking(true)?;
@@ -131,7 +133,7 @@ impl Sockets {
                     socket.set_unicast_hops_v6(255)?;
                 }
                 socket.bind(&SocketAddr::new(*from, 0).into())?;
-                socket.send_to(payload, &SocketAddr::new(*to, MULTI_HOP_PORT).into())?;
+                socket.send_to(&packet.emit(), &SocketAddr::new(*to, MULTI_HOP_PORT).into())?;
                 Ok(())
             }
         }

@@ -1,64 +1,29 @@
-//! The sessions of this node, one for each path that is watched: whose packet one is, what is to be sent
-//! and when, and which paths are broken. No socket and no clock.
+//! The sessions of this node, one for each path that is watched: which session a received packet belongs to,
+//! what is to be sent and when, and which paths are broken. No socket and no clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use tresse_base::id::{Label, PathId};
 use tresse_base::random::Random;
-use tresse_engine::{Interface, Watching};
+use tresse_base::units::Mac;
 use tresse_liveness::{
-    Diagnostic, MULTI_HOP_PORT, Outgoing, Packet, SINGLE_HOP_PORT, Session, State, Timing,
+    Content, Datagram, Diagnostic, Dropped, Echo, Encapsulation, Interface, MULTI_HOP_PORT,
+    Outgoing, Packet, PathEvent, SINGLE_HOP_PORT, Sending, Session, SessionLine, State, Timing,
+    WatchedPath, Watching,
 };
-use tresse_slice::watch::Watch;
 
-use super::frame::{self, Echo};
 use super::verdict::Verdict;
-use super::{SessionLine, Sight};
 
 /// First of the ports that packets come from, of which each session has one (RFC 5881 section 4).
 const FIRST_PORT: u32 = 49152;
 /// Nodes that a packet which says the end of a session may have come through.
 const HOPS_MOST: u8 = 64;
 
-/// A datagram as it came in.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Datagram<'a> {
-    /// By which interface.
-    pub ifindex: u32,
-    /// From whom.
-    pub source: IpAddr,
-    /// Its TTL or hop limit.
-    pub ttl: u8,
-    /// To [`MULTI_HOP_PORT`]?
-    pub multi_hop: bool,
-    /// What it carries.
-    pub payload: &'a [u8],
-}
-
-/// What is to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sending {
-    /// A frame, by this interface.
-    Frame(u32, Vec<u8>),
-    /// A datagram to [`MULTI_HOP_PORT`] from one address to another, whichever way the kernel knows.
-    Routed(IpAddr, IpAddr, [u8; Packet::LENGTH]),
-}
-
-/// Why a datagram was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Dropped {
-    /// It is no control packet.
-    Malformed,
-    /// It came through more routers than a planned path has (RFC 5881 section 5).
-    Ttl,
-    /// For no session of ours, or none that is planned.
-    Unknown,
-}
-
 struct Entry {
-    watch: Watch,
+    path: WatchedPath,
     session: Option<Session>,
     verdict: Verdict,
     /// When the session heard something last.
@@ -67,28 +32,31 @@ struct Entry {
     due: Option<Duration>,
 }
 
-/// All of them.
-pub(super) struct Table {
+/// All sessions of this node.
+pub struct Table {
     timing: Timing,
     lot: Random,
     identifier: u16,
-    serial: u64,
-    entries: Vec<Entry>,
+    generation: [u8; 8],
+    entries: BTreeMap<PathId, Entry>,
     interfaces: BTreeMap<String, Interface>,
-    mine: HashMap<NonZeroU32, usize>,
-    peers: HashMap<String, Vec<usize>>,
+    /// By the discriminator of this end.
+    mine: HashMap<NonZeroU32, PathId>,
     /// By source address and interface of arrival.
-    arrivals: HashMap<(IpAddr, u32), usize>,
-    schedule: BTreeSet<(Duration, usize)>,
+    arrivals: HashMap<(IpAddr, u32), PathId>,
+    schedule: BTreeSet<(Duration, PathId)>,
     changed: bool,
     /// Until when others may say with reason that they heard nothing: this thread was kept waiting.
     late: Duration,
-    /// What went out.
+    /// Control packets that went out.
     pub packets: u64,
+    /// Echo requests that went out.
     pub echoes: u64,
 }
 
 impl Table {
+    /// A table without sessions. `seed`: a number that no other host can know.
+    #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
         let mut lot = Random::new(seed);
         let identifier = lot.number() as u16;
@@ -96,50 +64,43 @@ impl Table {
             timing,
             lot,
             identifier,
-            serial: 0,
-            entries: Vec::new(),
+            generation: [0; 8],
+            entries: BTreeMap::new(),
             interfaces: BTreeMap::new(),
             mine: HashMap::new(),
-            peers: HashMap::new(),
-            late: Duration::ZERO,
             arrivals: HashMap::new(),
             schedule: BTreeSet::new(),
             changed: false,
+            late: Duration::ZERO,
             packets: 0,
             echoes: 0,
         }
     }
 
-    /// That of its echoes.
-    pub fn identifier(&self) -> u16 {
+    /// The identifier of the echo requests.
+    #[must_use]
+    pub const fn identifier(&self) -> u16 {
         self.identifier
     }
 
     /// Watches exactly this from now on. Paths that stay keep their sessions; the other ends of those that
     /// go are told that this is no fault.
     pub fn set(&mut self, watching: Watching, now: Duration, out: &mut Vec<Sending>) {
-        let mut before: BTreeMap<(String, u32), Entry> = std::mem::take(&mut self.entries)
-            .into_iter()
-            .map(|entry| ((entry.watch.peer.clone(), entry.watch.rank), entry))
-            .collect();
-        let lost: Vec<String> = self
-            .interfaces
-            .iter()
-            .filter(|(name, old)| watching.interfaces.get(*name) != Some(*old))
-            .map(|(name, _)| name.clone())
-            .collect();
+        let before = std::mem::take(&mut self.entries).into_iter();
+        let mut before: BTreeMap<Trail, (PathId, Entry)> =
+            before.map(|(id, entry)| (trail(&entry.path), (id, entry))).collect();
+        let is_lost = |name: &String| {
+            let old = self.interfaces.get(name);
+            old.is_some() && watching.interfaces.get(name) != old
+        };
         (self.schedule, self.mine, self.arrivals) = Default::default();
-        self.peers.clear();
-        self.serial = watching.serial;
-        let mut entries: Vec<Entry> = Vec::with_capacity(watching.watches.paths.len());
-        for (at, watch) in watching.watches.paths.iter().enumerate() {
-            let key = (watch.peer.clone(), watch.rank);
-            let kept = before.get(&key).is_some_and(|old| same(&old.watch, watch));
-            let old = kept.then(|| before.remove(&key)).flatten();
+        self.generation = watching.generation;
+        let mut entries = BTreeMap::new();
+        for path in watching.paths.iter() {
             let new = || Entry {
-                watch: watch.clone(),
+                path: path.clone(),
                 session: None,
-                verdict: match watching.broken.contains(&at) {
+                verdict: match watching.broken.contains(&path.id) {
                     true => Verdict::broken(self.timing.interval, self.timing.multiplier),
                     false => Verdict::new(self.timing.interval, self.timing.multiplier),
                 },
@@ -147,40 +108,36 @@ impl Table {
                 sequence: 0,
                 due: None,
             };
-            let old = old.map(|old| Entry { watch: watch.clone(), due: None, ..old });
+            let old = before.remove(&trail(path));
+            let old = old.map(|(_, old)| Entry { path: path.clone(), due: None, ..old });
             let mut entry = old.unwrap_or_else(new);
-            if lost.contains(&entry.watch.arrival) {
+            if path.arrival.as_ref().is_some_and(is_lost) {
                 entry.deaf(now);
             }
-            if lost.contains(&entry.watch.leg.interface) {
+            if is_lost(&path.interface) {
                 entry.verdict.lost(now);
             }
-            entries.push(entry);
+            entries.insert(path.id, entry);
         }
-        for mut gone in before.into_values() {
-            if let Some(session) = &mut gone.session {
-                session.hold(true, now);
-            }
-            self.entries.push(gone);
-            self.send(self.entries.len() - 1, now, out);
-        }
+        self.entries = before.into_values().collect();
+        self.stop(now, out);
         self.entries = entries;
         self.interfaces = watching.interfaces;
-        for (at, entry) in self.entries.iter().enumerate() {
-            self.peers.entry(entry.watch.peer.clone()).or_default().push(at);
-        }
-        for at in 0..self.entries.len() {
-            let watch = &self.entries[at].watch;
-            if let Some(arrival) = self.interfaces.get(&watch.arrival) {
-                self.arrivals.insert((watch.destination, arrival.ifindex), at);
+        let ids: Vec<PathId> = self.entries.keys().copied().collect();
+        for id in ids {
+            let Entry { path, session, .. } = &self.entries[&id];
+            let arrival = path.arrival.as_ref().and_then(|name| self.interfaces.get(name));
+            if let Some(arrival) = arrival {
+                self.arrivals.insert((path.destination, arrival.ifindex), id);
             }
-            if self.entries[at].watch.active && self.entries[at].session.is_none() {
-                self.begin(at, now);
+            let mine = session.as_ref().map(Session::discriminator);
+            let active = path.active;
+            if let Some(mine) = mine {
+                self.mine.insert(mine, id);
+            } else if active {
+                self.begin(id, now);
             }
-            if let Some(session) = &self.entries[at].session {
-                self.mine.insert(session.discriminator(), at);
-            }
-            self.serve(at, now, out);
+            self.serve(id, now, out);
         }
         self.changed = true;
     }
@@ -198,13 +155,13 @@ impl Table {
             0 => self.arrivals.get(&(datagram.source, datagram.ifindex)).copied(),
             _ => known,
         };
-        let at = found.ok_or(Dropped::Unknown)?;
+        let id = found.ok_or(Dropped::Unknown)?;
         if self.deadline().is_some_and(|due| due + self.timing.interval < now) {
             self.late = now + self.timing.interval * u32::from(self.timing.multiplier);
         }
-        let watch = &self.entries[at].watch;
-        let from = datagram.source == watch.destination
-            || watch.nodes.is_some_and(|(_, node)| node == datagram.source);
+        let path = &self.entries[&id].path;
+        let from = datagram.source == path.destination
+            || path.nodes.is_some_and(|(_, node)| node == datagram.source);
         if !from {
             return Err(Dropped::Unknown);
         }
@@ -212,21 +169,20 @@ impl Table {
         let planned = || self.interfaces.values().any(|i| i.ifindex == datagram.ifindex);
         let down = matches!(packet.state, State::Down | State::AdminDown);
         let ends = known.is_some() && down && planned();
-        let (port, hops) = match (ends && datagram.multi_hop, watch.transits) {
+        let (port, hops) = match (ends && datagram.multi_hop, path.transits) {
             (true, _) => (true, HOPS_MOST),
             (false, transits) => (transits > 0, transits),
         };
         if datagram.multi_hop != port || datagram.ttl < 255 - hops {
             return Err(Dropped::Ttl);
         }
-        if self.entries[at].session.is_none() {
+        if self.entries[&id].session.is_none() {
             if packet.state == State::AdminDown {
                 return Ok(());
             }
-            let mine = self.begin(at, now);
-            self.mine.insert(mine, at);
+            self.begin(id, now);
         }
-        let entry = &mut self.entries[at];
+        let Some(entry) = self.entries.get_mut(&id) else { return Err(Dropped::Unknown) };
         let Some(session) = &mut entry.session else { return Err(Dropped::Unknown) };
         session.receive(&packet, now).map_err(|_| Dropped::Unknown)?;
         entry.heard = now;
@@ -242,27 +198,32 @@ impl Table {
             }
             self.changed = true;
         }
-        self.serve(at, now, out);
+        self.serve(id, now, out);
         Ok(())
     }
 
     /// An answer to an echo.
+    ///
+    /// # Errors
+    /// [`Dropped::Unknown`] if no session of this table asked.
     pub fn answered(&mut self, echo: Echo, now: Duration) -> Result<(), Dropped> {
         let session = NonZeroU32::new(echo.session).filter(|_| echo.identifier == self.identifier);
-        let at = session.and_then(|session| self.mine.get(&session)).ok_or(Dropped::Unknown)?;
-        let sound = self.entries[*at].verdict.is_sound(now);
-        self.entries[*at].verdict.answer(now);
-        self.changed |= sound != self.entries[*at].verdict.is_sound(now);
-        self.schedule(*at);
+        let id = session.and_then(|session| self.mine.get(&session)).copied();
+        let id = id.ok_or(Dropped::Unknown)?;
+        let verdict = &mut self.entries.get_mut(&id).ok_or(Dropped::Unknown)?.verdict;
+        let sound = verdict.is_sound(now);
+        verdict.answer(now);
+        self.changed |= sound != verdict.is_sound(now);
+        self.schedule(id);
         Ok(())
     }
 
     /// All that is due.
     pub fn poll(&mut self, now: Duration, out: &mut Vec<Sending>) {
-        while let Some(&(at, entry)) = self.schedule.first()
+        while let Some(&(at, id)) = self.schedule.first()
             && at <= now
         {
-            self.serve(entry, now, out);
+            self.serve(id, now, out);
         }
     }
 
@@ -271,48 +232,51 @@ impl Table {
         self.schedule.first().map(|(at, _)| *at)
     }
 
-    /// Which paths are broken and which are shown to be sound, where that has changed.
-    pub fn news(&mut self, now: Duration) -> Option<Sight> {
-        std::mem::take(&mut self.changed).then(|| Sight {
-            serial: self.serial,
+    /// Which paths are broken and which are shown to be sound, if that has changed.
+    pub fn news(&mut self, now: Duration) -> Option<PathEvent> {
+        std::mem::take(&mut self.changed).then(|| PathEvent {
+            generation: self.generation,
             down: self.which(|entry| entry.verdict.is_broken()),
             up: self.which(|entry| entry.verdict.is_sound(now)),
-            sessions: self.entries.iter().filter_map(line).collect(),
+            sessions: self.entries.values().filter_map(line).collect(),
         })
     }
 
     /// Tells all other ends that this one stops.
     pub fn stop(&mut self, now: Duration, out: &mut Vec<Sending>) {
-        for at in 0..self.entries.len() {
-            if let Some(session) = &mut self.entries[at].session {
+        let ids: Vec<PathId> = self.entries.keys().copied().collect();
+        for id in ids {
+            if let Some(session) = self.entries.get_mut(&id).and_then(|e| e.session.as_mut()) {
                 session.hold(true, now);
             }
-            self.send(at, now, out);
+            self.send(id, now, out);
         }
     }
 
-    fn which(&self, of: impl Fn(&Entry) -> bool) -> BTreeSet<usize> {
-        let entries = self.entries.iter().enumerate();
-        entries.filter(|(_, entry)| of(entry)).map(|(at, _)| at).collect()
+    fn which(&self, of: impl Fn(&Entry) -> bool) -> BTreeSet<PathId> {
+        self.entries.iter().filter(|(_, entry)| of(entry)).map(|(id, _)| *id).collect()
     }
 
     /// Begins the session of a path under a number that nobody knows.
-    fn begin(&mut self, at: usize, now: Duration) -> NonZeroU32 {
+    fn begin(&mut self, id: PathId, now: Duration) {
         let mine = loop {
             let number = NonZeroU32::new(self.lot.number() as u32);
             if let Some(number) = number.filter(|number| !self.mine.contains_key(number)) {
                 break number;
             }
         };
-        self.entries[at].session = Some(Session::new(mine, self.timing, self.lot.number(), now));
-        self.changed = true;
-        mine
+        let session = Session::new(mine, self.timing, self.lot.number(), now);
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.session = Some(session);
+            self.mine.insert(mine, id);
+            self.changed = true;
+        }
     }
 
     /// What time brings to one path.
-    fn serve(&mut self, at: usize, now: Duration, out: &mut Vec<Sending>) {
-        self.send(at, now, out);
-        let entry = &mut self.entries[at];
+    fn serve(&mut self, id: PathId, now: Duration, out: &mut Vec<Sending>) {
+        self.send(id, now, out);
+        let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(session) = &mut entry.session else { return };
         for change in session.take_changes() {
             if change.from == State::Up {
@@ -323,79 +287,71 @@ impl Table {
         self.changed |= entry.verdict.tick(now);
         let detection = session.detection_time();
         let session = session.discriminator().get();
-        let there = self.interfaces.contains_key(&entry.watch.leg.interface);
+        let there = self.interfaces.contains_key(&entry.path.interface);
         if there && entry.verdict.asks(entry.heard, detection, now) {
             entry.sequence = entry.sequence.wrapping_add(1);
             let sequence = entry.sequence;
             let echo = Echo { identifier: self.identifier, sequence, session };
-            let watch = &self.entries[at].watch;
-            out.extend(self.wrap(watch, &echo.request((watch.source, watch.destination))));
+            let path = &self.entries[&id].path;
+            out.extend(self.by(path, ends(path), Content::Echo(echo)));
             self.echoes += 1;
         }
-        self.schedule(at);
+        self.schedule(id);
     }
 
-    fn schedule(&mut self, at: usize) {
-        let entry = &mut self.entries[at];
+    fn schedule(&mut self, id: PathId) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Some(due) = entry.due.take() {
-            self.schedule.remove(&(due, at));
+            self.schedule.remove(&(due, id));
         }
         let Some(session) = &entry.session else { return };
-        let there = self.interfaces.contains_key(&entry.watch.leg.interface);
+        let there = self.interfaces.contains_key(&entry.path.interface);
         let judged = entry.verdict.deadline(entry.heard, session.detection_time());
         let judged = judged.filter(|_| there);
         entry.due = session.deadline().into_iter().chain(judged).min();
-        self.schedule.extend(entry.due.map(|due| (due, at)));
+        self.schedule.extend(entry.due.map(|due| (due, id)));
     }
 
     /// The packets of a session that are due.
-    fn send(&mut self, at: usize, now: Duration, out: &mut Vec<Sending>) {
+    fn send(&mut self, id: PathId, now: Duration, out: &mut Vec<Sending>) {
         let mut due = Vec::new();
-        if let Some(session) = &mut self.entries[at].session {
+        if let Some(session) = self.entries.get_mut(&id).and_then(|e| e.session.as_mut()) {
             due.extend(std::iter::from_fn(|| session.poll(now)));
         }
         for Outgoing { packet, everywhere } in due {
-            let watch = &self.entries[at].watch;
-            let payload = packet.emit();
-            let session = packet.mine;
-            out.extend(self.control(watch, session, &payload));
+            let path = &self.entries[&id].path;
+            let port = if path.labels.is_empty() { SINGLE_HOP_PORT } else { MULTI_HOP_PORT };
+            out.extend(self.by(path, ends(path), control(packet, port)));
             self.packets += 1;
             if everywhere {
-                out.extend(self.second(at, session, &payload));
+                out.extend(self.second(path, packet));
             }
         }
     }
 
-    /// A packet of a session by another way to the same node.
-    fn second(&self, at: usize, session: u32, payload: &[u8; Packet::LENGTH]) -> Option<Sending> {
-        let watch = &self.entries[at].watch;
-        if let Some((from, to)) = watch.nodes {
-            return Some(Sending::Routed(from, to, *payload));
+    /// A packet of a path's session by another way to the same node.
+    fn second(&self, path: &WatchedPath, packet: Packet) -> Option<Sending> {
+        if let Some((source, destination)) = path.nodes {
+            return Some(Sending::Routed { source, destination, packet });
         }
-        let others = self.peers.get(&watch.peer).into_iter().flatten();
-        let others = others.filter_map(|at| self.entries.get(*at)).filter(|other| {
-            other.watch.leg != watch.leg
+        let all = PathId { rank: 0, ..path.id }..=PathId { rank: u32::MAX, ..path.id };
+        let others = self.entries.range(all).map(|(_, other)| other).filter(|other| {
+            other.path.id != path.id
                 && !other.verdict.is_broken()
-                && self.interfaces.contains_key(&other.watch.leg.interface)
+                && self.interfaces.contains_key(&other.path.interface)
         });
         // By another NIC where there is one.
-        let other = others.max_by_key(|o| o.watch.leg.interface != watch.leg.interface)?;
-        let ends = (watch.source, watch.destination);
-        let packet = frame::datagram(ends, (port_of(session), MULTI_HOP_PORT), payload);
-        self.wrap(&other.watch, &packet)
-    }
-
-    fn control(&self, watch: &Watch, session: u32, payload: &[u8]) -> Option<Sending> {
-        let to = if watch.leg.labels.is_empty() { SINGLE_HOP_PORT } else { MULTI_HOP_PORT };
-        let ends = (watch.source, watch.destination);
-        self.wrap(watch, &frame::datagram(ends, (port_of(session), to), payload))
+        let other = others.max_by_key(|other| other.path.interface != path.interface)?;
+        self.by(&other.path, ends(path), control(packet, MULTI_HOP_PORT))
     }
 
     /// A packet in the encapsulation of a path; none while its interface is not there.
-    fn wrap(&self, watch: &Watch, packet: &[u8]) -> Option<Sending> {
-        let interface = self.interfaces.get(&watch.leg.interface)?;
-        let frame = frame::ethernet(interface.mac, watch.mac, &watch.leg.labels, packet);
-        Some(Sending::Frame(interface.ifindex, frame))
+    fn by(&self, path: &WatchedPath, ends: (IpAddr, IpAddr), content: Content) -> Option<Sending> {
+        let Interface { ifindex, mac: from } = *self.interfaces.get(&path.interface)?;
+        let (source, destination) = ends;
+        let labels = path.labels.clone();
+        let way = Encapsulation { ifindex, from, to: path.mac, labels, source, destination };
+        Some(Sending::Planned(way, content))
     }
 }
 
@@ -419,24 +375,28 @@ fn is_fault(packet: &Packet) -> bool {
     packet.state == State::Down && packet.diagnostic == Diagnostic::TIME_EXPIRED
 }
 
-/// The same path, as far as its packets show?
-fn same(a: &Watch, b: &Watch) -> bool {
-    let key = |watch: &Watch| {
-        (watch.source, watch.destination, watch.leg.clone(), watch.mac, watch.arrival.clone())
-    };
-    key(a) == key(b) && a.transits == b.transits
+/// What the packets of a path show of it. One that stays the same through a change of plans is the same path.
+type Trail = ([IpAddr; 2], String, Mac, Vec<Label>, Option<String>, u8);
+
+fn trail(path: &WatchedPath) -> Trail {
+    let WatchedPath { interface, mac, labels, arrival, transits, .. } = path.clone();
+    ([path.source, path.destination], interface, mac, labels, arrival, transits)
 }
 
-fn port_of(session: u32) -> u16 {
-    (FIRST_PORT + session % (u32::from(u16::MAX) + 1 - FIRST_PORT)) as u16
+const fn ends(path: &WatchedPath) -> (IpAddr, IpAddr) {
+    (path.source, path.destination)
+}
+
+fn control(packet: Packet, to: u16) -> Content {
+    let from = FIRST_PORT + packet.mine % (u32::from(u16::MAX) + 1 - FIRST_PORT);
+    Content::Control { ports: (from as u16, to), packet }
 }
 
 fn line(entry: &Entry) -> Option<SessionLine> {
     let session = entry.session.as_ref()?;
     Some(SessionLine {
-        peer: entry.watch.peer.clone(),
-        rank: entry.watch.rank,
-        interface: entry.watch.leg.interface.clone(),
+        path: entry.path.id,
+        interface: entry.path.interface.clone(),
         state: session.state(),
         diagnostic: session.diagnostic(),
         broken: entry.verdict.is_broken(),

@@ -10,14 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tresse_engine::Watching;
 use tresse_linux::sys::readiness;
-use tresse_liveness::Timing;
+use tresse_liveness::{Dropped, PathEvent, Sending, Timing, Watching};
 
-use super::Sight;
 use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};
-use super::table::{Dropped, Sending, Table};
+use super::table::Table;
 
 /// What was counted.
 #[derive(Debug, Default)]
@@ -35,7 +33,7 @@ struct Counting {
 pub struct Bfd {
     orders: Option<mpsc::Sender<Watching>>,
     wake: UnixStream,
-    sight: watch::Receiver<Sight>,
+    seen: watch::Receiver<PathEvent>,
     counting: Arc<Counting>,
     thread: Option<JoinHandle<()>>,
 }
@@ -54,16 +52,16 @@ impl Bfd {
             end.set_nonblocking(true).map_err(refused("set a socket non-blocking"))?;
         }
         let (orders, ordered) = mpsc::channel();
-        let (seen, sight) = watch::channel(Sight::default());
+        let (tell, seen) = watch::channel(PathEvent::default());
         let counting = Arc::new(Counting::default());
         let epoch = Instant::now();
         let worker =
-            Worker { table, sockets, ordered, woken, seen, epoch, counting: counting.clone() };
+            Worker { table, sockets, ordered, woken, tell, epoch, counting: counting.clone() };
         let thread = std::thread::Builder::new()
             .name("bfd".into())
             .spawn(|| worker.run())
             .map_err(refused("start a thread"))?;
-        Ok(Self { orders: Some(orders), wake, sight, counting, thread: Some(thread) })
+        Ok(Self { orders: Some(orders), wake, seen, counting, thread: Some(thread) })
     }
 
     /// Watches exactly this.
@@ -75,20 +73,20 @@ impl Bfd {
         }
     }
 
-    /// What is seen, as it changes.
+    /// The state of the paths, as it changes.
     #[must_use]
-    pub fn sight(&self) -> watch::Receiver<Sight> {
-        self.sight.clone()
+    pub fn path_events(&self) -> watch::Receiver<PathEvent> {
+        self.seen.clone()
     }
 
     /// What was counted, by name.
     #[must_use]
     pub fn counters(&self) -> [(&'static str, u64); 9] {
         let counting = &*self.counting;
-        let sight = self.sight.borrow();
+        let seen = self.seen.borrow();
         [
-            ("bfd_sessions", sight.sessions.len() as u64),
-            ("bfd_paths_broken", sight.down.len() as u64),
+            ("bfd_sessions", seen.sessions.len() as u64),
+            ("bfd_paths_broken", seen.down.len() as u64),
             ("bfd_packets_sent_total", counting.sent.load(Relaxed)),
             ("bfd_packets_received_total", counting.received.load(Relaxed)),
             ("bfd_malformed_total", counting.malformed.load(Relaxed)),
@@ -115,7 +113,7 @@ struct Worker {
     sockets: Sockets,
     ordered: mpsc::Receiver<Watching>,
     woken: UnixStream,
-    seen: watch::Sender<Sight>,
+    tell: watch::Sender<PathEvent>,
     epoch: Instant,
     counting: Arc<Counting>,
 }
@@ -141,8 +139,8 @@ impl Worker {
             if ended {
                 return;
             }
-            if let Some(sight) = self.table.news(now) {
-                self.seen.send_replace(sight);
+            if let Some(event) = self.table.news(now) {
+                self.tell.send_replace(event);
             }
             self.pause();
         }

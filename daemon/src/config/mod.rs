@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-
-use crate::bfd::Timing;
+use tresse_liveness::Timing;
 
 /// Where the configuration is looked for unless told otherwise.
 pub const DEFAULT_PATH: &str = "/etc/tresse/tressed.toml";

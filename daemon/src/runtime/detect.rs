@@ -6,11 +6,10 @@ use std::io::Read as _;
 
 use tokio::sync::watch;
 use tresse_control::CounterLine;
-use tresse_engine::Watching;
-use tresse_liveness::State;
+use tresse_liveness::{PathEvent, State, Watching};
 
 use super::chain;
-use crate::bfd::{Bfd, BfdError, Sight};
+use crate::bfd::{Bfd, BfdError};
 use crate::config::BfdChoice;
 
 /// What nobody guesses, so that nobody knows the numbers of sessions.
@@ -24,7 +23,7 @@ fn secret() -> Result<u64, BfdError> {
 /// The sessions, where there are any.
 #[derive(Default)]
 pub struct Detector {
-    running: Option<(Bfd, watch::Receiver<Sight>)>,
+    running: Option<(Bfd, watch::Receiver<PathEvent>)>,
 }
 
 impl Detector {
@@ -35,8 +34,8 @@ impl Detector {
         }
         match secret().and_then(|seed| Bfd::start(choice.timing(), seed)) {
             Ok(bfd) => {
-                let sight = bfd.sight();
-                self.running = Some((bfd, sight));
+                let seen = bfd.path_events();
+                self.running = Some((bfd, seen));
             }
             Err(error) => {
                 let error = chain(&error);
@@ -57,22 +56,22 @@ impl Detector {
         }
     }
 
-    /// What is seen, when it has changed. Cancel safe.
-    pub async fn sight(&mut self) -> Sight {
-        if let Some((_, sight)) = &mut self.running
-            && sight.changed().await.is_ok()
+    /// The state of the paths, when it has changed. Cancel safe.
+    pub async fn path_event(&mut self) -> PathEvent {
+        if let Some((_, seen)) = &mut self.running
+            && seen.changed().await.is_ok()
         {
-            return sight.borrow_and_update().clone();
+            return seen.borrow_and_update().clone();
         }
         std::future::pending().await
     }
 
     /// Sessions, and those that are up.
     pub fn sessions(&self) -> (u32, u32) {
-        let Some((_, sight)) = &self.running else { return (0, 0) };
-        let sight = sight.borrow();
-        let up = sight.sessions.iter().filter(|session| session.state == State::Up).count();
-        (sight.sessions.len() as u32, up as u32)
+        let Some((_, seen)) = &self.running else { return (0, 0) };
+        let seen = seen.borrow();
+        let up = seen.sessions.iter().filter(|session| session.state == State::Up).count();
+        (seen.sessions.len() as u32, up as u32)
     }
 
     /// What they count.

@@ -25,6 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 use tresse_control::{Alert, Event, NodeError, Reply, Status, waiting};
+use tresse_liveness::PathEvent;
 
 use self::alarm::Alarm;
 use self::announce::Announcers;
@@ -230,8 +231,9 @@ impl Daemon {
                     self.source.refresh();
                     self.step(Input::Changed { overrun });
                 }
-                sight = self.detector.sight() => {
-                    self.step(Input::Sight { serial: sight.serial, down: sight.down, up: sight.up });
+                event = self.detector.path_event() => {
+                    let PathEvent { generation, down, up, .. } = event;
+                    self.step(Input::PathEvent { generation, down, up });
                 }
                 Some(frame) = heard.recv() => {
                     self.neighbours.hear(&self.engine, &frame);

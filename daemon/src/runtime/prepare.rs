@@ -49,7 +49,7 @@ pub(super) fn complete(stored: &mut Stored) {
         let Some(node) = plan.cluster().node_named(&prepared.node) else { continue };
         let prepared = Arc::make_mut(prepared);
         prepared.index = Index::new(&plan, node).into();
-        if prepared.watches.paths.is_empty() {
+        if prepared.watches.paths().is_empty() {
             prepared.watches = Watches::new(&plan, node).into();
         }
     }

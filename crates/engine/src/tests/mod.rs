@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use tresse_base::id::NodeId;
 use tresse_control::NodeError;
 use tresse_frame::announce::Announcement;
+use tresse_liveness::Watching;
 use tresse_plan::Plan;
 use tresse_reconcile::model::Model;
 use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::*;
-use crate::watching::Watching;
 
 /// A kernel that forwards labels and pushes none.
 pub(super) const ENGINES: Engines =

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Prefix;
 use tresse_control::{NodeError, Steered};
 use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 use tresse_slice::watch::Watches;
 
+use super::watch::path_event;
 use super::{Host, Input, Prepared, Reply};
 use crate::{Index, Steer};
 
@@ -61,7 +62,7 @@ fn nics(host: &Host, destination: IpAddr, metric: u32) -> BTreeSet<String> {
 }
 
 fn peers(prepared: &Prepared) -> BTreeSet<IpAddr> {
-    prepared.watches.paths.iter().map(|watch| watch.destination).collect()
+    prepared.watches.paths().iter().map(|watch| watch.destination).collect()
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn a_pinned_pair_uses_its_path_until_it_breaks() {
     let prepared = prepared(FLAT);
     let mut host = host(&prepared);
     let before = host.kernel.observed.clone();
-    let watch = prepared.watches.paths.iter().find(|w| w.peer == "n1" && w.rank == 2).unwrap();
+    let watch = prepared.watches.paths().iter().find(|w| w.peer == "n1" && w.id.rank == 2).unwrap();
     let to = || "n1".to_owned();
     steer(&mut host, Steer::Pin { to: to(), rank: 2 }, false).unwrap();
     let used = nics(&host, watch.destination, METRIC_PRIMARY);
@@ -129,15 +130,9 @@ fn a_pinned_pair_uses_its_path_until_it_breaks() {
     assert!(!nics(&host, watch.destination, METRIC_BACKUP).contains(&watch.leg.interface));
     assert_eq!(host.engine.status(host.now).pinned, ["n1 rank 2"]);
 
-    let serial = host.watching.serial;
-    let at = prepared.watches.paths.iter().position(|w| w == watch).unwrap();
-    let up = (0..prepared.watches.paths.len()).filter(|other| *other != at).collect();
-    host.input(Input::Sight { serial, down: [at].into(), up });
-    host.settle();
+    path_event(&mut host, &[watch.id]);
     assert!(!nics(&host, watch.destination, METRIC_PRIMARY).contains(&watch.leg.interface));
-    let up = (0..prepared.watches.paths.len()).collect();
-    host.input(Input::Sight { serial, down: BTreeSet::new(), up });
-    host.settle();
+    path_event(&mut host, &[]);
     assert_eq!(nics(&host, watch.destination, METRIC_PRIMARY), used);
 
     steer(&mut host, Steer::Unpin(to()), false).unwrap();
@@ -187,21 +182,17 @@ fn what_is_drained_comes_after_what_a_pin_leaves_out() {
     let prepared = prepared(FLAT);
     let mut host = host(&prepared);
     let to_n1 = |nic: &str| {
-        let paths = &prepared.watches.paths;
-        paths.iter().position(|w| w.peer == "n1" && w.leg.interface == nic).unwrap()
+        let mut paths = prepared.watches.paths().iter();
+        paths.find(|w| w.peer == "n1" && w.leg.interface == nic).unwrap()
     };
-    let pinned = &prepared.watches.paths[to_n1("eth1")];
+    let pinned = to_n1("eth1");
     steer(&mut host, Steer::Drain("s0".into()), false).unwrap();
-    steer(&mut host, Steer::Pin { to: "n1".into(), rank: pinned.rank }, false).unwrap();
+    steer(&mut host, Steer::Pin { to: "n1".into(), rank: pinned.id.rank }, false).unwrap();
     let used = |host: &Host| nics(host, pinned.destination, METRIC_PRIMARY);
     assert_eq!(used(&host), ["eth1".to_owned()].into());
-    let serial = host.watching.serial;
     for (broken, left) in [(&["eth1"][..], "eth2"), (&["eth1", "eth2"], "eth0")] {
-        let down: BTreeSet<usize> = broken.iter().map(|nic| to_n1(nic)).collect();
-        let all = 0..prepared.watches.paths.len();
-        let up = all.filter(|at| !down.contains(at)).collect();
-        host.input(Input::Sight { serial, down, up });
-        host.settle();
+        let down: Vec<PathId> = broken.iter().map(|nic| to_n1(nic).id).collect();
+        path_event(&mut host, &down);
         assert_eq!(used(&host), [left.to_owned()].into(), "without {broken:?}");
     }
 }

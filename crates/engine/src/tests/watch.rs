@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
@@ -10,6 +10,7 @@ use tresse_slice::watch::Watches;
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::{Host, Input, Prepared};
+use crate::Stored;
 
 fn plan(plan: &Plan, node: NodeId) -> Prepared {
     let mut prepared = Prepared::new(plan, node, "text".into(), None);
@@ -29,16 +30,18 @@ fn torus() -> (Prepared, Host) {
 fn settled(prepared: &Prepared, host: &mut Host) {
     assert!(host.apply(prepared).unwrap().is_ok());
     host.settle();
-    assert!(host.watching.watches.active() > 0);
+    assert!(host.watching.paths.iter().any(|path| path.active));
     assert_eq!(host.watching.interfaces.len(), prepared.interfaces.len());
-    sight(host, &[]);
+    path_event(host, &[]);
     host.settle();
 }
 
-fn sight(host: &mut Host, down: &[usize]) {
-    let down: BTreeSet<usize> = down.iter().copied().collect();
-    let up = (0..host.watching.watches.paths.len()).filter(|at| !down.contains(at)).collect();
-    host.input(Input::Sight { serial: host.watching.serial, down, up });
+/// All paths but these are shown to be sound.
+pub(super) fn path_event(host: &mut Host, down: &[PathId]) {
+    let down: BTreeSet<PathId> = down.iter().copied().collect();
+    let paths = host.watching.paths.iter().map(|path| path.id);
+    let up = paths.filter(|path| !down.contains(path)).collect();
+    host.input(Input::PathEvent { generation: host.watching.generation, down, up });
     host.settle();
 }
 
@@ -53,15 +56,14 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
     let (prepared, mut host) = torus();
     settled(&prepared, &mut host);
     let before = host.kernel.observed.clone();
-    let (at, watch) =
-        prepared.watches.paths.iter().enumerate().find(|(_, watch)| watch.rank == 0).unwrap();
+    let watch = prepared.watches.paths().iter().find(|watch| watch.id.rank == 0).unwrap();
     let key = (Prefix::host(watch.destination), METRIC_PRIMARY);
-    sight(&mut host, &[at]);
+    path_event(&mut host, &[watch.id]);
     let status = host.engine.status(host.now);
     assert_eq!(status.broken, [format!("{} rank 0 by {}", watch.peer, watch.leg.interface)]);
     assert_eq!(status.backup, [watch.destination.to_string()]);
     assert!(status.in_sync && status.drift.is_empty(), "{status:?}");
-    assert!(host.engine.is_broken(&watch.leg));
+    assert!(host.engine.is_broken(watch.id));
     // One group leads elsewhere, no route is touched.
     assert_eq!(host.kernel.observed.routes, before.routes);
     let group = host.kernel.observed.routes.get(&key).unwrap().nexthop.unwrap();
@@ -76,9 +78,9 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
     let now = host.kernel.observed.clone();
     host.restart();
     assert_eq!(host.kernel.observed, now);
-    assert_eq!(host.watching.broken, BTreeSet::from([at]));
+    assert_eq!(host.watching.broken, BTreeSet::from([watch.id]));
 
-    sight(&mut host, &[]);
+    path_event(&mut host, &[]);
     assert_eq!(host.kernel.observed.routes, before.routes);
     assert_eq!(self::changed(&before, &host.kernel.observed), BTreeSet::new());
     assert!(host.told.iter().any(|(kind, _)| kind == "path-up"));
@@ -89,11 +91,11 @@ fn a_peer_that_is_gone_keeps_its_routes() {
     let (prepared, mut host) = torus();
     settled(&prepared, &mut host);
     let before = host.kernel.observed.routes.clone();
-    let peer = &prepared.watches.paths[0].peer;
-    let paths = prepared.watches.paths.iter().enumerate();
-    let all: Vec<usize> = paths.filter(|(_, w)| w.peer == *peer).map(|(at, _)| at).collect();
-    sight(&mut host, &all);
-    let address = prepared.watches.paths[0].destination;
+    let peer = prepared.watches.paths()[0].id.dst;
+    let paths = prepared.watches.paths().iter().map(|watch| watch.id);
+    let all: Vec<PathId> = paths.filter(|path| path.dst == peer).collect();
+    path_event(&mut host, &all);
+    let address = prepared.watches.paths()[0].destination;
     let key = (Prefix::host(address), METRIC_PRIMARY);
     assert!(before.get(&key).is_some() && host.kernel.observed.routes.get(&key).is_some());
 }
@@ -102,10 +104,15 @@ fn a_peer_that_is_gone_keeps_its_routes() {
 fn what_was_seen_of_another_plan_means_nothing() {
     let (prepared, mut host) = torus();
     settled(&prepared, &mut host);
-    let serial = host.watching.serial;
+    let generation = host.watching.generation;
+    assert_eq!(generation, prepared.digest());
     let effects = host.kernel.observed.clone();
-    host.input(Input::Sight { serial: serial - 1, down: [0].into(), up: BTreeSet::new() });
-    host.input(Input::Sight { serial, down: [9999].into(), up: BTreeSet::new() });
+    let known = prepared.watches.paths()[0].id;
+    let other = prepared.digest().map(|byte| !byte);
+    let unknown = PathId { rank: 9999, ..known };
+    for (generation, path) in [(other, known), (generation, unknown)] {
+        host.input(Input::PathEvent { generation, down: [path].into(), up: BTreeSet::new() });
+    }
     host.settle();
     assert_eq!(host.kernel.observed, effects);
 }
@@ -126,7 +133,7 @@ fn a_neighbour_that_is_lost_leaves_its_routes_to_the_backups_of_the_kernel() {
         host.kernel.sysctls.push((key.into(), "0".into()));
     }
     settled(&prepared, &mut host);
-    let watch = &prepared.watches.paths[0];
+    let watch = &prepared.watches.paths()[0];
     let leg = &watch.legs[0];
     let of = |host: &Host, metric: u32| -> BTreeSet<_> {
         let routes = host.kernel.observed.routes.keys().filter(|(_, m)| *m == metric);
@@ -145,10 +152,32 @@ fn a_neighbour_that_is_lost_leaves_its_routes_to_the_backups_of_the_kernel() {
         .collect();
     assert!(!by_it.is_empty());
     let (primaries, backups) = (of(&host, METRIC_PRIMARY), of(&host, METRIC_BACKUP));
-    sight(&mut host, &[0]);
+    path_event(&mut host, &[watch.id]);
     assert_eq!(&primaries - &by_it, of(&host, METRIC_PRIMARY));
     assert!(by_it.is_subset(&of(&host, METRIC_BACKUP)));
     assert!(of(&host, METRIC_BACKUP).is_subset(&backups));
-    sight(&mut host, &[]);
+    path_event(&mut host, &[]);
     assert_eq!((of(&host, METRIC_PRIMARY), of(&host, METRIC_BACKUP)), (primaries, backups));
+}
+
+/// Versions before stored the rank of a path without its ends; what is broken they stored as this one does.
+#[test]
+fn paths_that_a_version_before_has_stored_are_chosen_again() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    let watch = &prepared.watches.paths()[0];
+    path_event(&mut host, &[watch.id]);
+    let stored = serde_json::to_value(&host.disk).unwrap();
+    let now: Stored = serde_json::from_value(stored.clone()).unwrap();
+    assert_eq!(now.upgraded(), host.disk);
+    let mut before = stored;
+    for path in before["current"]["watches"]["paths"].as_array_mut().unwrap() {
+        let path = path.as_object_mut().unwrap();
+        assert!(path.remove("src").is_some() && path.remove("dst").is_some());
+        assert!(path["rank"].is_u64() && path["peer"].is_string());
+    }
+    let before: Stored = serde_json::from_value(before).unwrap();
+    let before = before.upgraded();
+    assert_eq!(before.current.unwrap().watches.paths(), []);
+    assert_eq!(before.broken, watch.legs.iter().cloned().collect());
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tresse_base::id::{SwitchId, TreeId};
+use tresse_base::id::{PathId, SwitchId, TreeId};
 use tresse_routing::Assignment;
 use tresse_topology::Dependencies;
 use tresse_topology::path::{Path, Segment};
@@ -20,7 +20,7 @@ type Penalty = (u32, u32, u32, u32, u32);
 impl Paths {
     /// Returns the best backup after the paths `before`; `None` if every candidate is one of them.
     pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
-        let (src, dst) = (before[0].src, before[0].dst);
+        let PathId { src, dst, .. } = before[0].id;
         let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
         let mut links = vec![false; self.cluster.links.len()];

@@ -137,20 +137,20 @@ impl Plan {
     fn traced_path(&self, path: &Path, primary: &Parts) -> TracedPath {
         let hops = path.segments.iter().map(|s| self.hops(s)).sum();
         let shared =
-            if path.rank == 0 { Vec::new() } else { self.shared(primary, &self.parts(path)) };
+            if path.id.rank == 0 { Vec::new() } else { self.shared(primary, &self.parts(path)) };
         let labels = self.labels(&path.segments);
         let each = path.segments.iter().enumerate();
         let segments = each
             .map(|(i, s)| self.traced_segment(s, labels.get(i..).unwrap_or_default()))
             .collect();
         TracedPath {
-            rank: path.rank,
+            rank: path.id.rank,
             weight: path.weight,
             minimal: self.is_minimal(path),
             hops,
             mtu: self.path_mtu(&path.segments),
             segments,
-            disjoint: (path.rank > 0).then_some(shared.is_empty()),
+            disjoint: (path.id.rank > 0).then_some(shared.is_empty()),
             shared,
         }
     }

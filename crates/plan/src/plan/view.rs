@@ -218,9 +218,9 @@ impl Plan {
         let hops = path.segments.iter().map(|s| self.hops(s)).sum();
         PathView {
             format: 1,
-            src: self.cluster().node(path.src).name.clone(),
-            dst: self.cluster().node(path.dst).name.clone(),
-            rank: path.rank,
+            src: self.cluster().node(path.id.src).name.clone(),
+            dst: self.cluster().node(path.id.dst).name.clone(),
+            rank: path.id.rank,
             weight: path.weight,
             minimal: self.is_minimal(path),
             hops,
@@ -231,10 +231,10 @@ impl Plan {
     /// Is a path as short as the fabric allows: in links crossed, in a flat neighbourhood in segments?
     pub(super) fn is_minimal(&self, path: &Path) -> bool {
         if self.direct.is_some() {
-            return path.segments.len() == self.primary(path.src, path.dst).len();
+            return path.segments.len() == self.primary(path.id.src, path.id.dst).len();
         }
         let hops: u32 = path.segments.iter().map(|s| self.hops(s)).sum();
-        hops == self.distance(path.src, path.dst)
+        hops == self.distance(path.id.src, path.id.dst)
     }
 
     fn segment_view(&self, segment: &Segment) -> SegmentView {

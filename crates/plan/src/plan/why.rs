@@ -113,7 +113,7 @@ impl Plan {
         let one = |path: &Path| {
             if let [only] = path.segments[..] {
                 let switch = &self.cluster.switch(self.sender(&only).switch).name;
-                let (rank, weight) = (path.rank, path.weight);
+                let (rank, weight) = (path.id.rank, path.weight);
                 return format!(
                     "rank {rank}: {weight} of {sum} parts of the pair's flows go by {switch}, which the \
                      two share as well"
@@ -124,7 +124,7 @@ impl Plan {
                 "rank {}: {} of {sum} parts of the pair's flows go through {}, a reflector on {} that \
                  sends them on out of {}: so the linear program splits the demand between these two \
                  switches",
-                path.rank,
+                path.id.rank,
                 path.weight,
                 node.name,
                 self.cluster.switch(node.nics[nic].switch).name,

@@ -15,7 +15,7 @@ use super::{Crossing, Watch};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     wires: BTreeSet<Crossing>,
-    node: Option<String>,
+    node: Option<NodeId>,
 }
 
 /// Error: no part of the fabric has this name.
@@ -40,17 +40,16 @@ impl Part {
         &self.wires
     }
 
-    /// The node's name, if the part is a node.
+    /// The node, if the part is a node.
     #[must_use]
-    pub fn node(&self) -> Option<&str> {
-        self.node.as_deref()
+    pub const fn node(&self) -> Option<NodeId> {
+        self.node
     }
 
     /// Does the path cross this part? A path that ends at a node does not cross that node.
     #[must_use]
     pub fn is_crossed_by(&self, watch: &Watch) -> bool {
-        self.node.as_deref() != Some(&watch.peer)
-            && watch.wires.iter().any(|wire| self.wires.contains(wire))
+        self.node != Some(watch.id.dst) && watch.wires.iter().any(|wire| self.wires.contains(wire))
     }
 }
 
@@ -132,7 +131,7 @@ impl Parts {
     /// # Errors
     /// [`UnknownPart`].
     pub fn named(&self, object: &str) -> Result<Part, UnknownPart> {
-        let node = self.nodes.iter().any(|node| node.name == object).then(|| object.to_owned());
+        let node = self.nodes.iter().position(|node| node.name == object).map(NodeId::from);
         let is_place = node.is_some() || self.switches.iter().any(|name| name == object);
         let wires = if is_place {
             self.at(|end| self.place(end) == object)

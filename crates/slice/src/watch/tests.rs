@@ -17,19 +17,20 @@ fn all(plan: &Plan) -> Vec<Watches> {
 
 /// Every crossing of a node's paths that another path of the same pair avoids is watched.
 fn covers(watches: &Watches) {
-    let active =
-        |crossing| watches.paths.iter().any(|watch| watch.active && watch.wires.contains(crossing));
-    for watch in &watches.paths {
+    let active = |crossing| {
+        watches.paths().iter().any(|watch| watch.active && watch.wires.contains(crossing))
+    };
+    for watch in watches.paths() {
         for crossing in &watch.wires {
             let avoided = watches
-                .paths
+                .paths()
                 .iter()
-                .any(|other| other.peer == watch.peer && !other.wires.contains(crossing));
+                .any(|other| other.id.dst == watch.id.dst && !other.wires.contains(crossing));
             assert!(
                 !avoided || active(crossing),
                 "{} rank {}: {crossing:?}",
                 watch.peer,
-                watch.rank
+                watch.id.rank
             );
         }
     }
@@ -51,19 +52,26 @@ fn who_answers_knows_the_path_by_where_its_packets_come_in() {
         let all = all(&plan);
         let mut sessions = 0;
         for (node, watches) in plan.cluster().nodes.iter().zip(&all) {
-            for watch in watches.paths.iter().filter(|watch| watch.active) {
-                let peer = plan.cluster().nodes.iter().position(|n| n.name == watch.peer).unwrap();
+            for watch in watches.paths().iter().filter(|watch| watch.active) {
+                let peer = watch.id.dst.index();
                 let there: Vec<_> = all[peer]
-                    .paths
+                    .paths()
                     .iter()
                     .filter(|w| w.destination == watch.source && !w.arrival.is_empty())
-                    .filter(|w| w.peer == node.name && w.rank == watch.rank)
+                    .filter(|w| w.peer == node.name && w.id.rank == watch.id.rank)
                     .filter(|w| w.source == watch.destination)
                     .collect();
-                assert_eq!(there.len(), 1, "{} to {} rank {}", node.name, watch.peer, watch.rank);
+                assert_eq!(
+                    there.len(),
+                    1,
+                    "{} to {} rank {}",
+                    node.name,
+                    watch.peer,
+                    watch.id.rank
+                );
                 // What this end sends by its path comes in there where the other end expects it.
                 let same_way = all[peer]
-                    .paths
+                    .paths()
                     .iter()
                     .filter(|w| w.destination == watch.source && w.arrival == there[0].arrival);
                 assert_eq!(same_way.count(), 1);
@@ -78,7 +86,7 @@ fn who_answers_knows_the_path_by_where_its_packets_come_in() {
 #[test]
 fn one_nic_a_node_needs_fewer_sessions_than_paths() {
     for watches in all(&plan(TORUS)) {
-        assert_eq!(watches.paths.len(), 30, "two paths to each of 15 peers");
+        assert_eq!(watches.paths().len(), 30, "two paths to each of 15 peers");
         assert!((1..=20).contains(&watches.active()), "{}", watches.active());
     }
 }
@@ -94,16 +102,47 @@ fn neighbours_are_watched_where_nodes_route() {
     let ring = "[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n";
     for watches in all(&plan(ring)) {
         assert_eq!(watches.active(), 2);
-        assert!(watches.paths.iter().all(|watch| watch.leg.via == watch.destination));
+        assert!(watches.paths().iter().all(|watch| watch.leg.via == watch.destination));
+    }
+}
+
+/// In each direction, so that what a kernel's route begins with says which path it is.
+#[test]
+fn paths_of_a_node_have_names_and_first_hops_of_their_own() {
+    let transit = "[fabric]\ntopology = { kind = \"irregular\", switches = 16, ports = 4, seed = 3, nodes_per_switch = 2 }\n\
+                   [routing]\nstrategy = \"transit\"\npaths = 3\n";
+    let both = "[addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\nnics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
+    let ring = "[fabric]\ntopology = { kind = \"ring\", nodes = 2 }\n";
+    let torus = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [2, 3] }\n";
+    let dual = format!("{TORUS}{both}");
+    for text in [TORUS, FLAT, transit, &dual, ring, torus] {
+        let plan = plan(text);
+        for (node, watches) in all(&plan).iter().enumerate() {
+            let ids: BTreeSet<PathId> = watches.paths().iter().map(|watch| watch.id).collect();
+            assert_eq!(ids.len(), watches.paths().len(), "{text}");
+            for watch in watches.paths() {
+                for leg in &watch.legs {
+                    let used = Leg { weight: 7, ..leg.clone() };
+                    assert_eq!(watches.path_of(&used), Some(watch.id), "{text}");
+                }
+            }
+            let json = serde_json::to_string(watches).unwrap();
+            assert_eq!(serde_json::from_str::<Watches>(&json).unwrap(), *watches);
+            let peers = (0..plan.cluster().nodes.len()).filter(|peer| *peer != node);
+            for path in peers.flat_map(|peer| plan.paths(node.into(), peer.into())) {
+                let first = first_hop(&plan, &path, true).unwrap();
+                assert_eq!(watches.path_of(&first), Some(watched_path(&plan, &path)), "{text}");
+            }
+        }
     }
 }
 
 /// What one session cannot tell, the others do.
 #[test]
 fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound() {
-    let path = |peer: &str, wires: &[u32]| Watch {
-        peer: peer.into(),
-        rank: 0,
+    let path = |dst: u32, rank: u32, wires: &[u32]| Watch {
+        id: PathId { src: NodeId(9), dst: NodeId(dst), rank },
+        peer: String::new(),
         source: [10, 0, 0, 1].into(),
         destination: [10, 0, 0, 2].into(),
         leg: Leg { interface: "e".into(), via: [10, 0, 0, 2].into(), labels: vec![], weight: 1 },
@@ -115,11 +154,13 @@ fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound
         wires: wires.iter().copied().map(Crossing::Between).collect(),
         nodes: None,
     };
-    let paths = vec![path("a", &[1, 2]), path("a", &[2, 3]), path("b", &[1]), path("b", &[3, 4])];
-    let watches = Watches { paths };
+    let paths = [path(0, 0, &[1, 2]), path(0, 1, &[2, 3]), path(1, 0, &[1]), path(1, 1, &[3, 4])];
+    let ids = paths.each_ref().map(|path| path.id);
+    let watches = Watches::from_iter(paths);
     let broken = |down: &[usize], up: &[usize]| -> Vec<usize> {
-        let [down, up] = [down, up].map(|set| set.iter().copied().collect());
-        watches.broken(&down, &up).into_iter().collect()
+        let [down, up] = [down, up].map(|set| set.iter().map(|at| ids[*at]).collect());
+        let broken = watches.broken(&down, &up);
+        (0..ids.len()).filter(|at| broken.contains(&ids[*at])).collect()
     };
     assert!(broken(&[], &[0, 1]).is_empty());
     assert_eq!(broken(&[0], &[]), [0], "the peer it may be");
@@ -139,8 +180,8 @@ fn crossed(
 ) {
     let watches = Watches::new(plan, node);
     let part = part::Part::named(plan.cluster(), object).unwrap();
-    let found = watches.paths.iter().filter(|watch| part.is_crossed_by(watch));
-    let found: BTreeSet<_> = found.map(|watch| (watch.peer.clone(), watch.rank)).collect();
+    let found = watches.paths().iter().filter(|watch| part.is_crossed_by(watch));
+    let found: BTreeSet<_> = found.map(|watch| (watch.peer.clone(), watch.id.rank)).collect();
     let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node);
     let views = peers.flat_map(|peer| plan.paths(node, peer)).map(|path| plan.path_view(&path));
     let wanted = views.filter(|view| is(&view.segments)).map(|view| (view.dst, view.rank));

@@ -48,7 +48,7 @@ fn each_detour_adds_a_link() {
         assert_eq!(trees, without.specs().len());
         for (src, dst) in [(0, 3), (1, 5), (2, 4)] {
             let paths_of = plan.paths(NodeId(src), NodeId(dst));
-            let ranks: Vec<u32> = paths_of.iter().map(|p| p.rank).collect();
+            let ranks: Vec<u32> = paths_of.iter().map(|p| p.id.rank).collect();
             assert_eq!(ranks, (0..paths_of.len() as u32).collect::<Vec<_>>());
             assert!(paths_of.len() <= paths as usize);
             let weights: Vec<u32> = paths_of.iter().map(|p| p.weight).collect();
@@ -68,7 +68,7 @@ fn each_detour_adds_a_link() {
                     assert!(way.windows(2).all(|pair| turns.contains(pair[0], pair[1])));
                 }
             }
-            for sibling in paths_of.iter().filter(|p| p.rank > 0 && p.weight > 0) {
+            for sibling in paths_of.iter().filter(|p| p.id.rank > 0 && p.weight > 0) {
                 let [there, on] = sibling.segments[..] else { panic!("{sibling:?}") };
                 assert_eq!((there.to, there.to_nic), (on.from, on.nic), "out of the same NIC");
                 assert_eq!(plan.labels(&sibling.segments).len(), 1);

@@ -1,19 +1,12 @@
 use std::sync::Arc;
 
-use pnet::packet::Packet as _;
-use pnet::packet::ip::IpNextHeaderProtocols;
-use pnet::packet::ipv4::Ipv4Packet;
-use pnet::packet::udp::UdpPacket;
-use tresse_base::id::Label;
-use tresse_base::units::Mac;
-use tresse_reconcile::Leg;
-use tresse_slice::watch::Watches;
+use tresse_base::id::{Label, NodeId};
 
 use super::*;
 
 const TIMING: Timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
 const LABEL: Label = Label(16);
-const NONE: [Vec<usize>; 2] = [Vec::new(), Vec::new()];
+const NONE: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
 
 /// Two nodes and two paths between them: rank 0 by `a`, ifindex 1, and rank 1 by `b`, ifindex 2, through a
 /// node in transit.
@@ -24,34 +17,38 @@ struct Pair {
     cut: BTreeSet<(usize, u32)>,
     /// Nodes whose daemon does nothing; their kernels answer echoes.
     dead: BTreeSet<usize>,
-    sights: [Sight; 2],
+    seen: [PathEvent; 2],
 }
 
 fn address(node: usize) -> IpAddr {
     [10, 0, 0, node as u8].into()
 }
 
-fn watching(node: usize, serial: u64) -> Watching {
+/// The path from a node to the other.
+fn id(node: usize, rank: u32) -> PathId {
+    PathId { src: NodeId::from(node), dst: NodeId::from(1 - node), rank }
+}
+
+/// Of the plan with this number.
+fn watching(node: usize, plan: u8) -> Watching {
     let other = 1 - node;
-    let watch = |rank: u32, name: &str, labels: &[Label]| Watch {
-        peer: format!("n{other}"),
-        rank,
+    let path = |rank: u32, name: &str, labels: &[Label]| WatchedPath {
+        id: id(node, rank),
         source: address(node),
         destination: address(other),
-        leg: Leg { interface: name.into(), via: address(other), labels: labels.into(), weight: 1 },
+        interface: name.into(),
         mac: Mac([other as u8; 6]),
-        arrival: name.into(),
+        labels: labels.into(),
+        arrival: Some(name.into()),
         transits: rank as u8,
         // One end asks for sessions, the other answers.
         active: node == 0,
-        legs: Vec::new(),
-        wires: Vec::new(),
         nodes: None,
     };
     let interface = |ifindex| Interface { ifindex, mac: Mac([node as u8; 6]) };
     Watching {
-        serial,
-        watches: Arc::new(Watches { paths: vec![watch(0, "a", &[]), watch(1, "b", &[LABEL])] }),
+        generation: [plan; 8],
+        paths: Arc::new(vec![path(0, "a", &[]), path(1, "b", &[LABEL])]),
         broken: BTreeSet::new(),
         interfaces: [("a".into(), interface(1)), ("b".into(), interface(2))].into(),
     }
@@ -64,7 +61,7 @@ impl Pair {
             tables: [Table::new(TIMING, 1), Table::new(TIMING, 2)],
             cut: BTreeSet::new(),
             dead: BTreeSet::new(),
-            sights: [Sight::default(), Sight::default()],
+            seen: [PathEvent::default(), PathEvent::default()],
         };
         pair.set(0, watching(0, 1));
         pair.set(1, watching(1, 1));
@@ -88,8 +85,8 @@ impl Pair {
                 let mut out = Vec::new();
                 self.tables[node].poll(self.now, &mut out);
                 self.deliver(node, out);
-                if let Some(sight) = self.tables[node].news(self.now) {
-                    self.sights[node] = sight;
+                if let Some(event) = self.tables[node].news(self.now) {
+                    self.seen[node] = event;
                 }
             }
         }
@@ -98,34 +95,33 @@ impl Pair {
     fn deliver(&mut self, from: usize, out: Vec<Sending>) {
         let to = 1 - from;
         for sending in out {
-            let Sending::Frame(ifindex, frame) = sending else { panic!("{sending:?}") };
+            let Sending::Planned(way, content) = sending else { panic!("{sending:?}") };
+            let ifindex = way.ifindex;
             if self.cut.contains(&(from, ifindex)) {
                 continue;
             }
-            let labelled = frame[12..14] == [0x88, 0x47];
+            let labelled = !way.labels.is_empty();
             assert!(!labelled || ifindex == 2);
-            let ip = Ipv4Packet::new(&frame[if labelled { 18 } else { 14 }..]).unwrap();
-            assert_eq!((ip.get_source(), ip.get_destination()), ends(from));
-            if ip.get_next_level_protocol() == IpNextHeaderProtocols::Icmp {
-                // The kernel of the other end answers, by whichever path it has left.
-                if ![1, 2].iter().all(|ifindex| self.cut.contains(&(to, *ifindex))) {
-                    let mut answer = ip.packet().to_vec();
-                    answer[20] = 0;
-                    let echo = Echo::answer(&answer, true).unwrap();
-                    self.tables[from].answered(echo, self.now).unwrap();
+            assert_eq!((way.source, way.destination), (address(from), address(to)));
+            let (ports, packet) = match content {
+                Content::Control { ports, packet } => (ports, packet),
+                Content::Echo(echo) => {
+                    // The kernel of the other end answers, by whichever path it has left.
+                    if ![1, 2].iter().all(|ifindex| self.cut.contains(&(to, *ifindex))) {
+                        self.tables[from].answered(echo, self.now).unwrap();
+                    }
+                    continue;
                 }
-                continue;
-            }
+            };
             if self.dead.contains(&to) {
                 continue;
             }
-            let udp = UdpPacket::new(ip.payload()).unwrap();
             let datagram = Datagram {
                 ifindex,
                 source: address(from),
                 ttl: if labelled { 254 } else { 255 },
-                multi_hop: udp.get_destination() == 4784,
-                payload: udp.payload(),
+                multi_hop: ports.1 == MULTI_HOP_PORT,
+                payload: &packet.emit(),
             };
             let mut back = Vec::new();
             let taken = self.tables[to].hear(&datagram, self.now, &mut back);
@@ -135,21 +131,18 @@ impl Pair {
         }
     }
 
-    fn down(&self) -> [Vec<usize>; 2] {
-        [0, 1].map(|node| self.sights[node].down.iter().copied().collect())
+    /// Ranks of the paths that are broken, at each end.
+    fn down(&self) -> [Vec<u32>; 2] {
+        [0, 1].map(|node| self.seen[node].down.iter().map(|path| path.rank).collect())
     }
 
     fn all_up(&self) {
-        for sight in &self.sights {
-            assert_eq!(sight.up, BTreeSet::from([0, 1]), "{sight:?}");
-            assert_eq!(sight.sessions.len(), 2);
-            assert!(sight.sessions.iter().all(|session| session.state == State::Up));
+        for (node, event) in self.seen.iter().enumerate() {
+            assert_eq!(event.up, BTreeSet::from([id(node, 0), id(node, 1)]), "{event:?}");
+            assert_eq!(event.sessions.len(), 2);
+            assert!(event.sessions.iter().all(|session| session.state == State::Up));
         }
     }
-}
-
-fn ends(from: usize) -> (std::net::Ipv4Addr, std::net::Ipv4Addr) {
-    ([10, 0, 0, from as u8].into(), [10, 0, 0, 1 - from as u8].into())
 }
 
 #[test]
@@ -181,11 +174,11 @@ fn a_one_way_fault_is_broken_at_both_ends_at_once() {
         let mut pair = Pair::new();
         pair.run(3000);
         pair.cut = [cut].into();
-        let rank = (cut.1 - 1) as usize;
+        let rank = cut.1 - 1;
         pair.run(302);
         // Whoever sends into the fault must know; who hears nothing may find that its own way is sound.
-        assert!(pair.sights[cut.0].down.contains(&rank), "{cut:?} {:?}", pair.sights);
-        assert!(!pair.sights[cut.0].down.contains(&(1 - rank)), "{cut:?}");
+        assert!(pair.seen[cut.0].down.contains(&id(cut.0, rank)), "{cut:?} {:?}", pair.seen);
+        assert!(!pair.seen[cut.0].down.contains(&id(cut.0, 1 - rank)), "{cut:?}");
     }
 }
 
@@ -196,7 +189,7 @@ fn a_daemon_that_died_leaves_its_paths_in_use_and_begins_anew() {
     pair.dead = [1].into();
     pair.run(5000);
     assert_eq!(pair.down(), NONE);
-    assert_eq!(pair.sights[0].up, BTreeSet::from([0, 1]), "their echoes are answered");
+    assert_eq!(pair.seen[0].up, BTreeSet::from([id(0, 0), id(0, 1)]), "their echoes are answered");
     // Its paths fail while it is dead.
     pair.cut = [(0, 2), (1, 2)].into();
     pair.run(401);
@@ -231,10 +224,10 @@ fn an_end_that_stops_breaks_nothing() {
     pair.deliver(1, out);
     pair.dead = [1].into();
     pair.run(10);
-    let states: Vec<State> = pair.sights[0].sessions.iter().map(|s| s.state).collect();
+    let states: Vec<State> = pair.seen[0].sessions.iter().map(|s| s.state).collect();
     assert_eq!(states, [State::Down, State::Down]);
     pair.run(5000);
-    assert_eq!(pair.down()[0], [0usize; 0]);
+    assert_eq!(pair.down()[0], [0u32; 0]);
 }
 
 #[test]
@@ -243,19 +236,36 @@ fn a_plan_without_a_path_ends_its_session_and_keeps_the_others() {
     pair.run(3000);
     let fewer = |node| {
         let mut watching = watching(node, 2);
-        Arc::make_mut(&mut watching.watches).paths.truncate(1);
+        Arc::make_mut(&mut watching.paths).truncate(1);
         watching
     };
     pair.set(0, fewer(0));
     pair.run(500);
     assert_eq!(pair.down(), NONE);
-    let states: Vec<State> = pair.sights[1].sessions.iter().map(|s| s.state).collect();
+    let states: Vec<State> = pair.seen[1].sessions.iter().map(|s| s.state).collect();
     assert_eq!(states, [State::Up, State::Down]);
-    assert_eq!(pair.sights[0].serial, 2);
+    assert_eq!(pair.seen[0].generation, [2; 8]);
     pair.set(1, fewer(1));
     pair.run(500);
-    assert_eq!(pair.sights[1].sessions.len(), 1);
-    assert_eq!(pair.sights[0].up, BTreeSet::from([0]), "it never went down");
+    assert_eq!(pair.seen[1].sessions.len(), 1);
+    assert_eq!(pair.seen[0].up, BTreeSet::from([id(0, 0)]), "it never went down");
+}
+
+/// Nodes come before this one in the cluster file: every path has another name, and leads as before.
+#[test]
+fn a_path_that_stays_keeps_its_session_under_another_name() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    let mut watching = watching(0, 2);
+    let renamed = |id: PathId| PathId { src: NodeId(5), dst: NodeId(6), ..id };
+    for path in Arc::make_mut(&mut watching.paths) {
+        path.id = renamed(path.id);
+    }
+    pair.set(0, watching);
+    pair.run(1);
+    assert_eq!(pair.seen[0].up, [0, 1].map(|rank| renamed(id(0, rank))).into());
+    assert!(pair.seen[0].sessions.iter().all(|session| session.state == State::Up));
+    assert!(pair.seen[1].sessions.iter().all(|session| session.state == State::Up));
 }
 
 #[test]
@@ -270,13 +280,13 @@ fn an_interface_that_is_lost_is_told_by_the_other_path_at_once() {
 }
 
 /// Rank 0 leaves by the one and comes in by the other at both ends, rank 1 the other way round.
-fn crossed(node: usize, serial: u64) -> Watching {
-    let mut watching = watching(node, serial);
+fn crossed(node: usize, plan: u8) -> Watching {
+    let mut watching = watching(node, plan);
     let ways = [("a", "b"), ("b", "a")];
-    for (path, (out, into)) in Arc::make_mut(&mut watching.watches).paths.iter_mut().zip(ways) {
+    for (path, (out, into)) in Arc::make_mut(&mut watching.paths).iter_mut().zip(ways) {
         let (leg, arrival) = if node == 0 { (out, into) } else { (into, out) };
-        path.leg = Leg { interface: leg.into(), labels: Vec::new(), ..path.leg.clone() };
-        (path.arrival, path.transits) = (arrival.into(), 0);
+        (path.interface, path.labels) = (leg.into(), Vec::new());
+        (path.arrival, path.transits) = (Some(arrival.into()), 0);
     }
     watching
 }
@@ -316,7 +326,7 @@ fn what_was_broken_before_is_broken_until_it_is_shown_to_be_sound() {
     pair.run(400);
     // Its daemon begins anew and knows what it stored.
     pair.tables[0] = Table::new(TIMING, 5);
-    pair.set(0, Watching { broken: [1].into(), ..watching(0, 1) });
+    pair.set(0, Watching { broken: [id(0, 1)].into(), ..watching(0, 1) });
     pair.run(5000);
     assert_eq!(pair.down(), [[1], [1]]);
     pair.cut.clear();
@@ -335,10 +345,7 @@ fn a_daemon_that_was_kept_waiting_breaks_nothing() {
         pair.now += Duration::from_millis(1);
         let mut out = Vec::new();
         pair.tables[0].poll(pair.now, &mut out);
-        let echo = |sending: &Sending| match sending {
-            Sending::Frame(_, frame) => frame.len() < 60,
-            Sending::Routed(..) => false,
-        };
+        let echo = |sending: &Sending| matches!(sending, Sending::Planned(_, Content::Echo(_)));
         let (echoes, others) = out.into_iter().partition(echo);
         pair.deliver(0, echoes);
         kept.extend(others);

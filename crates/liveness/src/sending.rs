@@ -1,0 +1,92 @@
+//! What the sessions send and receive, as values: whoever has the sockets makes bytes of them.
+
+use std::net::IpAddr;
+
+use tresse_base::id::Label;
+use tresse_base::units::Mac;
+
+use crate::Packet;
+
+/// Something to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sending {
+    /// A frame that follows a planned path, whatever routes are in force (K10).
+    Planned(Encapsulation, Content),
+    /// A control packet to [`MULTI_HOP_PORT`](crate::MULTI_HOP_PORT), by the routes of the kernel.
+    Routed {
+        /// From this address.
+        source: IpAddr,
+        /// To this address.
+        destination: IpAddr,
+        /// The packet.
+        packet: Packet,
+    },
+}
+
+/// The headers of a packet that follows a planned path. Source and destination are of one family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encapsulation {
+    /// Outgoing interface.
+    pub ifindex: u32,
+    /// Source MAC address.
+    pub from: Mac,
+    /// Destination MAC address: that of the first nexthop.
+    pub to: Mac,
+    /// MPLS label stack, outermost first.
+    pub labels: Vec<Label>,
+    /// Source IP address.
+    pub source: IpAddr,
+    /// Destination IP address.
+    pub destination: IpAddr,
+}
+
+/// What follows the IP header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A control packet by UDP.
+    Control {
+        /// Source and destination port.
+        ports: (u16, u16),
+        /// The packet.
+        packet: Packet,
+    },
+    /// An ICMP echo request.
+    Echo(Echo),
+}
+
+/// An ICMP echo: the identifier of this daemon, and which of its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Echo {
+    /// Identifier, the same for all requests of a daemon.
+    pub identifier: u16,
+    /// Sequence number within the session.
+    pub sequence: u16,
+    /// The session's discriminator, which is the data of the request.
+    pub session: u32,
+}
+
+/// A datagram that was received on a port of BFD.
+#[derive(Debug, Clone, Copy)]
+pub struct Datagram<'a> {
+    /// Interface on which it arrived.
+    pub ifindex: u32,
+    /// Source address.
+    pub source: IpAddr,
+    /// Its TTL or hop limit.
+    pub ttl: u8,
+    /// Was it sent to [`MULTI_HOP_PORT`](crate::MULTI_HOP_PORT)?
+    pub multi_hop: bool,
+    /// Its payload.
+    pub payload: &'a [u8],
+}
+
+/// Why a datagram was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dropped {
+    /// It is no control packet.
+    Malformed,
+    /// It came through more routers than a planned path has (RFC 5881 section 5).
+    Ttl,
+    /// For no session of ours, or none that is planned.
+    Unknown,
+}

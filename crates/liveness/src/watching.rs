@@ -1,0 +1,59 @@
+//! The paths that the sessions of this node run over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tresse_base::id::{Label, PathId};
+use tresse_base::units::Mac;
+
+/// Everything that sessions run over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watching {
+    /// First 8 bytes of the digest of the plan that the paths are of; comes back in the path events.
+    pub generation: [u8; 8],
+    /// The paths.
+    pub paths: Arc<Vec<WatchedPath>>,
+    /// Those that were broken when this was last known.
+    #[serde(default)]
+    pub broken: BTreeSet<PathId>,
+    /// The interfaces that may be sent by now, by name.
+    pub interfaces: BTreeMap<String, Interface>,
+}
+
+/// A path from this node to a peer, as a session needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchedPath {
+    /// The path.
+    pub id: PathId,
+    /// Source address of the packets: this node's, or a NIC's if the peer is a routing neighbour.
+    pub source: IpAddr,
+    /// Destination address of the packets, and source of those received.
+    pub destination: IpAddr,
+    /// Interface by which the packets leave.
+    pub interface: String,
+    /// MAC address of the first nexthop.
+    pub mac: Mac,
+    /// MPLS label stack, outermost first; empty for one-segment paths.
+    pub labels: Vec<Label>,
+    /// The interface on which the peer's packets of this rank arrive; `None` if several ranks arrive there:
+    /// then there is no session.
+    pub arrival: Option<String>,
+    /// Number of transit nodes on the path from the peer to this node.
+    pub transits: u8,
+    /// Does this end start the session? Otherwise it only answers.
+    pub active: bool,
+    /// The node addresses of the two ends, if `source` and `destination` are NIC addresses. The nodes may
+    /// have other paths to each other.
+    pub nodes: Option<(IpAddr, IpAddr)>,
+}
+
+/// An interface that is up and has carrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interface {
+    /// Its number in the kernel.
+    pub ifindex: u32,
+    /// Its MAC address.
+    pub mac: Mac,
+}
