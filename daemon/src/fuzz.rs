@@ -9,7 +9,7 @@ use tresse_control::{NodeError, Reply};
 mod control;
 
 pub use self::control::control;
-pub use crate::bfd::fuzz::bfd;
+pub use tresse_linux::bfd::fuzz::bfd;
 pub use tresse_linux::kernel::fuzz::netlink;
 
 use crate::config::Config;

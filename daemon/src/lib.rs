@@ -1,6 +1,5 @@
 //! The per-node daemon as a library, so that tests and benches reach its parts.
 
-pub mod bfd;
 pub mod config;
 pub mod control;
 #[doc(hidden)]

@@ -1,8 +1,9 @@
 //! What only Linux can do: kernel objects by netlink ([`kernel`]), forwarding by raw sockets ([`forward`]),
-//! and the system calls that need `unsafe` ([`sys`]), which is allowed there alone.
+//! the sockets of failure detection ([`bfd`]), and the system calls that need `unsafe` ([`sys`]), which is allowed there alone.
 //!
 //! Decides nothing: which objects are wanted is computed elsewhere, and only [`kernel`] executes.
 
+pub mod bfd;
 pub mod forward;
 pub mod kernel;
 pub mod sys;

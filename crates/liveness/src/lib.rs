@@ -1,9 +1,14 @@
-//! Bidirectional Forwarding Detection, RFC 5880, in asynchronous mode: what packets say and what a session
-//! makes of them. The one-hop rules of RFC 5881 and the several-hop ones of RFC 5883 are those of whoever
-//! sends and receives: ports, TTLs, and which session a packet is for.
+//! Bidirectional Forwarding Detection, RFC 5880, in asynchronous mode: what packets say, what a session makes
+//! of them, and which paths of this node are broken (DESIGN section 7, rule K10).
 //!
-//! No socket and no clock: the caller passes the time, any [`Duration`](std::time::Duration) that only grows.
-//! Not here: demand mode of our own, echo, and authentication, whose packets are refused as such.
+//! - `packet` and `session` are RFC 5880's.
+//! - `table` has the sessions, one for each watched path, and applies the rules of RFC 5881 (one hop) and RFC
+//!   5883 (several hops) on ports, TTLs and which session a packet is for; `verdict` judges one path.
+//! - `watching` is what goes in, `sending` what goes out, `event` what is said of the paths.
+//!
+//! No socket and no clock: the caller passes the time, any [`Duration`](std::time::Duration) that only grows,
+//! and makes bytes of what is to be sent. Not here: demand mode of our own, echo, and authentication, whose
+//! packets are refused as such.
 
 #![forbid(unsafe_code)]
 
@@ -11,12 +16,15 @@ mod event;
 mod packet;
 mod sending;
 mod session;
+mod table;
+mod verdict;
 mod watching;
 
 pub use event::{PathEvent, SessionLine};
 pub use packet::{Diagnostic, Malformed, Packet, State};
 pub use sending::{Content, Datagram, Dropped, Echo, Encapsulation, Sending};
 pub use session::{Change, Discarded, Outgoing, Session, Timing};
+pub use table::Table;
 pub use watching::{Interface, WatchedPath, Watching};
 
 /// Control packets of one hop: RFC 5881 section 4.

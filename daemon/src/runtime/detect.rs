@@ -6,10 +6,10 @@ use std::io::Read as _;
 
 use tokio::sync::watch;
 use tresse_control::CounterLine;
+use tresse_linux::bfd::{Bfd, BfdError};
 use tresse_liveness::{PathEvent, State, Watching};
 
 use super::chain;
-use crate::bfd::{Bfd, BfdError};
 use crate::config::BfdChoice;
 
 /// What nobody guesses, so that nobody knows the numbers of sessions.

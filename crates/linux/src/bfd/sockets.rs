@@ -17,7 +17,7 @@ use tresse_liveness::{Datagram, Echo, MULTI_HOP_PORT, SINGLE_HOP_PORT, Sending};
 
 use super::error::BfdError;
 use super::frame;
-use tresse_linux::sys::packet;
+use crate::sys::packet;
 
 /// Of control traffic, before what users send (`TC_PRIO_CONTROL`).
 const PRIORITY: i32 = 7;

@@ -9,13 +9,13 @@ use std::time::Duration;
 use tresse_base::id::{Label, PathId};
 use tresse_base::random::Random;
 use tresse_base::units::Mac;
-use tresse_liveness::{
+
+use crate::verdict::Verdict;
+use crate::{
     Content, Datagram, Diagnostic, Dropped, Echo, Encapsulation, Interface, MULTI_HOP_PORT,
     Outgoing, Packet, PathEvent, SINGLE_HOP_PORT, Sending, Session, SessionLine, State, Timing,
     WatchedPath, Watching,
 };
-
-use super::verdict::Verdict;
 
 /// First of the ports that packets come from, of which each session has one (RFC 5881 section 4).
 const FIRST_PORT: u32 = 49152;
@@ -143,6 +143,9 @@ impl Table {
     }
 
     /// A datagram that has come in.
+    ///
+    /// # Errors
+    /// [`Dropped`] says why it has no effect.
     pub fn hear(
         &mut self,
         datagram: &Datagram<'_>,
@@ -228,6 +231,7 @@ impl Table {
     }
 
     /// When [`Self::poll`] has something to do.
+    #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         self.schedule.first().map(|(at, _)| *at)
     }

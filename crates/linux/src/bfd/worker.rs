@@ -9,13 +9,12 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::sys::readiness;
 use tokio::sync::watch;
-use tresse_linux::sys::readiness;
-use tresse_liveness::{Dropped, PathEvent, Sending, Timing, Watching};
+use tresse_liveness::{Dropped, PathEvent, Sending, Table, Timing, Watching};
 
 use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};
-use super::table::Table;
 
 /// What was counted.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Datagrams that anybody may send to the sessions: see [`crate::fuzz`].
+//! Datagrams that anybody may send to the sessions: part of no interface.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
-use tresse_liveness::{Content, Datagram, Interface, Sending, Timing, WatchedPath, Watching};
+use tresse_liveness::{
+    Content, Datagram, Interface, Sending, Table, Timing, WatchedPath, Watching,
+};
 
 use super::frame;
-use super::table::Table;
 
 /// Bytes as a sequence of datagrams and answers, 24 bytes each behind three that say how they come in. Numbers
 /// from the end stand for those of the sessions, which nobody guesses.
