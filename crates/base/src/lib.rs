@@ -8,6 +8,7 @@
 pub mod hostlist;
 pub mod id;
 pub mod kernel;
+pub mod label;
 pub mod problem;
 pub mod random;
 pub mod text;

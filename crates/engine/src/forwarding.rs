@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use tresse_base::id::{Label, Vid};
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 /// What the packet engine is to do: nothing where there are no labels.
@@ -10,8 +12,8 @@ use tresse_base::units::Mac;
 pub struct Forwarding {
     /// The NICs that it needs, by name.
     pub nics: BTreeMap<String, ForwardingNic>,
-    /// By label: the NIC, the VID (0: untagged) and the neighbour that frames go to.
-    pub labels: BTreeMap<u32, (String, u16, Mac)>,
+    /// What each label means.
+    pub labels: BTreeMap<Label, LabelExit<String>>,
 }
 
 /// A NIC of [`Forwarding`].
@@ -21,6 +23,6 @@ pub struct ForwardingNic {
     pub mac: Mac,
     /// Octets of payload that a frame may have.
     pub mtu: u32,
-    /// From whom labelled frames are taken, by VID (0: untagged).
-    pub neighbours: BTreeSet<(u16, Mac)>,
+    /// From whom labelled frames are taken, each with the VID; `None`: untagged.
+    pub neighbours: BTreeSet<(Option<Vid>, Mac)>,
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tresse_base::id::Vid;
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 use super::engines::LabelEngine;
@@ -52,7 +54,7 @@ impl Engine {
             if there(&vlan.parent, mac) {
                 let new = || ForwardingNic { mac, mtu, neighbours: BTreeSet::new() };
                 let nic = forwarding.nics.entry(vlan.parent.clone()).or_insert_with(new);
-                nic.neighbours.extend(sources.iter().map(|source| (vlan.vid, *source)));
+                nic.neighbours.extend(sources.iter().map(|source| (Vid::tag(vlan.vid), *source)));
             }
         }
         for (label, to) in &plan.labels {
@@ -60,8 +62,9 @@ impl Engine {
             let neighbour = plan.wanted.neighbours.get(&(to.interface.clone(), to.via));
             let Some(neighbour) = neighbour.filter(|_| open(vlan.vid)) else { continue };
             if forwarding.nics.contains_key(&vlan.parent) {
-                let exit = (vlan.parent.clone(), vlan.vid, neighbour.mac);
-                forwarding.labels.entry(label.0).or_insert(exit);
+                let (nic, vid) = (vlan.parent.clone(), Vid::tag(vlan.vid));
+                let exit = LabelExit { nic, vid, mac: neighbour.mac };
+                forwarding.labels.entry(*label).or_insert(exit);
             }
         }
     }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tresse_base::id::{Label, Vid};
 use tresse_control::CounterLine;
 use tresse_engine::{Forwarding, LabelEngine};
-use tresse_frame::forward::{Exit, Nic, Table, TableError, Ttl};
+use tresse_frame::forward::{Nic, Table, TableError, Ttl};
 use tresse_linux::forward::{Config, Count, Engine, ForwardError};
 use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
@@ -132,13 +131,11 @@ fn table(forwarding: &Forwarding) -> Result<Table, TableError> {
     let nics = forwarding.nics.values().map(|nic| Nic {
         mac: nic.mac,
         mtu_bytes: nic.mtu,
-        neighbours: nic.neighbours.iter().map(|(vid, mac)| (Vid::tag(*vid), *mac)).collect(),
+        neighbours: nic.neighbours.iter().copied().collect(),
     });
     let place: BTreeMap<&String, usize> = forwarding.nics.keys().zip(0..).collect();
-    let labels = forwarding.labels.iter().filter_map(|(label, (nic, vid, mac))| {
-        let exit = Exit { nic: *place.get(nic)?, vid: Vid::tag(*vid), mac: *mac };
-        Some((Label(*label), exit))
-    });
+    let labels = forwarding.labels.iter();
+    let labels = labels.filter_map(|(label, exit)| Some((*label, exit.by(*place.get(&exit.nic)?))));
     Table::new(&nics.collect::<Vec<_>>(), labels, Ttl::default())
 }
 

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use tresse_base::id::{Label, Vid};
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 use super::{
-    Arrival, Exit, Forward, MOST_BEFORE, Nic, Path, PushTable, Reason, Segments, Table, Tag, Ttl,
+    Arrival, Forward, MOST_BEFORE, Nic, Path, PushTable, Reason, Segments, Table, Tag, Ttl,
 };
 use crate::mpls;
 
@@ -39,10 +40,10 @@ pub fn table(ttl: Ttl) -> Table {
     Table::new(&nics, labels, ttl).expect("the table above is one")
 }
 
-fn exit(label: u32) -> Option<Exit> {
+fn exit(label: u32) -> Option<LabelExit<usize>> {
     let vid = (!label.is_multiple_of(3)).then_some(Vid(100 + (label % 3) as u16));
     let known = (16..LABELS).contains(&label) && !label.is_multiple_of(5);
-    known.then_some(Exit { nic: label as usize % 2, vid, mac: peer(label as u8) })
+    known.then_some(LabelExit { nic: label as usize % 2, vid, mac: peer(label as u8) })
 }
 
 /// Reads `bytes` as switches (one byte), a tag that the kernel took off (four bytes) and a frame.
@@ -181,7 +182,12 @@ pub fn check(
 
 /// What must become of a frame: where it leaves and its bytes, or nothing. Written apart from the
 /// decision: copies, and takes one field after the other from the front.
-fn slowly(ttl: Ttl, nic: usize, arrival: Arrival, frame: &[u8]) -> Option<(Exit, Vec<u8>)> {
+fn slowly(
+    ttl: Ttl,
+    nic: usize,
+    arrival: Arrival,
+    frame: &[u8],
+) -> Option<(LabelExit<usize>, Vec<u8>)> {
     let mut bytes = frame.iter().copied();
     let mut take = |n: usize| -> Option<u64> {
         (0..n).try_fold(0, |word, _| Some(word << 8 | u64::from(bytes.next()?)))

@@ -35,4 +35,4 @@ pub use decide::{Arrival, Forward, Tag};
 pub use push::{MOST_BEFORE, Path, Push, PushTable};
 pub use reason::Reason;
 pub use segment::Segments;
-pub use table::{Exit, MOST_LABELS, Nic, Table, TableError, Ttl};
+pub use table::{MOST_LABELS, Nic, Table, TableError, Ttl};

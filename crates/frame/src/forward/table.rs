@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tresse_base::id::{Label, Vid};
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 use crate::mpls;
@@ -15,17 +16,6 @@ pub(super) const C_TAG: u16 = 0x8100;
 /// IEEE 802.1ad's, of outer tags.
 pub(super) const S_TAG: u16 = 0x88a8;
 const MAX_VID: u16 = 4094;
-
-/// Meaning of a label: where the frame leaves and to whom it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exit {
-    /// Index of the NIC it leaves by, in the table's NICs.
-    pub nic: usize,
-    /// The VID it leaves on; `None`: without tag.
-    pub vid: Option<Vid>,
-    /// The NIC it goes to.
-    pub mac: Mac,
-}
 
 /// One NIC of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,14 +136,14 @@ pub(super) struct Written {
 }
 
 impl Table {
-    /// Returns a table of these NICs, in the order in which [`Exit::nic`] counts them, and these
+    /// Returns a table of these NICs, in the order in which [`LabelExit::nic`] counts them, and these
     /// labels. Uses memory up to the greatest label: labels are best assigned from 16 on.
     ///
     /// # Errors
     /// The first entry that cannot be, as [`TableError`] lists.
     pub fn new(
         nics: &[Nic],
-        labels: impl IntoIterator<Item = (Label, Exit)>,
+        labels: impl IntoIterator<Item = (Label, LabelExit<usize>)>,
         ttl: Ttl,
     ) -> Result<Self, TableError> {
         let known = nics.iter().map(Known::new).collect::<Result<Vec<_>, _>>()?;
@@ -221,7 +211,7 @@ impl Known {
 }
 
 impl Written {
-    fn new(label: Label, exit: Exit, nics: &[Nic]) -> Result<Self, TableError> {
+    fn new(label: Label, exit: LabelExit<usize>, nics: &[Nic]) -> Result<Self, TableError> {
         let unknown = TableError::Nic { label, nic: exit.nic, nics: nics.len() };
         let nic = nics.get(exit.nic).ok_or(unknown.clone())?;
         let mut header = [0; 16];

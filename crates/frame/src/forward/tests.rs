@@ -4,6 +4,7 @@ use pnet::packet::ip::IpNextHeaderProtocols;
 use pnet::packet::ipv4::{self, MutableIpv4Packet};
 use proptest::prelude::*;
 use tresse_base::id::{Label, Vid};
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 use super::fuzz::{check, own, peer, table};
@@ -175,9 +176,9 @@ fn every_reason_that_a_frame_gives() {
 #[test]
 fn impossible_tables_are_refused() {
     let nic = Nic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() };
-    let exit = Exit { nic: 0, vid: Some(Vid(100)), mac: peer(1) };
+    let exit = LabelExit { nic: 0, vid: Some(Vid(100)), mac: peer(1) };
     let group = Mac([1, 0, 0x5e, 0, 0, 1]);
-    let new = |label: &[(u32, Exit)]| {
+    let new = |label: &[(u32, LabelExit<usize>)]| {
         let labels = label.iter().map(|(l, e)| (Label(*l), *e));
         Table::new(std::slice::from_ref(&nic), labels, Ttl::Keep).map(|t| t.label_end())
     };
@@ -187,12 +188,15 @@ fn impossible_tables_are_refused() {
         assert_eq!(new(&[(label.0, exit)]), Err(TableError::Label { label }));
     }
     assert_eq!(new(&[(16, exit), (16, exit)]), Err(TableError::Twice { label: Label(16) }));
-    assert!(matches!(new(&[(16, Exit { nic: 1, ..exit })]), Err(TableError::Nic { .. })));
+    assert!(matches!(new(&[(16, LabelExit { nic: 1, ..exit })]), Err(TableError::Nic { .. })));
     for vid in [Vid(0), Vid(4095)] {
-        let exit = Exit { vid: Some(vid), ..exit };
+        let exit = LabelExit { vid: Some(vid), ..exit };
         assert_eq!(new(&[(16, exit)]), Err(TableError::Vid { vid }));
     }
-    assert_eq!(new(&[(16, Exit { mac: group, ..exit })]), Err(TableError::Group { mac: group }));
+    assert_eq!(
+        new(&[(16, LabelExit { mac: group, ..exit })]),
+        Err(TableError::Group { mac: group })
+    );
 }
 
 #[test]

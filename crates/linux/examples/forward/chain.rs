@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tresse_base::id::Label;
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Exit, Nic, Path, PushTable, Table, Ttl};
+use tresse_frame::forward::{Nic, Path, PushTable, Table, Ttl};
 use tresse_linux::forward::{Config, Engine, Pusher};
 use tresse_linux::kernel::execute;
 use tresse_reconcile::{LinkKind, Operation, PUSH_INTERFACE};
@@ -71,7 +72,7 @@ pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Chain> {
         Nic { mac: near, mtu_bytes: 1600, neighbours: vec![(None, first)] },
         Nic { mac: far, mtu_bytes: 1600, neighbours: Vec::new() },
     ];
-    let exit = Exit { nic: 1, vid: None, mac: last };
+    let exit = LabelExit { nic: 1, vid: None, mac: last };
     let table = Table::new(&nics, [(LABEL, exit)], Ttl::Propagate)?;
     let nic = Nic { mac: first, mtu_bytes: 1600, neighbours: Vec::new() };
     let path = Path { nic: 0, vid: None, mac: near, labels: vec![LABEL], weight: 1 };

@@ -39,8 +39,9 @@ use pnet::util::MacAddr;
 use serde_json::{Value, json};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tresse_base::id::Label;
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Exit, Nic, Table, Ttl};
+use tresse_frame::forward::{Nic, Table, Ttl};
 use tresse_frame::mpls;
 use tresse_linux::forward::{Config, Engine};
 use tresse_linux::kernel::nic;
@@ -167,7 +168,7 @@ impl Scene {
         });
         let labels =
             [(CROSS, 1, NOBODY), (HAIRPIN, 0, NOBODY), (TO_SINK, 1, vd0), (TO_SOURCE, 0, vs0)];
-        let exits = labels.map(|(label, nic, mac)| (label, Exit { nic, vid: None, mac }));
+        let exits = labels.map(|(label, nic, mac)| (label, LabelExit { nic, vid: None, mac }));
         let table = Arc::new(Table::new(&nics, exits, Ttl::Propagate)?);
         let tcp = tcp::lay(&source, &sink)?;
         let chain = chain::lay(&source, &sink)?;

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use tresse_base::id::Label;
-use tresse_frame::forward::{Exit, Nic, Table, Ttl};
+use tresse_base::label::LabelExit;
+use tresse_frame::forward::{Nic, Table, Ttl};
 use tresse_linux::forward::{Config, Engine};
 
 use super::host::{Host, mac, pin, receive_on, run};
@@ -65,7 +66,7 @@ pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Arc<Table>> {
     }
     let neighbours = vec![(None, near), (None, far)];
     let nic = Nic { mac: node, mtu_bytes: 1500, neighbours };
-    let exit = |mac| Exit { nic: 0, vid: None, mac };
+    let exit = |mac| LabelExit { nic: 0, vid: None, mac };
     let labels = [(TO_SINK, exit(far)), (TO_SOURCE, exit(near))];
     Ok(Arc::new(Table::new(&[nic], labels, Ttl::Propagate)?))
 }

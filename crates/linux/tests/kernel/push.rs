@@ -10,8 +10,9 @@ use libtest_mimic::Trial;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Pid, gettid};
 use tresse_base::id::{Label, Vid};
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Exit, Nic, Path, PushTable, Reason, Table, Ttl};
+use tresse_frame::forward::{Nic, Path, PushTable, Reason, Table, Ttl};
 use tresse_linux::forward::{Config, Engine, Pusher};
 use tresse_linux::kernel::{Tun, execute, nic, observe};
 use tresse_namespace::{eventually, ip, trial};
@@ -249,7 +250,7 @@ fn tcp() {
             Nic { mac: far.0, mtu_bytes: 1500, neighbours: vec![(None, source)] },
             Nic { mac: far.1, mtu_bytes: 1500, neighbours: Vec::new() },
         ];
-        let exit = Exit { nic: 1, vid: None, mac: end };
+        let exit = LabelExit { nic: 1, vid: None, mac: end };
         let table = Table::new(&nics, [(Label(16), exit)], Ttl::Propagate).unwrap();
         Engine::start(&Config::new(vec!["far0".into(), "out0".into()]), table.into()).unwrap()
     });

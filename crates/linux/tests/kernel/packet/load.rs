@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tresse_base::id::{Label, Vid};
+use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Exit, Table, Ttl};
+use tresse_frame::forward::{Table, Ttl};
 
 use super::tap::{Seen, Sent, Tap, own, peer};
 use super::{engine, nics};
@@ -87,8 +88,8 @@ fn at(swap: u32) -> Table {
     Table::new(&nics(), labels.chain(others), Ttl::Propagate).unwrap()
 }
 
-fn exit(nic: usize, label: u32) -> Exit {
-    Exit { nic, vid: Some(Vid(200 + label as u16)), mac: peer(100 + label as u8) }
+fn exit(nic: usize, label: u32) -> LabelExit<usize> {
+    LabelExit { nic, vid: Some(Vid(200 + label as u16)), mac: peer(100 + label as u8) }
 }
 
 fn frame(nic: usize, label: u32) -> Vec<u8> {

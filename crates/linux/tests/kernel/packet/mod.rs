@@ -8,7 +8,8 @@ pub mod tap;
 
 use libtest_mimic::Trial;
 use tresse_base::id::{Label, Vid};
-use tresse_frame::forward::{Exit, Nic, Table, Ttl};
+use tresse_base::label::LabelExit;
+use tresse_frame::forward::{Nic, Table, Ttl};
 use tresse_namespace::trial;
 
 use self::tap::{Sent, Tap, own, peer};
@@ -42,7 +43,7 @@ fn nics() -> Vec<Nic> {
 }
 
 fn table() -> Table {
-    let exit = |nic, vid: Option<u16>, n| Exit { nic, vid: vid.map(Vid), mac: peer(n) };
+    let exit = |nic, vid: Option<u16>, n| LabelExit { nic, vid: vid.map(Vid), mac: peer(n) };
     let labels = [
         (Label(ACROSS), exit(1, Some(102), 21)),
         (Label(BACK), exit(0, Some(101), 22)),
