@@ -9,13 +9,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_reconcile::WantedRoute;
 
 use super::prepared::Prepared;
 
 /// Who announced itself on which VLAN.
-pub type Heard = BTreeSet<(u16, Mac)>;
+pub type Heard = BTreeSet<(Option<Vid>, Mac)>;
 
 /// Questions without an answer until a silent peer no longer holds the plan before.
 const PATIENCE: u64 = 40;
@@ -71,7 +72,7 @@ impl Prepared {
         &'a self,
         heard: &'a Heard,
         route: &'a WantedRoute,
-    ) -> impl Iterator<Item = u16> + 'a {
+    ) -> impl Iterator<Item = Option<Vid>> + 'a {
         let ways = self.ways(route);
         ways.filter_map(|(vid, _, mac)| (!heard.contains(&(vid, mac))).then_some(vid))
     }
@@ -80,7 +81,7 @@ impl Prepared {
     pub(super) fn ways<'a>(
         &'a self,
         route: &'a WantedRoute,
-    ) -> impl Iterator<Item = (u16, &'a str, Mac)> + 'a {
+    ) -> impl Iterator<Item = (Option<Vid>, &'a str, Mac)> + 'a {
         route.legs.iter().filter_map(move |leg| {
             let vid = self.interfaces.get(&leg.interface)?.vid;
             let peer = self.wanted.neighbours.get(&(leg.interface.clone(), leg.via))?.mac;

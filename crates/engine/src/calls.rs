@@ -89,7 +89,7 @@ impl Engine {
             }
             Input::Unfuse { call, vid } => {
                 if self.stored.fused.remove(&vid).is_none() {
-                    out.push(Effect::Reply(call, Err(NodeError::NotFused { vid })));
+                    out.push(Effect::Reply(call, Err(NodeError::NotFused { vid: vid.0 })));
                 } else {
                     self.stored.proven.remove(&vid);
                     self.canaries.remove(&vid);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_control::PendingLine;
 use tresse_frame::announce::Kind;
@@ -45,7 +46,13 @@ impl Engine {
     }
 
     /// A peer announced itself while plans change. Did it say something new?
-    pub(super) fn heard_peer(&mut self, now: u64, vid: u16, peer: Mac, plan: [u8; 8]) -> bool {
+    pub(super) fn heard_peer(
+        &mut self,
+        now: u64,
+        vid: Option<Vid>,
+        peer: Mac,
+        plan: [u8; 8],
+    ) -> bool {
         let before = self.bridge.peers.insert(peer, (plan, now));
         let first = self.bridge.heard.insert((vid, peer));
         if first && !self.stored.moved {
@@ -79,14 +86,14 @@ impl Engine {
     ) {
         let Some(old) = self.held_plan() else { return };
         let gates = self.gates(current);
-        let gate = |vid: u16| gates.get(&vid).copied().unwrap_or(Gate::Open);
+        let gate = |vid| Gate::of(&gates, vid);
         let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));
         if live.any(|(_, i)| gate(i.vid) == Gate::Unproven) {
             self.bridge.proven_at = None;
         } else {
             self.bridge.proven_at.get_or_insert(now);
         }
-        let open = |vid: u16, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
+        let open = |vid, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
         let routes = current.wanted.routes.values();
         let ways = routes.flat_map(|route| current.ways(route));
         let missing: BTreeSet<(&str, Mac)> = ways

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_base::id::PathId;
+use tresse_base::id::{PathId, Vid};
 use tresse_base::units::Prefix;
 use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
 
@@ -21,13 +21,20 @@ pub enum Gate {
     Fused,
 }
 
+impl Gate {
+    /// The gate of a VLAN among `gates`. Open where it is not among them; what is untagged is open always.
+    pub(super) fn of(gates: &BTreeMap<Vid, Self>, vid: Option<Vid>) -> Self {
+        vid.and_then(|vid| gates.get(&vid)).copied().unwrap_or(Self::Open)
+    }
+}
+
 /// A plan and the gates of its VLANs.
 #[derive(Debug, Clone, Copy)]
 pub struct Gated<'a> {
     /// The plan.
     pub prepared: &'a Prepared,
     /// By VID; open where absent.
-    pub gates: &'a BTreeMap<u16, Gate>,
+    pub gates: &'a BTreeMap<Vid, Gate>,
     /// Paths that are broken.
     pub dead: &'a BTreeSet<PathId>,
     /// Paths that an operator keeps free.
@@ -37,8 +44,8 @@ pub struct Gated<'a> {
 }
 
 impl Gated<'_> {
-    pub(super) fn closed(&self, interface: &str) -> Option<(u16, Gate)> {
-        let vid = self.prepared.interfaces.get(interface)?.vid;
+    pub(super) fn closed(&self, interface: &str) -> Option<(Vid, Gate)> {
+        let vid = self.prepared.interfaces.get(interface)?.vid?;
         self.gates.get(&vid).filter(|g| **g != Gate::Open).map(|g| (vid, *g))
     }
 
@@ -146,7 +153,7 @@ impl Gated<'_> {
     }
 
     /// The part of a route that may be used, or the VLAN that closes it.
-    pub(super) fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (u16, Gate)> {
+    pub(super) fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (Vid, Gate)> {
         let mut closed = None;
         let mut open = route.clone();
         open.legs.retain(|leg| {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::PathId;
+use tresse_base::id::{PathId, Vid};
 use tresse_base::units::Mac;
 use tresse_control::{Alert, NodeError, Reply};
 use tresse_frame::announce::Announcement;
@@ -61,7 +61,7 @@ pub enum Input {
         /// Who waits.
         call: CallId,
         /// The VLAN.
-        vid: u16,
+        vid: Vid,
     },
     /// Keep paths free, or no longer.
     Steer {

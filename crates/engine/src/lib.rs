@@ -51,6 +51,7 @@ mod watched;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use tresse_base::id::Vid;
 use tresse_control::{Alert, OperationLine, PendingLine, Reply};
 use tresse_reconcile::Planned;
 
@@ -114,7 +115,7 @@ pub struct Engine {
     job: Option<Job>,
     waiting: VecDeque<Input>,
     view: Option<View>,
-    canaries: BTreeMap<u16, Canary>,
+    canaries: BTreeMap<Vid, Canary>,
     refresh: BTreeMap<String, Refresh>,
     paths: Paths,
     /// Of the plan in force.

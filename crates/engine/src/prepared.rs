@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::{Label, NodeId};
+use tresse_base::id::{Label, NodeId, Vid};
 use tresse_base::units::{Mac, Prefix};
 use tresse_plan::Plan;
 use tresse_plan::lock;
@@ -13,9 +13,6 @@ use tresse_slice::Slice;
 use tresse_slice::watch::Watches;
 
 use super::index::Index;
-
-/// The VID of what has no tag. There is no tree: nothing to prove and nothing that could loop.
-pub const UNTAGGED: u16 = 0;
 
 /// One node's part of one plan, with the texts that it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,8 +58,9 @@ pub struct Prepared {
 pub struct PlannedInterface {
     /// The NIC below.
     pub parent: String,
-    /// The VLAN; 0 for a NIC itself.
-    pub vid: u16,
+    /// The VLAN; `None` for a NIC itself, which has no tree: nothing to prove and nothing that could loop.
+    #[serde(with = "untagged_as_zero")]
+    pub vid: Option<Vid>,
     /// Digest of the VLAN's tree: proofs are kept by (VID, digest).
     pub digest: String,
     /// Is the NIC a segment's destination here, so that it announces itself (K17)?
@@ -85,10 +83,12 @@ impl Prepared {
 
     /// The VLANs by VID, each with one of its interfaces.
     #[must_use]
-    pub fn vlans(&self) -> BTreeMap<u16, (&str, &PlannedInterface)> {
+    pub fn vlans(&self) -> BTreeMap<Vid, (&str, &PlannedInterface)> {
         let mut vlans = BTreeMap::new();
-        for (name, interface) in self.interfaces.iter().filter(|(_, i)| i.vid != UNTAGGED) {
-            vlans.entry(interface.vid).or_insert((name.as_str(), interface));
+        for (name, interface) in &self.interfaces {
+            if let Some(vid) = interface.vid {
+                vlans.entry(vid).or_insert((name.as_str(), interface));
+            }
         }
         vlans
     }
@@ -101,8 +101,8 @@ impl Prepared {
 
     /// The links of a VLAN's tree, `s00-s01`.
     #[must_use]
-    pub fn links(&self, vid: u16) -> Vec<String> {
-        let interface = self.interfaces.values().find(|i| i.vid == vid);
+    pub fn links(&self, vid: Vid) -> Vec<String> {
+        let interface = self.interfaces.values().find(|i| i.vid == Some(vid));
         interface.map(|i| lock::tree::links(&i.tree)).unwrap_or_default()
     }
 
@@ -120,7 +120,7 @@ impl Prepared {
                 let prepared = PlannedInterface {
                     tree: interface.vid.and_then(tree).unwrap_or_default(),
                     parent: interface.parent,
-                    vid: interface.vid.map_or(UNTAGGED, |vid| vid.0),
+                    vid: interface.vid,
                     digest: interface.digest,
                     announces: interface.announces,
                     rank: interface.rank,
@@ -178,10 +178,48 @@ impl Prepared {
     }
 }
 
+/// The state file has 0 for what has no tag, as versions before wrote it.
+mod untagged_as_zero {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use tresse_base::id::Vid;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    pub fn serialize<S: Serializer>(vid: &Option<Vid>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u16(vid.map_or(0, |vid| vid.0))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vid>, D::Error> {
+        u16::deserialize(from).map(Vid::tag)
+    }
+}
+
 /// FNV-1a (64 bits): tells fabrics on one cable and plans of one fabric apart, no more.
 fn digest(text: &str) -> [u8; 8] {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     hash.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_file_has_zero_for_no_vlan() {
+        let planned = |vid| PlannedInterface {
+            parent: "eth0".into(),
+            vid,
+            digest: String::new(),
+            announces: true,
+            rank: 0,
+            fdb_age_seconds: 300,
+            tree: String::new(),
+        };
+        for (vid, number) in [(None, 0), (Some(Vid(100)), 100)] {
+            let json = serde_json::to_value(planned(vid)).unwrap();
+            assert_eq!(json["vid"], number);
+            assert_eq!(serde_json::from_value::<PlannedInterface>(json).unwrap(), planned(vid));
+        }
+    }
 }

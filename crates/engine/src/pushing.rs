@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::Label;
+use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
 /// What the daemon pushes: nothing where there are no routes.
@@ -21,8 +21,8 @@ pub struct Pushing {
 pub struct PushPath {
     /// The NIC it leaves by.
     pub nic: String,
-    /// The VLAN it leaves on; 0: untagged.
-    pub vid: u16,
+    /// The VLAN it leaves on; `None`: untagged.
+    pub vid: Option<Vid>,
     /// The NIC of the first transit node.
     pub mac: Mac,
     /// The label stack, outermost first.

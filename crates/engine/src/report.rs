@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
 use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
 use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
@@ -48,7 +49,7 @@ impl Engine {
                 .unwrap_or_default()
                 .into_iter()
                 .filter(|(_, gate)| *gate == Gate::Unproven)
-                .map(|(vid, _)| vid)
+                .map(|(vid, _)| vid.0)
                 .collect(),
             version: env!("CARGO_PKG_VERSION").into(),
             fault: self.fault.clone(),
@@ -76,7 +77,7 @@ impl Engine {
         place: PathPlace,
     ) -> &'static str {
         let Some(current) = &self.stored.current else { return "pending" };
-        let vid = current.interfaces.get(interface).map(|i| i.vid);
+        let vid = current.interfaces.get(interface).and_then(|i| i.vid);
         if vid.is_some_and(|vid| self.stored.fused.contains_key(&vid)) {
             return "fused";
         }
@@ -86,9 +87,7 @@ impl Engine {
             (PathPlace::Carrier, true, _) | (PathPlace::FirstBackup, false, true) => "active",
             (PathPlace::Next, primary, backup) if primary || backup => "active",
             (PathPlace::Carrier, false, _) => "pending",
-            _ if vid.is_some_and(|vid| self.gates(current).get(&vid) == Some(&Gate::Unproven)) => {
-                "pending"
-            }
+            _ if Gate::of(&self.gates(current), vid) == Gate::Unproven => "pending",
             _ => "standby",
         }
     }
@@ -99,8 +98,8 @@ impl Engine {
     }
 
     fn fused(&self) -> Vec<FusedLine> {
-        let line = |(vid, why): (&u16, &String)| FusedLine {
-            vid: *vid,
+        let line = |(vid, why): (&Vid, &String)| FusedLine {
+            vid: vid.0,
             why: why.clone(),
             links: self.stored.current.as_ref().map(|c| c.links(*vid)).unwrap_or_default(),
         };
@@ -126,10 +125,11 @@ impl Engine {
     /// or its VLAN fused while another path serves.
     fn on_backup(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
+        let is_fused = |vid| self.stored.fused.contains_key(&vid);
         let unused = |leg: &Leg| {
             let interface = current.interfaces.get(&leg.interface);
             current.watches.is_first_hop(leg, &self.paths.broken)
-                || interface.is_some_and(|i| self.stored.fused.contains_key(&i.vid))
+                || interface.and_then(|i| i.vid).is_some_and(is_fused)
         };
         let is_rested = |leg: &Leg| current.watches.is_first_hop(leg, &self.free.rested);
         let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);

@@ -103,8 +103,8 @@ impl Engine {
         let (before, rested) = (&self.free.rested, after.kept_free(current).rested);
         let gates = self.gates(current);
         let carries = |leg: &Leg| {
-            let vid = current.interfaces.get(&leg.interface).map(|interface| interface.vid);
-            let open = vid.and_then(|vid| gates.get(&vid)).is_none_or(|g| *g == Gate::Open);
+            let vid = current.interfaces.get(&leg.interface).and_then(|interface| interface.vid);
+            let open = Gate::of(&gates, vid) == Gate::Open;
             let broken = watches.is_first_hop(leg, &self.paths.broken);
             open && !broken && self.usable(&leg.interface)
         };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tresse_base::id::Vid;
 use tresse_reconcile::{Leg, Saved};
 
 use super::prepared::Prepared;
@@ -49,9 +50,9 @@ pub struct Stored {
     /// What withdraw restores.
     pub saved: Saved,
     /// VLANs proven: VID to digest of its tree (K5).
-    pub proven: BTreeMap<u16, String>,
+    pub proven: BTreeMap<Vid, String>,
     /// VLANs fused: VID to what was seen.
-    pub fused: BTreeMap<u16, String>,
+    pub fused: BTreeMap<Vid, String>,
 }
 
 /// An apply that waits for confirmation.

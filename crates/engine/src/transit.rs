@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use tresse_base::id::Vid;
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
@@ -43,7 +42,7 @@ impl Engine {
     /// Labels whose VLAN is open, and NICs that are there; what is in already, stays.
     fn add_forwarding(&self, plan: &Prepared, forwarding: &mut Forwarding) {
         let gates = self.gates(plan);
-        let open = |vid: u16| gates.get(&vid).is_none_or(|gate| *gate == Gate::Open);
+        let open = |vid| Gate::of(&gates, vid) == Gate::Open;
         let links = self.view.as_ref().map(|view| &view.observed.links);
         let there = |nic: &str, mac: Mac| {
             links.and_then(|links| links.get(nic)).is_some_and(|link| link.mac == Some(mac))
@@ -54,7 +53,7 @@ impl Engine {
             if there(&vlan.parent, mac) {
                 let new = || ForwardingNic { mac, mtu, neighbours: BTreeSet::new() };
                 let nic = forwarding.nics.entry(vlan.parent.clone()).or_insert_with(new);
-                nic.neighbours.extend(sources.iter().map(|source| (Vid::tag(vlan.vid), *source)));
+                nic.neighbours.extend(sources.iter().map(|source| (vlan.vid, *source)));
             }
         }
         for (label, to) in &plan.labels {
@@ -62,8 +61,8 @@ impl Engine {
             let neighbour = plan.wanted.neighbours.get(&(to.interface.clone(), to.via));
             let Some(neighbour) = neighbour.filter(|_| open(vlan.vid)) else { continue };
             if forwarding.nics.contains_key(&vlan.parent) {
-                let (nic, vid) = (vlan.parent.clone(), Vid::tag(vlan.vid));
-                let exit = LabelExit { nic, vid, mac: neighbour.mac };
+                let (nic, mac) = (vlan.parent.clone(), neighbour.mac);
+                let exit = LabelExit { nic, vid: vlan.vid, mac };
                 forwarding.labels.entry(*label).or_insert(exit);
             }
         }

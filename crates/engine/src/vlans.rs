@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_control::Alert;
 use tresse_frame::announce::{Announcement, Kind};
@@ -11,7 +12,6 @@ use tresse_reconcile::ObservedLink;
 
 use super::canary::{Action, Canary, Heard, Proof};
 use super::gate::Gate;
-use super::prepared::UNTAGGED;
 use super::refresh::Refresh;
 use super::{Effect, Engine, PlannedInterface, Prepared, tell};
 
@@ -20,8 +20,8 @@ const GRID_MS: u64 = 1000;
 
 impl Engine {
     /// How far each VLAN of a plan may be used; what is untagged is open.
-    pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<u16, Gate> {
-        let gate = |vid: u16, digest: &str| {
+    pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<Vid, Gate> {
+        let gate = |vid: Vid, digest: &str| {
             if self.stored.fused.contains_key(&vid) {
                 Gate::Fused
             } else if !self.settings.canary
@@ -61,9 +61,9 @@ impl Engine {
                 self.canaries.insert(vid, Canary::new(interface.rank, proof));
             }
         }
-        let used = |vid: &u16| {
+        let used = |vid: &Vid| {
             let plans = [&self.stored.current, &self.stored.previous];
-            plans.into_iter().flatten().any(|p| p.interfaces.values().any(|i| i.vid == *vid))
+            plans.into_iter().flatten().any(|p| p.interfaces.values().any(|i| i.vid == Some(*vid)))
         };
         let proven: BTreeMap<_, _> = self
             .stored
@@ -87,10 +87,10 @@ impl Engine {
         let all = spoken(&current, old.as_deref());
         let usable: BTreeSet<String> =
             all.map(|(name, _)| name.clone()).filter(|name| self.usable(name)).collect();
-        let mut by_vid: BTreeMap<u16, &str> = BTreeMap::new();
+        let mut by_vid: BTreeMap<Vid, &str> = BTreeMap::new();
         for (name, interface) in &current.interfaces {
-            if usable.contains(name) {
-                by_vid.entry(interface.vid).or_insert(name);
+            if let Some(vid) = interface.vid.filter(|_| usable.contains(name)) {
+                by_vid.entry(vid).or_insert(name);
             }
         }
         let mut due = Vec::new();
@@ -160,8 +160,9 @@ impl Engine {
         if announcement.kind == Kind::Canary && !own_mac {
             self.answer_canary(now, name, interface.announces);
         }
-        let action = self.canaries.get_mut(&vid).and_then(|canary| canary.hear(now, heard));
-        if let Some(Action::Fuse(why)) = action {
+        let canary = vid.and_then(|vid| Some((vid, self.canaries.get_mut(&vid)?)));
+        let action = canary.and_then(|(vid, canary)| Some((vid, canary.hear(now, heard)?)));
+        if let Some((vid, Action::Fuse(why))) = action {
             self.fuse(now, &current, vid, why, out);
             return true;
         }
@@ -178,13 +179,13 @@ impl Engine {
     fn is_planned(&self, name: &str, link: &ObservedLink) -> bool {
         let plans = [&self.stored.current, &self.stored.previous];
         let nic = |plan: &Prepared| {
-            plan.interfaces.get(name).is_some_and(|interface| interface.vid == UNTAGGED)
+            plan.interfaces.get(name).is_some_and(|interface| interface.vid.is_none())
                 && link.mac == mac_of(plan, name)
         };
         link.is_ours() || plans.into_iter().flatten().any(|plan| nic(plan))
     }
 
-    fn proven(&mut self, now: u64, current: &Prepared, vid: u16, out: &mut Vec<Effect>) {
+    fn proven(&mut self, now: u64, current: &Prepared, vid: Vid, out: &mut Vec<Effect>) {
         let Some((_, interface)) = current.vlans().remove(&vid) else { return };
         self.stored.proven.insert(vid, interface.digest.clone());
         self.dirty = true;
@@ -194,7 +195,7 @@ impl Engine {
         tell(out, Alert::Info, "proven", &vid.to_string(), "one copy, no second: carries traffic");
     }
 
-    fn fuse(&mut self, now: u64, current: &Prepared, vid: u16, why: String, out: &mut Vec<Effect>) {
+    fn fuse(&mut self, now: u64, current: &Prepared, vid: Vid, why: String, out: &mut Vec<Effect>) {
         let links = current.links(vid).join(" ");
         let message = format!("VLAN {vid} is fused: {why}; look at {links}");
         tell(out, Alert::Critical, "fused", &vid.to_string(), &message);
@@ -219,7 +220,7 @@ impl Engine {
         gates.append(&mut self.gates(current));
         let speaks: BTreeMap<&String, &PlannedInterface> = spoken(current, old)
             .filter(|(name, i)| {
-                let open = gates.get(&i.vid).is_none_or(|gate| *gate == Gate::Open);
+                let open = Gate::of(&gates, i.vid) == Gate::Open;
                 i.announces && usable.contains(*name) && open
             })
             .collect();
@@ -229,7 +230,7 @@ impl Engine {
                 continue;
             }
             // The first asks, so that everybody soon knows who is at his cables.
-            let asks = interface.vid == UNTAGGED && !self.refresh.contains_key(name);
+            let asks = interface.vid.is_none() && !self.refresh.contains_key(name);
             let kind = if asks { Kind::Canary } else { Kind::Refresh };
             self.announce(current, name, kind, out);
             let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;

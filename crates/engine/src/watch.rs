@@ -56,7 +56,7 @@ impl Engine {
             paths.flat_map(|watch| [&watch.leg.interface, &watch.arrival]).collect();
         let interface = |name: &String| {
             let vid = current.interfaces.get(name)?.vid;
-            let open = gates.get(&vid).is_none_or(|gate| *gate == Gate::Open);
+            let open = Gate::of(&gates, vid) == Gate::Open;
             let link = self.view.as_ref()?.observed.links.get(name)?;
             let mac = mac_of(current, name)?;
             (open && self.usable(name)).then_some(Interface { ifindex: link.index, mac })

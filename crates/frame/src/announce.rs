@@ -27,7 +27,7 @@ use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
 use pnet::packet::{MutablePacket as _, Packet as _};
 use pnet::util::MacAddr;
 use serde::{Deserialize, Serialize};
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
 
 use self::format::{Content, ContentPacket, MutableContentPacket};
@@ -79,8 +79,8 @@ pub enum Kind {
 pub struct Announcement {
     /// What it is for.
     pub kind: Kind,
-    /// The VID it was sent on; 0 is untagged.
-    pub vid: u16,
+    /// The VID it was sent on; `None`: untagged, 0 on the wire.
+    pub vid: Option<Vid>,
     /// Who sent it.
     pub node: NodeId,
     /// The first 8 bytes of the digest of the fabric: two fabrics on one cable do not mix.
@@ -171,7 +171,7 @@ impl Announcement {
                 Kind::Canary => 1,
                 Kind::Refresh => 2,
             },
-            vid: self.vid,
+            vid: self.vid.map_or(0, |vid| vid.0),
             node: self.node.0,
             fabric: u64::from_be_bytes(self.fabric),
             sequence: self.sequence,
@@ -227,7 +227,7 @@ impl Announcement {
         }
         let announcement = Self {
             kind,
-            vid,
+            vid: Vid::tag(vid),
             node: NodeId(content.get_node()),
             fabric: content.get_fabric().to_be_bytes(),
             sequence: content.get_sequence(),
@@ -248,7 +248,7 @@ mod tests {
     fn canary() -> Announcement {
         Announcement {
             kind: Kind::Canary,
-            vid: 100,
+            vid: Some(Vid(100)),
             node: NodeId(0x0102_0304),
             fabric: [9; 8],
             sequence: 0x1122_3344_5566_7788,
@@ -309,7 +309,7 @@ mod tests {
             source.0[0] &= 0xfe;
             let kind = if canary { Kind::Canary } else { Kind::Refresh };
             let node = NodeId(node);
-            let announcement = Announcement { kind, vid, node, fabric, sequence, plan };
+            let announcement = Announcement { kind, vid: Vid::tag(vid), node, fabric, sequence, plan };
             let frame = announcement.emit(source);
             prop_assert_eq!(Announcement::parse(&frame), Ok((source, announcement)));
         }

@@ -1,6 +1,7 @@
 //! The dispatch of control calls: what can be answered at once is, all else becomes an input of the engine.
 
 use tokio::sync::oneshot;
+use tresse_base::id::Vid;
 use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
@@ -107,7 +108,7 @@ pub(crate) fn order(
         Call::Confirm => Input::Confirm { call },
         Call::Rollback => Input::Rollback { call },
         Call::Withdraw { force } => Input::Withdraw { call, force: force == Some(true) },
-        Call::Unfuse { vid } => Input::Unfuse { call, vid },
+        Call::Unfuse { vid } => Input::Unfuse { call, vid: Vid(vid) },
         Call::Drain { object, dry_run, force } => {
             steer(Steer::Drain(object), force == Some(true), dry_run)
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
 use tresse_engine::{Engine, Input};
@@ -69,7 +70,7 @@ struct Told {
 
 struct Announcer {
     node: u32,
-    vid: u16,
+    vid: Option<Vid>,
     foreign: bool,
     at: Instant,
     until: Instant,
@@ -153,7 +154,7 @@ impl Neighbours {
                 nic: name(mac, a).map(|(_, nic)| nic.into()),
                 index: a.node,
                 mac: mac.to_string(),
-                vid: a.vid,
+                vid: a.vid.map_or(0, |vid| vid.0),
                 foreign: a.foreign,
                 age_ms: ms(now - a.at),
             };

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tresse_base::id::Vid;
 use tresse_control::CounterLine;
 use tresse_engine::{Pushing, SourceEngine};
 use tresse_frame::forward::{Nic, Path, PushTable, TableError, Ttl};
@@ -130,7 +129,7 @@ fn table(pushing: &Pushing) -> Result<PushTable, TableError> {
         let path = |path: &tresse_engine::PushPath| {
             Some(Path {
                 nic: *place.get(&path.nic)?,
-                vid: Vid::tag(path.vid),
+                vid: path.vid,
                 mac: path.mac,
                 labels: path.labels.clone(),
                 weight: path.weight,

@@ -147,6 +147,8 @@ impl StateFile {
 
 #[cfg(test)]
 mod tests {
+    use tresse_base::id::Vid;
+
     use super::*;
 
     fn scratch(name: &str) -> PathBuf {
@@ -162,9 +164,9 @@ mod tests {
         let file = StateFile::new(&directory);
         assert_eq!(file.load().unwrap(), Stored::default());
         let mut stored = Stored::default();
-        stored.proven.insert(100, "aa".into());
+        stored.proven.insert(Vid(100), "aa".into());
         file.save(&stored).unwrap();
-        stored.fused.insert(101, "seen twice".into());
+        stored.fused.insert(Vid(101), "seen twice".into());
         file.save(&stored).unwrap();
         assert_eq!(file.load().unwrap(), stored);
         let backup = fs::read_to_string(directory.join("state.json.bak")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tresse_base::id::Label;
+use tresse_base::id::{Label, Vid};
 use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
 use tresse_reconcile::{Object, Wanted, WantedLabel, WantedRoute};
@@ -59,9 +59,7 @@ fn routes(
                 let Some(open) = new.live(*key, open) else { continue };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
                 match (silent, kept()) {
-                    (Some(vid), Some(kept)) if kept != open => {
-                        (format!("the peer was not heard on VLAN {vid} yet"), Some(kept))
-                    }
+                    (Some(vid), Some(kept)) if kept != open => (unheard(vid), Some(kept)),
                     _ => {
                         routes.insert(*key, open);
                         continue;
@@ -130,8 +128,13 @@ fn keep(wanted: &mut Wanted, old: Wanted) {
     }
 }
 
+/// Why a route waits for its peer.
+fn unheard(vid: Option<Vid>) -> String {
+    format!("the peer was not heard on VLAN {} yet", vid.map_or(0, |vid| vid.0))
+}
+
 /// Why something waits for a VLAN.
-fn waits(vid: u16, gate: Gate) -> String {
+fn waits(vid: Vid, gate: Gate) -> String {
     match gate {
         Gate::Fused => format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"),
         _ => format!("VLAN {vid} is not proven yet"),

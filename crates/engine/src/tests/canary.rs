@@ -1,6 +1,6 @@
 //! K5 and K17: VLANs carry traffic once proven, and never again once fused.
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
 use tresse_control::NodeError;
 use tresse_frame::announce::{Announcement, Kind};
@@ -36,7 +36,8 @@ fn k5_routes_wait_for_the_proof_of_their_vlan() {
     assert!(status.pending.iter().any(|p| p.why.contains("not proven")), "{status:?}");
     host.run_until(host.now + 10_000);
     assert_eq!(host.primaries(), 8);
-    let vids: std::collections::BTreeSet<u16> = plan.interfaces.values().map(|i| i.vid).collect();
+    let vids: std::collections::BTreeSet<Vid> =
+        plan.interfaces.values().filter_map(|i| i.vid).collect();
     let canaries = host.announced.iter().filter(|(_, a)| a.kind == Kind::Canary);
     assert_eq!(canaries.count(), vids.len(), "one canary per VLAN");
     let sent = host.announced.len();
@@ -57,7 +58,7 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
     host.input(frame(&plan, name, 0, 77));
     assert!(!host.kernel.observed.links[name].up, "its interface is down at once");
     let status = host.engine.status(host.now);
-    assert_eq!(status.fused[0].vid, interface.vid);
+    assert_eq!(Some(Vid(status.fused[0].vid)), interface.vid);
     assert!(!status.fused[0].links.is_empty());
     assert!(
         host.told.iter().any(|(kind, m)| kind == "fused" && m.contains("s0")),
@@ -70,13 +71,13 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
     assert!(!host.announced[sent..].iter().any(|(i, _)| i == name), "nothing is announced on it");
     assert!(!host.kernel.observed.links[name].up);
 
-    let vid = interface.vid;
+    let vid = interface.vid.unwrap();
     assert_eq!(host.call(|call| Input::Unfuse { call, vid }), Some(Ok(Reply::Done)));
     host.run_until(host.now + 10_000);
     assert!(host.kernel.observed.links[name].up);
     assert_eq!(host.primaries(), 8);
     let again = host.call(|call| Input::Unfuse { call, vid });
-    assert_eq!(again, Some(Err(NodeError::NotFused { vid })));
+    assert_eq!(again, Some(Err(NodeError::NotFused { vid: vid.0 })));
 }
 
 /// Lets every peer of a plan announce itself on the interface that its route leaves by, and say by

@@ -27,7 +27,7 @@ fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
 #[test]
 fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
     let (plan, interface) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
-    let vid = plan.interfaces[&interface].vid;
+    let vid = plan.interfaces[&interface].vid.unwrap();
     for (gate, there) in [(Gate::Open, true), (Gate::Unproven, false), (Gate::Fused, false)] {
         let gates = BTreeMap::from([(vid, gate)]);
         let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());

@@ -37,7 +37,7 @@ async fn cross(from: &str, to: &str) {
     for sequence in 1..=3 {
         let announcement = Announcement {
             kind: Kind::Canary,
-            vid: 100,
+            vid: Some(Vid(100)),
             node: NodeId(5),
             fabric: [1; 8],
             sequence,
