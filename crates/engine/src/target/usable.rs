@@ -130,7 +130,10 @@ fn keep(wanted: &mut Wanted, old: Wanted) {
 
 /// Why a route waits for its peer.
 fn unheard(vid: Option<Vid>) -> String {
-    format!("the peer was not heard on VLAN {} yet", vid.map_or(0, |vid| vid.0))
+    match vid {
+        Some(vid) => format!("the peer was not heard on VLAN {vid} yet"),
+        None => "the peer was not heard yet".into(),
+    }
 }
 
 /// Why something waits for a VLAN.
