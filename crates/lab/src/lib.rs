@@ -5,6 +5,7 @@
 //! whatever became of its maker. Nothing outside the lab's own namespaces and directory is touched.
 
 pub mod blueprint;
+mod carrier;
 pub mod counters;
 mod daemons;
 pub mod down;

@@ -5,6 +5,7 @@ use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
 use crate::blueprint::{Blueprint, BlueprintError};
+use crate::carrier::{self, CarrierError};
 use crate::daemons::{self, DaemonError};
 use crate::netns::{self, NetnsError};
 
@@ -58,6 +59,9 @@ pub enum UpError {
     /// The daemons.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
+    /// A cable that the kernel does not notice.
+    #[error(transparent)]
+    Carrier(#[from] CarrierError),
     /// Ctrl-C.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
@@ -184,6 +188,7 @@ fn build(
             let written = std::fs::write(&file, install::restoring(&wanted));
             written.map_err(|source| RunError::Keep { path: file, source })
         })?;
+        carrier::wait(blueprint, directory, signals)?;
     }
     if let Some(tressed) = &options.tressed {
         progress(&format!("starting {} daemons", blueprint.nodes.len()));

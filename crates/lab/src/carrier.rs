@@ -1,0 +1,87 @@
+//! Waits for the kernel to notice that cables are plugged in.
+//!
+//! A NIC has carrier at once, but the kernel tells its routes up to a second later, and much later on a
+//! busy machine (`linkwatch`). Until then a route through that NIC is not used, as fabric NICs ignore
+//! routes whose link is down (`ignore_routes_with_linkdown`).
+
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use crate::blueprint::Blueprint;
+use crate::run::{self, RunError};
+use crate::signals::{Interrupted, Signals};
+use crate::state::Directory;
+
+/// A busy machine may take this long.
+const LIMIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Why waiting ended before all NICs were up.
+#[derive(Debug, thiserror::Error)]
+pub enum CarrierError {
+    /// It lasts too long.
+    #[error(
+        "{nic} of {node} has no carrier a minute after its cable was laid: is the machine overloaded? \
+         Try again"
+    )]
+    Late {
+        /// The node.
+        node: String,
+        /// Its NIC.
+        nic: String,
+    },
+    /// iproute2.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Ctrl-C.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+#[derive(Deserialize)]
+struct Link {
+    ifname: String,
+    operstate: String,
+}
+
+/// Waits until every NIC that a cable ends at is operationally up.
+///
+/// # Errors
+/// [`CarrierError`]
+pub fn wait(
+    blueprint: &Blueprint,
+    directory: &Directory,
+    signals: &Signals,
+) -> Result<(), CarrierError> {
+    let began = Instant::now();
+    let mut waiting: Vec<&str> = blueprint.nodes.iter().map(|node| node.name.as_str()).collect();
+    loop {
+        signals.check()?;
+        let seen = run::parallel(&waiting, run::workers(), |node| down(blueprint, directory, node));
+        let mut late = Vec::new();
+        for (node, nic) in waiting.iter().zip(seen) {
+            late.extend(nic?.map(|nic| (*node, nic)));
+        }
+        let Some((node, nic)) = late.first() else { return Ok(()) };
+        if began.elapsed() > LIMIT {
+            return Err(CarrierError::Late { node: (*node).to_owned(), nic: nic.clone() });
+        }
+        waiting = late.into_iter().map(|(node, _)| node).collect();
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The first NIC of a node that has a cable and is not operationally up.
+fn down(
+    blueprint: &Blueprint,
+    directory: &Directory,
+    node: &str,
+) -> Result<Option<String>, RunError> {
+    let text = run::read(&directory.netns(node), "ip", &["-j", "link"], "")?;
+    let links: Vec<Link> = serde_json::from_slice(&text).unwrap_or_default();
+    let up = |nic: &str| links.iter().any(|link| link.ifname == nic && link.operstate == "UP");
+    let ends = blueprint.cables.iter().flat_map(|cable| [&cable.a, &cable.b]);
+    let nics = ends.filter(|end| end.place == node).map(|end| end.interface.as_str());
+    Ok(nics.filter(|nic| !up(nic)).map(str::to_owned).next())
+}
