@@ -26,6 +26,8 @@ pub struct Index {
 /// One path of an [`Index`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PathEntry {
+    /// The path.
+    pub(super) id: PathId,
     /// The path as it is listed, without its state.
     pub(super) line: PathLine,
     /// The address of its destination.
@@ -68,6 +70,7 @@ fn entries(plan: &Plan, node: NodeId, peer: NodeId) -> Vec<PathEntry> {
         return Vec::new();
     };
     let entry = |path: &Path| PathEntry {
+        id: path.id,
         line: line(plan.path_view(path)),
         address,
         interface: plan.interface(node, path.segments[0].nic, path.segments[0].tree),

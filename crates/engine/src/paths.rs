@@ -26,7 +26,7 @@ impl Engine {
     /// [`NodeError::NoPlan`].
     pub fn paths(&self, to: Option<&str>) -> Result<PathList, NodeError> {
         let current = self.current().ok_or(NodeError::NoPlan)?;
-        let pairs = current.index.paths.chunk_by(|a, b| a.line.dst == b.line.dst);
+        let pairs = current.index.paths.chunk_by(|a, b| a.id.dst == b.id.dst);
         let pairs = pairs.filter(|pair| to.is_none_or(|to| pair[0].line.dst == to));
         Ok(PathList { paths: pairs.flat_map(|pair| self.pair(pair)).collect() })
     }
