@@ -44,7 +44,7 @@ pub fn fail(directory: &Directory, object: &str, silent: bool) -> Result<(), Fau
         let before = affected(&record);
         record.faults.push(fault);
         directory.store(&record)?;
-        bring(directory, &before, &affected(&record))?;
+        bring(directory, &record.blueprint, &before, &affected(&record))?;
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ pub fn heal(directory: &Directory, object: Option<&str>) -> Result<(), FaultErro
             }
         }
     }
-    bring(directory, &before, &affected(&record))?;
+    bring(directory, &record.blueprint, &before, &affected(&record))?;
     Ok(directory.store(&record)?)
 }
 
@@ -95,7 +95,12 @@ fn affected(record: &Record) -> Ports {
 }
 
 /// Ups and downs first, then bridge states. A port that comes up forwards by itself.
-fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), RunError> {
+fn bring(
+    directory: &Directory,
+    blueprint: &Blueprint,
+    before: &Ports,
+    after: &Ports,
+) -> Result<(), RunError> {
     let changed: Vec<_> = before
         .keys()
         .chain(after.keys())
@@ -104,8 +109,12 @@ fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), Run
         .into_iter()
         .collect();
     let mut texts: BTreeMap<&str, (String, Vec<String>)> = BTreeMap::new();
+    let mut places: BTreeSet<&str> = BTreeSet::new();
     for port in changed {
         let (place, interface) = port;
+        let is = |end: &End| end.place == *place && end.interface == *interface;
+        let cables = blueprint.cables.iter().filter(|cable| is(&cable.a) || is(&cable.b));
+        places.extend(cables.flat_map(|cable| [cable.a.place.as_str(), cable.b.place.as_str()]));
         let whole = || before.get(port).map(|b| Want { bridged: b.bridged, ..Want::default() });
         let now = after.get(port).copied().or_else(whole).unwrap_or_default();
         let Want { down, disabled, bridged } = now;
@@ -127,8 +136,12 @@ fn bring(directory: &Directory, before: &Ports, after: &Ports) -> Result<(), Run
                 other => other?,
             }
         }
+    }
+    // A node at either end has lost neighbours, or nexthops with their carrier.
+    for place in places {
         if let Ok(again) = std::fs::read_to_string(directory.again_file(place)) {
             // What another failure still keeps down cannot come back yet.
+            let netns = directory.netns(place);
             let _ = run::read(&netns, "ip", &["-force", "-batch", "-"], &again);
         }
     }
