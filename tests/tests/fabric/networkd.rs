@@ -42,7 +42,7 @@ fn by_networkd() {
     drop(programs);
 }
 
-/// Addresses, permanent neighbours, routes and rules; who set up a rule is left out.
+/// Addresses, permanent neighbours, routes and rules; who set up a rule or a neighbour is left out.
 fn state(lab: &Lab, node: NodeId) -> BTreeSet<String> {
     let name = lab.now.node(node);
     let lines = |words: &str| -> Vec<String> {
@@ -53,10 +53,11 @@ fn state(lab: &Lab, node: NodeId) -> BTreeSet<String> {
         (words[1] != "lo" && !words[3].starts_with("fe80")).then(|| [words[1], words[3]].join(" "))
     };
     let neighbours = lines("ip neigh show nud permanent");
-    let ways = ways(lab, name).into_iter();
-    let ways = ways.map(|way| way.split(" proto ").next().unwrap_or_default().to_owned());
+    let others = neighbours.into_iter().chain(ways(lab, name));
+    let others =
+        others.map(|line| line.split(" proto ").next().unwrap_or_default().trim().to_owned());
     let addresses = lines("ip -o address show").into_iter().filter_map(address);
-    addresses.chain(neighbours).chain(ways).collect()
+    addresses.chain(others).collect()
 }
 
 /// A systemd-networkd with files of its own; dropped, it ends and leaves all as it is.
