@@ -1,4 +1,5 @@
-//! A program that leads to a daemon's socket on another host.
+//! Runs a program, such as `ssh n3 tresse bridge`, whose standard input and output are connected to
+//! a daemon's socket on another host.
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
@@ -8,14 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Of what the program says on standard error, this much is kept.
+/// Bytes of the program's standard error that are kept.
 const WORDS: usize = 16 * 1024;
 
-/// How long its last words are waited for: what it leaves behind (a connection of ssh that is shared) may
-/// hold its standard error for ever.
+/// How long to wait for the end of the program's standard error. A shared ssh connection that it
+/// leaves behind may hold that open for ever.
 const LAST: Duration = Duration::from_millis(500);
 
-/// The program; ended with the client.
+/// The running program. Dropping this value ends it.
 #[derive(Debug)]
 pub struct Bridge {
     child: Child,
@@ -24,14 +25,15 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Starts it, with our end of its standard input and output.
+    /// Starts the program; the returned socket is connected to its standard input and output.
     pub fn start(mut command: Command) -> io::Result<(UnixStream, Self)> {
         let (ours, theirs) = UnixStream::pair()?;
         let output: OwnedFd = theirs.try_clone()?.into();
         let input: OwnedFd = theirs.into();
         command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        // The command holds the far end: without this its death would not be seen.
+        // The command holds the other end of the socket; while it lives, the program's death would
+        // not be noticed.
         drop(command);
         let words = Arc::new(Mutex::new(Vec::new()));
         let kept = words.clone();
@@ -40,7 +42,7 @@ impl Bridge {
         Ok((ours, Self { child, words, reader }))
     }
 
-    /// Ends it; what it said on standard error.
+    /// Ends the program and returns what it wrote to standard error.
     pub fn last_words(&mut self) -> String {
         self.end();
         let deadline = Instant::now() + LAST;
@@ -58,7 +60,8 @@ impl Bridge {
     }
 }
 
-/// Keeps the beginning of what is said, and hears the rest so that nothing waits.
+/// Keeps the beginning of standard error and discards the rest, so that the program never blocks on
+/// it.
 fn hear(mut stderr: ChildStderr, kept: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(n @ 1..) = stderr.read(&mut buffer) {

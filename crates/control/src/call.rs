@@ -1,7 +1,9 @@
-//! The methods of `org.tresse.Node`, each written down once: its name, parameters, reply and words. From this
-//! come the call that a client sends, its reading by the daemon, and the description that varlinkctl(1) shows.
+//! The methods of the Varlink interface `org.tresse.Node`. Each is defined once: name, parameters,
+//! reply and description. The macro makes from it the call that a client sends, the parser that the
+//! daemon uses, and the interface description that varlinkctl(1) shows.
 //!
-//! A new method takes a line in [`methods`], a reply in `reply`, and an arm in the daemon's dispatch.
+//! A new method takes a line in [`methods`], a reply type in `reply`, and an arm in the daemon's
+//! dispatch.
 
 use std::borrow::Cow;
 
@@ -23,13 +25,13 @@ use crate::types::{
 };
 use crate::{INTERFACE, NodeError};
 
-/// Makes [`Call`] and all that follows from it of a list of methods.
+/// Makes [`Call`], its parser and the interface description from the list of methods.
 macro_rules! methods {
     ($(
         $(#[doc = $doc:literal])+
         $name:ident $({ $($parameter:ident: $type:ty),+ $(,)? })? -> $reply:ty;
     )+) => {
-        /// One call of a method.
+        /// One call of a method of `org.tresse.Node`, with its parameters.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
         pub enum Call {
@@ -45,7 +47,7 @@ macro_rules! methods {
         }
 
         impl Call {
-            /// The name of the method, with its interface.
+            /// The full name of the method, `org.tresse.Node.GetStatus`.
             #[must_use]
             pub const fn method(&self) -> &'static str {
                 match self {
@@ -53,7 +55,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Has the method parameters?
+            /// Does the method have parameters?
             #[must_use]
             pub const fn has_parameters(&self) -> bool {
                 match self {
@@ -63,11 +65,12 @@ macro_rules! methods {
                 }
             }
 
-            /// The call of a method of the interface, by its name alone.
+            /// Parses the parameters of the method `name` (without the interface's name).
             ///
             /// # Errors
-            /// MethodNotFound, or InvalidParameter with the name of the first parameter that has the wrong type
-            /// or that the method does not have: a misspelt `dry_run` must not install anything.
+            /// MethodNotFound, or InvalidParameter with the name of the first parameter that has
+            /// the wrong type or that the method does not have: a misspelt `dry_run` must not
+            /// install anything.
             pub fn parse(name: &str, parameters: Value) -> Result<Self, Error<'static>> {
                 let mut given = object(parameters)?;
                 let given = &mut given;
@@ -89,7 +92,8 @@ macro_rules! methods {
             }
         }
 
-        // Each in a constant of its own: what a list drops, it cannot be made of in one.
+        // Each method is a constant of its own, because one constant expression cannot build the
+        // whole list.
         const METHODS: &[&Method<'static>] = &[$({
             const PARAMETERS: &[&Parameter<'static>] = &[$($(
                 &Parameter::new(
@@ -110,21 +114,21 @@ macro_rules! methods {
 }
 
 methods! {
-    /// What this node holds and does.
+    /// State of this node: plan, drift, failures, sessions.
     GetStatus -> Status;
-    /// Paths from this node, by destination and rank.
+    /// Paths from this node, sorted by destination and rank.
     ListPaths { to: Option<String> } -> PathList;
-    /// Who is heard on each NIC of this host: by LLDP, and by announcements of the fabric.
+    /// The devices heard on each NIC of this host: by LLDP, and by announcements of the fabric.
     ListNeighbours -> NeighbourList;
-    /// Tell on every NIC of this host which one it is: by LLDP, to the other end of its cable and to all
-    /// stations beyond. Others list it for half a minute. For `tresse discover`.
+    /// Send an LLDP frame from every NIC of this host, to the other end of its cable and to all
+    /// stations beyond. Other nodes list it for half a minute. Used by `tresse discover`.
     Introduce -> Introduced;
     /// Counters since the daemon started.
     GetCounters -> Counters;
-    /// What separates the kernel from the slice.
+    /// Operations that would make the kernel equal to the slice.
     Diff -> Difference;
-    /// Install what a cluster file asks for, or list what that would do (dry_run). With
-    /// confirm_seconds it is rolled back unless Confirm comes in time.
+    /// Install the plan of a cluster file, or list the operations that this would take (dry_run).
+    /// With confirm_seconds the plan is rolled back unless Confirm is called within that time.
     Apply {
         cluster: String,
         lock: Option<String>,
@@ -133,27 +137,27 @@ methods! {
         force: Option<bool>,
         force_interfaces: Option<Vec<String>>,
     } -> Applied;
-    /// Keep what the last Apply installed.
+    /// Keep the plan that the last Apply installed.
     Confirm -> ();
-    /// Return to the previous plan.
+    /// Return to the plan before.
     Rollback -> Applied;
-    /// Leave the kernel as it was found and forget the plan.
+    /// Remove everything that was installed and forget the plan.
     Withdraw { force: Option<bool> } -> Withdrawn;
     /// Read the configured cluster file again and apply it.
     Reload -> Applied;
-    /// Take a fused VLAN into use again, after a new canary.
+    /// Use a fused VLAN again, after a new canary.
     Unfuse { vid: u16 } -> ();
-    /// Keep this node's paths off a switch, a node, a link, a port or a NIC, or answer what that would do
-    /// (dry_run). Refused where a destination would have no other way, unless forced.
+    /// Keep this node's paths off a switch, a node, a link, a port or a NIC, or list the effects of
+    /// that (dry_run). Refused if a destination would have no other path, unless force is set.
     Drain { object: String, dry_run: Option<bool>, force: Option<bool> } -> Steered;
-    /// Use again what was drained.
+    /// Use a drained part again.
     Undrain { object: String } -> Steered;
-    /// Use one path to a node, by its rank, as long as it is whole.
+    /// Use only one path to a node, given by its rank, as long as that path is sound.
     Pin { to: String, rank: u32, dry_run: Option<bool> } -> Steered;
     /// Use all paths to a node again.
     Unpin { to: String } -> Steered;
-    /// Events from now on; the first is `hello`. A gap in `seq` means that the watcher was too
-    /// slow.
+    /// Stream of events from now on; the first is `hello`. A gap in `seq` means that the client was
+    /// too slow.
     #[doc = "[Supports 'more' flag]"]
     Monitor -> MonitorReply;
 }
@@ -166,7 +170,7 @@ impl From<ApplyRequest> for Call {
     }
 }
 
-/// The interface's description: types, methods and errors.
+/// The Varlink description of the interface: its types, methods and errors.
 pub const DESCRIPTION: &Interface<'static> = &Interface::new(
     InterfaceName::from_static_str_unchecked(INTERFACE),
     METHODS,
@@ -188,7 +192,7 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
     &[],
 );
 
-/// What a method answers, as the description has it.
+/// The reply's fields, for the interface description.
 trait Answer {
     const FIELDS: &'static [&'static Parameter<'static>];
 }
@@ -227,10 +231,10 @@ answers!(
     MonitorReply,
 );
 
-/// The parameters of a call, by name: none where there are no parameters at all.
+/// The parameters of a call by name; an empty map if the call has none.
 ///
 /// # Errors
-/// InvalidParameter where they are no object.
+/// InvalidParameter if they are not a JSON object.
 pub fn object(parameters: Value) -> Result<Map<String, Value>, Error<'static>> {
     match parameters {
         Value::Null => Ok(Map::new()),
@@ -239,10 +243,10 @@ pub fn object(parameters: Value) -> Result<Map<String, Value>, Error<'static>> {
     }
 }
 
-/// Takes one parameter out of those given; one that is missing is null.
+/// Removes one parameter from `given` and decodes it. A missing parameter is decoded from null.
 ///
 /// # Errors
-/// InvalidParameter where its type is another.
+/// InvalidParameter if it has another type.
 pub fn take<T: DeserializeOwned>(
     given: &mut Map<String, Value>,
     name: &str,
@@ -251,7 +255,7 @@ pub fn take<T: DeserializeOwned>(
     serde_json::from_value(value).map_err(|_| invalid(name))
 }
 
-/// Have all parameters been taken?
+/// Checks that no unknown parameter is left.
 ///
 /// # Errors
 /// InvalidParameter with the name of the first one left.

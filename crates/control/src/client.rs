@@ -1,4 +1,5 @@
-//! A blocking client: one call per method, an iterator for the stream of events.
+//! A blocking client of the daemon's control socket: a function per method, and an iterator over
+//! events.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
@@ -16,10 +17,10 @@ use crate::{
     NeighbourList, NodeError, PathList, Status, Steered, Withdrawn,
 };
 
-/// How long to wait for the daemon's answer to a method that only reads.
+/// How long to wait for the reply of a method that changes nothing.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Octets of the longest answer: what is longer comes from no daemon.
+/// Longest reply that is accepted, in bytes. No daemon sends a longer one.
 const LONGEST: u64 = 256 << 20;
 
 /// A connection to one daemon.
@@ -27,42 +28,42 @@ const LONGEST: u64 = 256 << 20;
 pub struct Client {
     stream: BufReader<UnixStream>,
     path: PathBuf,
-    /// How long to wait for answers of any kind.
+    /// Longest wait for any reply.
     patience: Option<Duration>,
     bridge: Option<Bridge>,
 }
 
-/// Why a call gave no answer.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens on the socket.
+    /// Nothing listens on the socket.
     #[error("cannot reach tressed at {}: is it running?", path.display())]
     Unreachable {
         /// The socket's path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The connection broke, or what came was not Varlink.
+    /// The connection broke, or the reply was not Varlink.
     #[error("{}: {message}", path.display())]
     Protocol {
         /// The socket's path.
         path: PathBuf,
-        /// In words.
+        /// The cause in words.
         message: String,
     },
-    /// No answer in time.
+    /// No reply in time.
     #[error("{}: no answer to {method} within {seconds} s", path.display())]
     TimedOut {
         /// The socket's path.
         path: PathBuf,
         /// The method called.
         method: &'static str,
-        /// How long it was waited for.
+        /// How long the client waited.
         seconds: u64,
     },
-    /// The daemon refused or failed.
+    /// The daemon answered with an error.
     #[error(transparent)]
     Node(NodeError),
 }
@@ -85,22 +86,22 @@ struct Answer {
 /// Parameters of Drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain<'a> {
-    /// What is to be drained.
+    /// The part to be drained: a switch, a node, a link, a port or a NIC.
     pub object: &'a str,
-    /// Answer what it would do.
+    /// Only list the effects.
     pub dry_run: bool,
-    /// Even where no other way is left.
+    /// Drain it even if a destination has no other path.
     pub force: bool,
 }
 
 /// Parameters of Pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pin<'a> {
-    /// The other end.
+    /// The destination node.
     pub to: &'a str,
-    /// The path.
+    /// Rank of the path to use.
     pub rank: u32,
-    /// Answer what it would do.
+    /// Only list the effects.
     pub dry_run: bool,
 }
 
@@ -111,7 +112,7 @@ impl Client {
     /// Connects to the socket at `path`.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] where nobody listens.
+    /// [`ClientError::Unreachable`] if nothing listens there.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref().to_path_buf();
         match UnixStream::connect(&path) {
@@ -122,12 +123,12 @@ impl Client {
         }
     }
 
-    /// Speaks through a program whose standard input and output lead to a daemon's socket, as
-    /// `ssh n3 tresse bridge` does, and waits no longer than `patience` for any answer. What the program
-    /// says on standard error goes into errors.
+    /// Connects through a program whose standard input and output lead to a daemon's socket, such
+    /// as `ssh n3 tresse bridge`. No reply is waited for longer than `patience`. Errors include
+    /// what the program wrote to standard error.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] where it cannot be started.
+    /// [`ClientError::Unreachable`] if the program cannot be started.
     pub fn through(command: Command, patience: Duration) -> Result<Self, ClientError> {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
@@ -143,16 +144,16 @@ impl Client {
         }
     }
 
-    /// The connection itself, for what passes it on.
+    /// The underlying socket, for a caller that passes the bytes on.
     #[must_use]
     pub fn into_stream(self) -> UnixStream {
         self.stream.into_inner()
     }
 
-    /// What the node holds and does.
+    /// State of the node: plan, drift, failures, sessions.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn status(&mut self) -> Result<Status, ClientError> {
         self.call(&Call::GetStatus, Some(READ_TIMEOUT))
     }
@@ -160,63 +161,63 @@ impl Client {
     /// Paths from this node, to one destination or to all.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn paths(&mut self, to: Option<&str>) -> Result<PathList, ClientError> {
         self.call(&Call::ListPaths { to: to.map(Into::into) }, Some(READ_TIMEOUT))
     }
 
-    /// Who is heard on each NIC of the host.
+    /// The devices heard on each NIC of the host.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn neighbours(&mut self) -> Result<NeighbourList, ClientError> {
         self.call(&Call::ListNeighbours, Some(READ_TIMEOUT))
     }
 
-    /// Tells on every NIC of the host which one it is, by LLDP.
+    /// Sends an LLDP frame from every NIC of the host.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn introduce(&mut self) -> Result<Introduced, ClientError> {
         self.call(&Call::Introduce, Some(READ_TIMEOUT))
     }
 
-    /// What separates the kernel from the slice.
+    /// Operations that would make the kernel equal to the slice.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn diff(&mut self) -> Result<Difference, ClientError> {
         self.call(&Call::Diff, Some(READ_TIMEOUT))
     }
 
-    /// Installs (or, as a dry run, lists) what a cluster file asks for.
+    /// Installs the plan of a cluster file, or as a dry run lists the operations.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn apply(&mut self, request: &ApplyRequest) -> Result<Applied, ClientError> {
         self.call(&request.clone().into(), None)
     }
 
-    /// Keeps what the last apply installed.
+    /// Keeps the plan that the last apply installed.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn confirm(&mut self) -> Result<(), ClientError> {
         self.done(&Call::Confirm)
     }
 
-    /// Returns to the previous plan.
+    /// Returns to the plan before.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn rollback(&mut self) -> Result<Applied, ClientError> {
         self.call(&Call::Rollback, None)
     }
 
-    /// Leaves the kernel as it was found and forgets the plan.
+    /// Removes everything that was installed and forgets the plan.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn withdraw(&mut self, force: bool) -> Result<Withdrawn, ClientError> {
         self.call(&Call::Withdraw { force: Some(force) }, None)
     }
@@ -224,15 +225,15 @@ impl Client {
     /// Reads the configured cluster file again and applies it.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn reload(&mut self) -> Result<Applied, ClientError> {
         self.call(&Call::Reload, None)
     }
 
-    /// Takes a fused VLAN into use again, after a new canary.
+    /// Uses a fused VLAN again, after a new canary.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn unfuse(&mut self, vid: u16) -> Result<(), ClientError> {
         self.done(&Call::Unfuse { vid })
     }
@@ -240,25 +241,25 @@ impl Client {
     /// Keeps this node's paths off a switch, a node, a link, a port or a NIC.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn drain(&mut self, how: &Drain<'_>) -> Result<Steered, ClientError> {
         let Drain { object, dry_run, force } = *how;
         let (dry_run, force) = (Some(dry_run), Some(force));
         self.call(&Call::Drain { object: object.into(), dry_run, force }, None)
     }
 
-    /// Uses again what was drained.
+    /// Uses a drained part again.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn undrain(&mut self, object: &str) -> Result<Steered, ClientError> {
         self.call(&Call::Undrain { object: object.into() }, None)
     }
 
-    /// Uses one path to a node, by its rank.
+    /// Uses only one path to a node, given by its rank.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn pin(&mut self, how: &Pin<'_>) -> Result<Steered, ClientError> {
         let Pin { to, rank, dry_run } = *how;
         self.call(&Call::Pin { to: to.into(), rank, dry_run: Some(dry_run) }, None)
@@ -267,7 +268,7 @@ impl Client {
     /// Uses all paths to a node again.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn unpin(&mut self, to: &str) -> Result<Steered, ClientError> {
         self.call(&Call::Unpin { to: to.into() }, None)
     }
@@ -275,15 +276,15 @@ impl Client {
     /// Counters since the daemon started.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn counters(&mut self) -> Result<Counters, ClientError> {
         self.call(&Call::GetCounters, Some(READ_TIMEOUT))
     }
 
-    /// Events from now on. The daemon is listening once the first one, `hello`, has come.
+    /// Events from now on. The first is `hello`: from then on no event is missed.
     ///
     /// # Errors
-    /// As every method: [`ClientError`].
+    /// [`ClientError`], as for every method.
     pub fn monitor(mut self) -> Result<Events, ClientError> {
         let patient = self.stream.get_ref().set_read_timeout(None);
         patient.map_err(|error| self.lost(&error.to_string()))?;
@@ -328,7 +329,7 @@ impl Client {
         sent.map_err(|error| self.lost(&error.to_string()))
     }
 
-    /// The next answer, and whether more of them follow.
+    /// Reads the next reply; the flag says whether more replies to the same call follow.
     fn receive<R: DeserializeOwned>(&mut self) -> Result<(Result<R, NodeError>, bool), Lost> {
         let mut bytes = Vec::new();
         match self.stream.by_ref().take(LONGEST).read_until(0, &mut bytes) {
@@ -375,7 +376,7 @@ enum Lost {
     Broken(String),
 }
 
-/// The stream of events; ends when the daemon does, after one error.
+/// Iterator over the daemon's events. It ends when the connection does, after one error.
 #[derive(Debug)]
 pub struct Events {
     client: Client,

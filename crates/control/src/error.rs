@@ -1,7 +1,7 @@
-//! The errors that methods of `org.tresse.Node` answer with.
+//! The errors of the methods of `org.tresse.Node`.
 //!
-//! `Display` by hand: zlink's derive copies the variants' attributes into a type of its own, where
-//! thiserror's `#[error]` means nothing.
+//! `Display` is written by hand: zlink's derive copies the variants' attributes into a type of its
+//! own, where thiserror's `#[error]` has no meaning.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use zlink::{ReplyError, introspect};
 
 use crate::types::{OperationLine, Problem};
 
-/// Why a method did not do what was asked.
+/// Error that the daemon sends as the reply to a call.
 #[derive(Debug, Clone, PartialEq, Eq, ReplyError, introspect::ReplyError)]
 #[zlink(interface = "org.tresse.Node")]
 pub enum NodeError {
-    /// The cluster file or the lock is wrong.
+    /// The cluster file or the lock has errors.
     BadCluster {
-        /// All of them, in order of place.
+        /// All errors, sorted by line and column.
         problems: Vec<Problem>,
     },
-    /// This host is not in the plan, or is another node than before.
+    /// This host is not in the plan, or it is another node than before.
     WrongNode {
-        /// Which NICs were looked for.
+        /// The NICs by which the node was looked for.
         message: String,
     },
     /// The caller is neither root nor in group `tresse`.
@@ -28,64 +28,64 @@ pub enum NodeError {
         /// The caller's user id.
         uid: u32,
     },
-    /// Another change is being made.
+    /// The daemon is busy with another change.
     Busy {
-        /// What it is doing.
+        /// The change that is under way.
         doing: String,
     },
     /// The kernel's state does not allow the plan; nothing was changed.
     Refused {
         /// The object in the way.
         object: String,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         message: String,
     },
-    /// An operation failed and everything done before it was undone.
+    /// An operation failed, and everything done before it was undone.
     Failed {
         /// The operation that failed.
         failed: Box<OperationLine>,
-        /// The kernel's words.
+        /// The kernel's message.
         message: String,
         /// How many operations were undone.
         undone: u32,
     },
-    /// An operation failed and undoing failed too: the daemon goes on trying.
+    /// An operation failed, and undoing failed too. The daemon keeps trying.
     PartlyInstalled {
         /// The operation that failed.
         failed: Box<OperationLine>,
-        /// The kernel's words.
+        /// The kernel's message.
         message: String,
         /// What could not be undone.
         left: Vec<OperationLine>,
     },
-    /// The change would touch, or did touch, the way to this host (K19).
+    /// The change would break, or did break, the management connection to this host (K19).
     WouldLockOut {
         /// The interface that carries management traffic.
         interface: String,
-        /// What would have been done to it, or what changed.
+        /// The operation on it, or the change that was seen.
         message: String,
     },
-    /// Some destinations would have no way left; nothing was changed.
+    /// Some destinations would have no path left; nothing was changed.
     WouldCut {
-        /// What was to be drained.
+        /// The part that was to be drained.
         object: String,
-        /// Their addresses.
+        /// Addresses of those destinations.
         destinations: Vec<String>,
     },
     /// No apply waits for confirmation.
     NothingToConfirm,
     /// There is no previous plan.
     NothingToRollBack,
-    /// There is no plan here.
+    /// This node has no plan.
     NoPlan,
-    /// That VLAN is not fused here.
+    /// This VLAN is not fused on this node.
     NotFused {
         /// The VLAN identifier.
         vid: u16,
     },
-    /// The daemon's own files or the kernel interface failed.
+    /// The daemon failed for another reason, such as a file or a kernel call.
     Internal {
-        /// In words.
+        /// The cause in words.
         message: String,
     },
 }

@@ -1,8 +1,9 @@
-//! The daemon's control interface `org.tresse.Node` (Varlink): the types on the wire, the typed
-//! errors, and a blocking client. The serving side lives in the daemon.
+//! The daemon's control interface `org.tresse.Node` (Varlink): the types of calls and replies, the
+//! errors, and a blocking client. The server is in the daemon, which also decides who may call
+//! what.
 //!
-//! Owns no policy: who may call what is decided by the daemon. Source: varlink.org (one JSON
-//! object per message, each ended by a NUL octet, over a Unix stream socket); DESIGN section 7.
+//! Source: varlink.org (one JSON object per message, ended by a NUL byte, over a Unix stream
+//! socket); DESIGN section 7.
 
 mod bridge;
 pub mod call;
@@ -23,9 +24,9 @@ pub use types::{
     PendingLine, Problem, SegmentLine, waiting,
 };
 
-/// The Varlink interface name.
+/// The name of the Varlink interface.
 pub const INTERFACE: &str = "org.tresse.Node";
-/// Where the daemon listens unless told otherwise.
+/// Path of the daemon's socket, unless configured otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/tresse/control";
-/// The `format` of every JSON value of this version.
+/// Version of the JSON that daemon and CLI print: the value of its field `format`.
 pub const FORMAT: u32 = 1;

@@ -1,69 +1,70 @@
-//! What each method of `org.tresse.Node` answers, and what Apply takes.
+//! The reply type of each method of `org.tresse.Node`, and the parameters of Apply.
 
 use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine};
 
-/// Answer of GetStatus.
+/// Reply of GetStatus: the state of one node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Type)]
 pub struct Status {
-    /// Version of this answer's format: 1.
+    /// Version of this reply's format: 1.
     pub format: u32,
     /// This node's name in the plan; null before the first plan.
     pub node: Option<String>,
     /// Digest of the plan in force; null before the first plan.
     pub generation: Option<String>,
-    /// Does the kernel hold what the slice asks for, apart from `pending`?
+    /// Does the kernel hold everything that the slice asks for, except what is `pending`?
     pub in_sync: bool,
     /// Wanted objects that wait for a carrier or for the proof of their VLAN.
     pub pending: Vec<PendingLine>,
-    /// Differences found and not yet repaired.
+    /// Operations that would repair changes that others made to the kernel.
     pub drift: Vec<OperationLine>,
-    /// VLANs taken out of use.
+    /// VLANs that this node has taken out of use.
     pub fused: Vec<FusedLine>,
-    /// Destinations that are reached by their backup now.
+    /// Destinations whose traffic uses a backup now.
     pub backup: Vec<String>,
-    /// Paths that are not used as they are broken: peer, rank, first interface.
+    /// Broken paths, which are not used: peer, rank, first interface.
     #[serde(default)]
     pub broken: Vec<String>,
-    /// Switches, nodes, links, ports and NICs that an operator drained here.
+    /// Switches, nodes, links, ports and NICs that are drained here.
     #[serde(default)]
     pub drained: Vec<String>,
-    /// Pairs that an operator pinned to a path here: peer, rank.
+    /// Pairs that are pinned to one path here: peer, rank.
     #[serde(default)]
     pub pinned: Vec<String>,
-    /// Destinations that are reached as planned, and whose backup is gone or broken.
+    /// Destinations whose traffic uses the planned paths, but whose backup is missing or broken.
     #[serde(default)]
     pub unprotected: Vec<String>,
-    /// BFD sessions of this node.
+    /// Number of BFD sessions of this node.
     #[serde(default)]
     pub sessions: u32,
-    /// Those of them that are up.
+    /// Number of those that are up.
     #[serde(default)]
     pub sessions_up: u32,
-    /// What forwards labelled frames here: `none`, `kernel` or `packet`.
+    /// What forwards labelled frames on this node: `none`, `kernel` or `packet`.
     pub engine: String,
-    /// What pushes labels onto what this node sends: `none`, `kernel`, or `tun` where the kernel
-    /// cannot, the daemon itself then.
+    /// What pushes labels onto packets of this node: `none`, `kernel`, or `tun` (the daemon, if the
+    /// kernel cannot).
     #[serde(default)]
     pub source: String,
-    /// What the daemon is doing: `idle`, `applying`, `rolling-back`, `withdrawing`, `failed`.
+    /// What the daemon does now: `idle`, `applying`, `rolling-back`, `withdrawing`, `failed`.
     pub activity: String,
-    /// Is a change of plans under way: VLANs not proven, peers not heard, the plan before still held?
+    /// Is a change of plans under way: VLANs unproven, peers not heard, or the plan before still
+    /// installed?
     #[serde(default)]
     pub changing: bool,
-    /// Seconds left to confirm the last apply; null where none is due.
+    /// Seconds left to confirm the last apply; null if no confirmation is due.
     pub confirm_seconds: Option<u32>,
     /// Digest of the plan that rollback would return to.
     pub previous: Option<String>,
-    /// VLANs whose canary is still out.
+    /// VLANs whose canary has not come back yet.
     pub unproven: Vec<u16>,
     /// The daemon's version.
     pub version: String,
-    /// The last fault, in words; null where there is none.
+    /// The last fault in words; null if there is none.
     pub fault: Option<String>,
-    /// Was the plan withdrawn, and none applied since? Also after a restart.
+    /// Was the plan withdrawn, and none applied since? Survives a restart.
     #[serde(default)]
     pub withdrawn: bool,
 }
@@ -73,19 +74,19 @@ pub struct Status {
 pub struct ApplyRequest {
     /// Text of the cluster file.
     pub cluster: String,
-    /// Text of the lock, where there is one.
+    /// Text of the lock, if there is one.
     pub lock: Option<String>,
-    /// Answer the operations and do nothing.
+    /// Only list the operations.
     pub dry_run: Option<bool>,
-    /// Roll back unless Confirm comes within this time.
+    /// Seconds after which the plan is rolled back unless Confirm is called.
     pub confirm_seconds: Option<u32>,
-    /// Leave the management guard out (K19).
+    /// Do without the guard of the management connection (K19).
     pub force: Option<bool>,
     /// NICs to use although they have a master (K20).
     pub force_interfaces: Option<Vec<String>>,
 }
 
-/// Answer of Apply and Rollback.
+/// Reply of Apply, Rollback and Reload: the plan and the operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Applied {
     /// Digest of the plan that is (or would be) in force.
@@ -94,113 +95,114 @@ pub struct Applied {
     pub operations: Vec<OperationLine>,
     /// Objects that wait for a carrier or for the proof of their VLAN.
     pub pending: Vec<PendingLine>,
-    /// Seconds left to confirm; null where nothing is armed.
+    /// Seconds left to confirm; null if no confirmation is due.
     pub confirm_seconds: Option<u32>,
 }
 
-/// Answer of Drain, Undrain, Pin and Unpin: destinations by address.
+/// Reply of Drain, Undrain, Pin and Unpin: the destinations concerned, by address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Steered {
-    /// Those whose path moves.
+    /// Destinations whose traffic moves to another path.
     pub moved: Vec<String>,
-    /// Those left with one way.
+    /// Destinations left with one path.
     pub single: Vec<String>,
-    /// Those left with none but what is drained: they go on using it.
+    /// Destinations whose every path is drained. Their traffic keeps using a drained path.
     pub cut: Vec<String>,
 }
 
-/// Answer of Withdraw.
+/// Reply of Withdraw: what was removed and what was not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Withdrawn {
     /// Operations done, in order.
     pub operations: Vec<OperationLine>,
-    /// What could not be removed, as something foreign hangs on it: each `why` says what to do.
+    /// Objects that could not be removed because foreign objects depend on them; `why` says what to
+    /// do.
     #[serde(default)]
     pub left: Vec<OperationLine>,
 }
 
-/// Answer of Diff.
+/// Reply of Diff: the operations that would make the kernel equal to the slice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Difference {
-    /// Digest of the plan compared with.
+    /// Digest of the plan that the kernel was compared with.
     pub generation: Option<String>,
-    /// What would have to be done; empty where the kernel is in sync.
+    /// The operations; empty if nothing differs.
     pub operations: Vec<OperationLine>,
     /// Objects that wait for a carrier or for the proof of their VLAN.
     pub pending: Vec<PendingLine>,
 }
 
-/// Answer of ListPaths.
+/// Reply of ListPaths: the paths from this node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
 pub struct PathList {
-    /// Paths from this node by (dst, rank).
+    /// Sorted by (dst, rank).
     pub paths: Vec<PathLine>,
 }
 
-/// Answer of ListNeighbours.
+/// Reply of ListNeighbours: the devices heard on each NIC of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct NeighbourList {
     /// This node's name in the plan; null before the first plan.
     pub node: Option<String>,
-    /// The NICs of the host, in the order of their numbers.
+    /// The NICs of the host, by interface index.
     pub nics: Vec<NicLine>,
 }
 
-/// Answer of Introduce.
+/// Reply of Introduce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Introduced {
-    /// NICs on which this host has told which they are.
+    /// Number of NICs on which an LLDP frame was sent.
     pub nics: u32,
 }
 
-/// Answer of GetCounters.
+/// Reply of GetCounters: all counters of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Counters {
-    /// By (name, object).
+    /// Sorted by (name, object).
     pub counters: Vec<CounterLine>,
 }
 
-/// One answer of Monitor.
+/// One reply of Monitor: one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct MonitorReply {
-    /// The event; the first answer is `hello`, so that a watcher knows it is listening.
+    /// The event. The first is `hello`: from then on no event is missed.
     pub event: Event,
 }
 
-/// The answer to a call that did what was asked.
+/// The reply of a successful call, of any method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
-    /// To GetStatus.
+    /// Of GetStatus.
     Status(Box<Status>),
-    /// To ListPaths.
+    /// Of ListPaths.
     Paths(PathList),
-    /// To ListNeighbours.
+    /// Of ListNeighbours.
     Neighbours(NeighbourList),
-    /// To Introduce.
+    /// Of Introduce.
     Introduced(Introduced),
-    /// To GetCounters.
+    /// Of GetCounters.
     Counters(Counters),
-    /// To Diff.
+    /// Of Diff.
     Difference(Difference),
-    /// To Apply, Rollback and Reload.
+    /// Of Apply, Rollback and Reload.
     Applied(Applied),
-    /// To Withdraw.
+    /// Of Withdraw.
     Withdrawn(Withdrawn),
-    /// To Drain, Undrain, Pin and Unpin.
+    /// Of Drain, Undrain, Pin and Unpin.
     Steered(Steered),
-    /// To Confirm and Unfuse.
+    /// Of Confirm and Unfuse, which return nothing.
     Done,
 }
 
 impl Reply {
-    /// The answer's parameters as they go to the client; none where nothing is to be said.
+    /// The reply's fields as JSON; `None` for [`Reply::Done`].
     #[must_use]
     pub fn parameters(&self) -> Option<impl Serialize> {
         (*self != Self::Done).then_some(Parameters(self))
     }
 }
 
-/// The fields of a reply alone.
+/// Serializes the fields of a reply, without the variant's name.
 struct Parameters<'a>(&'a Reply);
 
 impl Serialize for Parameters<'_> {

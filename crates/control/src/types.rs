@@ -1,13 +1,13 @@
-//! The named types of `org.tresse.Node`: lines that replies and events are made of.
+//! The record types that replies and events of `org.tresse.Node` are made of.
 //!
-//! Field names are the JSON contract of DESIGN section 8; they are only ever added to.
+//! Field names are part of the JSON contract (DESIGN section 8): fields are only ever added.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use zlink::introspect::CustomType;
 
-/// One kernel operation, done or to be done.
+/// One operation on a kernel object, done or to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct OperationLine {
     /// `add`, `change` or `delete`.
@@ -16,7 +16,7 @@ pub struct OperationLine {
     pub kind: String,
     /// The object's name, as `ip` prints it.
     pub object: String,
-    /// Why: what is wanted, or what was found instead.
+    /// The reason: what is wanted, or what was found instead.
     pub why: String,
 }
 
@@ -31,8 +31,8 @@ pub struct PendingLine {
     pub why: String,
 }
 
-/// What waits in words, a sentence per reason in the order of first appearance:
-/// `3 objects (2 addresses, 1 route): interface eth1 is absent`, one object by its name.
+/// Describes pending objects in sentences, one per reason, in the order of first appearance: `3
+/// objects (2 addresses, 1 route): interface eth1 is absent`. A single object is named.
 #[must_use]
 pub fn waiting(pending: &[PendingLine]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&PendingLine>)> = Vec::new();
@@ -61,23 +61,23 @@ pub fn waiting(pending: &[PendingLine]) -> Vec<String> {
     reasons.into_iter().map(sentence).collect()
 }
 
-/// A VLAN that this node has taken out of use (canary, K5).
+/// A VLAN that this node has taken out of use because a canary found a loop (K5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct FusedLine {
-    /// VLAN identifier.
+    /// The VID.
     pub vid: u16,
-    /// What was seen.
+    /// What the canary saw.
     pub why: String,
-    /// The links of its tree, `s00-s01`: where to look for the fault.
+    /// Links of the VLAN's tree (`s00-s01`), where the fault must be looked for.
     pub links: Vec<String>,
 }
 
-/// One problem of a cluster file, lock or configuration.
+/// One error in a cluster file, lock or configuration file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct Problem {
-    /// Line from 1; 0 where the problem has no place.
+    /// Line, from 1; 0 if the error has no place.
     pub line: u32,
-    /// Column from 1; 0 where the problem has no place.
+    /// Column, from 1; 0 if the error has no place.
     pub column: u32,
     /// What is wrong and what was expected.
     pub message: String,
@@ -90,28 +90,28 @@ pub struct PathLine {
     pub src: String,
     /// Destination node.
     pub dst: String,
-    /// 0 is the primary.
+    /// Path rank; 0 is the primary.
     pub rank: u32,
-    /// Weight among siblings of the same rank.
+    /// Weight among the weighted siblings.
     pub weight: u32,
-    /// Is it as short as the fabric allows?
+    /// Does the path have as few hops as the fabric allows?
     pub minimal: bool,
-    /// Switch-to-switch links crossed.
+    /// Number of switch-to-switch links crossed.
     pub hops: u32,
     /// Its segments, in order.
     pub segments: Vec<SegmentLine>,
-    /// `active`, `standby`, `pending`, `fused`, `broken` or `drained` on this node.
+    /// State on this node: `active`, `standby`, `pending`, `fused`, `broken` or `drained`.
     pub state: String,
 }
 
 /// One segment of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct SegmentLine {
-    /// The node it leaves.
+    /// The node that sends on this segment.
     pub from: String,
-    /// The NIC it leaves by.
+    /// The NIC by which frames leave.
     pub nic: String,
-    /// Its VLAN; null where it crosses no switch-to-switch link.
+    /// The VID; null if the segment crosses no switch-to-switch link.
     pub vlan: Option<u16>,
     /// Switches crossed, in order.
     pub switches: Vec<String>,
@@ -121,83 +121,83 @@ pub struct SegmentLine {
     pub to_nic: String,
 }
 
-/// Who is heard on one NIC of the host.
+/// One NIC of the host and the devices heard on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct NicLine {
     /// The interface.
     pub name: String,
     /// Its MAC.
     pub mac: Option<String>,
-    /// Is it set up?
+    /// Is the interface set up?
     pub up: bool,
-    /// Has it carrier?
+    /// Does it have carrier?
     pub carrier: bool,
-    /// For how long announcements without tag could be heard here; null where they cannot.
+    /// For how long untagged announcements could be received here; null if they cannot.
     pub listening_ms: Option<u64>,
-    /// Who told of himself by LLDP.
+    /// Senders of LLDP frames.
     pub lldp: Vec<LldpLine>,
-    /// Who announced himself, by MAC.
+    /// Senders of announcements, by MAC address.
     pub heard: Vec<HeardLine>,
 }
 
-/// One LLDP neighbour.
+/// An LLDP neighbour: the contents of its last frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct LldpLine {
-    /// The name of the switch or host.
+    /// Name of the switch or host.
     pub system: Option<String>,
-    /// Its chassis id.
+    /// Its chassis ID.
     pub chassis: String,
-    /// Its port id.
+    /// Its port ID.
     pub port: String,
-    /// The same, where it is a MAC.
+    /// Its port ID, if that is a MAC address.
     pub port_mac: Option<String>,
     /// The port's description.
     pub description: Option<String>,
-    /// The MAC that sent it.
+    /// Source MAC address of the frame.
     pub source: String,
-    /// For how long it holds.
+    /// Lifetime of the information in seconds, from the frame.
     pub ttl_seconds: u16,
-    /// Was it sent to all stations, as by Introduce, so that it may have crossed switches?
+    /// Was the frame sent to all stations, as by Introduce? Then it may have crossed switches.
     #[serde(default)]
     pub flooded: bool,
-    /// When it was last heard.
+    /// Time since the last frame.
     pub age_ms: u64,
 }
 
-/// One announcer.
+/// A sender of announcements, heard on one NIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct HeardLine {
-    /// The node with this NIC in the plan in force.
+    /// The node that has this NIC in the plan in force.
     pub node: Option<String>,
-    /// The NIC.
+    /// Name of the NIC.
     pub nic: Option<String>,
-    /// The node's index, as the announcement has it.
+    /// Index of the node, from the announcement.
     pub index: u32,
-    /// The NIC's MAC.
+    /// MAC address of the NIC.
     pub mac: String,
-    /// The VLAN it was last heard on; 0 is none.
+    /// VID on which it was last heard; 0: untagged.
     pub vid: u16,
-    /// Is it of another fabric?
+    /// Does the announcement belong to another fabric?
     pub foreign: bool,
-    /// When it was last heard.
+    /// Time since the last announcement.
     pub age_ms: u64,
 }
 
-/// One counter.
+/// One counter of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct CounterLine {
     /// Name with its unit, `announcements_sent_total`.
     pub name: String,
-    /// The object counted for (`eth0.100`), or empty.
+    /// The object that it counts for (`eth0.100`), or empty.
     pub object: String,
     /// Value since the daemon started.
     pub value: u64,
 }
 
-/// Something that happened in the daemon.
+/// An event of the daemon: a change of state that operators may want to see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct Event {
-    /// Number since the daemon started; a gap means that this watcher was too slow.
+    /// Sequence number since the daemon started. A gap means that this client was too slow.
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
@@ -206,9 +206,9 @@ pub struct Event {
     pub kind: String,
     /// The object concerned.
     pub object: String,
-    /// In words.
+    /// The event in words.
     pub message: String,
-    /// Must a person look?
+    /// How urgent the event is.
     pub alert: Alert,
 }
 
@@ -219,7 +219,7 @@ pub struct Event {
 pub enum Alert {
     /// Normal operation.
     Info,
-    /// Works, but degraded.
+    /// The fabric works, but not fully.
     Warning,
     /// A person must act.
     Critical,
