@@ -1,7 +1,8 @@
 //! What only Linux can do: kernel objects by netlink ([`kernel`]), forwarding by raw sockets ([`forward`]),
 //! the sockets of failure detection ([`bfd`]), and the system calls that need `unsafe` ([`sys`]), which is allowed there alone.
 //!
-//! Decides nothing: which objects are wanted is computed elsewhere, and only [`kernel`] executes.
+//! Decides nothing: other crates compute which objects are wanted; [`kernel`] reads and changes
+//! them.
 
 pub mod bfd;
 pub mod forward;

@@ -1,7 +1,9 @@
-//! What a thread without frames sleeps on: its rings and its wake-up socket, by epoll(7).
+//! Blocks an idle forwarding thread until one of its receive rings has a frame or its wake-up
+//! socket has a byte, with epoll(7).
 //!
-//! Edge-triggered: the thread looks at every ring before it sleeps, so what arrives in between is a new
-//! edge. poll(2), which registers every descriptor at every call, made a round trip on one core longer.
+//! Edge-triggered: the thread looks at every ring before it sleeps, so a later frame is a new edge.
+//! poll(2) registers every descriptor at every call, which made a round trip on one core measurably
+//! longer.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -10,7 +12,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use super::port::Receive;
 
-/// The number of the wake-up socket among the ports.
+/// The token of the wake-up socket; ports use their index.
 const WAKE: u64 = u64::MAX;
 
 pub(super) struct Arrivals(Epoll);
@@ -22,13 +24,13 @@ impl Arrivals {
         Ok(Self(epoll))
     }
 
-    /// Hears of a port as well, until its socket is closed.
+    /// Also waits for frames of `port`, until its socket is closed.
     pub fn add(&self, port: usize, receive: &Receive) -> io::Result<()> {
         Ok(self.0.add(&receive.socket, edge(port as u64))?)
     }
 
-    /// Until there is a frame or news; calls `failed` with a port whose socket has an error. Is there
-    /// something in the wake-up socket?
+    /// Blocks until a frame arrives or the thread is woken. Calls `failed` with each port whose
+    /// socket has an error. Returns whether the wake-up socket has data.
     pub fn wait(&self, mut failed: impl FnMut(usize)) -> bool {
         let mut events = [EpollEvent::empty(); 16];
         let count = self.0.wait(&mut events, EpollTimeout::NONE).unwrap_or_default();

@@ -1,20 +1,20 @@
-//! In-transit buffers: what a port could not send yet, in order (`in-transit-buffers-updown`,
-//! section 3: buffers are given out on demand and bounded).
+//! A transit buffer: the frames that one port could not send yet, in order
+//! (`in-transit-buffers-updown`, section 3: buffers are allocated on demand and bounded).
 //!
-//! Frames lie one behind the other in chunks; a port that never waits has none. Memory is taken by
-//! the chunk and kept as one spare, so that a port at its limit allocates nothing.
+//! Frames lie one behind the other in chunks of memory; a port without waiting frames holds no
+//! chunk. One free chunk is kept, so that a port at its limit allocates nothing.
 
 use std::collections::VecDeque;
 
 const CHUNK: usize = 32 * 1024;
 const LENGTH: usize = 4;
 
-/// Frames that wait for one port, oldest first.
+/// The frames that wait for one port, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     chunks: VecDeque<Vec<u8>>,
     spare: Option<Vec<u8>>,
-    /// Where the oldest frame begins in the first chunk.
+    /// Offset of the oldest frame in the first chunk.
     at: usize,
 }
 
@@ -35,7 +35,7 @@ impl Backlog {
         chunk.extend_from_slice(frame);
     }
 
-    /// The oldest frames, as many as there is room for; how many.
+    /// Fills `frames` with the oldest frames and returns how many it put there.
     pub fn oldest<'a>(&'a self, frames: &mut [&'a [u8]]) -> usize {
         let mut found = 0;
         let mut at = self.at;
@@ -51,7 +51,7 @@ impl Backlog {
         found
     }
 
-    /// Drops the `count` oldest frames.
+    /// Removes the `count` oldest frames.
     pub fn pop(&mut self, count: usize) {
         for _ in 0..count {
             let Some(chunk) = self.chunks.front_mut() else { return };
@@ -67,7 +67,7 @@ impl Backlog {
     }
 }
 
-/// The frame at `at`, and where the next one begins.
+/// Returns the frame at `at` and the offset of the next one.
 fn read(chunk: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let (length, rest) = chunk.get(at..)?.split_first_chunk::<LENGTH>()?;
     let length = u32::from_ne_bytes(*length) as usize;

@@ -1,5 +1,5 @@
-//! What the engine counts: written by its threads, read by anybody at any time. Numbers of one
-//! reading may be some frames apart; none is ever lost.
+//! Counters of the forwarding engine: its threads write them, anybody may read them at any time.
+//! The counters of one reading may be a few frames apart; no frame is ever missed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,65 +9,67 @@ use tresse_base::id::Label;
 use tresse_frame::forward::{Reason, Table};
 use tresse_frame::mpls::FIRST_LABEL;
 
-/// All counters of an engine since its start. Octets are those of whole frames without FCS, and
-/// without a tag that the kernel took off.
+/// All counters of a forwarding engine since its start. Bytes are those of whole frames, without
+/// FCS and without a VLAN tag that the kernel removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// One for each port, in the engine's order.
+    /// One entry per port, in the engine's order.
     pub ports: Vec<PortCounters>,
-    /// One for each label that was ever used, ascending.
+    /// One entry per label that was ever used, ascending.
     pub labels: Vec<LabelCounters>,
 }
 
-/// One port.
+/// Counters of one port of a forwarding engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// The interface.
     pub interface: String,
-    /// Does it receive and send? False since it went down or away, until it was taken again.
+    /// Does the port receive and send? False after its interface went down or away, until the port
+    /// is opened again.
     pub running: bool,
-    /// Labelled frames that came in by it.
+    /// Labelled frames received.
     pub received: Count,
-    /// Frames that left by it.
+    /// Frames sent.
     pub sent: Count,
-    /// Frames that had to wait in its in-transit buffer.
+    /// Frames that had to wait in the port's transit buffer.
     pub spilled: Count,
-    /// Octets in its in-transit buffer now.
+    /// Bytes in the transit buffer now.
     pub waiting_octets: u64,
-    /// The most octets that were in it.
+    /// The most bytes that were ever in the transit buffer.
     pub waiting_octets_most: u64,
-    /// Frames that were not forwarded: those that came in by it, and, for full buffers and refused
-    /// sending, those that should have left by it. Reasons without any are left out.
+    /// Frames dropped, by reason; reasons without drops are left out. A frame counts for the port
+    /// where it arrived; with a full buffer or a failed send, for the port that it should have left
+    /// by.
     pub dropped: Vec<(Reason, u64)>,
 }
 
-/// One label.
+/// Counters of one incoming label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelCounters {
     /// The label.
     pub label: Label,
-    /// Frames of which it was popped; not all of them found room to leave.
+    /// Frames from which the label was popped. Some of them may have been dropped afterwards.
     pub popped: Count,
 }
 
-/// Frames and their octets.
+/// A number of frames and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
     /// Frames.
     pub frames: u64,
-    /// Octets.
+    /// Bytes.
     pub octets: u64,
 }
 
 impl PortCounters {
-    /// How many frames were not forwarded for `reason`.
+    /// The number of frames dropped for `reason`.
     #[must_use]
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.dropped.iter().find(|(r, _)| *r == reason).map_or(0, |(_, count)| *count)
     }
 }
 
-/// Frames and octets that threads count up.
+/// Frames and bytes, counted by several threads.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     frames: AtomicU64,
@@ -85,7 +87,7 @@ impl Counting {
     }
 }
 
-/// A port's counters and its shared state.
+/// The counters of one port as threads share them.
 #[derive(Debug, Default)]
 pub(super) struct PortCounting {
     pub running: AtomicBool,
@@ -119,13 +121,13 @@ impl PortCounting {
 
 const BLOCK: usize = 256;
 
-/// Counters of labels, in blocks that all tables share: a greater table has more of them, and what a
-/// thread still counts by the table before is not lost.
+/// Counters of labels, in blocks that successive tables share: a larger table adds blocks, so that
+/// counts which a thread still makes for the old table are kept.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Labels(Vec<Arc<[Counting; BLOCK]>>);
 
 impl Labels {
-    /// These counters and as many more as `table` needs.
+    /// Returns these counters with as many more as `table` needs.
     pub fn grown_for(&self, table: &Table) -> Self {
         let mut blocks = self.0.clone();
         let labels = (table.label_end().0 - FIRST_LABEL.0) as usize;

@@ -1,10 +1,10 @@
-//! Why the engine cannot take a NIC.
+//! The error of starting a forwarding engine or opening one of its NICs.
 
 use std::io;
 
 use tresse_base::units::Mac;
 
-/// Why forwarding could not start, or a NIC not be taken.
+/// Why forwarding could not start, or a NIC could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardError {
     /// The kernel does not know the NIC, or does not say.

@@ -1,17 +1,18 @@
-//! The `packet` forwarding engine: takes labelled frames from raw sockets and sends them on as
-//! [`tresse_frame::forward::Table`] says.
+//! The `packet` forwarding engine of a transit node: receives labelled frames on raw sockets and
+//! sends them on as [`tresse_frame::forward::Table`] says.
 //!
-//! Owns its sockets and threads; decides nothing about labels and changes nothing in the kernel.
-//! Measured before it was designed: `AF_PACKET` sockets of all protocols with a filter (one of the
-//! MPLS EtherType loses the VLAN tag), `TPACKET_V2` rings (V3 holds frames back for a millisecond),
-//! `sendmmsg` straight from the ring.
+//! Owns its sockets and threads. Decides nothing about labels and changes nothing in the kernel.
+//! The design follows measurements: `AF_PACKET` sockets for all protocols with a filter (a socket
+//! for the MPLS EtherType loses the VLAN tag), `TPACKET_V2` rings (V3 delays frames by up to a
+//! millisecond), `sendmmsg` straight from the ring.
 //!
-//! - A thread owns the ports that it receives by and sends by all; its frames of one port stay in
-//!   order, and a port that cannot send has a bounded buffer of its own (`in-transit-buffers-updown`,
-//!   section 3) and holds up no other.
-//! - Frames of the kernel's own making (veth, virtio) keep what is left to do for their checksum and
-//!   segmentation. A frame that is to be segmented and has labels left is dropped as too big.
-//! - The kernel sees every frame as well (K12): it must not take labelled frames itself
+//! - Each receive ring belongs to one thread; every thread can send on every port. Frames from one
+//!   port stay in order. A port that cannot send has a bounded transit buffer of its own
+//!   (`in-transit-buffers-updown`, section 3) and delays no other port.
+//! - Frames that the local kernel made (veth, virtio) may still need a checksum or segmentation;
+//!   that is passed on with them. A frame that needs segmentation and still has labels is dropped
+//!   as too big.
+//! - The kernel also sees every frame (K12), so it must not forward labelled frames itself
 //!   (`net.mpls.conf.*.input` = 0).
 
 mod arrivals;
@@ -48,24 +49,25 @@ use self::shared::Shared;
 use self::worker::{Inbound, Worker};
 use crate::sys::packet;
 
-/// What an engine is made of.
+/// Configuration of a forwarding engine: interfaces, threads, buffer sizes.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The interfaces, in the order in which tables count NICs.
+    /// Names of the interfaces; a table's NIC index is an index into this list.
     pub interfaces: Vec<String>,
-    /// How many threads; at most one for each interface.
+    /// Number of threads; at most one per interface.
     pub threads: usize,
-    /// The most octets that may wait for one port.
+    /// Size limit of a port's transit buffer in bytes.
     pub buffer_octets: u64,
-    /// Memory of one port's receive ring; at least 64 frames are taken.
+    /// Size of a port's receive ring in bytes; it has room for at least 64 frames.
     pub ring_bytes: usize,
-    /// How long a thread watches its rings before it sleeps, where that pays.
+    /// How long an idle thread polls its rings before it sleeps, if polling pays.
     pub watch: Duration,
 }
 
 impl Config {
-    /// These interfaces, a thread for each core but no more than interfaces, buffers of 512 KiB, rings
-    /// of 4 MiB (2,048 frames at an MTU of 1,500), and a watch of 50 microseconds.
+    /// Defaults for these interfaces: a thread per core but no more than interfaces, transit
+    /// buffers of 512 KiB, rings of 4 MiB (2,048 frames at an MTU of 1,500), polling for 50
+    /// microseconds.
     #[must_use]
     pub fn new(interfaces: Vec<String>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -79,7 +81,7 @@ impl Config {
     }
 }
 
-/// A running engine. Dropping it stops it.
+/// A running forwarding engine. Dropping it stops its threads.
 pub struct Engine {
     shared: Arc<Shared>,
     ports: Vec<Held>,
@@ -87,12 +89,12 @@ pub struct Engine {
     ring_bytes: usize,
 }
 
-/// A port as the engine last took it.
+/// A port's interface as it was when the port was opened.
 struct Held {
     interface: String,
     ifindex: u32,
     slot: usize,
-    /// One for each thread.
+    /// One send socket per thread.
     sockets: Vec<Arc<Socket>>,
 }
 
@@ -102,14 +104,15 @@ struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The most ports that an engine has.
+/// The largest number of ports of an engine.
 const MOST_PORTS: usize = 1024;
 
 impl Engine {
-    /// Opens the sockets, in the calling thread's network namespace, and starts the threads.
+    /// Opens the sockets in the calling thread's network namespace and starts the threads.
     ///
     /// # Errors
-    /// The first interface that is not there, has another MAC than the table says, or is refused.
+    /// The first interface that does not exist, has another MAC address than the table says, or
+    /// cannot be opened.
     pub fn start(config: &Config, table: Arc<Table>) -> Result<Self, ForwardError> {
         let count = config.interfaces.len();
         if count == 0 || count > MOST_PORTS {
@@ -172,19 +175,19 @@ impl Engine {
         Ok(Running { wake, arrivals, thread: Some(thread) })
     }
 
-    /// Forwards by `table` from the next batch of every thread on; no frame is lost by that.
+    /// Replaces the table: every thread uses the new one from its next batch on. No frame is lost.
     ///
     /// # Errors
-    /// When it has another number of NICs than the engine has ports.
+    /// If the table has another number of NICs than the engine has ports.
     pub fn swap(&self, table: Arc<Table>) -> Result<(), ForwardError> {
         fits(&table, self.ports.len())?;
         self.shared.load(table);
         Ok(())
     }
 
-    /// Looks at every interface again, to be called when links change: takes those that came back
-    /// under the same name or grew their MTU, and asks anew whether something shapes what they send
-    /// (K13). What was not taken, and why.
+    /// Looks at every interface again; call it when links change. Opens interfaces that came back
+    /// under the same name or have a larger MTU, and checks again whether a queueing discipline
+    /// delays frames (K13). Returns the errors of interfaces that could not be opened.
     pub fn refresh(&mut self) -> Vec<ForwardError> {
         let table = self.shared.loaded().table.clone();
         let mut errors = Vec::new();
@@ -197,7 +200,7 @@ impl Engine {
         errors
     }
 
-    /// Is the interface up?
+    /// Opens the port anew if its interface changed. Returns whether the interface is up.
     fn take(&mut self, port: usize, table: &Table) -> Result<bool, ForwardError> {
         let held = &mut self.ports[port];
         let interface = &held.interface;
@@ -227,7 +230,7 @@ impl Engine {
         Ok(state.up)
     }
 
-    /// All counters as they are now.
+    /// The present value of all counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let ports = self.ports.iter().zip(&self.shared.ports);
@@ -237,14 +240,14 @@ impl Engine {
         }
     }
 
-    /// Stops the threads and waits for their end; frames that wait in buffers are lost.
+    /// Stops the threads and waits until they have ended. Frames in transit buffers are lost.
     pub fn stop(self) {
         drop(self);
     }
 
     fn wake(&self) {
         for running in &self.threads {
-            // Full means that it is woken anyway.
+            // A full socket already holds a wake-up.
             let _ = (&running.wake).write(&[1]);
         }
     }

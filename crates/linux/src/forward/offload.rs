@@ -1,5 +1,6 @@
-//! What the kernel left undone on a frame that never was on a cable (veth, virtio): its checksum and
-//! its segmentation. Both are passed on, so that nothing is lost and nothing done twice.
+//! The checksum and segmentation that the kernel has not done yet on a frame that never crossed a
+//! real cable (veth, virtio). The engine passes this work on with the frame, so that nothing is
+//! left out or done twice.
 //!
 //! `struct virtio_net_hdr` (include/uapi/linux/virtio_net.h), host byte order:
 //!
@@ -8,9 +9,9 @@
 //! | 0 | 1 | flags: 1 needs checksum |
 //! | 1 | 1 | gso_type: 0 none, 1 TCP over IPv4, 4 TCP over IPv6, 5 UDP; 0x80 with ECN |
 //! | 2 | 2 | hdr_len |
-//! | 4 | 2 | gso_size, octets of each segment |
+//! | 4 | 2 | gso_size, bytes of each segment |
 //! | 6 | 2 | csum_start, from the beginning of the frame |
-//! | 8 | 2 | csum_offset, from there |
+//! | 8 | 2 | csum_offset, from csum_start |
 
 use crate::sys::ring::OFFLOAD_HEADER;
 
@@ -20,7 +21,7 @@ const TCP_IPV6: u8 = 4;
 const UDP: u8 = 5;
 const ECN: u8 = 0x80;
 
-/// What is left to do on one frame.
+/// The offload header of one frame: the checksum and segmentation that are still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offload {
     segments: u8,
@@ -30,7 +31,7 @@ pub(super) struct Offload {
 }
 
 impl Offload {
-    /// Reads the header before a frame; `None` when nothing is left to do.
+    /// Reads the header before a frame; `None` if nothing is to be done.
     pub fn parse(header: [u8; OFFLOAD_HEADER]) -> Option<Self> {
         let [flags, segments, _, _, s0, s1, c0, c1, o0, o1] = header;
         (flags & NEEDS_CHECKSUM != 0 || segments != 0).then_some(Self {
@@ -41,12 +42,12 @@ impl Offload {
         })
     }
 
-    /// Is the frame to be cut into segments?
+    /// Must the frame be cut into segments?
     pub const fn is_segmented(self) -> bool {
         self.segments != 0
     }
 
-    /// Octets of the headers that every segment has.
+    /// Bytes of the headers that every segment repeats.
     pub fn headers(self, frame: &[u8]) -> Option<usize> {
         let start = usize::from(self.start);
         match self.segments & !ECN {
@@ -56,28 +57,28 @@ impl Offload {
         }
     }
 
-    /// Octets of the longest segment.
+    /// Bytes of the longest segment.
     pub fn longest(self, frame: &[u8]) -> Option<usize> {
         Some((self.headers(frame)? + usize::from(self.size)).min(frame.len()))
     }
 
-    /// Where TCP's header begins and how many octets of payload a segment has, where that is what is
-    /// to be done.
+    /// For a frame that must be cut into TCP segments: offset of the TCP header, and bytes of
+    /// payload per segment.
     pub fn tcp(self) -> Option<(usize, usize)> {
         let tcp = matches!(self.segments, TCP_IPV4 | TCP_IPV6);
         tcp.then_some((usize::from(self.start), usize::from(self.size)))
     }
 
-    /// The header for one frame with `before` octets more at its beginning, of which the checksum
-    /// alone is left to do.
+    /// The offload header of a frame that needs only its checksum, after `before` bytes were put at
+    /// its beginning.
     pub fn emit_checksum(self, before: usize) -> [u8; OFFLOAD_HEADER] {
         let [c0, c1] = self.start.saturating_add(before as u16).to_ne_bytes();
         let [o0, o1] = self.offset.to_ne_bytes();
         [NEEDS_CHECKSUM, 0, 0, 0, 0, 0, c0, c1, o0, o1]
     }
 
-    /// The header for a frame that now begins `later` octets further on and, where it is to be
-    /// segmented, has `headers` octets of headers.
+    /// The offload header of a frame that now begins `later` bytes further on and, if it must be
+    /// segmented, has `headers` bytes of headers.
     pub fn emit(self, later: usize, headers: usize) -> [u8; OFFLOAD_HEADER] {
         let [h0, h1] = (headers as u16).to_ne_bytes();
         let [s0, s1] = self.size.to_ne_bytes();

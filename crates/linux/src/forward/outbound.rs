@@ -1,5 +1,5 @@
-//! One port as one thread sends by it: at once where that is possible, through the port's in-transit
-//! buffer where not. Never waits, and keeps the order.
+//! A port as one thread sends on it: directly if possible, otherwise through the port's transit
+//! buffer. Never blocks, and keeps the order of frames.
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use super::counters::PortCounting;
 use crate::sys::packet;
 use crate::sys::ring::OFFLOAD_HEADER;
 
-/// An interface that takes nothing for so long loses the frame that it is offered.
+/// If an interface accepts nothing for this long, the frame offered to it is dropped.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a port with a backlog waits for.
+/// What a port with waiting frames waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocked {
-    /// The socket's queue to drain.
+    /// Room in the socket's queue.
     Socket,
-    /// The interface's queue to drain, of which nobody tells; since when.
+    /// Room in the interface's queue, which nothing reports; waiting since this time.
     Interface(Instant),
 }
 
-/// A port to send by.
+/// The sending side of a port, with its transit buffer.
 pub(super) struct Outbound {
     pub socket: Arc<Socket>,
     backlog: Backlog,
@@ -38,7 +38,7 @@ impl Outbound {
         Self { socket, backlog: Backlog::default(), blocked: None }
     }
 
-    /// What it waits for, when it has frames that wait.
+    /// What the port waits for, if it has waiting frames.
     pub fn blocked(&self) -> Option<Blocked> {
         self.blocked.filter(|_| !self.backlog.is_empty())
     }
@@ -73,7 +73,7 @@ impl Outbound {
         }
     }
 
-    /// Sends what waits, as far as the port takes it; was that anything?
+    /// Sends waiting frames as far as the port accepts them. Returns whether any were sent.
     pub fn flush(&mut self, port: &PortCounting) -> bool {
         let mut any = false;
         while !self.backlog.is_empty() {
@@ -93,7 +93,7 @@ impl Outbound {
         any
     }
 
-    /// How many of `frames` are dealt with: sent, or refused for good.
+    /// Returns how many of `frames` are finished: sent, or refused for good.
     fn send(&mut self, port: &PortCounting, frames: &[&[u8]]) -> usize {
         let mut done = 0;
         let refused = |frames: usize, reason| {

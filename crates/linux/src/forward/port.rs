@@ -1,5 +1,5 @@
-//! The sockets of one port: a receive ring that takes labelled frames only (K12), and one socket per
-//! thread to send by, past the queueing discipline where that shapes nothing (K13).
+//! The sockets of one port: a receive ring that accepts labelled frames only (K12), and a send
+//! socket per thread, which bypasses the queueing discipline unless that one shapes traffic (K13).
 
 use std::os::fd::AsFd as _;
 
@@ -12,19 +12,19 @@ use crate::sys::packet;
 use crate::sys::ring::Ring;
 
 const ETH_P_ALL: u16 = 3;
-/// Octets of a slot beside the frame's payload: its header, the addresses and what aligns them.
+/// Bytes of a ring slot besides the frame's payload: its header, the addresses and alignment.
 const SLOT_OVERHEAD: usize = 160;
 const LEAST_SLOTS: usize = 64;
-/// Room for some frames that are longer than a slot.
+/// Bytes of socket queue for frames longer than a slot.
 const LONG_BYTES: usize = 4 << 20;
 
-/// What one port receives by.
+/// The receive socket of a port, with its ring.
 pub(super) struct Receive {
     pub socket: Socket,
     pub ring: Ring,
 }
 
-/// The NIC as it is now.
+/// Reads the present state of the NIC and checks its MAC address.
 pub(super) fn look(interface: &str, planned: Option<Mac>) -> Result<NicState, ForwardError> {
     let state = nic(interface)
         .map_err(|source| ForwardError::NoNic { interface: interface.to_owned(), source })?;
@@ -37,12 +37,13 @@ pub(super) fn look(interface: &str, planned: Option<Mac>) -> Result<NicState, Fo
     }
 }
 
-/// Bytes of a ring's slot for frames of this MTU.
+/// Size in bytes of a ring slot for frames of this MTU.
 pub(super) fn slot(mtu_bytes: u32) -> usize {
     (mtu_bytes as usize + SLOT_OVERHEAD).next_power_of_two().clamp(2048, 1 << 17)
 }
 
-/// Opens the receive ring: filtered before it is bound, so that no other frame is ever in it.
+/// Opens the receive ring. The filter is set before the socket is bound, so that the ring never
+/// holds another frame.
 pub(super) fn receive(
     interface: &str,
     state: &NicState,
@@ -65,7 +66,7 @@ pub(super) fn receive(
     Ok(Receive { socket, ring })
 }
 
-/// Opens a socket to send by; it receives nothing.
+/// Opens a send socket, which receives nothing.
 pub(super) fn send(interface: &str, state: &NicState) -> Result<Socket, ForwardError> {
     let refused = |step| ForwardError::refused(interface, step);
     let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), Some(Protocol::from(0)))
@@ -76,9 +77,9 @@ pub(super) fn send(interface: &str, state: &NicState) -> Result<Socket, ForwardE
     Ok(socket)
 }
 
-/// Classic BPF. The kernel has taken one tag off; whole frames to this host are taken when they carry
-/// labels, perhaps behind a further tag (to count them); of frames to others (while something has
-/// made the NIC promiscuous, or a switch floods) the header alone.
+/// Classic BPF. The kernel has already removed one VLAN tag. Frames to this host are accepted whole
+/// if they carry labels, also behind a second tag (to count them). Of labelled frames to others (a
+/// promiscuous NIC, a switch that floods) only the header is accepted.
 fn filter() -> [SockFilter; 11] {
     const LDH_ABS: u16 = 0x28;
     const LDW_ABS: u16 = 0x20;

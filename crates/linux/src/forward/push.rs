@@ -1,14 +1,15 @@
-//! The source's engine where the kernel cannot push labels: reads the packets that are routed to a TUN
-//! interface and sends them behind their labels, as [`tresse_frame::forward::PushTable`] says.
+//! The source engine for kernels that cannot push labels: reads the packets that the kernel routes
+//! to a TUN interface, and sends them with their labels as [`tresse_frame::forward::PushTable`]
+//! says.
 //!
 //! ```text
 //! the arena:   [room for labels][packet]   [..][labels][segment]  [..][labels][segment]
 //! ```
 //!
-//! One thread reads and sends in batches; checksums are left to whoever finishes them in any case, TCP
-//! that is to be segmented is cut here, since kernels without MPLS segmentation refuse it behind
-//! labels. Ports have the same bounded buffers as those of the engine that forwards for others. Per
-//! packet nothing is allocated, locked or logged.
+//! One thread reads and sends in batches. Checksums are left to the NIC or the receiver. TCP
+//! packets that need segmentation are cut here, because kernels without MPLS segmentation refuse
+//! them behind labels. Ports have the same bounded buffers as those of the forwarding engine.
+//! Nothing is allocated, locked or logged per packet.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -30,15 +31,16 @@ use crate::kernel::Tun;
 use crate::sys::ring::OFFLOAD_HEADER;
 use crate::sys::{packet, readiness};
 
-/// The longest packet.
+/// Longest packet in bytes.
 const LONGEST: usize = 1 << 16;
-/// Before each packet: its offload header, and room for labels.
+/// Bytes kept free before each packet: for its offload header and labels.
 const HEAD: usize = (OFFLOAD_HEADER + MOST_BEFORE).next_multiple_of(32);
 const ARENA: usize = 4 * LONGEST;
-/// The most octets that may wait for one port.
+/// Size limit of a port's buffer in bytes.
 const BUFFER_OCTETS: u64 = 512 * 1024;
 
-/// A running source engine. Dropping it ends its thread, and with that the TUN interface.
+/// A running source engine: pushes labels onto this node's own packets. Dropping it ends its thread
+/// and removes the TUN interface.
 pub struct Pusher {
     interface: String,
     shared: Arc<Shared>,
@@ -47,16 +49,16 @@ pub struct Pusher {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a pusher has counted since its start.
+/// Counters of a source engine since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushCounters {
-    /// Packets that came from the TUN interface, as `received`, and those that led nowhere.
+    /// The TUN interface: packets read from it, and those for which no path exists.
     pub tun: PortCounters,
-    /// One for each NIC that is sent by.
+    /// One entry per NIC that it sends on.
     pub ports: Vec<PortCounters>,
 }
 
-/// A NIC to send by.
+/// A NIC that the engine sends on.
 #[derive(Clone)]
 struct Port {
     interface: String,
@@ -65,7 +67,7 @@ struct Port {
     counting: Arc<PortCounting>,
 }
 
-/// A table with the ports that it counts.
+/// A table with the counters of its ports.
 struct Loaded {
     table: Arc<PushTable>,
     ports: Vec<Port>,
@@ -78,7 +80,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Tells the thread; `None` ends it.
+    /// Gives the thread a new table; `None` ends the thread.
     fn load(&self, loaded: Option<Loaded>) {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded.map(Arc::new);
         self.generation.fetch_add(1, AcqRel);
@@ -90,11 +92,12 @@ impl Shared {
 }
 
 impl Pusher {
-    /// Sends what `tun` gives by `table`, whose NICs are `interfaces`, in the calling thread's network
-    /// namespace.
+    /// Starts to send the packets of `tun` as `table` says. `interfaces` are the NICs of the table,
+    /// in the calling thread's network namespace.
     ///
     /// # Errors
-    /// The first interface that is not there, has another MAC than the table says, or is refused.
+    /// The first interface that does not exist, has another MAC address than the table says, or
+    /// cannot be opened.
     pub fn start(
         tun: Tun,
         interfaces: &[String],
@@ -120,6 +123,7 @@ impl Pusher {
             outbound: ports.iter().map(|port| Outbound::new(port.socket.clone())).collect(),
             loaded,
             arena: vec![0; ARENA],
+            /// Frames in the arena that are to be sent: (port, start of the offload header, end).
             going: Vec::with_capacity(2 * packet::MOST),
             watched: Vec::new(),
         };
@@ -130,10 +134,10 @@ impl Pusher {
         Ok(Self { interface: tun.name, shared, ports, wake, thread: Some(thread) })
     }
 
-    /// Sends by `table` from the next batch on, whose NICs are `interfaces`; no packet is lost by that.
+    /// Replaces the table, whose NICs are `interfaces`, from the next batch on. No packet is lost.
     ///
     /// # Errors
-    /// As [`Self::start`]; the table before stays then.
+    /// As [`Self::start`]; the old table then stays in use.
     pub fn swap(
         &mut self,
         interfaces: &[String],
@@ -145,20 +149,21 @@ impl Pusher {
         Ok(())
     }
 
-    /// Looks at every NIC again, to be called when links change. What was not taken, and why.
+    /// Looks at every NIC again; call it when links change. Returns the errors of NICs that could
+    /// not be opened.
     pub fn refresh(&mut self) -> Vec<ForwardError> {
         let Some(loaded) = self.shared.loaded() else { return Vec::new() };
         let interfaces: Vec<String> = self.ports.iter().map(|p| p.interface.clone()).collect();
         self.swap(&interfaces, loaded.table.clone()).err().into_iter().collect()
     }
 
-    /// Does it still hold its TUN interface? Not when somebody has deleted that.
+    /// Does it still hold its TUN interface? False after somebody deleted that interface.
     #[must_use]
     pub fn runs(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// All counters as they are now.
+    /// The present value of all counters.
     #[must_use]
     pub fn counters(&self) -> PushCounters {
         let ports = self.ports.iter().map(|port| port.counting.now(&port.interface));
@@ -166,7 +171,7 @@ impl Pusher {
     }
 
     fn wake(&self) {
-        // Full means that it is woken anyway.
+        // A full socket already holds a wake-up.
         let _ = (&self.wake).write(&[1]);
     }
 }
@@ -181,7 +186,7 @@ impl Drop for Pusher {
     }
 }
 
-/// A port for each interface; those of `before` that are still the same are kept.
+/// Opens a port for each interface; unchanged ports of `before` are kept.
 fn open(
     interfaces: &[String],
     table: &PushTable,
@@ -210,13 +215,13 @@ fn open(
     Ok(ports)
 }
 
-/// The thread.
+/// The engine's thread.
 struct Worker {
     tun: File,
     wake: UnixStream,
     shared: Arc<Shared>,
     loaded: Arc<Loaded>,
-    /// One for each port of `loaded`.
+    /// One per port of `loaded`.
     outbound: Vec<Outbound>,
     arena: Vec<u8>,
     /// Frames in the arena, each behind its offload header: the port and where they are.
@@ -236,7 +241,7 @@ impl Worker {
             }
             let mut busy = match self.batch() {
                 Ok(busy) => busy,
-                // The interface was deleted.
+                // The TUN interface was deleted.
                 Err(_) => break,
             };
             for (outbound, port) in self.outbound.iter_mut().zip(&self.loaded.ports) {
@@ -249,7 +254,7 @@ impl Worker {
         self.shared.tun.running.store(false, Relaxed);
     }
 
-    /// Takes over a table; what waits for a port that is still there goes on waiting.
+    /// Takes over a table. Frames that wait for a port which still exists keep waiting.
     fn take(&mut self, loaded: Arc<Loaded>) {
         let mut before: Vec<Option<Outbound>> = self.outbound.drain(..).map(Some).collect();
         for port in &loaded.ports {
@@ -262,11 +267,12 @@ impl Worker {
         self.loaded = loaded;
     }
 
-    /// Reads what there is, as far as the arena takes it, and sends it; was there anything?
+    /// Reads the packets that are there, as far as the arena has room, and sends them. Returns
+    /// whether there were any.
     fn batch(&mut self) -> io::Result<bool> {
         let mut at = 0;
         let (mut packets, mut octets) = (0, 0);
-        // Behind the longest packet there is room for its longest segment.
+        // After the longest packet there must be room for its longest segment.
         while self.going.len() < packet::MOST && ARENA - at >= 2 * (HEAD + LONGEST) {
             let begin = at + HEAD;
             let read = match self.tun.read(&mut self.arena[begin - OFFLOAD_HEADER..][..LONGEST]) {
@@ -288,7 +294,7 @@ impl Worker {
         Ok(packets > 0)
     }
 
-    /// Labels the packet at `begin`; where the arena is free behind what is to be sent.
+    /// Labels the packet at `begin`; returns where the arena is free after the frames to be sent.
     fn push(&mut self, begin: usize, length: usize) -> Result<usize, Reason> {
         let (head, rest) = self.arena.split_at_mut(begin);
         let (packet, room) = rest.split_at_mut(length);
@@ -340,7 +346,7 @@ impl Worker {
         send(going, loaded, outbound, |from, to| &arena[from..to]);
     }
 
-    /// Until there is a packet, news, or room where frames wait.
+    /// Blocks until there is a packet, a new table, or room for waiting frames.
     fn pause(&mut self) {
         let timeout_ms = Outbound::timeout_ms(&self.outbound);
         let full = Outbound::full(&self.outbound);
@@ -355,7 +361,7 @@ impl Worker {
     }
 }
 
-/// Sends what is going, each run of frames for one port in one call.
+/// Sends the frames in `going`, each run of frames for one port with one call.
 fn send<'a>(
     going: &mut Vec<(usize, usize, usize)>,
     loaded: &Loaded,

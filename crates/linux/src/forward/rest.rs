@@ -1,20 +1,21 @@
-//! How a thread without frames rests: for a moment with open eyes, so that the answer to what it just
-//! forwarded finds it awake, then asleep.
+//! How an idle forwarding thread waits: it first polls for a short time, so that the reply to a
+//! frame it just forwarded finds it awake, and then sleeps.
 //!
-//! Watching pays where frames come from another core, and costs where their sender needs this one: a
-//! watch in vain is followed by 1, 2, 4 .. 64 rests without watching, one that saw a frame by none.
+//! Polling pays if frames come from another core, and costs if their sender needs this core. So a
+//! poll that finds nothing is followed by 1, 2, 4 .. 64 waits without polling, a successful one by
+//! none.
 
 use std::time::{Duration, Instant};
 
 const MOST_SKIPPED: u32 = 64;
 const LOOKS: u32 = 16;
 
-/// Decides when to watch.
+/// Decides whether to poll before sleeping.
 pub(super) struct Rest {
     watch: Duration,
-    /// Rests to go without watching.
+    /// Number of waits left without polling.
     skip: u32,
-    /// How many there were at first.
+    /// The number from which `skip` counts down.
     skipped: u32,
 }
 
@@ -23,7 +24,7 @@ impl Rest {
         Self { watch, skip: 0, skipped: 0 }
     }
 
-    /// Watches for `seen` if that is worth it; was anything seen?
+    /// Polls `seen` if that is likely to pay. Returns whether it found anything.
     pub fn watch(&mut self, mut seen: impl FnMut() -> bool) -> bool {
         if self.watch.is_zero() {
             return false;

@@ -1,4 +1,5 @@
-//! What threads and their owner share: the table in use, counters, and news for each thread.
+//! What the engine's threads share with their owner: the table in use, the counters, and pending
+//! changes for each thread.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::AcqRel;
@@ -16,7 +17,7 @@ pub(super) struct Loaded {
     pub labels: Labels,
 }
 
-/// What a thread is to take over, by port.
+/// Changes that one thread has to take over: sockets by port, and whether to stop.
 #[derive(Default)]
 pub(super) struct News {
     pub stop: bool,
@@ -24,11 +25,11 @@ pub(super) struct News {
     pub receive: Vec<(usize, Receive)>,
 }
 
-/// Read by every thread, once a batch: `generation` alone, the rest when that has changed.
+/// The shared state. A thread reads `generation` once per batch, and the rest only if that changed.
 pub(super) struct Shared {
     pub generation: AtomicU64,
     pub ports: Vec<PortCounting>,
-    /// The most octets that may wait for one port.
+    /// Size limit of a port's transit buffer in bytes.
     pub buffer_octets: u64,
     loaded: Mutex<Arc<Loaded>>,
     news: Vec<Mutex<News>>,
@@ -50,7 +51,7 @@ impl Shared {
         lock(&self.loaded).clone()
     }
 
-    /// Threads use `table` from their next batch on.
+    /// Makes all threads use `table` from their next batch on.
     pub fn load(&self, table: Arc<Table>) {
         let mut loaded = lock(&self.loaded);
         let labels = loaded.labels.grown_for(&table);
@@ -72,7 +73,7 @@ impl Shared {
     }
 }
 
-/// Nothing that holds these locks can panic half way.
+/// Locks a mutex that cannot be poisoned: no code that holds it can panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

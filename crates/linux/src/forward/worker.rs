@@ -1,8 +1,8 @@
-//! One forwarding thread: takes frames from the rings of its own ports, judges them in batches, and
-//! sends each batch port by port straight from the rings.
+//! One forwarding thread: reads frames from the rings of its own ports, decides on them in batches,
+//! and sends each batch port by port, straight from the rings.
 //!
-//! Per frame nothing is allocated, locked or logged. Once a batch it looks whether there is news: a
-//! new table, a port taken again, the end.
+//! Nothing is allocated, locked or logged per frame. Once per batch the thread looks for changes: a
+//! new table, a port opened again, the end.
 
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
@@ -26,17 +26,17 @@ use crate::sys::ring::{OFFLOAD_HEADER, Slot};
 use crate::sys::{packet, readiness};
 
 const BATCH: usize = packet::MOST;
-/// The longest frame that segmentation offload makes, with its offload header.
+/// Bytes of the longest frame that segmentation offload makes, with its offload header.
 const LONG: usize = OFFLOAD_HEADER + 18 + (1 << 16) + 64;
 
-/// A port that this thread receives by.
+/// A port whose frames this thread receives.
 pub(super) struct Inbound {
     pub port: usize,
     pub receive: Receive,
 }
 
 impl Inbound {
-    /// Its socket has an error: its interface went down.
+    /// Handles a socket error: the interface went down.
     fn failed(&self, shared: &Shared) {
         if let Ok(Some(_)) = self.receive.socket.take_error() {
             shared.ports[self.port].running.store(false, Relaxed);
@@ -44,22 +44,22 @@ impl Inbound {
     }
 }
 
-/// Everything that one thread has.
+/// The state of one forwarding thread.
 pub(super) struct Worker {
     pub shared: Arc<Shared>,
     pub number: usize,
     pub inbound: Vec<Inbound>,
-    /// One for every port of the engine.
+    /// One per port of the engine.
     pub outbound: Vec<Outbound>,
     pub wake: UnixStream,
     pub rest: Rest,
     pub arrivals: Arc<Arrivals>,
-    /// What it waits for where frames wait for room; kept for its memory.
+    /// Descriptors that it polls while frames wait for room; a field to keep its memory.
     pub watched: Vec<libc::pollfd>,
 }
 
 impl Worker {
-    /// Forwards until it is told to stop.
+    /// Forwards frames until it is stopped.
     pub fn run(mut self) {
         let mut seen = self.shared.generation.load(Acquire);
         let mut loaded = self.shared.loaded();
@@ -99,7 +99,7 @@ impl Worker {
         }
     }
 
-    /// Until there is a frame, news, or room where frames wait.
+    /// Blocks until there is a frame, a change, or room for waiting frames.
     fn pause(&mut self, generation: u64) {
         let inbound = &self.inbound;
         let news = || self.shared.generation.load(Relaxed) != generation;
@@ -130,7 +130,7 @@ impl Worker {
         }
     }
 
-    /// Until there is a frame or news.
+    /// Blocks until there is a frame or a change.
     fn sleep(&self) {
         let failed = |port| {
             self.inbound.iter().filter(|i| i.port == port).for_each(|i| i.failed(&self.shared));
@@ -146,7 +146,7 @@ impl Worker {
     }
 }
 
-/// Forwards one batch of what came in; was there anything?
+/// Forwards one batch of received frames. Returns whether there were any.
 fn serve(
     inbound: &mut Inbound,
     outbound: &mut [Outbound],
@@ -192,9 +192,9 @@ fn serve(
     true
 }
 
-/// Sends a batch: for each port what leaves by it, in order.
+/// Sends a batch, port by port and in order.
 fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared) {
-    // One frame at a time is what round trips are made of.
+    // Single frames are the common case in request and reply traffic.
     if let [(to, frame)] = *going {
         return outbound[to].emit(&shared.ports[to], shared.buffer_octets, &[frame]);
     }
@@ -222,7 +222,7 @@ fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared
     }
 }
 
-/// Where a frame leaves, and what is to be sent there: its offload header and itself.
+/// Decides on a frame: returns its port and the bytes to send, offload header first.
 fn judge<'slot>(
     loaded: &Loaded,
     port: usize,
@@ -253,14 +253,14 @@ fn judge<'slot>(
     Ok((leaving.nic, &slot.bytes[start..]))
 }
 
-/// Has a frame that is to be segmented one label only? The kernel does not segment behind labels
-/// what comes from a packet socket.
+/// Does a frame that needs segmentation have one label only? Behind labels the kernel does not
+/// segment frames from a packet socket.
 fn mpls_ends(frame: &[u8]) -> bool {
     let stack = frame.get(14..).unwrap_or_default();
     mpls::stack_len(stack) == Some(mpls::ENTRY_LEN)
 }
 
-/// A frame that was too long for its slot, from the socket's queue.
+/// Reads a frame that was too long for its slot from the socket's queue.
 fn fetch<'long>(
     mut socket: &Socket,
     slot: Slot<'_>,

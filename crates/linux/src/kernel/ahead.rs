@@ -1,6 +1,6 @@
-//! Receives a long dump in a thread of its own while the caller reads what came before: the kernel
-//! works out a datagram of a dump when the one before is received, so that in one thread the two
-//! take turns.
+//! Receives a long netlink dump in a second thread while the caller reads the datagrams before. The
+//! kernel prepares a datagram of a dump only when the one before has been received, so with one
+//! thread the kernel and the reader would wait for each other.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,17 +10,16 @@ use std::thread;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 
-/// Bytes that are handed over at a time: several datagrams, because each handing over wakes a
-/// thread.
+/// Bytes handed to the caller at a time: several datagrams, because each handover wakes a thread.
 const BATCH_BYTES: usize = 320 * 1024;
-/// Batches that may wait to be read.
+/// Number of batches that may wait for the caller.
 const BATCHES: usize = 4;
 
-/// Receives all that is queued on a socket, of datagrams of at most `datagram` bytes; `take` sees
-/// them in order, several in a row, until it says that no more is of interest.
+/// Receives the datagrams that are queued on a socket, each of at most `datagram` bytes. `take`
+/// gets them in order, several at a time, until it returns false.
 ///
 /// # Errors
-/// Those of `take` and of the socket; `WouldBlock` where `take` wants more than there is.
+/// Those of `take` and of the socket; `WouldBlock` if `take` wants more than there is.
 pub(super) fn receive<E: From<io::Error>>(
     socket: &(impl AsRawFd + Sync),
     datagram: usize,
@@ -51,7 +50,7 @@ pub(super) fn receive<E: From<io::Error>>(
     })
 }
 
-/// Receives as many datagrams as surely fit, at least one.
+/// Receives as many datagrams as fit, at least one.
 fn fill(socket: &impl AsRawFd, datagram: usize, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while buffer.len() - length >= datagram {

@@ -1,9 +1,9 @@
-//! The socket over which one interface's announcements go out and come in (K5, K17).
+//! The raw socket that sends and receives the announcements of one interface (K5, K17).
 //!
-//! Owns no schedule and no judgement: the engine says what to send and what a frame means. The
-//! socket is created with protocol 0, gets its filter, then is bound to one ifindex, so that no
-//! frame of another kind or interface is ever queued. Frames are those of
-//! [`tresse_frame::announce`]; a VLAN interface takes its tag off and puts it on.
+//! It decides nothing: the engine says what to send and what a received frame means. The socket is
+//! created with protocol 0, gets its filter, and is then bound to one ifindex, so that it never
+//! queues a frame of another kind or interface. The frames are those of [`tresse_frame::announce`];
+//! the kernel's VLAN interface adds and removes the tag.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,10 +16,10 @@ use tresse_frame::announce::{Announcement, ETHERTYPE, FRAME_LEN, GROUP, WireErro
 
 use crate::sys::{packet, readiness};
 
-/// Why a socket for announcements, or for LLDP, could not be opened.
+/// Why a socket for announcements or LLDP could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AnnounceError {
-    /// There is no such interface.
+    /// The interface does not exist.
     #[error("open a packet socket: there is no interface `{interface}`")]
     NoInterface {
         /// Its name.
@@ -44,31 +44,32 @@ pub struct AnnounceSocket {
 }
 
 impl AnnounceSocket {
-    /// Opens the socket on `interface` of the calling thread's network namespace, within a tokio
+    /// Opens the socket on `interface` in the calling thread's network namespace. Needs a tokio
     /// runtime with I/O.
     ///
     /// # Errors
-    /// As [`AnnounceError`] lists.
+    /// See [`AnnounceError`].
     pub fn open(interface: &str) -> Result<Self, AnnounceError> {
         let socket = open(interface, ETHERTYPE, &[GROUP])?;
         Ok(Self { socket })
     }
 
-    /// Sends one announcement from `source`, the MAC of the NIC below.
+    /// Sends one announcement; `source` is the MAC address of the NIC.
     ///
     /// # Errors
-    /// `ENETDOWN` while the interface is down, `ENOBUFS` when its queue is full.
+    /// `ENETDOWN` while the interface is down, `ENOBUFS` if its queue is full.
     pub fn send(&self, source: Mac, announcement: &Announcement) -> io::Result<()> {
         let sent = SockRef::from(self.socket.get_ref()).send(&announcement.emit(source))?;
         if sent == FRAME_LEN { Ok(()) } else { Err(io::Error::other("a frame was cut short")) }
     }
 
-    /// The next frame: its source MAC and announcement, or why it is none. Cancel safe.
+    /// Receives the next frame: its source MAC address and announcement, or why it is not one.
+    /// Cancel safe.
     ///
     /// # Errors
-    /// The socket's: `ENETDOWN` once when the interface goes down; the socket stays usable.
+    /// The socket's: `ENETDOWN` once if the interface goes down; the socket stays usable.
     pub async fn recv(&self) -> io::Result<Result<(Mac, Announcement), WireError>> {
-        // Room beyond the frame, so that one too long is seen as such.
+        // More room than a frame needs, so that a longer one is noticed.
         let mut buffer = [0; 2 * FRAME_LEN];
         let length = self
             .socket
@@ -78,7 +79,8 @@ impl AnnounceSocket {
     }
 }
 
-/// A socket that hears frames of one EtherType on one interface, and those to `groups` among them.
+/// Opens a raw socket that receives frames of one EtherType on one interface, including those to
+/// the multicast addresses in `groups`.
 pub(super) fn open(
     interface: &str,
     ethertype: u16,
@@ -101,7 +103,7 @@ pub(super) fn open(
     readiness::watch(socket.into()).map_err(refused("register with the runtime"))
 }
 
-/// Classic BPF: take frames of one EtherType, drop all others.
+/// Classic BPF: accepts frames of one EtherType, drops all others.
 fn filter(ethertype: u16) -> [SockFilter; 4] {
     const LDH_ABS: u16 = 0x28;
     const JEQ_K: u16 = 0x15;

@@ -1,8 +1,8 @@
-//! The messages that come by the ten thousand, routes and neighbours, written straight into the
-//! batch: no allocation per message, which halves what installing many routes costs this process.
+//! Writes the netlink messages for routes and neighbours, which come by the ten thousand, straight
+//! into the batch. No allocation per message halves this process's cost of installing many routes.
 //!
-//! Byte for byte what netlink-packet-route emits for the same message; the tests compare. Source:
-//! include/uapi/linux/{rtnetlink,neighbour}.h. After the header, host byte order:
+//! The bytes equal those that netlink-packet-route emits for the same message; the tests compare
+//! them. Source: include/uapi/linux/{rtnetlink,neighbour}.h. After the header, host byte order:
 //!
 //! | offset | bytes | `struct rtmsg` | `struct ndmsg` |
 //! |---|---|---|---|
@@ -21,7 +21,7 @@ use super::message::{write_attribute, write_message};
 use super::observe::NDA_PROTOCOL;
 use super::route::{RTA_NH_ID, RTAX_ADVMSS, RTAX_MTU};
 
-/// What a new route has beside destination and metric.
+/// The attributes of a new route, besides destination and metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NewRoute {
     pub group: u32,
@@ -30,7 +30,7 @@ pub(super) struct NewRoute {
     pub advmss: Option<u32>,
 }
 
-/// Appends the RTM_NEWROUTE of a route, or without `new` its RTM_DELROUTE.
+/// Appends the RTM_NEWROUTE of a route; without `new`, its RTM_DELROUTE.
 pub(super) fn route(
     buffer: &mut Vec<u8>,
     flags: u16,
@@ -68,7 +68,7 @@ pub(super) fn route(
     });
 }
 
-/// Appends the RTM_NEWNEIGH of a permanent neighbour, or without `mac` its RTM_DELNEIGH.
+/// Appends the RTM_NEWNEIGH of a permanent neighbour; without `mac`, its RTM_DELNEIGH.
 pub(super) fn neighbour(
     buffer: &mut Vec<u8>,
     flags: u16,

@@ -1,7 +1,8 @@
-//! One netlink socket for requests, rtnetlink or generic: strict checking, extended ACKs, capped ACKs, large buffers.
+//! A netlink socket for requests and dumps, rtnetlink or generic, with strict checking, extended
+//! and capped ACKs, and large buffers.
 //!
-//! A channel lives for one observation or one execution, so an abandoned dump never leaks
-//! messages into the next. Source: netlink(7).
+//! A channel is used for one observation or one execution only, so that the rest of an abandoned
+//! dump never mixes with the next. Source: netlink(7).
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -21,10 +22,11 @@ use super::message::{Malformed, Message, Messages, attributes, text, word, write
 pub(super) const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLMSGHDR: usize = 16;
 const RECEIVE_BYTES: usize = 64 * 1024;
-/// A dump of more datagrams than that (each of up to 32 KiB) is received in a thread of its own.
+/// A dump with more datagrams than this (each of up to 32 KiB) is received in a second thread.
 const SHORT: usize = 32;
 const RECEIVE_QUEUE_BYTES: usize = 4 * 1024 * 1024;
-/// More than one queued error message occupies in the kernel (sk_buff, shared info, text).
+/// Upper bound of the bytes that a queued error message occupies in the kernel (sk_buff, shared
+/// info, text).
 const ERROR_QUEUE_BYTES: usize = 2048;
 
 /// A netlink socket with its sequence numbers and receive buffer.
@@ -32,21 +34,21 @@ pub(super) struct Channel {
     socket: Socket,
     sequence: u32,
     buffer: Vec<u8>,
-    /// How many replies surely fit into the socket's queue.
+    /// Number of replies that fit into the socket's queue.
     pub replies: usize,
 }
 
-/// What the kernel said about one request.
+/// The kernel's reply to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
     pub sequence: u32,
-    /// 0 is success.
+    /// 0: success.
     pub errno: i32,
-    /// NLMSGERR_ATTR_MSG.
+    /// Text of the extended ACK (NLMSGERR_ATTR_MSG).
     pub text: Option<String>,
 }
 
-/// Why one dump is incomplete.
+/// Why a dump is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DumpError {
     #[error("the kernel's tables changed during the dump")]
@@ -66,7 +68,7 @@ impl From<DecodeError> for DumpError {
 }
 
 impl From<io::Error> for DumpError {
-    /// Messages that found no room on the socket are missing from the dump.
+    /// ENOBUFS means that messages of the dump were lost.
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => Self::Interrupted,
@@ -75,14 +77,14 @@ impl From<io::Error> for DumpError {
     }
 }
 
-/// How far one dump has come.
+/// Progress of one dump.
 pub(super) struct Dump {
     pub sequence: u32,
     pub interrupted: bool,
 }
 
 impl Dump {
-    /// Reads one datagram; true once the dump is complete.
+    /// Reads one datagram; true if the dump is complete.
     pub fn take(
         &mut self,
         datagram: &[u8],
@@ -110,9 +112,9 @@ impl Dump {
     }
 }
 
-/// Where dumps come from: the kernel, or a recording.
+/// A source of dumps: the kernel, or a recording.
 pub(super) trait Tables {
-    /// As [`Channel::dump`].
+    /// See [`Channel::dump`].
     fn dump(
         &mut self,
         kind: u16,
@@ -133,12 +135,12 @@ impl Tables for Channel {
 }
 
 impl Channel {
-    /// For rtnetlink.
+    /// Opens a socket for rtnetlink.
     pub fn open() -> io::Result<Self> {
         Self::of(NETLINK_ROUTE)
     }
 
-    /// For generic netlink.
+    /// Opens a socket for generic netlink.
     pub fn generic() -> io::Result<Self> {
         Self::of(NETLINK_GENERIC)
     }
@@ -160,7 +162,7 @@ impl Channel {
         self.sequence
     }
 
-    /// Dumps one table; `each` sees every message of it.
+    /// Dumps one table; `each` gets every message of it.
     pub fn dump(
         &mut self,
         kind: u16,
@@ -188,7 +190,7 @@ impl Channel {
         ahead::receive(&self.socket, RECEIVE_BYTES, take)
     }
 
-    /// Sends one datagram of requests; the kernel has processed all of them on return.
+    /// Sends one datagram of requests. On return the kernel has processed all of them.
     pub fn send(&self, requests: &[u8]) -> io::Result<()> {
         loop {
             match self.socket.send(requests, 0) {
@@ -200,9 +202,10 @@ impl Channel {
         }
     }
 
-    /// The replies queued so far, up to and including the one to `last`.
+    /// Reads the queued replies, up to and including the reply to request `last`.
     ///
-    /// Errors with `WouldBlock` or `ENOBUFS` when replies were lost.
+    /// # Errors
+    /// `WouldBlock` or `ENOBUFS` if replies were lost.
     pub fn replies_until(
         &mut self,
         last: u32,
@@ -230,7 +233,7 @@ impl Channel {
         }
     }
 
-    /// Sends one request and gives the message that answers it, or the kernel's error.
+    /// Sends one request and returns the message that answers it, or the kernel's error.
     pub fn ask<T>(
         &mut self,
         kind: u16,
@@ -262,7 +265,7 @@ impl Channel {
     }
 }
 
-/// Raises the receive queue past `net.core.rmem_max` where CAP_NET_ADMIN allows it.
+/// Enlarges the receive queue beyond `net.core.rmem_max`, if CAP_NET_ADMIN allows it.
 pub(super) fn raise_receive_queue(socket: &Socket, bytes: usize) -> io::Result<()> {
     match setsockopt(socket, sockopt::RcvBufForce, &bytes) {
         Ok(()) => Ok(()),
@@ -290,7 +293,7 @@ fn reply(message: &Message<'_>) -> Result<Reply, Malformed> {
     Ok(Reply { sequence: message.sequence, errno, text })
 }
 
-/// The text of an extended ACK, whose attributes begin at `tlvs`.
+/// The text of an extended ACK whose attributes begin at `tlvs`.
 pub(super) fn extended(payload: &[u8], tlvs: usize) -> Result<Option<String>, Malformed> {
     let mut found = None;
     for attribute in attributes(payload, tlvs, "extended ACK")? {

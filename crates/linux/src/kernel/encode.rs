@@ -1,9 +1,9 @@
-//! One operation of a batch to one netlink message: neighbours, nexthop objects, routes, label routes and
-//! filters. What comes by the ten thousand is written by `bulk`; what is asked for one by one is in
-//! `requests`.
+//! Encodes an operation as one netlink message of a batch: neighbours, nexthop objects, routes,
+//! label routes and filters. Routes and neighbours are written by `bulk`; operations that are sent
+//! one by one are in `requests`.
 //!
-//! Interfaces are looked up by name when their operation is encoded, after the operations before
-//! it took effect. Source: rtnetlink(7), include/uapi/linux/rtnetlink.h.
+//! The ifindex of an interface is looked up by name when its operation is encoded, that is, after
+//! the earlier operations took effect. Source: rtnetlink(7), include/uapi/linux/rtnetlink.h.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ use super::turn::route_message;
 
 const NEW: u16 = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;
 
-/// ifindices by name, asked of the kernel once per name.
+/// ifindexes by interface name; the kernel is asked once per name.
 #[derive(Default)]
 pub(super) struct Interfaces(HashMap<String, u32>);
 
 impl Interfaces {
-    /// Forgets everything: interfaces came or went.
+    /// Forgets all names, because interfaces came or went.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The ifindex, or the name back.
+    /// Returns the ifindex, or an error that holds the name.
     pub fn index<'a>(&mut self, name: &'a str) -> Result<u32, NoInterface<'a>> {
         if let Some(index) = self.0.get(name) {
             return Ok(*index);
@@ -40,13 +40,13 @@ impl Interfaces {
     }
 }
 
-/// The interface that an operation names does not exist.
+/// Error: an operation names an interface that does not exist.
 #[derive(Debug)]
 pub(super) struct NoInterface<'a>(pub &'a str);
 
-/// Appends the message that carries out `operation`, one of those that go out in batches.
+/// Appends the message for `operation`, which must be of a kind that is sent in batches.
 ///
-/// `replace_dynamic` lets a new neighbour take the place of one that is not permanent.
+/// With `replace_dynamic` a new neighbour replaces one that is not permanent.
 pub(super) fn encode<'a>(
     buffer: &mut Vec<u8>,
     sequence: u32,
@@ -143,8 +143,8 @@ pub(super) fn encode<'a>(
     Ok(())
 }
 
-/// An absent object is never created by a replacement: after a carrier loss the kernel would
-/// build a group that no route uses any more (K1).
+/// Flags of a creation or a replacement. A replacement never creates an absent object: after a
+/// carrier loss the kernel would build a group that no route uses any more (K1).
 const fn new_or_replace(replace: bool) -> u16 {
     if replace { NLM_F_REQUEST | NLM_F_REPLACE } else { NEW }
 }

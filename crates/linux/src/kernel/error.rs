@@ -1,11 +1,11 @@
-//! What [`super::execute`] says about an operation that did not take effect.
+//! The error of an operation that did not take effect in [`super::execute`].
 
 use std::io;
 
 use nix::errno::Errno;
 use tresse_reconcile::{LinkKind, Operation};
 
-/// Why one operation did not take effect.
+/// Why an operation on the kernel did not take effect.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
     /// The kernel refused it.
@@ -17,23 +17,23 @@ pub enum ExecuteError {
         advice.map(|a| format!("; {a}")).unwrap_or_default()
     )]
     Refused {
-        /// What was tried: `add`, `replace`, `delete`, `set`.
+        /// The verb: `add`, `replace`, `delete`, `set`.
         verb: &'static str,
-        /// On what: `route 10.77.0.2/32 metric 7800`.
+        /// The object: `route 10.77.0.2/32 metric 7800`.
         object: String,
         /// The errno, positive.
         errno: i32,
         /// The kernel's extended-ACK text.
         text: Option<String>,
-        /// What to do about it, where known.
+        /// What to do about it, if known.
         advice: Option<&'static str>,
     },
     /// The operation names an interface that does not exist.
     #[error("{verb} {object}: there is no interface `{interface}`")]
     NoInterface {
-        /// What was tried.
+        /// The verb.
         verb: &'static str,
-        /// On what.
+        /// The object.
         object: String,
         /// The interface.
         interface: String,
@@ -52,29 +52,29 @@ pub enum ExecuteError {
     /// The netlink socket failed before the operation was sent.
     #[error("{verb} {object}: netlink socket")]
     Socket {
-        /// What was tried.
+        /// The verb.
         verb: &'static str,
-        /// On what.
+        /// The object.
         object: String,
         /// The error.
         #[source]
         source: io::Error,
     },
-    /// The operation was sent and its answer lost: only a new observation tells whether it took
+    /// The operation was sent, but its reply was lost. Only a new observation shows whether it took
     /// effect.
     #[error("{verb} {object}: the kernel's answer was lost ({reason})")]
     Unanswered {
-        /// What was tried.
+        /// The verb.
         verb: &'static str,
-        /// On what.
+        /// The object.
         object: String,
-        /// What went wrong.
+        /// How the reply was lost.
         reason: String,
     },
 }
 
 impl ExecuteError {
-    /// The kernel's errno, where there is one.
+    /// The kernel's errno, if the error has one.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
@@ -107,7 +107,7 @@ impl ExecuteError {
     }
 }
 
-/// Is the object that `operation` deletes already gone?
+/// Does `errno` mean that the object which `operation` deletes is already gone?
 pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
     match operation {
         Operation::DeleteLink { .. } => errno == libc::ENODEV,
@@ -121,9 +121,9 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
         }
         Operation::DeleteRule { .. } | Operation::DeleteFromRule { .. } => errno == libc::ENOENT,
         Operation::DeleteEndpoint { .. } => matches!(errno, libc::EINVAL | libc::ENOENT),
-        // Of a label within its table the kernel does not tell whether it had a route.
+        // For a label within its table the kernel returns EINVAL whether or not it had a route.
         Operation::DeleteLabel { .. } => errno == libc::EINVAL,
-        // EINVAL: the qdisc that the filter hung on is gone.
+        // EINVAL: the qdisc to which the filter was attached is gone.
         Operation::DeleteIngress { .. } | Operation::DeleteFilter { .. } => {
             matches!(errno, libc::ENOENT | libc::EINVAL | libc::ENODEV)
         }
@@ -140,7 +140,7 @@ fn named(operation: &Operation) -> String {
     format!("{} {object}", object.kind())
 }
 
-/// Verb and object for messages.
+/// Verb and object, for messages.
 fn describe(operation: &Operation) -> (&'static str, String) {
     match operation {
         Operation::AddLink { name, link: LinkKind::Vlan { parent, vid }, .. } => {

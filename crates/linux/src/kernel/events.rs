@@ -1,8 +1,10 @@
-//! Tells that the kernel's tables changed, never how: the engine observes again (K1: the kernel
-//! deletes nexthops and routes without saying so, and RTM_DEL* is not to be trusted).
+//! Reports that the kernel's tables changed, but not how: the engine then observes them again. The
+//! kernel deletes nexthops and routes without an event, and RTM_DEL* messages cannot be relied on
+//! (K1).
 //!
-//! An own socket, because rtnetlink logs an error for each nexthop message. Events are collected
-//! for 5 ms after the first (K23: a parent's flap is one event per VLAN interface).
+//! It has a socket of its own, because rtnetlink logs an error for each nexthop message. Events are
+//! collected for 5 ms after the first one (K23: when a NIC loses carrier, each of its VLAN
+//! interfaces has an event).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,10 +31,11 @@ use super::turn::SeenTurn;
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
-/// The same once a link has changed: paths that the daemon carries itself stand still until it knows.
+/// Shorter wait after a link change: paths that the daemon itself forwards stand still until it
+/// knows.
 const COALESCE_LINKS: Duration = Duration::from_millis(1);
-/// Read without a pause: a burst that waits is one answer, however slow the processor (K23); a flood
-/// without end does not keep others from the thread.
+/// Number of datagrams read without a pause. A burst up to this size is reported as one change,
+/// however slow the processor is (K23); an endless flood does not block the thread.
 const DATAGRAMS: usize = 4096;
 const RECEIVE_BYTES: usize = 64 * 1024;
 const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
@@ -41,31 +44,33 @@ const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// MPLS_ROUTE, NEXTHOP.
 const GROUPS: [u32; 11] = [1, 3, 4, 5, 7, 8, 9, 11, 19, 27, 32];
 
-/// Something changed in the kernel.
+/// A kind of change in the kernel's tables.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// An interface came, went or changed, carrier included.
+    /// An interface was added, removed or changed, carrier included.
     LinkChanged,
-    /// An address came, went or changed.
+    /// An address was added, removed or changed.
     AddressChanged,
-    /// A permanent neighbour, or one of ours, came, went or changed.
+    /// A permanent neighbour, or one of ours, was added, removed or changed.
     NeighbourChanged,
-    /// A unicast route of the main table or a table of ours, or a label route, came, went or changed.
+    /// A unicast route of the main table or of a table of ours, or a label route, was added,
+    /// removed or changed.
     RouteChanged,
-    /// A rule that leads to a table of ours, or bears our protocol, came or went.
+    /// A policy rule that leads to a table of ours, or bears our protocol number, was added or
+    /// removed.
     RuleChanged,
-    /// A nexthop object or group came, went or changed.
+    /// A nexthop object or group was added, removed or changed.
     NexthopChanged,
-    /// An ingress qdisc or a filter came, went or changed.
+    /// An ingress qdisc or a filter was added, removed or changed.
     FilterChanged,
     /// Events were lost (ENOBUFS): anything may have changed.
     Overrun,
 }
 
-/// The subscription of one network namespace. Dropping it ends it.
+/// Subscription to kernel events of one network namespace. Dropping it ends the subscription.
 pub struct Events {
     socket: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
@@ -74,7 +79,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Subscribes in the calling thread's network namespace. What happens from now on is seen, so
+    /// Subscribes in the calling thread's network namespace. Changes from now on are reported, so
     /// subscribe before the first observation.
     ///
     /// # Errors
@@ -95,11 +100,11 @@ impl Events {
         })
     }
 
-    /// What changed since the last call: at least one event, each kind once, in the order of
-    /// [`Event`]. Waits until there is one, and 5 ms more. Cancel safe: nothing is lost.
+    /// Returns what changed since the last call: at least one event, each kind once, in the order
+    /// of [`Event`]. Waits for the first event and then 5 ms more. Cancel safe: no event is lost.
     ///
     /// # Errors
-    /// The socket's; it is then of no further use.
+    /// The socket's; the subscription is then of no further use.
     pub async fn next(&mut self) -> io::Result<Vec<Event>> {
         loop {
             if let Some(until) = self.until {
@@ -131,7 +136,7 @@ impl Events {
         }
     }
 
-    /// Reads one datagram's worth of events into `pending`, or clears readiness and returns false.
+    /// Reads one datagram of events into `pending`, or clears readiness and returns false.
     fn drain(&mut self) -> io::Result<bool> {
         let Self { socket, buffer, pending, .. } = self;
         let received = socket.try_io(tokio::io::Interest::READABLE, |socket| {
@@ -161,15 +166,15 @@ impl Events {
     }
 }
 
-/// The event that one message amounts to, if it concerns us.
+/// The event that a message stands for, if it concerns us.
 pub(super) fn event(message: &Message<'_>) -> Option<Event> {
     match message.kind {
         libc::RTM_NEWLINK | libc::RTM_DELLINK => Some(Event::LinkChanged),
         libc::RTM_NEWADDR | libc::RTM_DELADDR => Some(Event::AddressChanged),
         RTM_NEWNEXTHOP | RTM_DELNEXTHOP => Some(Event::NexthopChanged),
         libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => {
-            // A permanent neighbour that is deleted is told with the state FAILED; ours still
-            // carries its protocol then.
+            // The deletion of a permanent neighbour is reported with the state FAILED; ours still
+            // have their protocol number then.
             let neighbour = neighbour(message).ok()?;
             (neighbour.state == NeighbourState::Permanent || neighbour.protocol == PROTOCOL)
                 .then_some(Event::NeighbourChanged)

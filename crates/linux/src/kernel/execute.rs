@@ -1,14 +1,16 @@
-//! Carries out operations in order and says exactly which took effect.
+//! Carries out operations on the kernel in order, and reports exactly which took effect.
 //!
-//! Invariant: every operation that was sent is `Done`, `Absent` or `Failed` by the kernel's own
-//! word. Links, addresses and policy rules go one by one through rtnetlink ([`super::requests`]), each
-//! awaited before the next is sent. Everything else goes in batches: runs of operations of one kind, so
-//! that a failure never lets an operation of another kind (a route after its group) be tried. The kernel
-//! works through a batch to its end, so later operations of the same batch may be `Done` after a
-//! `Failed` one. Only the last message of a batch asks for an ACK: the kernel reports every failure, by
-//! sequence number, and answers in order, so the last answer proves that all before it were heard. The
-//! socket's queue holds an error for each message of a batch; should one be lost nevertheless, the
-//! operations without proof are `Unknown`.
+//! Invariant: every operation that was sent is `Done`, `Absent` or `Failed` as the kernel itself
+//! replied. Links, addresses and policy rules are sent one by one through rtnetlink
+//! ([`super::requests`]), and each reply is awaited. All others are sent in batches. A batch holds
+//! operations of one kind only, so that after a failure no operation of another kind (a route after
+//! its group) is tried. The kernel works through a batch to its end, so later operations of the
+//! same batch may be `Done` after a `Failed` one.
+//!
+//! Only the last message of a batch asks for an ACK. The kernel reports every failure by its
+//! sequence number and replies in order, so the last reply proves that all earlier ones were
+//! received. The socket's queue has room for an error per message of a batch; if one is lost
+//! nevertheless, the operations without proof are `Unknown`.
 
 use std::fs::File;
 use std::{io, mem};
@@ -27,58 +29,60 @@ use super::{message, mptcp, sysctl};
 
 const BATCH_MESSAGES: usize = 512;
 const BATCH_BYTES: usize = 96 * 1024;
-/// Message flags within `struct nlmsghdr`.
+/// Offset of the flags in `struct nlmsghdr`.
 const FLAGS_AT: usize = 6;
 
-/// What became of one operation.
+/// What became of one operation on the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It took effect: undo has to reverse it.
+    /// It took effect; undo must reverse it.
     Done,
-    /// It deletes something that was already gone: no effect, no failure, nothing to undo.
+    /// It was to delete an object that was already gone: no effect, no failure, nothing to undo.
     Absent,
-    /// It was refused and changed nothing; its error is in [`Outcome::errors`].
+    /// The kernel refused it and changed nothing; the error is in [`Outcome::errors`].
     Failed,
-    /// It was sent and its answer lost; its error is in [`Outcome::errors`]. Observe again.
+    /// It was sent, but its reply was lost; the error is in [`Outcome::errors`]. The caller must
+    /// observe again.
     Unknown,
-    /// It was never sent, because one before it failed.
+    /// It was never sent, because an earlier one failed.
     NotSent,
 }
 
-/// What became of the operations of one [`execute`] call.
+/// The result of one [`execute`] call: what became of each operation.
 #[derive(Debug)]
 pub struct Outcome {
     /// One per operation, in order.
     pub status: Vec<Status>,
-    /// (index of the operation, why), ascending; empty means that all took effect.
+    /// (index of the operation, error), ascending; empty if all took effect.
     pub errors: Vec<(usize, ExecuteError)>,
-    /// The TUN interfaces that were created, which are there for as long as these.
+    /// The TUN interfaces that were created. Each exists as long as its value here.
     pub tuns: Vec<Tun>,
 }
 
-/// A TUN interface that is held open.
+/// A TUN interface, held open by a descriptor.
 #[derive(Debug)]
 pub struct Tun {
     /// Its name.
     pub name: String,
-    /// Reads packets behind their offload headers, as [`crate::sys::tun::create`] says.
+    /// The descriptor. Each read returns a packet behind its offload header; see
+    /// [`crate::sys::tun::create`].
     pub packets: File,
 }
 
 impl Outcome {
-    /// Nothing was sent yet of so many operations.
+    /// The outcome before any of so many operations was sent.
     pub fn untried(operations: usize) -> Self {
         let status = vec![Status::NotSent; operations];
         Self { status, errors: Vec::new(), tuns: Vec::new() }
     }
 
-    /// Did everything take effect?
+    /// Did all operations take effect?
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Indices of the operations that took effect, ascending: what undo reverses, last first.
+    /// Indices of the operations that took effect, ascending. Undo reverses them, last first.
     pub fn done(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.status.iter().enumerate().filter(|(_, s)| **s == Status::Done).map(|(i, _)| i)
     }
@@ -88,7 +92,7 @@ impl Outcome {
         self.errors.push((index, error));
     }
 
-    /// Takes the kernel's word on an operation that was sent alone.
+    /// Records the kernel's reply to an operation that was sent alone.
     pub(super) fn take(
         &mut self,
         operation: &Operation,
@@ -113,10 +117,10 @@ impl Outcome {
 }
 
 /// Carries out `operations` in order in the calling thread's network namespace, up to the first
-/// failure, or the end of the batch in which it happened. Blocks until they are done.
+/// failure, or to the end of the batch in which it happened. Blocks until they are done.
 ///
-/// `Add*` are created exclusively; with `replace` only what exists is replaced. A new neighbour
-/// takes the place of one that is not permanent. A link that cannot be completed is removed again.
+/// `Add*` fails if the object exists, and a replacement if it does not. A new neighbour replaces
+/// one that is not permanent. A link that cannot be completed is removed again.
 #[must_use]
 pub fn execute(operations: &[Operation]) -> Outcome {
     let Some(first) = operations.first() else { return Outcome::untried(0) };
@@ -124,7 +128,7 @@ pub fn execute(operations: &[Operation]) -> Outcome {
         .unwrap_or_else(|source| not_begun(operations, first, source))
 }
 
-/// No socket, thread or runtime could be made.
+/// The outcome if no socket, thread or runtime could be made.
 fn not_begun(operations: &[Operation], first: &Operation, source: io::Error) -> Outcome {
     let mut outcome = Outcome::untried(operations.len());
     outcome.fail(0, Status::Failed, ExecuteError::socket(first, source));
@@ -192,7 +196,7 @@ fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut Outcome) -> us
     let operation = &operations[index];
     let answer = match mptcp::execute(operation) {
         Ok(reply) => Ok(Answer { errno: reply.errno, text: reply.text }),
-        // Without the family there is no path manager to send anything to.
+        // Without the generic netlink family the kernel has no MPTCP path manager.
         Err(DumpError::Kernel(error, text)) => {
             Ok(Answer { errno: error.raw_os_error().unwrap_or(0), text })
         }
@@ -207,12 +211,12 @@ pub(super) struct Executor {
     pub(super) requests: Requests,
     pub(super) interfaces: Interfaces,
     buffer: Vec<u8>,
-    /// Is it known that the kernel has no dummy interfaces?
+    /// Does the kernel lack dummy interfaces?
     pub(super) no_dummy: bool,
 }
 
 impl Executor {
-    /// Sends one batch from `start`, at most to `end`; gives where the next begins.
+    /// Sends one batch that begins at `start` and ends before `end`; returns where the next begins.
     fn batch(
         &mut self,
         operations: &[Operation],
@@ -224,7 +228,7 @@ impl Executor {
         let most = BATCH_MESSAGES.min(self.channel.replies).min(end - start);
         let (mut first, mut last, mut last_at) = (0, 0, 0);
         let mut next = start;
-        // Which operation each message belongs to: messages are in order, deletions on vanished
+        // The operation of each message: messages are in order, and deletions on vanished
         // interfaces have none.
         let mut sent: Vec<usize> = Vec::with_capacity(most);
         while next < start + most && self.buffer.len() < BATCH_BYTES {
@@ -289,7 +293,7 @@ impl Executor {
         next
     }
 
-    /// Decides on one operation that the kernel refused.
+    /// Handles an operation that the kernel refused.
     fn judge(&mut self, operation: &Operation, index: usize, reply: Reply, outcome: &mut Outcome) {
         if already_absent(operation, reply.errno) {
             outcome.status[index] = Status::Absent;
@@ -307,7 +311,7 @@ impl Executor {
         outcome.fail(index, Status::Failed, error);
     }
 
-    /// Where a learned neighbour stands in the way of a new permanent one, replaces it.
+    /// If a learned neighbour blocks a new permanent one, replaces it.
     fn over_dynamic_neighbour(&mut self, operation: &Operation, reply: &Reply) -> Option<Reply> {
         let Operation::AddNeighbour { interface, address, replace: false, .. } = operation else {
             return None;
@@ -320,7 +324,7 @@ impl Executor {
         message.header.family = family(address.is_ipv4());
         message.header.ifindex = index;
         message.attributes = vec![NeighbourAttribute::Destination((*address).into())];
-        // rtnetlink only lists neighbours.
+        // rtnetlink can only list all neighbours.
         let found = self.channel.ask(libc::RTM_GETNEIGH, &message::bytes(&message), neighbour);
         if found.ok()?.state == NeighbourState::Permanent {
             return None;

@@ -1,4 +1,5 @@
-//! The codec of the label filter (K11): clsact qdiscs, and flower filters on their ingress hook.
+//! Encodes and decodes the label filter (K11): clsact qdiscs, and flower filters on their ingress
+//! hook.
 //!
 //! Source: include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls}.h, tc_act/tc_gact.h. `struct tcmsg`,
 //! host byte order:
@@ -11,11 +12,11 @@
 //! | 12 | 4 | tcm_parent |
 //! | 16 | 4 | tcm_info: preference in the upper half, EtherType in network order in the lower |
 //!
-//! Fixed part, kind and chain are read by the types of netlink-packet-route; actions are not, because
-//! it has no type for `gact`, and refuses what others' actions say beyond its knowledge.
+//! Fixed part, kind and chain are decoded by the types of netlink-packet-route. Actions are not:
+//! the crate has no type for `gact`, and fails on foreign actions that it does not know.
 //!
-//! What we make is `tc filter add dev IF ingress pref 7800 protocol mpls_uc handle N flower src_mac
-//! MAC action pass cookie 747265737365`, and one such without `src_mac` that drops.
+//! Our filters are `tc filter add dev IF ingress pref 7800 protocol mpls_uc handle N flower src_mac
+//! MAC action pass cookie 747265737365`, and one without `src_mac` that drops.
 
 use netlink_packet_core::{NlaBuffer, NlasIterator, ParseableParametrized as _};
 use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};
@@ -24,7 +25,7 @@ use tresse_reconcile::{FILTER_COOKIE, PREF_DROP, PREF_PASS};
 
 use super::message::{Malformed, attributes, bytes, word, write_attribute};
 
-/// The hooks of a clsact qdisc.
+/// The parents of the two hooks of a clsact qdisc: ingress and egress.
 pub(super) const HOOKS: [u32; 2] = [INGRESS, 0xffff_fff3];
 /// Bytes of `struct tcmsg`.
 const TCMSG: usize = 20;
@@ -46,19 +47,19 @@ const TC_ACT_SHOT: u32 = 2;
 const GACT: usize = 20;
 const NLA_F_NESTED: u16 = 0x8000;
 
-/// The body of a dump of all qdiscs, or without 0 of those of one interface.
+/// The body of a dump request for the qdiscs of one interface, or of all with 0.
 pub(super) fn qdiscs(ifindex: u32) -> Vec<u8> {
     bytes(&TcMessage::with_index(ifindex.cast_signed()))
 }
 
-/// The body of a dump of one hook of one interface.
+/// The body of a dump request for one hook of one interface.
 pub(super) fn hook(ifindex: u32, parent: u32) -> Vec<u8> {
     let mut message = TcMessage::with_index(ifindex.cast_signed());
     message.header.parent = parent.into();
     bytes(&message)
 }
 
-/// Appends the body of the message that adds (or deletes) an interface's clsact.
+/// Appends the body of the message that adds or deletes an interface's clsact qdisc.
 pub(super) fn emit_clsact(ifindex: u32, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(&tcmsg(ifindex, CLSACT_HANDLE, TC_H_CLSACT, 0));
     write_attribute(buffer, libc::TCA_KIND, b"clsact\0");
@@ -69,12 +70,13 @@ pub(super) fn emit_clsact(ifindex: u32, buffer: &mut Vec<u8>) {
 pub(super) struct Qdisc {
     pub ifindex: u32,
     pub kind: String,
-    /// Does it work on what comes in, or on nothing but by its filters?
+    /// Does it work on received frames only, or through filters only, so that it never delays a
+    /// frame sent?
     pub ingress: bool,
 }
 
 impl Qdisc {
-    /// Reads a message body.
+    /// Decodes a message body.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let header = TcHeader::parse(payload)?;
         let ingress = u32::from(header.parent) == TC_H_CLSACT;
@@ -90,28 +92,28 @@ impl Qdisc {
         Ok(Self { ifindex: header.index.cast_unsigned(), kind, ingress })
     }
 
-    /// Can filters hang on it at ingress?
+    /// Can ingress filters be attached to it?
     pub fn takes_filters(&self) -> bool {
         matches!(self.kind.as_str(), "clsact" | "ingress")
     }
 }
 
-/// One of our filters: its handle, and the MAC whose labelled frames it passes, or none where it
-/// drops all others.
+/// One of our filters: its handle, and the MAC address whose labelled frames pass; `None` for the
+/// filter that drops all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Filter {
     pub handle: u32,
     pub source: Option<Mac>,
 }
 
-/// What a filter message tells of.
+/// What a filter message describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// One of ours.
+    /// A filter of ours.
     Ours(Filter),
-    /// Somebody else's, and which preference of ours it holds.
+    /// A foreign filter, with the preference if that is one of ours.
     Foreign(Option<u16>),
-    /// The head of our preference, which is listed before its filters.
+    /// The head of our preference, which the kernel lists before its filters.
     Head,
 }
 
@@ -120,7 +122,7 @@ impl Filter {
         if self.source.is_some() { PREF_PASS } else { PREF_DROP }
     }
 
-    /// Appends the body of the message that adds it.
+    /// Appends the body of the message that adds the filter.
     pub fn emit(self, ifindex: u32, buffer: &mut Vec<u8>) {
         self.emit_key(ifindex, buffer);
         nest(buffer, libc::TCA_OPTIONS, |b| {
@@ -142,7 +144,7 @@ impl Filter {
         });
     }
 
-    /// Appends what names it: the body of the message that deletes it.
+    /// Appends the body of the message that deletes the filter.
     pub fn emit_key(self, ifindex: u32, buffer: &mut Vec<u8>) {
         let info = u32::from(self.preference()) << 16 | u32::from(ETH_P_MPLS_UC.to_be());
         buffer.extend_from_slice(&tcmsg(ifindex, self.handle, INGRESS, info));
@@ -153,7 +155,7 @@ impl Filter {
         if self.source.is_some() { TC_ACT_OK } else { TC_ACT_SHOT }
     }
 
-    /// Reads a message body as the kernel sends it.
+    /// Decodes a message body.
     pub fn parse(payload: &[u8]) -> Result<Seen, Malformed> {
         let header = TcHeader::parse(payload)?;
         let preference = (header.info >> 16) as u16;
@@ -187,7 +189,7 @@ impl Filter {
     }
 }
 
-/// The source MAC that a flower filter asks for, whole.
+/// The full source MAC address that a flower filter matches.
 fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, Malformed> {
     let (mut source, mut mask) = (None, None);
     for attribute in NlasIterator::new(options.value()) {
@@ -202,7 +204,7 @@ fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, Malformed> {
     Ok(source.filter(|_| mask == Some([0xff; 6])))
 }
 
-/// The verdict of a filter's one action, where that bears our cookie.
+/// The verdict of a filter's only action, if that bears our cookie.
 fn action(options: &NlaBuffer<&[u8]>) -> Result<Option<u32>, Malformed> {
     let (mut verdict, mut ours, mut actions) = (None, false, 0);
     for attribute in NlasIterator::new(options.value()) {

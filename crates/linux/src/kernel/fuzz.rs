@@ -1,5 +1,5 @@
-//! Netlink bytes from anywhere through every decoder, for `fuzz/` and for what it found. Opens no
-//! socket.
+//! Feeds arbitrary bytes to every netlink decoder: used by `fuzz/`, and by tests that replay its
+//! findings. Opens no socket.
 
 use super::channel::{Dump, DumpError, Tables};
 use super::events::event;
@@ -10,11 +10,11 @@ use super::mptcp;
 use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
 use super::observe::tables;
 
-/// Reads `bytes` as one datagram: as the replies to all dumps, as events, and as nexthop objects,
-/// label routes and filters, which are written back the same.
+/// Decodes `bytes` as one datagram: as the replies to all dumps, as events, and as nexthop objects,
+/// label routes and filters. Those must be the same after encoding and decoding.
 ///
 /// # Panics
-/// Where a decoder has a fault.
+/// If a decoder has a fault.
 pub fn netlink(bytes: &[u8]) {
     let _ = tables(&mut Recording(bytes), true);
     for message in Messages(bytes).flatten() {
@@ -42,7 +42,7 @@ pub fn netlink(bytes: &[u8]) {
     }
 }
 
-/// Answers each dump with those messages that belong to it; their sequence number is 1.
+/// Answers each dump with the recorded messages that belong to it; their sequence number is 1.
 struct Recording<'a>(&'a [u8]);
 
 impl Tables for Recording<'_> {
@@ -52,7 +52,7 @@ impl Tables for Recording<'_> {
         _body: &[u8],
         mut each: impl FnMut(&Message<'_>) -> Result<(), DumpError>,
     ) -> Result<(), DumpError> {
-        /// NEW, DEL, GET and SET of one object are four numbers in a row.
+        /// NEW, DEL, GET and SET of one object are four consecutive numbers.
         const VERBS: u16 = 3;
         let mut of_this = |message: &Message<'_>| match message.kind & !VERBS == kind & !VERBS {
             true => each(message),

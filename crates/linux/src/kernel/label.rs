@@ -1,4 +1,5 @@
-//! Label routes: AF_MPLS in `RTM_NEWROUTE` and `RTM_DELROUTE`, on the types of netlink-packet-route.
+//! Encodes and decodes label routes: AF_MPLS in `RTM_NEWROUTE` and `RTM_DELROUTE`, with the types
+//! of netlink-packet-route.
 //!
 //! Source: net/mpls/af_mpls.c (`rtm_to_route_config`), RFC 3032 section 2.1.
 
@@ -24,7 +25,7 @@ pub(super) fn dump() -> Vec<u8> {
     bytes(&message)
 }
 
-/// One label route, as on the wire.
+/// One label route as it is encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LabelRoute {
     pub label: Label,
@@ -32,14 +33,14 @@ pub(super) struct LabelRoute {
     pub protocol: u8,
     /// RTA_OIF.
     pub ifindex: Option<u32>,
-    /// RTA_VIA, where it is an IP address.
+    /// RTA_VIA, if it is an IP address.
     pub via: Option<IpAddr>,
     /// RTA_NEWDST, outermost first.
     pub swap: Vec<Label>,
 }
 
 impl LabelRoute {
-    /// A label of ours that is popped.
+    /// A label route of ours, which pops its label.
     pub const fn pop(label: Label, ifindex: u32, via: IpAddr) -> Self {
         let (ifindex, via) = (Some(ifindex), Some(via));
         Self { label, protocol: PROTOCOL, ifindex, via, swap: Vec::new() }
@@ -57,7 +58,7 @@ impl LabelRoute {
         message
     }
 
-    /// Reads a message body; `None` where it is of another family.
+    /// Decodes a message body; `None` if it is of another family.
     pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
         let header = RouteHeader::parse(payload)?;
         if header.address_family != AddressFamily::Mpls {
@@ -80,7 +81,7 @@ impl LabelRoute {
     }
 }
 
-/// The body of an `RTM_DELROUTE` of ours.
+/// The body of the `RTM_DELROUTE` for a label route of ours.
 pub(super) fn delete_message(label: Label) -> RouteMessage {
     fixed(label, PROTOCOL)
 }

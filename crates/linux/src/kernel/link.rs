@@ -1,7 +1,7 @@
-//! Interfaces as the kernel tells of them: one reader for all that look at them.
+//! Decodes interfaces (`RTM_NEWLINK`), for all modules that read them.
 //!
-//! Decodes by netlink-packet-route the attributes that concern us and no others: what some driver says of
-//! itself must not hide its interface. Source: include/uapi/linux/if_link.h.
+//! Only the attributes that concern us are decoded, with netlink-packet-route: an unusual attribute
+//! of some driver must not hide its interface. Source: include/uapi/linux/if_link.h.
 
 use netlink_packet_core::{NlaBuffer, NlasIterator, Parseable as _, ParseableParametrized as _};
 use netlink_packet_route::AddressFamily;
@@ -17,32 +17,32 @@ use super::message::{Malformed, attributes, bytes, text};
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
 
-/// An interface; others are named by their numbers.
+/// An interface; other interfaces are given by ifindex.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     pub ifindex: u32,
     pub flags: LinkFlags,
     pub name: String,
-    /// `None` for what has no address of 6 bytes.
+    /// `None` if its address is not 6 bytes long.
     pub mac: Option<Mac>,
     pub mtu_bytes: u32,
     /// Is it an Ethernet interface?
     pub ethernet: bool,
-    /// The interface below.
+    /// The interface below it.
     pub lower: Option<u32>,
     /// Is the interface below in another network namespace?
     pub lower_elsewhere: bool,
     pub master: Option<u32>,
     pub alias: Option<String>,
-    /// How often it lost its carrier.
+    /// Number of carrier losses so far.
     pub carrier_losses: u32,
-    /// What stands behind it, where that is no driver of hardware.
+    /// The kind of a virtual interface; `None` for hardware.
     pub kind: Option<InfoKind>,
     /// The VID of an 802.1Q interface.
     pub vid: Option<Vid>,
 }
 
-/// The body of a dump of all interfaces, without their statistics.
+/// The body of a dump request for all interfaces, without statistics.
 pub(super) fn dump() -> Vec<u8> {
     let mut message = LinkMessage::default();
     message.attributes = vec![LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats])];
@@ -57,7 +57,7 @@ pub(super) fn named(name: &str) -> Vec<u8> {
 }
 
 impl Link {
-    /// Reads the body of an `RTM_NEWLINK`.
+    /// Decodes the body of an `RTM_NEWLINK`.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let header = LinkHeader::parse(payload)?;
         let mut link = Self {
@@ -114,7 +114,7 @@ impl Link {
         Ok(())
     }
 
-    /// The kind comes first, as the kernel writes it; data of other kinds is not decoded.
+    /// Decodes the kind, which the kernel writes first, and the data of the kinds that concern us.
     fn take_info(&mut self, info: &[u8]) -> Result<(), Malformed> {
         for field in NlasIterator::new(info) {
             let field = field?;

@@ -1,5 +1,5 @@
-//! The socket over which one interface's LLDP comes in, and goes out where an operator asks for it. Frames are
-//! those of [`tresse_frame::lldp`].
+//! The raw socket that receives the LLDP frames of one interface, and sends some when an operator
+//! asks for it. Frames are those of [`tresse_frame::lldp`].
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,35 +12,36 @@ use tresse_frame::lldp::{ETHERTYPE, GROUPS, Lldp, LldpError, MOST_BYTES};
 
 use super::announce::{self, AnnounceError};
 
-/// Hears LLDP on one interface.
+/// Receives and sends LLDP frames on one interface.
 pub struct LldpSocket {
     socket: AsyncFd<OwnedFd>,
 }
 
 impl LldpSocket {
-    /// Opens the socket on `interface` of the calling thread's network namespace, within a tokio
+    /// Opens the socket on `interface` in the calling thread's network namespace. Needs a tokio
     /// runtime with I/O.
     ///
     /// # Errors
-    /// As [`AnnounceError`] lists.
+    /// See [`AnnounceError`].
     pub fn open(interface: &str) -> Result<Self, AnnounceError> {
         Ok(Self { socket: announce::open(interface, ETHERTYPE, &GROUPS)? })
     }
 
-    /// Sends one frame from `source`, the MAC of the interface.
+    /// Sends one frame; `source` is the MAC address of the interface.
     ///
     /// # Errors
-    /// `ENETDOWN` while the interface is down, `ENOBUFS` when its queue is full.
+    /// `ENETDOWN` while the interface is down, `ENOBUFS` if its queue is full.
     pub fn send(&self, source: Mac, lldp: &Lldp) -> io::Result<()> {
         SockRef::from(self.socket.get_ref()).send(&lldp.emit(source)).map(drop)
     }
 
-    /// The next frame: its source MAC and content, or why it is none. Cancel safe.
+    /// Receives the next frame: its source MAC address and content, or why it is not LLDP. Cancel
+    /// safe.
     ///
     /// # Errors
-    /// The socket's: `ENETDOWN` once when the interface goes down; the socket stays usable.
+    /// The socket's: `ENETDOWN` once if the interface goes down; the socket stays usable.
     pub async fn recv(&self) -> io::Result<Result<(Mac, Lldp), LldpError>> {
-        // Room for one byte more, so that a frame too long is seen as such.
+        // One byte more than the longest frame, so that a longer one is noticed.
         let mut buffer = [0; MOST_BYTES + 1];
         let length = self
             .socket

@@ -1,7 +1,7 @@
-//! Netlink framing on the types of netlink-packet-core: the messages of one datagram, the attributes of
-//! one message; and our own writers, which need no allocation per message.
+//! Netlink framing: reads the messages of a datagram and the attributes of a message with the types
+//! of netlink-packet-core, and writes messages without an allocation each.
 //!
-//! Bounds-checked; a malformed length ends the walk with [`Malformed`], never with a panic.
+//! Bounds-checked: a malformed length ends the iteration with [`Malformed`], never with a panic.
 //! Source: include/uapi/linux/netlink.h. Header, host byte order:
 //!
 //! | offset | bytes | field |
@@ -17,13 +17,13 @@ use netlink_packet_core::{DecodeError, Emitable, NLA_TYPE_MASK, NetlinkBuffer, N
 /// Bytes of `struct nlmsghdr`.
 pub(super) const HEADER: usize = 16;
 
-/// A netlink message or attribute that cannot be decoded.
+/// Error: a netlink message or attribute that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed netlink data: {0}")]
 pub struct Malformed(String);
 
 impl Malformed {
-    /// A message without `what`, which it must have.
+    /// The error for a message that lacks `what`.
     pub(super) fn without(what: &str) -> Self {
         Self(format!("{what} is missing or cut off"))
     }
@@ -44,7 +44,7 @@ pub(super) struct Message<'a> {
     pub payload: &'a [u8],
 }
 
-/// Walks the messages of one datagram.
+/// Iterator over the messages of one datagram.
 pub(super) struct Messages<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
@@ -70,7 +70,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The attributes after a fixed part of `skip` bytes, which the kernel calls `what`.
+/// The attributes after the fixed part of `skip` bytes, which the kernel calls `what`.
 pub(super) fn attributes<'a>(
     payload: &'a [u8],
     skip: usize,
@@ -79,12 +79,13 @@ pub(super) fn attributes<'a>(
     payload.get(skip..).map(NlasIterator::new).ok_or_else(|| Malformed::without(what))
 }
 
-/// Walks attributes in place, for the one table that comes by the hundred thousand: `NlasIterator` calls into
-/// another crate three times for each, which showed in the observation of 100,000 routes.
+/// Iterator over attributes without decoding, for the one table that has a hundred thousand
+/// entries: `NlasIterator` calls into another crate three times per attribute, which showed when
+/// 100,000 routes were observed.
 pub(super) struct Attributes<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
-    /// Type without its flags, the attribute with its header, and its value.
+    /// The type without its flags, the whole attribute, and its value.
     type Item = Result<(u16, &'a [u8], &'a [u8]), Malformed>;
 
     #[inline]
@@ -105,14 +106,15 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// Text up to its first NUL. Names and aliases of others may be any bytes, and the crate's
-/// `parse_string` refuses those that are not UTF-8: one such alias would hide all interfaces.
+/// Text up to its first NUL. Names and aliases that others set may be any bytes. The crate's
+/// `parse_string` refuses those that are not UTF-8, so that one such alias would hide all
+/// interfaces.
 pub(super) fn text(value: &[u8]) -> String {
     let end = value.iter().position(|b| *b == 0).unwrap_or(value.len());
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-/// The bytes of a message body.
+/// Encodes a message body.
 pub(super) fn bytes(body: &impl Emitable) -> Vec<u8> {
     let mut bytes = vec![0; body.buffer_len()];
     body.emit(&mut bytes);
@@ -139,7 +141,7 @@ pub(super) fn write_message(
     header[8..12].copy_from_slice(&sequence.to_ne_bytes());
 }
 
-/// Appends one attribute, padded.
+/// Appends one attribute, with padding.
 pub(super) fn write_attribute(buffer: &mut Vec<u8>, kind: u16, value: &[u8]) {
     let length = u16::try_from(value.len() + 4).expect("our attributes are far below 64 KiB");
     buffer.extend_from_slice(&length.to_ne_bytes());

@@ -1,19 +1,20 @@
-//! Turns [`tresse_reconcile::Observed`] and [`tresse_reconcile::Operation`] into
-//! netlink and back. Decides nothing: only `reconcile` compares, only this module executes.
+//! Reads the kernel's objects into [`tresse_reconcile::Observed`], and carries out
+//! [`tresse_reconcile::Operation`]s, over netlink. Decides nothing: `reconcile` compares, this module executes.
 //!
-//! - [`observe`] reads everything that concerns us, [`execute`] carries out operations and says
-//!   exactly which took effect, [`Events`] tells that something changed, [`carrier`] asks a
-//!   driver, [`nic`] looks at one NIC, [`nics`] lists them, [`LldpSocket`] hears LLDP, [`AnnounceSocket`] sends and receives the announcements of
-//!   one interface, [`label_support`] says what this kernel can do with labels, [`ways`] by which
-//!   routes packets leave.
-//! - All of it concerns the network namespace of the calling thread (at opening, for sockets).
-//! - Calls other than `async` ones block until the kernel has answered.
+//! - [`observe`] reads all objects that concern us; [`execute`] carries out operations and reports
+//!   which took effect; [`Events`] reports that something changed.
+//! - [`carrier`], [`nic`] and [`nics`] read the state of NICs. [`LldpSocket`] and
+//!   [`AnnounceSocket`] send and receive the daemon's own frames. [`label_support`] says what this
+//!   kernel can do with labels, [`ways`] which routes packets take.
+//! - All functions work in the network namespace of the calling thread (sockets: the one where they
+//!   were opened).
+//! - Functions that are not `async` block until the kernel has replied.
 //!
-//! Links, addresses, policy rules and `route get` are asked for one by one through rtnetlink
-//! (`requests`). Dumps and events come over our own socket (`channel`, `events`) and are decoded by
-//! netlink-packet-route. Nexthop objects, MPTCP endpoints and tc filters, which the crates lack, are in
-//! `nexthop`, `mptcp` and `filter`. Routes and neighbours go out in batches of many messages per system
-//! call, written without allocation by `bulk`.
+//! Links, addresses, policy rules and `route get` are requested one by one through rtnetlink
+//! (`requests`). Dumps and events use our own socket (`channel`, `events`) and are decoded by
+//! netlink-packet-route. Nexthop objects, MPTCP endpoints and tc filters, which the crates lack,
+//! are in `nexthop`, `mptcp` and `filter`. Routes and neighbours are sent in batches of many
+//! messages per system call, written without allocation by `bulk`.
 
 mod ahead;
 mod announce;
@@ -58,11 +59,11 @@ pub use observe::{ObserveError, observe};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
 pub use way::{Way, ways};
 
-/// Has `interface` carrier, asked of its driver (ETHTOOL_GLINK)? `None`: no such interface, or the
-/// driver cannot tell.
+/// Does `interface` have carrier, according to its driver (ETHTOOL_GLINK)? `None` if there is no
+/// such interface or the driver cannot tell.
 ///
-/// Opens a socket of the calling thread's network namespace each time; cheap enough for a poll of
-/// a few NICs every 10 ms.
+/// Opens a socket in the calling thread's network namespace at each call: cheap enough to poll a
+/// few NICs every 10 ms.
 #[must_use]
 pub fn carrier(interface: &str) -> Option<bool> {
     use std::os::fd::AsFd as _;

@@ -1,7 +1,8 @@
-//! MPTCP endpoints and limits, over generic netlink: messages that netlink-packet-route lacks.
+//! Reads and changes MPTCP endpoints and limits over generic netlink, with messages that
+//! netlink-packet-route lacks.
 //!
-//! Source: include/uapi/linux/{genetlink,mptcp_pm}.h, net/mptcp/pm_netlink.c. A message's type is the number
-//! that the kernel gave the family; after the netlink header:
+//! Source: include/uapi/linux/{genetlink,mptcp_pm}.h, net/mptcp/pm_netlink.c. A message's type is
+//! the number that the kernel assigned to the family; after the netlink header:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -47,9 +48,10 @@ const MPTCP_PM_ADDR_ATTR_FLAGS: u16 = 6;
 const MPTCP_PM_ADDR_ATTR_IF_IDX: u16 = 7;
 const MPTCP_PM_ADDR_FLAG_SUBFLOW: u32 = 2;
 
-/// What this kernel holds of MPTCP; `None` where it has none, or does not tell who may not change it.
+/// Reads the kernel's MPTCP endpoints and limits; `None` if it has no MPTCP, or if the caller may
+/// not read them.
 pub(super) fn observe() -> Result<Option<ObservedMptcp>, DumpError> {
-    // To ask for a family that is not there has the kernel look for a module each time.
+    // A request for a family that does not exist makes the kernel look for a module each time.
     if !matches!(sysctl::read(MPTCP_ENABLED), Ok(Some(_))) {
         return Ok(None);
     }
@@ -64,7 +66,7 @@ pub(super) fn observe() -> Result<Option<ObservedMptcp>, DumpError> {
     }
 }
 
-/// Carries out one operation on endpoints or limits; gives the kernel's answer.
+/// Carries out one operation on endpoints or limits and returns the kernel's reply.
 pub(super) fn execute(operation: &Operation) -> Result<Reply, DumpError> {
     let mut manager = Manager::open()?;
     let mut request = Vec::new();
@@ -77,15 +79,15 @@ pub(super) fn execute(operation: &Operation) -> Result<Reply, DumpError> {
     Ok(answer)
 }
 
-/// The kernel's path manager.
+/// The kernel's MPTCP path manager.
 struct Manager {
     channel: Channel,
-    /// Its number as a family of generic netlink.
+    /// Its family number in generic netlink.
     family: u16,
 }
 
 impl Manager {
-    /// Fails with ENOENT where the kernel has none.
+    /// Fails with ENOENT if the kernel has none.
     fn open() -> Result<Self, DumpError> {
         let mut channel = Channel::generic()?;
         let mut body = header(CTRL_CMD_GETFAMILY, 2);
@@ -111,7 +113,7 @@ fn header(command: u8, version: u8) -> Vec<u8> {
     vec![command, version, 0, 0]
 }
 
-/// The body of the message that carries out an operation.
+/// Writes the body of the message for an operation.
 fn write(operation: &Operation, body: &mut Vec<u8>) {
     let (command, id, address) = match operation {
         Operation::AddEndpoint { id, address } => (MPTCP_PM_CMD_ADD_ADDR, *id, *address),
@@ -139,7 +141,7 @@ fn write(operation: &Operation, body: &mut Vec<u8>) {
     write_attribute(body, MPTCP_PM_ATTR_ADDR | NLA_F_NESTED, &nested);
 }
 
-/// The family's number, of the answer to CTRL_CMD_GETFAMILY.
+/// Reads the family's number from the reply to CTRL_CMD_GETFAMILY.
 fn family(payload: &[u8]) -> Result<u16, Malformed> {
     for attribute in attributes(payload, HEADER, "genlmsghdr")? {
         let attribute = attribute?;
@@ -150,7 +152,7 @@ fn family(payload: &[u8]) -> Result<u16, Malformed> {
     Err(Malformed::without("CTRL_ATTR_FAMILY_ID"))
 }
 
-/// How many subflows there may be, of the answer to MPTCP_PM_CMD_GET_LIMITS.
+/// Reads the number of subflows allowed from the reply to MPTCP_PM_CMD_GET_LIMITS.
 fn limit(payload: &[u8]) -> Result<u32, Malformed> {
     for attribute in attributes(payload, HEADER, "genlmsghdr")? {
         let attribute = attribute?;
@@ -161,7 +163,7 @@ fn limit(payload: &[u8]) -> Result<u32, Malformed> {
     Err(Malformed::without("MPTCP_PM_ATTR_SUBFLOWS"))
 }
 
-/// One endpoint with its id, of the answer to MPTCP_PM_CMD_GET_ADDR.
+/// Reads one endpoint with its id from the reply to MPTCP_PM_CMD_GET_ADDR.
 pub(super) fn endpoint(payload: &[u8]) -> Result<(u8, ObservedEndpoint), Malformed> {
     let (mut id, mut address, mut flags, mut more) = (None, None, 0, false);
     for outer in attributes(payload, HEADER, "genlmsghdr")? {

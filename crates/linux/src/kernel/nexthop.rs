@@ -1,4 +1,5 @@
-//! The codec of `RTM_NEWNEXTHOP` and `RTM_DELNEXTHOP`, which netlink-packet-route lacks.
+//! Encodes and decodes nexthop objects (`RTM_NEWNEXTHOP`, `RTM_DELNEXTHOP`), which
+//! netlink-packet-route lacks.
 //!
 //! Source: include/uapi/linux/nexthop.h, mpls_iptunnel.h, RFC 3032 section 2.1. The fixed part:
 //!
@@ -46,7 +47,7 @@ const NLA_F_NESTED: u16 = 0x8000;
 const LWTUNNEL_ENCAP_MPLS: u16 = 1;
 const MPLS_IPTUNNEL_DST: u16 = 1;
 
-/// One nexthop object or group, as on the wire.
+/// One nexthop object or group as it is encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Nexthop {
     /// NHA_ID; 0 is never used by the kernel.
@@ -57,9 +58,9 @@ pub(super) struct Nexthop {
     pub ifindex: Option<u32>,
     /// NHA_GATEWAY; written with RTNH_F_ONLINK.
     pub via: Option<IpAddr>,
-    /// `encap mpls` label stack, outermost first.
+    /// Label stack of `encap mpls`, outermost first.
     pub labels: Vec<Label>,
-    /// (id, weight 1-65536 capped to `u16`) of a group.
+    /// Members of a group: (id, weight). The kernel's weight of 1 to 65536 is capped to `u16`.
     pub group: Vec<(u32, u16)>,
 }
 
@@ -100,7 +101,7 @@ impl Nexthop {
         }
     }
 
-    /// Reads a message body as the kernel sends it.
+    /// Decodes a message body.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let attributes = attributes(payload, HEADER, "nhmsg")?;
         let mut nexthop = Self { protocol: payload[2], ..Self::default() };
@@ -148,7 +149,8 @@ fn members(bytes: &[u8]) -> Result<Vec<(u32, u16)>, Malformed> {
         .collect())
 }
 
-/// RFC 3032 label stack entries: label 20 bits, class 3, bottom of stack 1, TTL 8, big endian.
+/// Encodes label stack entries (RFC 3032): label 20 bits, class 3, bottom of stack 1, TTL 8, big
+/// endian.
 pub(super) fn stack(labels: &[Label]) -> Vec<u8> {
     let last = labels.len() - 1;
     labels
@@ -168,7 +170,7 @@ pub(super) fn labels(bytes: &[u8]) -> Result<Vec<Label>, Malformed> {
         .collect())
 }
 
-/// The nhmsg body of a dump request.
+/// The body of a dump request.
 pub(super) const DUMP: [u8; HEADER] = [0; HEADER];
 
 #[cfg(test)]

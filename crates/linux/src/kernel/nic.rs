@@ -1,5 +1,5 @@
-//! What the forwarding engine has to know of one NIC: its number, MAC, MTU, and whether something
-//! shapes what it sends (K13).
+//! Reads what the forwarding engine needs to know of a NIC: ifindex, MAC address, MTU, and whether
+//! a queueing discipline delays its frames (K13).
 
 use std::io;
 
@@ -9,29 +9,29 @@ use super::channel::{Channel, DumpError};
 use super::filter::{self, Qdisc};
 use super::link::{self, Link};
 
-/// A NIC as the kernel has it now.
+/// State of a NIC as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NicState {
-    /// Its number, which another NIC of the same name would not have.
+    /// Its ifindex; a new NIC with the same name would have another.
     pub ifindex: u32,
-    /// Its MAC; `None` for what is no Ethernet.
+    /// Its MAC address; `None` if it is not Ethernet.
     pub mac: Option<Mac>,
-    /// The largest payload that it sends.
+    /// The largest payload that it can send.
     pub mtu_bytes: u32,
     /// Is it set up?
     pub up: bool,
-    /// Has it a queueing discipline that may hold frames back on purpose? Everything does, but for
-    /// noqueue, mq, fq_codel and pfifo_fast.
+    /// Does it have a queueing discipline that may delay frames on purpose: any but noqueue, mq,
+    /// fq_codel and pfifo_fast?
     pub shaped: bool,
 }
 
-/// Looks at `interface` in the calling thread's network namespace.
+/// Reads the state of `interface` in the calling thread's network namespace.
 ///
-/// Over our own socket: rtnetlink decodes the whole answer, drops it where one attribute of the NIC's
-/// driver is unknown to it, and then waits for ever.
+/// Uses our own socket: if rtnetlink does not know one attribute of the NIC's driver, it drops the
+/// whole reply and then waits for ever.
 ///
 /// # Errors
-/// `ENODEV` where there is none; otherwise what netlink says.
+/// `ENODEV` if there is no such interface; otherwise netlink's error.
 pub fn nic(interface: &str) -> io::Result<NicState> {
     let mut channel = Channel::open()?;
     let link = channel

@@ -1,5 +1,5 @@
-//! Lists this host's NICs: Ethernet interfaces that a driver serves directly (no bridge, VLAN or other
-//! virtual link), and ends of veth pairs. Source: include/uapi/linux/if_link.h.
+//! Lists this host's NICs: Ethernet interfaces that a driver serves directly (no bridge, VLAN or
+//! other virtual link), and ends of veth pairs. Source: include/uapi/linux/if_link.h.
 
 use std::io;
 
@@ -10,31 +10,31 @@ use tresse_reconcile::ALIAS_PREFIX;
 use super::channel::{Channel, DumpError};
 use super::link::{self, Link};
 
-/// A NIC of this host.
+/// A NIC of this host with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostNic {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Its ifindex.
     pub ifindex: u32,
-    /// Its MAC.
+    /// Its MAC address.
     pub mac: Option<Mac>,
     /// Is it set up?
     pub up: bool,
-    /// Has it carrier?
+    /// Does it have carrier?
     pub carrier: bool,
-    /// How often it lost its carrier so far (IFLA_CARRIER_DOWN_COUNT).
+    /// Number of carrier losses so far (IFLA_CARRIER_DOWN_COUNT).
     pub losses: u32,
 }
 
-/// How often a list is begun before it is given up.
+/// How often an interrupted list is started again before giving up.
 const ATTEMPTS: u32 = 8;
 
-/// The NICs in the calling thread's network namespace, in the order of their numbers. One dump of all
+/// Lists the NICs of the calling thread's network namespace by ifindex, from one dump of all
 /// interfaces.
 ///
 /// # Errors
-/// What netlink says.
+/// Netlink's error.
 pub fn nics() -> io::Result<Vec<HostNic>> {
     let mut channel = Channel::open()?;
     for _ in 0..ATTEMPTS {

@@ -1,10 +1,10 @@
-//! Single requests on links, addresses, policy rules and routes, through rtnetlink, each awaited before the
-//! next.
+//! Single requests for links, addresses, policy rules and routes through rtnetlink; each reply is
+//! awaited before the next request.
 //!
-//! What rtnetlink does not do well stays on our own socket ([`super::channel`]): dumps, because its
-//! streams hide `NLM_F_DUMP_INTR` and netlink-proto drops what it cannot decode; routes and neighbours by
-//! the ten thousand, which it sends one by one; nexthop objects, MPTCP endpoints, label routes and tc
-//! filters, for which it has no requests.
+//! What rtnetlink does not do well uses our own socket ([`super::channel`]): dumps, because its
+//! streams hide `NLM_F_DUMP_INTR` and netlink-proto drops messages that it cannot decode; routes
+//! and neighbours by the ten thousand, which it sends one by one; nexthop objects, MPTCP endpoints,
+//! label routes and tc filters, for which it has no requests.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -34,24 +34,25 @@ use tresse_reconcile::{NODE_INTERFACE, PROTOCOL};
 use super::channel::extended;
 use super::message::HEADER;
 
-/// The kernel answers while the request is being sent: longer than this means never.
+/// Longest wait for a reply. The kernel replies while the request is being sent, so a later reply
+/// never comes.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What the kernel said about one request.
+/// The kernel's reply to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// 0 is success.
+    /// 0: success.
     pub errno: i32,
-    /// NLMSGERR_ATTR_MSG.
+    /// Text of the extended ACK (NLMSGERR_ATTR_MSG).
     pub text: Option<String>,
 }
 
-/// The request was sent and its answer lost.
+/// Error: the request was sent, but its reply was lost.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Lost(pub String);
 
-/// rtnetlink's connection in one network namespace. Dropping it ends it.
+/// A connection of rtnetlink in one network namespace. Dropping it closes the connection.
 pub(super) struct Requests {
     handle: Handle,
     connection: JoinHandle<()>,
@@ -72,17 +73,17 @@ impl Requests {
         let (mut connection, handle, _) = rtnetlink::new_connection()?;
         let socket = connection.socket_mut().socket_mut();
         socket.set_ext_ack(true)?;
-        // The error then holds no copy of the request, so that its text begins at a known place.
+        // Then the error holds no copy of the request, and its text begins at a known offset.
         socket.set_cap_ack(true)?;
         Ok(Self { handle, connection: tokio::spawn(connection) })
     }
 
-    /// Creates an interface; one of the same name is never replaced (`NLM_F_EXCL`).
+    /// Creates an interface; never replaces one of the same name (`NLM_F_EXCL`).
     pub async fn add_link(&self, message: LinkMessage) -> Result<Answer, Lost> {
         answer(self.handle.link().add(message).execute()).await
     }
 
-    /// Changes an interface that exists.
+    /// Changes an existing interface.
     pub async fn change_link(&self, message: LinkMessage) -> Result<Answer, Lost> {
         answer(self.handle.link().change(message).execute()).await
     }
@@ -92,7 +93,7 @@ impl Requests {
         answer(self.handle.link().del(ifindex).execute()).await
     }
 
-    /// Adds an address; one that is there is never replaced (`NLM_F_EXCL`).
+    /// Adds an address; never replaces an existing one (`NLM_F_EXCL`).
     pub async fn add_address(&self, message: AddressMessage) -> Result<Answer, Lost> {
         let unspecified = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let mut request = self.handle.address().add(0, unspecified, 0);
@@ -105,7 +106,7 @@ impl Requests {
         answer(self.handle.address().del(message).execute()).await
     }
 
-    /// Adds a policy rule; one that is there is never replaced (`NLM_F_EXCL`).
+    /// Adds a policy rule; never replaces an existing one (`NLM_F_EXCL`).
     pub async fn add_rule(&self, message: RuleMessage) -> Result<Answer, Lost> {
         let mut request = self.handle.rule().add();
         *request.message_mut() = message;
@@ -117,10 +118,10 @@ impl Requests {
         answer(self.handle.rule().del(message).execute()).await
     }
 
-    /// The route by which packets to `peer` leave.
+    /// Returns the route that packets to `peer` take.
     ///
     /// # Errors
-    /// The kernel's, where there is none; `TimedOut` where it gave no answer that can be read.
+    /// The kernel's, if there is no route; `TimedOut` if no readable reply came.
     pub async fn route_get(&self, peer: IpAddr) -> io::Result<RouteMessage> {
         let to = match peer {
             IpAddr::V4(peer) => {
@@ -142,7 +143,7 @@ impl Requests {
 
 const LATE: &str = "no answer that can be read came within 5 s";
 
-/// Awaits one request.
+/// Awaits the reply to one request.
 async fn answer(request: impl Future<Output = Result<(), Error>>) -> Result<Answer, Lost> {
     match timeout(ANSWER, request).await {
         Ok(Ok(())) => Ok(Answer { errno: 0, text: None }),
@@ -152,7 +153,8 @@ async fn answer(request: impl Future<Output = Result<(), Error>>) -> Result<Answ
     }
 }
 
-/// The errno and text of a refusal: its payload is the request's header, then the extended ACK.
+/// The errno and text of an error reply: its payload is the request's header, then the extended
+/// ACK.
 fn refused(error: &ErrorMessage) -> Result<Answer, Lost> {
     let errno = error.raw_code().wrapping_neg();
     let text = match error.header.len() {
@@ -162,11 +164,11 @@ fn refused(error: &ErrorMessage) -> Result<Answer, Lost> {
     Ok(Answer { errno, text })
 }
 
-/// Runs `work` to its end on a thread of its own, in the network namespace of the calling one: the caller may
-/// be a task of a runtime, which must not be entered twice.
+/// Runs `work` to its end on a thread of its own, in the network namespace of the caller. The
+/// caller may be a task of a tokio runtime, which must not be entered twice.
 ///
 /// # Errors
-/// Where thread or runtime cannot be made.
+/// If the thread or its runtime cannot be made.
 pub(super) fn blocking<T: Send>(work: impl AsyncFnOnce() -> T + Send) -> io::Result<T> {
     let run = || -> io::Result<T> {
         let runtime =
@@ -179,23 +181,23 @@ pub(super) fn blocking<T: Send>(work: impl AsyncFnOnce() -> T + Send) -> io::Res
     })
 }
 
-/// A VLAN interface to be created.
+/// The request that creates a VLAN interface.
 pub(super) fn vlan(name: &str, parent: u32, vid: Vid, mtu: u32) -> LinkMessage {
     LinkVlan::new(name, parent, vid.0).mtu(mtu).build()
 }
 
-/// A dummy interface to be created.
+/// The request that creates a dummy interface.
 pub(super) fn dummy(name: &str, mtu: u32) -> LinkMessage {
     LinkDummy::new(name).mtu(mtu).build()
 }
 
-/// A bridge without ports, to be created down in place of a dummy (K8).
+/// The request that creates a bridge without ports, set down, in place of a dummy (K8).
 pub(super) fn bridge(name: &str, mtu: u32) -> LinkMessage {
     LinkMessageBuilder::<LinkBridge>::new(name).mtu(mtu).build()
 }
 
-/// What completes a link just created: MTU, alias, and no link-local address, so that nothing is flooded
-/// before the canary (K5). The kernel ignores alias and addrgenmode at creation.
+/// The request that completes a new link: MTU, alias, and no link-local address, so that nothing is
+/// flooded before the canary (K5). The kernel ignores alias and addrgenmode at creation.
 pub(super) fn finished(name: &str, mtu: u32, alias: &str) -> LinkMessage {
     let link = LinkUnspec::new_with_name(name).mtu(mtu).alias(alias);
     if !Path::new("/proc/sys/net/ipv6/conf").exists() {
@@ -206,19 +208,19 @@ pub(super) fn finished(name: &str, mtu: u32, alias: &str) -> LinkMessage {
     link.append_extra_attribute(LinkAttribute::AfSpecUnspec(family)).build()
 }
 
-/// Another MTU and alias.
+/// The request that changes MTU and alias.
 pub(super) fn changed(ifindex: u32, mtu: u32, alias: &str) -> LinkMessage {
     LinkUnspec::new_with_index(ifindex).mtu(mtu).alias(alias).build()
 }
 
-/// Up or down.
+/// The request that sets a link up or down.
 pub(super) fn state(ifindex: u32, up: bool) -> LinkMessage {
     let link = LinkUnspec::new_with_index(ifindex);
     if up { link.up().build() } else { link.down().build() }
 }
 
-/// An address of ours. IFA_PROTO came with Linux 5.18; older kernels ignore the attribute, and the state
-/// file keeps the mark instead.
+/// An address of ours. IFA_PROTO exists since Linux 5.18; older kernels ignore it, and the daemon's
+/// state file keeps the mark instead.
 pub(super) fn address(ifindex: u32, interface: &str, address: IpAddr) -> AddressMessage {
     let mut flags = AddressFlags::Noprefixroute;
     let mut message = match address {

@@ -1,9 +1,9 @@
-//! Routes as the kernel tells of them, of every family: one reader for all that look at them.
+//! Decodes routes of every family, for all modules that read them.
 //!
-//! The fixed part and what only label routes have is decoded by netlink-packet-route. The rest of a route,
-//! of which there may be a hundred thousand, is walked in place and read by netlink-packet-core:
-//! nothing is allocated, and what a foreign route says beyond that cannot hide it.
-//! Source: include/uapi/linux/rtnetlink.h.
+//! The fixed part and the attributes of label routes are decoded by netlink-packet-route. All other
+//! attributes are read in place with netlink-packet-core, because there may be a hundred thousand
+//! routes: nothing is allocated, and an unknown attribute cannot hide a route. Source:
+//! include/uapi/linux/rtnetlink.h.
 
 use std::net::IpAddr;
 
@@ -22,14 +22,14 @@ pub(super) const RTA_NH_ID: u16 = 30;
 pub(super) const RTAX_MTU: u16 = 2;
 pub(super) const RTAX_ADVMSS: u16 = 8;
 
-/// A route; interfaces are named by their numbers.
+/// A route; interfaces are given by ifindex.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     pub family: AddressFamily,
     pub protocol: u8,
     pub table: u32,
     pub metric: u32,
-    /// Where an IP route leads; `None` for the default route.
+    /// Destination address of an IP route; `None` for the default route.
     pub dst: Option<IpAddr>,
     /// The label of a label route.
     pub label: Option<MplsLabel>,
@@ -40,26 +40,26 @@ pub(super) struct Route {
     pub interface: Option<u32>,
     /// The gateway of its only nexthop, of the same family.
     pub gateway: Option<IpAddr>,
-    /// The same, of another family.
+    /// The gateway of its only nexthop, of another family.
     pub via: Option<RouteVia>,
-    /// Its nexthop object.
+    /// The id of its nexthop object.
     pub nexthop: Option<u32>,
     pub mtu: Option<u32>,
     pub advmss: Option<u32>,
-    /// Is something put before its packets?
+    /// Does the route put an encapsulation, such as labels, before its packets?
     pub encapsulated: bool,
-    /// The labels that replace the one of a label route, outermost first.
+    /// Labels that replace the incoming label of a label route, outermost first.
     pub swap: Vec<MplsLabel>,
 }
 
 impl Route {
-    /// Reads the body of an `RTM_NEWROUTE` or `RTM_DELROUTE`.
+    /// Decodes the body of an `RTM_NEWROUTE` or `RTM_DELROUTE`.
     #[cfg(test)]
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         Self::with(&RouteHeader::parse(payload)?, payload)
     }
 
-    /// Reads the body of an `RTM_NEWROUTE` or `RTM_DELROUTE`, whose fixed part is read already.
+    /// Decodes the body of an `RTM_NEWROUTE` or `RTM_DELROUTE` whose fixed part is already decoded.
     pub fn with(header: &RouteHeader, payload: &[u8]) -> Result<Self, Malformed> {
         let mut route = Self {
             family: header.address_family,
@@ -103,7 +103,7 @@ impl Route {
         Ok(route)
     }
 
-    /// Where it leads; `None` where that is no IP prefix.
+    /// The destination; `None` if it is not an IP prefix.
     pub fn prefix(&self) -> Option<Prefix> {
         let address = match (self.family, self.dst) {
             (AddressFamily::Inet, None) => IpAddr::from([0; 4]),
@@ -113,7 +113,7 @@ impl Route {
         Some(Prefix { address, len: self.dst_len })
     }
 
-    /// What label routes have, and IP routes seldom.
+    /// Decodes attributes that label routes have and IP routes rarely have.
     fn take_labelled(
         &mut self,
         header: &RouteHeader,
@@ -142,7 +142,7 @@ impl Route {
     }
 }
 
-/// The IP address that a route holds.
+/// The IP address in an attribute, if it is one.
 pub(super) fn ip(address: &RouteAddress) -> Option<IpAddr> {
     match address {
         RouteAddress::Inet(address) => Some((*address).into()),

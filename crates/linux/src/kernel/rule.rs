@@ -1,5 +1,5 @@
-//! Policy rules by arriving interface or source address, on the types of netlink-packet-route. Source:
-//! net/core/fib_rules.c, include/uapi/linux/fib_rules.h.
+//! Encodes and decodes policy rules by arrival interface or by source address, with the types of
+//! netlink-packet-route. Source: net/core/fib_rules.c, include/uapi/linux/fib_rules.h.
 
 use std::net::IpAddr;
 
@@ -14,16 +14,16 @@ use super::message::{Malformed, attributes};
 
 /// Bytes of `struct fib_rule_hdr`.
 const RULE_HEADER: usize = 12;
-/// It only aligns what comes next.
+/// Attribute that only aligns the next one.
 const FRA_PAD: u16 = 18;
 
-/// The body of an RTM_NEWRULE or RTM_DELRULE of ours.
+/// The body of the RTM_NEWRULE or RTM_DELRULE for a rule by arrival interface.
 pub(super) fn rule_message(rule: &Rule) -> RuleMessage {
     let arriving = RuleAttribute::Iifname(rule.interface.clone());
     message(rule.ipv4, arriving, Some(rule.table), rule.table)
 }
 
-/// The same of a rule by source address.
+/// The body of the RTM_NEWRULE or RTM_DELRULE for a rule by source address.
 pub(super) fn from_rule_message(rule: &FromRule) -> RuleMessage {
     let table = Some(rule.table).filter(|_| !rule.unreachable);
     let source = RuleAttribute::Source(rule.source);
@@ -32,7 +32,7 @@ pub(super) fn from_rule_message(rule: &FromRule) -> RuleMessage {
     message
 }
 
-/// What matches is looked up in a table, or without one is unreachable.
+/// The body of a rule that looks up `table`, or without a table makes matching packets unreachable.
 fn message(ipv4: bool, matches: RuleAttribute, table: Option<u32>, priority: u32) -> RuleMessage {
     let mut message = RuleMessage::default();
     message.header.family = family(ipv4);
@@ -49,22 +49,23 @@ pub(super) const fn family(ipv4: bool) -> AddressFamily {
     if ipv4 { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-/// What a rule message tells that concerns us. A rule that asks for anything more than ours do is not
+/// The parts of a rule message that concern us. A rule with more conditions than ours have is not
 /// ours: undo could not restore it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeenRule {
-    /// FRA_TABLE; 0 where the rule leads to none.
+    /// FRA_TABLE; 0 if the rule leads to no table.
     pub table: u32,
     /// FRA_PROTOCOL.
     pub protocol: u8,
-    /// The rule, where it is one of ours by arriving interface.
+    /// The rule, if it has the form of our rules by arrival interface.
     pub arriving: Option<Rule>,
-    /// The rule, where it is one of ours by source address.
+    /// The rule, if it has the form of our rules by source address.
     pub from: Option<FromRule>,
 }
 
 impl SeenRule {
-    /// Reads a message body. An attribute that cannot be decoded is one that ours do not have.
+    /// Decodes a message body. An attribute that cannot be decoded is one that our rules do not
+    /// have.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let header = RuleHeader::parse(payload)?;
         let mut seen = Fields {
@@ -81,7 +82,7 @@ impl SeenRule {
                 Ok(RuleAttribute::Source(source)) => seen.source = Some(source),
                 Ok(RuleAttribute::Iifname(name)) => seen.interface = Some(name),
                 Ok(RuleAttribute::Priority(priority)) => seen.priority = priority,
-                // The kernel tells it always: of no prefix at all.
+                // The kernel always sends it; this value means no prefix.
                 Ok(RuleAttribute::SuppressPrefixLen(u32::MAX)) => {}
                 _ => seen.plain &= attribute.kind() == FRA_PAD,
             }
@@ -94,7 +95,7 @@ impl SeenRule {
     }
 }
 
-/// The attributes that ours have.
+/// The attributes that our rules have.
 #[derive(Default)]
 struct Fields {
     table: u32,
@@ -102,7 +103,7 @@ struct Fields {
     priority: u32,
     source: Option<IpAddr>,
     interface: Option<String>,
-    /// Is there none that ours do not have?
+    /// Does the rule have no other attributes?
     plain: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The operations that are carried out one by one: links, addresses and policy rules.
+//! Carries out the operations that are sent one by one: on links, addresses and policy rules.
 
 use tresse_reconcile::{LinkKind, Operation};
 
@@ -11,7 +11,8 @@ use super::sysctl;
 use crate::sys::tun;
 
 impl Executor {
-    /// Carries out one operation by a request of its own; gives where the next begins.
+    /// Carries out the operation at `index` with a request of its own; returns the index of the
+    /// next.
     pub(super) async fn single(
         &mut self,
         operations: &[Operation],
@@ -69,7 +70,7 @@ impl Executor {
         })
     }
 
-    /// Creates one link whole: create, alias, addrgenmode, accept_ra; or not at all.
+    /// Creates one link completely (creation, alias, addrgenmode, accept_ra), or not at all.
     pub(super) async fn add_link(
         &mut self,
         operations: &[Operation],
@@ -147,7 +148,7 @@ impl Executor {
     }
 }
 
-/// Creates a TUN interface and holds it open; the answer is as the kernel's to a message.
+/// Creates a TUN interface and holds it open. The result has the form of a kernel reply.
 fn create_tun(name: &str, outcome: &mut Outcome) -> Answer {
     let errno = match tun::create(name) {
         Ok(packets) => {
@@ -159,7 +160,7 @@ fn create_tun(name: &str, outcome: &mut Outcome) -> Answer {
     Answer { errno, text: None }
 }
 
-/// K5: nothing on a new interface listens to router advertisements or solicits them.
+/// K5: keeps a new interface from accepting or soliciting router advertisements.
 fn no_router_advertisements(name: &str) -> Result<(), ExecuteError> {
     let key = format!("net/ipv6/conf/{name}/accept_ra");
     let failed = |key, source| ExecuteError::Sysctl { key, value: "0".into(), source };

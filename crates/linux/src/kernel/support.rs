@@ -1,4 +1,5 @@
-//! What of labels this kernel can do: forward them, filter them (K11), push them.
+//! Finds out what the running kernel can do with labels: forward them, filter labelled frames
+//! (K11), push them.
 
 use std::net::Ipv4Addr;
 
@@ -11,26 +12,27 @@ use super::channel::{Channel, DumpError};
 use super::message::bytes;
 use super::{execute, ifindex, sysctl};
 
-/// What this kernel can do with labels.
+/// What the running kernel can do with labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabelSupport {
-    /// It forwards them (mpls_router).
+    /// Can it forward labelled packets (mpls_router)?
     pub routes: bool,
-    /// It can filter them by source MAC (clsact and flower); not asked where it forwards none.
+    /// Can it filter labelled frames by source MAC address (clsact and flower)? Not tested if it
+    /// cannot forward them.
     pub filter: bool,
-    /// Its routes push them (mpls_iptunnel).
+    /// Can its routes push labels (mpls_iptunnel)?
     pub encap: bool,
 }
 
-/// Why the kernel engine cannot be chosen.
+/// Why the `kernel` forwarding engine cannot be used on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKernelEngine {
-    /// Without mpls_router.
+    /// The kernel lacks mpls_router.
     #[error(
         "this kernel forwards no labels: `modprobe -a mpls_router mpls_iptunnel`, or `engine = \"packet\"`"
     )]
     Routes,
-    /// Without what the label filter needs.
+    /// The kernel lacks what the label filter needs.
     #[error(
         "this kernel cannot filter labelled frames by their source, which `strict` asks for: `modprobe -a sch_ingress cls_flower act_gact`, or `engine = \"packet\"`"
     )]
@@ -38,11 +40,11 @@ pub enum NoKernelEngine {
 }
 
 impl LabelSupport {
-    /// May the kernel engine be chosen? Without `strict` also where it cannot filter: then the
-    /// caller says so, and wants no label sources.
+    /// Can the `kernel` forwarding engine be used? Without `strict` also on a kernel that cannot
+    /// filter; the caller must then report that, and want no label sources.
     ///
     /// # Errors
-    /// [`NoKernelEngine`], naming the fix.
+    /// [`NoKernelEngine`], which names the remedy.
     pub const fn kernel_engine(self, strict: bool) -> Result<(), NoKernelEngine> {
         match (self.routes, self.filter || !strict) {
             (false, _) => Err(NoKernelEngine::Routes),
@@ -52,16 +54,17 @@ impl LabelSupport {
     }
 }
 
-/// Asks the kernel of the calling thread's network namespace. No list of what a kernel can filter
-/// by exists, so an interface of ours that is never up gets a filter, and is deleted with it.
+/// Tests the kernel of the calling thread's network namespace. The kernel has no list of the
+/// filters that it supports, so a filter is set on a temporary interface, which is never up and is
+/// deleted afterwards.
 #[must_use]
 pub fn label_support() -> LabelSupport {
     let routes = matches!(sysctl::read(PLATFORM_LABELS), Ok(Some(_)));
     LabelSupport { routes, filter: routes && filters(), encap: encapsulates() }
 }
 
-/// The kernel judges the kind of an encapsulation, and loads its module, before it finds out that the
-/// interface of a route does not exist.
+/// Tests whether routes can push labels. The kernel checks the kind of an encapsulation, and loads
+/// its module, before it finds out that the route's interface does not exist.
 fn encapsulates() -> bool {
     const NO_INTERFACE: u32 = i32::MAX as u32;
     const NOWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -82,7 +85,8 @@ fn encapsulates() -> bool {
     errno != Some(libc::EOPNOTSUPP)
 }
 
-/// It bears our mark, so that what a crash leaves behind is removed as any leftover.
+/// Name of the temporary interface. It bears our mark, so that one left by a crash is removed as
+/// ours.
 const PROBE: &str = "tresse-probe";
 
 fn filters() -> bool {

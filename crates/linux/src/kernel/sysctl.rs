@@ -1,11 +1,11 @@
-//! Files below `/proc/sys`, read and written as text. `/proc/sys/net` shows the calling thread's
+//! Reads and writes the files below `/proc/sys` as text. `/proc/sys/net` shows the calling thread's
 //! network namespace.
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The present value without its newline; `None` where the file does not exist.
+/// The present value without its newline; `None` if the file does not exist.
 pub(super) fn read(key: &str) -> io::Result<Option<String>> {
     match fs::read_to_string(path(key)?) {
         Ok(text) => Ok(Some(text.trim_end().to_owned())),
@@ -14,7 +14,7 @@ pub(super) fn read(key: &str) -> io::Result<Option<String>> {
     }
 }
 
-/// The keys that a pattern with at most one part `*` stands for.
+/// The keys that match a pattern with at most one part `*`.
 pub(super) fn matching(pattern: &str) -> io::Result<Vec<String>> {
     let Some((directory, rest)) = pattern.split_once("/*/") else {
         return Ok(vec![pattern.to_owned()]);

@@ -1,4 +1,5 @@
-//! Routes of the tables that rules lead to ([`super::rule`]).
+//! Encodes and decodes table routes: routes in the tables that policy rules lead to
+//! ([`super::rule`]).
 
 use std::net::IpAddr;
 
@@ -11,7 +12,8 @@ use tresse_reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TurnKey};
 use super::route::Route;
 use super::rule::family;
 
-/// The body of an RTM_NEWROUTE to go `way` (ifindex, gateway), or without one of the RTM_DELROUTE.
+/// The body of the RTM_NEWROUTE of a table route through `way` (ifindex, gateway); without it, of
+/// its RTM_DELROUTE.
 pub(super) fn route_message(table: u32, dst: Prefix, way: Option<(u32, IpAddr)>) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = family(dst.address.is_ipv4());
@@ -33,18 +35,18 @@ pub(super) fn route_message(table: u32, dst: Prefix, way: Option<(u32, IpAddr)>)
     message
 }
 
-/// A unicast route of a table of ours.
+/// A unicast route in a table of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeenTurn {
     pub key: TurnKey,
     /// rtm_protocol.
     pub protocol: u8,
-    /// ifindex and gateway, where there is one way and nothing is put before the packet.
+    /// ifindex and gateway, if it has one nexthop and no encapsulation.
     pub way: Option<(u32, IpAddr)>,
 }
 
 impl SeenTurn {
-    /// What a unicast route is to us; `None` where it is of another table.
+    /// The table route that `route` is; `None` if it is in another table.
     pub fn of(route: &Route) -> Option<Self> {
         if !TABLES.contains(&route.table) {
             return None;

@@ -1,4 +1,4 @@
-//! The routes by which packets to some hosts leave, as `ip route get` tells them.
+//! Asks the kernel which route packets to a host take, as `ip route get` does.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,19 +8,19 @@ use netlink_packet_route::route::{RouteAttribute, RouteMessage};
 use super::requests::{self, Requests};
 use super::route::ip;
 
-/// How packets to one host leave.
+/// The route that packets to one host take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// The interface.
+    /// The interface by which they leave.
     pub interface: String,
-    /// The gateway, where the host is not on the link.
+    /// The gateway; `None` if the host is on the link.
     pub gateway: Option<IpAddr>,
-    /// The source address that they get.
+    /// The source address that the kernel gives them.
     pub source: Option<IpAddr>,
 }
 
-/// Asks the kernel of the calling thread's network namespace how packets to each of these hosts leave.
-/// One result for each, in order. Blocks until all are there.
+/// Asks the kernel of the calling thread's network namespace which route packets to each of `hosts`
+/// take. One result per host, in order. Blocks until all are there.
 #[must_use]
 pub fn ways(hosts: &[IpAddr]) -> Vec<io::Result<Way>> {
     if hosts.is_empty() {

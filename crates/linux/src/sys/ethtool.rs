@@ -1,5 +1,5 @@
 //! `ETHTOOL_GLINK` (include/uapi/linux/ethtool.h): the carrier as the driver sees it now, up to a
-//! second before linkwatch tells it over netlink (K1).
+//! second before the kernel reports it over netlink (K1).
 
 #![expect(unsafe_code, reason = "SIOCETHTOOL has no safe wrapper")]
 
@@ -15,11 +15,11 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Has `interface` carrier? `socket` is any socket of the wanted network namespace.
+/// Does `interface` have carrier? `socket` is any socket of the wanted network namespace.
 ///
 /// # Errors
-/// `ENODEV` for an unknown interface, `EOPNOTSUPP` where the driver cannot tell,
-/// `InvalidInput` for a name of 16 or more bytes.
+/// `ENODEV` for an unknown interface, `EOPNOTSUPP` if the driver cannot tell, `InvalidInput` for a
+/// name of 16 or more bytes.
 pub fn carrier(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
     if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an interface name"));

@@ -1,4 +1,4 @@
-//! `AF_PACKET` calls that socket2 and nix lack: bind to one interface, group membership, the
+//! `AF_PACKET` calls that socket2 and nix lack: bind to one interface, multicast membership, the
 //! options of `SOL_PACKET`, many frames in one call (packet(7), sendmmsg(2),
 //! include/uapi/linux/if_packet.h). Receive rings are in [`super::ring`].
 
@@ -8,7 +8,7 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// The most frames that one [`send_many`] takes.
+/// The largest number of frames that [`send_many`] sends in one call.
 pub const MOST: usize = 64;
 
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
@@ -31,7 +31,7 @@ struct PacketMreq {
 /// Binds a packet socket to one interface and one EtherType (host byte order).
 ///
 /// # Errors
-/// `ENODEV`, `ENETDOWN` as the kernel gives them.
+/// `ENODEV` or `ENETDOWN` from the kernel.
 pub fn bind(socket: BorrowedFd<'_>, ifindex: u32, ethertype: u16) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -53,10 +53,10 @@ pub fn bind(socket: BorrowedFd<'_>, ifindex: u32, ethertype: u16) -> io::Result<
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets the interface accept frames to one group MAC for as long as the socket lives.
+/// Makes the interface accept frames to one multicast MAC address, as long as the socket lives.
 ///
 /// # Errors
-/// `ENODEV` as the kernel gives it.
+/// `ENODEV` from the kernel.
 pub fn join_group(socket: BorrowedFd<'_>, ifindex: u32, group: [u8; 6]) -> io::Result<()> {
     let mut address = [0; 8];
     address[..6].copy_from_slice(&group);
@@ -65,7 +65,7 @@ pub fn join_group(socket: BorrowedFd<'_>, ifindex: u32, group: [u8; 6]) -> io::R
     set(socket, PACKET_ADD_MEMBERSHIP, &request)
 }
 
-/// Stops the kernel from handing this socket the frames that the host itself sends.
+/// Stops the kernel from giving this socket the frames that the host itself sends.
 ///
 /// # Errors
 /// `ENOPROTOOPT` before Linux 4.20.
@@ -73,8 +73,8 @@ pub fn ignore_outgoing(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, PACKET_IGNORE_OUTGOING, &1_i32)
 }
 
-/// Puts a `struct virtio_net_hdr` of 10 bytes before every frame, both ways: what is left to do for
-/// its checksum and segmentation. To be set before the ring is made.
+/// Puts a `struct virtio_net_hdr` of 10 bytes before every frame, received and sent. It tells which
+/// checksum and segmentation work is still to be done. Must be set before the ring is made.
 ///
 /// # Errors
 /// `EBUSY` on a socket with a ring.
@@ -82,7 +82,8 @@ pub fn offload_header(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, PACKET_VNET_HDR, &1_i32)
 }
 
-/// Queues frames that are too long for a slot of the receive ring for `recv`, beside their slot.
+/// Makes the kernel queue a frame that is too long for a slot of the receive ring, so that `recv`
+/// can read it whole.
 ///
 /// # Errors
 /// None known.
@@ -90,7 +91,7 @@ pub fn queue_long(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, PACKET_COPY_THRESH, &1_i32)
 }
 
-/// Hands frames to the driver past the queueing discipline, or not (K13).
+/// Makes frames bypass the interface's queueing discipline, or not (K13).
 ///
 /// # Errors
 /// None known.
@@ -98,7 +99,7 @@ pub fn bypass_queueing(socket: BorrowedFd<'_>, bypass: bool) -> io::Result<()> {
     set(socket, PACKET_QDISC_BYPASS, &i32::from(bypass))
 }
 
-/// How many frames found no room in the ring since the last call.
+/// Returns how many frames were lost since the last call because the ring was full.
 ///
 /// # Errors
 /// None known.
@@ -119,12 +120,12 @@ pub fn take_lost(socket: BorrowedFd<'_>) -> io::Result<u32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics[1]) }
 }
 
-/// Sends frames, at most [`MOST`] of them, in order and without waiting; how many were taken, at
+/// Sends at most [`MOST`] frames in order, without blocking. Returns how many were accepted, at
 /// least one.
 ///
 /// # Errors
-/// Why the first could not be sent: `EAGAIN` when the socket's queue is full, `ENOBUFS` when that of
-/// the interface is, `ENETDOWN` or `ENXIO` when the interface is down or gone.
+/// Why the first one could not be sent: `EAGAIN` if the socket's queue is full, `ENOBUFS` if the
+/// interface's is, `ENETDOWN` or `ENXIO` if the interface is down or gone.
 pub fn send_many(socket: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
     if let [frame] = frames {
         return send_one(socket, frame).map(|()| 1);
@@ -155,7 +156,7 @@ pub fn send_many(socket: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> 
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// A single frame costs less by send(2).
+/// Sends a single frame with send(2), which costs less than sendmmsg.
 fn send_one(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
     // SAFETY: `frame` is that many initialised bytes, which are only read and outlive the call.
     let sent = unsafe {
@@ -164,11 +165,12 @@ fn send_one(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends one frame, its Ethernet header included, by the interface `ifindex` from a socket that is bound to
-/// none, without waiting.
+/// Sends one frame, Ethernet header included, on the interface `ifindex`, through a socket that is
+/// bound to none. Does not block.
 ///
 /// # Errors
-/// `ENXIO` or `ENETDOWN` where the interface is gone or down, `EAGAIN` and `ENOBUFS` where queues are full.
+/// `ENXIO` or `ENETDOWN` if the interface is gone or down, `EAGAIN` or `ENOBUFS` if queues are
+/// full.
 pub fn send_by(socket: BorrowedFd<'_>, ifindex: u32, frame: &[u8]) -> io::Result<()> {
     let ethertype = frame.get(12..14).map_or(0, |bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
     let address = libc::sockaddr_ll {

@@ -1,4 +1,4 @@
-//! Descriptors of our own opening, watched by the tokio reactor or by a thread of its own.
+//! Waits until a descriptor is ready: through the tokio reactor, or with poll(2) in a thread.
 
 #![expect(
     unsafe_code,
@@ -11,7 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use tokio::io::unix::AsyncFd;
 
-/// Watches a non-blocking descriptor; call it within a tokio runtime with I/O.
+/// Registers a non-blocking descriptor with the tokio reactor; call it within a tokio runtime with
+/// I/O.
 ///
 /// # Errors
 /// `EPERM` for descriptors that cannot be polled, such as plain files.
@@ -21,12 +22,12 @@ pub fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register(descriptor) }.map_err(io::Error::from)
 }
 
-/// An entry of [`poll`]'s list: `descriptor` until one of these `events`.
+/// An entry for the list of [`poll`]: waits for `events` on `descriptor`.
 pub fn wait_for(descriptor: &impl AsRawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 }
 }
 
-/// poll(2) over a list that its owner keeps; without a timeout where that is negative.
+/// Calls poll(2) on a list that the caller keeps. A negative timeout means none.
 ///
 /// # Errors
 /// `EINTR`.

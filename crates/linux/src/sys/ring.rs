@@ -1,15 +1,15 @@
 //! `TPACKET_V2` receive rings (packet(7), Documentation/networking/packet_mmap.rst).
 //!
-//! The kernel and we share memory of equal slots, used in turn. A slot belongs to the kernel until
-//! it sets `TP_STATUS_USER`, and to us until we write `TP_STATUS_KERNEL`. Its `struct tpacket2_hdr`,
-//! in host byte order:
+//! Kernel and process share memory of equal slots, used in order. A slot belongs to the kernel
+//! until the kernel sets `TP_STATUS_USER`, and to the process until that writes `TP_STATUS_KERNEL`.
+//! A slot begins with a `struct tpacket2_hdr`, in host byte order:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | tp_status |
-//! | 4 | 4 | tp_len, octets on the wire |
-//! | 8 | 4 | tp_snaplen, octets at hand |
-//! | 12 | 2 | tp_mac, where the frame begins |
+//! | 4 | 4 | tp_len, bytes on the wire |
+//! | 8 | 4 | tp_snaplen, bytes captured |
+//! | 12 | 2 | tp_mac, offset of the frame |
 //! | 14 | 2 | tp_net |
 //! | 16 | 8 | time |
 //! | 24 | 2 | tp_vlan_tci |
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::packet::set;
 
-/// Bytes before each frame: a `struct virtio_net_hdr`, with [`super::packet::offload_header`].
+/// Bytes of the `struct virtio_net_hdr` before each frame, see [`super::packet::offload_header`].
 pub const OFFLOAD_HEADER: usize = 10;
 
 const PACKET_RX_RING: libc::c_int = 5;
@@ -48,7 +48,7 @@ struct TpacketReq {
     frame_nr: u32,
 }
 
-/// A receive ring, mapped.
+/// A receive ring, mapped into this process.
 pub struct Ring {
     memory: NonNull<u8>,
     slot: usize,
@@ -60,23 +60,25 @@ pub struct Ring {
 // but for the atomic status word.
 unsafe impl Send for Ring {}
 
-/// A frame in its slot.
+/// A received frame in its slot of the ring.
 pub struct Slot<'ring> {
-    /// The offload header and, behind it, what there is of the frame, destination MAC first.
+    /// The offload header, followed by the captured bytes of the frame, destination MAC address
+    /// first.
     pub bytes: &'ring mut [u8],
-    /// Octets of the frame on the wire.
+    /// Bytes of the frame on the wire.
     pub wire: usize,
-    /// The tag that was taken off: its TPID and TCI.
+    /// TPID and TCI of the VLAN tag that the kernel removed.
     pub tag: Option<(u16, u16)>,
-    /// Is the whole frame queued on the socket too, because it did not fit?
+    /// Did the frame not fit, so that it is also queued whole on the socket?
     pub queued: bool,
-    /// Were frames lost since [`super::packet::take_lost`] was last asked?
+    /// Were frames lost since the last [`super::packet::take_lost`]?
     pub losing: bool,
 }
 
 impl Ring {
-    /// Gives `socket`, on which [`super::packet::offload_header`] is set, a ring of `slots` slots of
-    /// `slot` bytes each; both are powers of two, a slot at least 2048.
+    /// Gives `socket` a ring of `slots` slots of `slot` bytes each; both are powers of two, `slot`
+    /// at least 2048.
+    /// [`super::packet::offload_header`] must be set on the socket.
     ///
     /// # Errors
     /// `InvalidInput` for other sizes, `ENOMEM`.
@@ -118,14 +120,15 @@ impl Ring {
         self.status(self.next).load(Ordering::Acquire) & STATUS_USER != 0
     }
 
-    /// The frames that are there, at most `most`, in order. Forgetting them changes nothing: they
-    /// are given again until [`Self::release`].
+    /// The received frames in order, at most `most`. They are returned again by the next call until
+    /// [`Self::release`].
     pub fn frames(&mut self, most: usize) -> impl Iterator<Item = Slot<'_>> {
         let (first, most) = (self.next, most.min(self.slots));
         (0..most).map_while(move |n| self.frame((first + n) % self.slots))
     }
 
-    /// Hands the first `count` slots back to the kernel. Only those that [`Self::frames`] gave.
+    /// Returns the first `count` slots to the kernel. `count` is at most what [`Self::frames`]
+    /// returned.
     pub fn release(&mut self, count: usize) {
         for _ in 0..count {
             self.status(self.next).store(STATUS_KERNEL, Ordering::Release);
@@ -133,8 +136,8 @@ impl Ring {
         }
     }
 
-    /// The frame in slot `at`, when it is ours. The lifetime is the caller's to bound: `frames`
-    /// visits each slot once while it borrows the ring.
+    /// The frame in slot `at`, if the slot is ours. The caller bounds the lifetime: `frames` visits
+    /// each slot once while it borrows the ring.
     fn frame<'ring>(&self, at: usize) -> Option<Slot<'ring>> {
         let status = self.status(at).load(Ordering::Acquire);
         if status & STATUS_USER == 0 {

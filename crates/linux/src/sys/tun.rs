@@ -1,5 +1,6 @@
-//! TUN interfaces (Documentation/networking/tuntap.rst, include/uapi/linux/if_tun.h): the kernel hands
-//! the packets that are routed there to whoever holds the descriptor. The interface goes with it.
+//! TUN interfaces (Documentation/networking/tuntap.rst, include/uapi/linux/if_tun.h): the kernel
+//! gives the packets routed to such an interface to the process that holds its descriptor. Closing
+//! the descriptor removes the interface.
 
 #![expect(unsafe_code, reason = "TUNSETIFF and TUNSETOFFLOAD have no safe wrapper")]
 
@@ -19,13 +20,13 @@ const TUN_F_CSUM: libc::c_ulong = 0x01;
 const TUN_F_TSO4: libc::c_ulong = 0x02;
 const TUN_F_TSO6: libc::c_ulong = 0x04;
 
-/// Creates the TUN interface `name`, in the calling thread's network namespace. Each read gives one
-/// IP packet behind a `struct virtio_net_hdr` of 10 bytes, which says what is left to do for its
-/// checksum and, for TCP, its segmentation. Never blocks.
+/// Creates the TUN interface `name` in the calling thread's network namespace. Each read returns
+/// one IP packet, preceded by a `struct virtio_net_hdr` of 10 bytes that tells which checksum and
+/// TCP segmentation work is still to be done. Reads never block.
 ///
 /// # Errors
-/// `ENOENT` or `ENODEV` where the kernel has no TUN, `EBUSY` or `EINVAL` where there is an interface of
-/// that name, `EPERM` without CAP_NET_ADMIN, `InvalidInput` for a name of 16 or more bytes.
+/// `ENOENT` or `ENODEV` if the kernel has no TUN, `EBUSY` or `EINVAL` if the name is in use,
+/// `EPERM` without CAP_NET_ADMIN, `InvalidInput` for a name of 16 or more bytes.
 pub fn create(name: &str) -> io::Result<File> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an interface name"));

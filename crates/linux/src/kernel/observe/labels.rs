@@ -1,4 +1,4 @@
-//! Label routes, and the filters on labelled frames.
+//! Reads label routes, and the filters on labelled frames.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::super::filter::{self, Filter, HOOKS, Qdisc, Seen};
 use super::super::label::{self, LabelRoute};
 use super::names::Names;
 
-/// Asked only of a kernel with mpls_router: another one would answer with the routes of all
-/// families.
+/// Reads the label routes. Call it only on a kernel with mpls_router: another one returns the
+/// routes of all families.
 pub(super) fn labels(
     source: &mut impl Tables,
     names: &Names,
@@ -30,7 +30,7 @@ pub(super) fn labels(
     Ok(labels)
 }
 
-/// The filters of all interfaces that can have some.
+/// Reads the filters of all interfaces that can have some.
 pub(super) fn ingress(
     source: &mut impl Tables,
     names: &Names,
@@ -42,7 +42,7 @@ pub(super) fn ingress(
         Ok(())
     });
     match result {
-        // A kernel without traffic control.
+        // The kernel has no traffic control.
         Err(DumpError::Kernel(source, _)) if source.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
         result => result?,
     }

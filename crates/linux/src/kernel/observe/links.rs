@@ -1,4 +1,4 @@
-//! Links and their addresses. Source: include/uapi/linux/{if_link,if_addr}.h.
+//! Reads links and their addresses. Source: include/uapi/linux/{if_link,if_addr}.h.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,9 +1,10 @@
-//! Reads what the kernel holds into an [`Observed`]; changes nothing, decides nothing.
+//! Reads the kernel's state into an [`Observed`]; changes nothing and decides nothing.
 //!
-//! Dumps with strict checking (links, addresses, neighbours, nexthops, routes of all families, rules,
-//! ingress qdiscs and their filters), read in place: no allocation per route of ours. A dump that the kernel interrupted,
-//! or an object on an interface that appeared meanwhile, starts the whole observation again.
-//! Source: rtnetlink(7), include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
+//! Dumps with strict checking: links, addresses, neighbours, nexthops, routes of all families,
+//! rules, ingress qdiscs and their filters. They are read in place: no allocation per route of
+//! ours. If the kernel interrupts a dump, or an object refers to an interface that appeared
+//! meanwhile, the whole observation starts again. Source: rtnetlink(7),
+//! include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
 
 mod labels;
 mod links;
@@ -23,7 +24,7 @@ use super::{mptcp, sysctl};
 
 pub(super) use neighbours::{NDA_PROTOCOL, neighbour};
 
-/// How often an observation is begun before it is given up.
+/// How often an observation is started again before giving up.
 const ATTEMPTS: u32 = 8;
 
 /// Why the kernel's state could not be read.
@@ -54,7 +55,7 @@ pub enum ObserveError {
     Malformed {
         /// The table.
         table: &'static str,
-        /// What was wrong.
+        /// The part that could not be decoded.
         #[source]
         source: Malformed,
     },
@@ -75,13 +76,14 @@ pub enum ObserveError {
     },
 }
 
-/// Reads links, addresses, permanent neighbours, nexthop objects, the unicast routes of the main
-/// table and of tables of ours, the rules that lead to those, label routes, filters on labelled
-/// frames and MPTCP endpoints of the calling thread's network namespace, and the sysctls named (paths below `/proc/sys`;
-/// one that does not exist is left out, `*` stands for every name at its place).
+/// Reads the state of the calling thread's network namespace: links, addresses, permanent
+/// neighbours, nexthop objects, unicast routes of the main table and of tables of ours, the policy
+/// rules that lead to those, label routes, filters on labelled frames, MPTCP endpoints, and the
+/// sysctls in `sysctl_keys` (paths below `/proc/sys`; `*` stands for every name in its place; a
+/// missing one is left out).
 ///
 /// # Errors
-/// As [`ObserveError`] lists; a partial observation is never returned.
+/// See [`ObserveError`]; a partial observation is never returned.
 pub fn observe<'a>(
     sysctl_keys: impl IntoIterator<Item = &'a str>,
 ) -> Result<Observed, ObserveError> {
@@ -124,7 +126,7 @@ fn look() -> Result<Observed, TableError> {
     Ok(Observed { mptcp, ..observed })
 }
 
-/// All tables as one source dumps them, without the sysctls and MPTCP; label routes where the kernel has
+/// All tables that `source` dumps, without sysctls and MPTCP; label routes only if the kernel has
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;

@@ -1,4 +1,4 @@
-//! The names of interfaces, which all tables but that of links name by number.
+//! Interface names by ifindex: all tables but that of links refer to interfaces by ifindex.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use super::super::channel::DumpError;
 pub(super) struct Names(pub HashMap<u32, String>);
 
 impl Names {
-    /// An index without a name belongs to an interface that came after the dump of links.
+    /// The name of an interface. An unknown ifindex belongs to an interface that came after the
+    /// dump of links.
     pub fn name(&self, index: u32) -> Result<&str, DumpError> {
         self.0.get(&index).map(String::as_str).ok_or(DumpError::Interrupted)
     }

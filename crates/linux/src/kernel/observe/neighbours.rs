@@ -1,4 +1,4 @@
-//! Permanent neighbours. Source: include/uapi/linux/neighbour.h.
+//! Reads permanent neighbours. Source: include/uapi/linux/neighbour.h.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ pub(super) fn neighbours(
         }
         Ok(())
     })?;
-    // A map is made fastest of what is in order, and the names need no comparing.
+    // A map is built fastest from sorted entries, and the names need no comparison.
     let sorted = by_interface.into_iter().flat_map(|(interface, mut neighbours)| {
         neighbours.sort_by_key(|(address, _)| *address);
         let keyed = move |(address, observed)| ((interface.to_owned(), address), observed);
@@ -44,17 +44,18 @@ pub(super) fn neighbours(
 const NDMSG: usize = 12;
 pub(in crate::kernel) const NDA_PROTOCOL: u16 = 12;
 
-/// A neighbour message.
+/// A neighbour as decoded.
 pub(in crate::kernel) struct RawNeighbour {
     pub ifindex: u32,
     pub state: NeighbourState,
-    /// `None` where it is no IP address.
+    /// `None` if it is not an IP address.
     pub address: Option<IpAddr>,
     pub mac: Option<Mac>,
     pub protocol: u8,
 }
 
-/// Reads an `RTM_NEWNEIGH` or `RTM_DELNEIGH`: what of it concerns us, without allocating a message.
+/// Decodes the parts of an `RTM_NEWNEIGH` or `RTM_DELNEIGH` that concern us, without allocating a
+/// message.
 pub(in crate::kernel) fn neighbour(message: &Message<'_>) -> Result<RawNeighbour, Malformed> {
     let header = NeighbourHeader::parse(message.payload)?;
     let mut neighbour = RawNeighbour {

@@ -1,4 +1,4 @@
-//! Nexthop objects, and the routes of the main table and of tables of ours. Source:
+//! Reads nexthop objects, and the routes of the main table and of tables of ours. Source:
 //! include/uapi/linux/rtnetlink.h.
 
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ pub(super) fn nexthops(
     Ok(nexthops)
 }
 
-/// The routes of the main table, and those of tables of ours. All tables in one dump: what is left in
-/// a table of ours without a rule is known by nothing else.
+/// Reads the routes of the main table and of tables of ours. One dump of all tables, because
+/// nothing else reveals a route left in a table of ours that has no rule.
 pub(super) fn routes(
     channel: &mut impl Tables,
     names: &Names,
@@ -55,7 +55,7 @@ pub(super) fn routes(
                 return Ok(());
             }
             match header.table {
-                // A table above 255 is told by an attribute.
+                // A table above 255 is given by an attribute.
                 libc::RT_TABLE_COMPAT => {
                     turns::turn(&Route::with(&header, message.payload)?, names, &mut turns)
                 }

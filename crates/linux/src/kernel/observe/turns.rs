@@ -1,4 +1,4 @@
-//! Rules by arriving interface or source address, and the routes of their tables.
+//! Reads the policy rules by arrival interface or source address, and the routes of their tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,11 +14,11 @@ use super::super::rule::SeenRule;
 use super::super::turn::SeenTurn;
 use super::names::Names;
 
-/// By arriving interface, and by source address.
+/// Rules by arrival interface, and rules by source address.
 type Rules = (BTreeSet<Rule>, BTreeSet<FromRule>);
 
-/// The rules of ours. One of somebody else that is like ours is another one to the kernel, which goes
-/// by the protocol too, also when one is deleted.
+/// Reads our rules. A foreign rule that looks like ours is a different rule to the kernel, which
+/// compares the protocol number too, also in a deletion.
 pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
     let (mut rules, mut from) = Rules::default();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -33,7 +33,7 @@ pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
             Ok(())
         });
         match result {
-            // A kernel without rules, or without this family.
+            // The kernel has no policy rules, or lacks this family.
             Err(DumpError::Kernel(source, _)) if lacks(&source) => {}
             result => result?,
         }
@@ -45,7 +45,8 @@ fn lacks(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP))
 }
 
-/// Adds a unicast route, if it is of a table of ours; of several alike ours, or else the first.
+/// Adds a unicast route if it is in a table of ours. Of several with the same key ours is kept, or
+/// else the first.
 pub(super) fn turn(
     route: &Route,
     names: &Names,
