@@ -1,8 +1,8 @@
-//! What `tressed` does to learn its part of a plan, and how long that takes: from the text of a
-//! cluster file to everything that it installs and remembers, nothing kept from the time before.
+//! Measures how long `tressed` takes to compute its part of a plan: from the text of a cluster file
+//! to everything that it installs and stores, with nothing cached.
 //!
-//! `cargo run --release -p tressed --example slice -- FILE [NODE]`, by default the node in the
-//! middle. Prints the median of 20 times, as wall clock and processor time.
+//! `cargo run --release -p tressed --example slice -- FILE [NODE]`; default is the node in the
+//! middle. Prints the median of 20 runs, as wall-clock and processor time.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Processor time of this thread, the only one: proc(5) `schedstat`, up to date after a yield.
+/// Processor time of this thread, the only one: proc(5) `schedstat`, which is up to date after a
+/// yield.
 fn processor() -> anyhow::Result<Duration> {
     std::thread::yield_now();
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;

@@ -18,11 +18,11 @@ use tresse_engine::{
     Effect, Engine, Engines, Execution, Input, LabelEngine, Settings, SourceEngine, Stored, View,
 };
 
-/// A state file: read or refused; what is read is written back the same, and an engine starts from
-/// it and answers.
+/// Reads `bytes` as a state file. If it is accepted, writing it must give an equal file, and an
+/// engine must start from it and reply to calls.
 ///
 /// # Panics
-/// Where state or engine have a fault.
+/// If the state file's reader or the engine has a fault.
 pub fn state(bytes: &[u8]) {
     let file = StateFile::new(Path::new("/nonexistent"));
     let Ok(stored) = file.parse(bytes) else { return };
@@ -35,10 +35,10 @@ pub fn state(bytes: &[u8]) {
     drive(&mut engine, Input::Tick);
 }
 
-/// A `tressed.toml`: read or refused with words that name the file.
+/// Reads `text` as a `tressed.toml`. If it is refused, the message must name the file.
 ///
 /// # Panics
-/// Where the parser has a fault.
+/// If the parser has a fault.
 pub fn config(text: &str) {
     match Config::parse(text, Path::new("tressed.toml")) {
         Ok(config) => drop(config.lock_path()),
@@ -46,7 +46,7 @@ pub fn config(text: &str) {
     }
 }
 
-/// An engine as the daemon makes it.
+/// An engine with the daemon's settings.
 pub(crate) fn engine(stored: Stored) -> Engine {
     Engine::new(
         Settings {
@@ -60,10 +60,10 @@ pub(crate) fn engine(stored: Stored) -> Engine {
     )
 }
 
-/// Feeds one input and the answers of a kernel that is empty, takes everything and shows nothing;
-/// the replies to calls.
+/// Feeds one input to the engine and plays the kernel: empty, and accepting every operation.
+/// Returns the replies to calls.
 pub(crate) fn drive(engine: &mut Engine, input: Input) -> Vec<Result<Reply, NodeError>> {
-    /// Turns of the loop; the engine may try again for ever.
+    /// Iterations after which to stop; the engine may retry for ever.
     const TURNS: usize = 256;
     let mut replies = Vec::new();
     let mut effects = VecDeque::from(engine.step(0, input));

@@ -1,4 +1,4 @@
-//! The per-node daemon as a library, so that tests and benches reach its parts.
+//! The daemon of one node as a library, so that tests and benchmarks can use its parts.
 
 pub mod config;
 pub mod control;

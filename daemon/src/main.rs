@@ -25,7 +25,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // Whoever started this may have held signals back, and they would never come.
+    // The parent may have blocked signals, which would then never arrive.
     let _ = SigSet::all().thread_unblock();
     log();
     match run(&arguments) {
@@ -64,13 +64,13 @@ fn run(arguments: &Arguments) -> Result<(), RunError> {
     tokio::task::LocalSet::new().block_on(&runtime, daemon.run())
 }
 
-/// To the journal where systemd started us, else to standard error; `RUST_LOG` filters.
+/// Logs to the journal if systemd started the daemon, else to standard error; `RUST_LOG` filters.
 fn log() {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,zlink=off"));
     let registry = tracing_subscriber::registry().with(filter);
     let journal = std::env::var_os("JOURNAL_STREAM").and_then(|_| tracing_journald::layer().ok());
-    // MESSAGE_ID, KIND and OBJECT, as the catalogue names them.
+    // Without a prefix the fields are MESSAGE_ID, KIND and OBJECT, as in the catalogue.
     let journal = journal.map(|journal| journal.with_field_prefix(None));
     match journal {
         Some(journal) => registry.with(journal).init(),

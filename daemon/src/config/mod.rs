@@ -1,4 +1,5 @@
-//! `tressed.toml`: where things are and what to be careful with. Never the fabric itself.
+//! The daemon's configuration file `tressed.toml`: paths, sockets and safety settings of this host.
+//! It never describes the fabric.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -7,42 +8,42 @@ use std::time::Duration;
 use serde::Deserialize;
 use tresse_liveness::Timing;
 
-/// Where the configuration is looked for unless told otherwise.
+/// Path of the configuration file, unless given on the command line.
 pub const DEFAULT_PATH: &str = "/etc/tresse/tressed.toml";
 
-/// The content of `tressed.toml`; every key may be left out.
+/// The content of `tressed.toml`. Every key is optional.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The cluster file, used where the state holds no plan and at Reload.
+    /// The cluster file, used if no plan is stored, and at Reload.
     pub cluster: Option<PathBuf>,
-    /// The lock; default: `tresse.lock` beside the cluster file, where there is one.
+    /// The lock; default: `tresse.lock` beside the cluster file, if it exists.
     pub lock: Option<PathBuf>,
-    /// This node's name; default: found by the MACs of the host's NICs (K21).
+    /// This node's name; default: found by the MAC addresses of the host's NICs (K21).
     pub node: Option<String>,
-    /// The control socket.
+    /// Path of the control socket.
     pub socket: PathBuf,
-    /// Where the state file lives.
+    /// Directory of the state file.
     pub state_dir: PathBuf,
-    /// Addresses that must stay reachable the way they are (K19).
+    /// Addresses whose routes must not change, so that the host stays reachable (K19).
     pub management: Vec<IpAddr>,
-    /// Refuse what cannot be guarded rather than warn.
+    /// Refuse what cannot be guarded, instead of warning.
     pub strict: bool,
-    /// Announce this often; default: a third of the switches' ageing time.
+    /// Period of announcements; default: a third of the switches' ageing time.
     pub announce_seconds: Option<u32>,
-    /// Prove each VLAN before it carries traffic (K5); false only for fabrics under test.
+    /// Prove each VLAN before it carries traffic (K5)? False only for fabrics under test.
     pub canary: bool,
-    /// What forwards labelled frames for others.
+    /// What forwards labelled frames of other nodes.
     pub engine: EngineChoice,
-    /// What pushes labels onto what this node sends.
+    /// What pushes labels onto this node's own packets.
     pub source: SourceChoice,
-    /// How paths are watched.
+    /// How BFD watches paths.
     pub bfd: BfdChoice,
-    /// Where Prometheus reads metrics; nowhere unless it is said.
+    /// Where Prometheus reads metrics; `None`: nowhere.
     pub metrics: Option<MetricsAt>,
 }
 
-/// `metrics`.
+/// Value of the key `metrics`: where the HTTP server for Prometheus listens.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum MetricsAt {
@@ -73,15 +74,15 @@ impl TryFrom<String> for MetricsAt {
     }
 }
 
-/// `bfd`.
+/// Value of the key `bfd`: whether and how fast BFD watches paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BfdChoice {
-    /// Watch paths.
+    /// Watch paths?
     pub enabled: bool,
-    /// How often both ends of a session send, 10 to 1,000 ms.
+    /// Sending interval of both ends of a session, 10 to 1,000 ms.
     pub interval_ms: u16,
-    /// After so many intervals without a packet a path is broken, 2 to 255.
+    /// A path is broken after this many intervals without a packet, 2 to 255.
     pub multiplier: u8,
 }
 
@@ -92,7 +93,7 @@ impl Default for BfdChoice {
 }
 
 impl BfdChoice {
-    /// As sessions take it.
+    /// The timing of a BFD session.
     #[must_use]
     pub const fn timing(self) -> Timing {
         Timing {
@@ -102,29 +103,29 @@ impl BfdChoice {
     }
 }
 
-/// `source`.
+/// Value of the key `source`: what pushes labels onto this node's own packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceChoice {
-    /// The kernel where it can, else the daemon.
+    /// The kernel if it can, else the daemon.
     #[default]
     Auto,
     /// The kernel's routes.
     Kernel,
-    /// The daemon, through a TUN interface.
+    /// The daemon, which reads the packets from a TUN interface.
     Tun,
 }
 
-/// `engine`.
+/// Value of the key `engine`: what forwards labelled frames of other nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// The kernel where it can, else raw sockets.
+    /// The kernel if it can, else the daemon through raw sockets.
     #[default]
     Auto,
     /// The kernel's label routes.
     Kernel,
-    /// Raw sockets.
+    /// The daemon, through raw sockets.
     Packet,
 }
 
@@ -148,7 +149,7 @@ impl Default for Config {
     }
 }
 
-/// Why the configuration cannot be used.
+/// Why the configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -165,10 +166,10 @@ pub enum ConfigError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// The error, with line and column.
         message: String,
     },
-    /// Keys that do not exist; all of them.
+    /// It has unknown keys; all are listed.
     #[error("{}: {}", path.display(), keys.join("; "))]
     UnknownKeys {
         /// The file.
@@ -243,7 +244,7 @@ impl Config {
     }
 }
 
-/// The key with the least edit distance (Levenshtein).
+/// The known key with the least edit distance (Levenshtein).
 fn nearest(key: &str) -> &'static str {
     let distance = |other: &str| {
         let other: Vec<char> = other.chars().collect();

@@ -1,4 +1,4 @@
-//! One message of a client, decoded: what a client got wrong is answered, by the errors of
+//! Decodes one message of a client. A wrong call is answered with an error of
 //! `org.varlink.service`. Source: varlink.org, "Method Call" and `org.varlink.service`.
 
 use std::borrow::Cow;
@@ -9,21 +9,21 @@ use tresse_control::Call;
 use tresse_control::call::{nothing_left, object, take};
 use zlink::varlink_service::Error;
 
-/// The interface that every Varlink service has.
+/// The interface that every Varlink service implements.
 pub(super) const SERVICE: &str = "org.varlink.service";
 
-/// What a client asks for.
+/// A decoded call.
 #[derive(Debug)]
 pub(super) enum Asked {
     /// A method of this node.
     Node(Call),
-    /// Who answers here.
+    /// The name and version of this service.
     Info,
-    /// The description of an interface.
+    /// The description of an interface, given by its name.
     Description(String),
 }
 
-/// A message as it came.
+/// A message as received: a Varlink call that is not yet checked.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message {
     method: String,
@@ -34,25 +34,25 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Reads one message.
+    /// Decodes one message.
     ///
     /// # Errors
-    /// It is no Varlink call: there is nothing to answer.
+    /// If it is not a Varlink call; then there is nothing to reply to.
     pub(crate) fn parse(bytes: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(bytes)
     }
 
-    /// Does the client want no answer?
+    /// Does the client want no reply?
     pub(crate) fn oneway(&self) -> bool {
         self.oneway == Some(true)
     }
 
-    /// May it have more than one answer?
+    /// Does the client accept more than one reply?
     pub(crate) fn streams(&self) -> bool {
         self.more == Some(true)
     }
 
-    /// What it asks for.
+    /// Checks interface, method and parameters.
     ///
     /// # Errors
     /// InterfaceNotFound, MethodNotFound or InvalidParameter, with the name.

@@ -1,4 +1,4 @@
-//! What Monitor answers: events, as they are told to watchers.
+//! The replies to Monitor: the daemon's events as a stream.
 
 use std::future::ready;
 
@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tresse_control::{Alert, Event, MonitorReply};
 use zlink::Reply;
 
-/// `hello`, then (where the client takes more than one answer) every event.
+/// Returns `hello`, and then every event if the client accepts more than one reply.
 pub(super) fn watch(
     events: broadcast::Receiver<Event>,
     more: bool,

@@ -1,8 +1,9 @@
-//! One connection's calls and answers.
+//! Reads the calls of one connection and writes the replies.
 //!
-//! zlink gives the interfaces, their errors and the peer's credentials. Its service loop is not used: its
-//! buffers grow by 256 bytes, each time with the whole message serialised anew, so that an answer of some
-//! 100 KB held the thread for seconds; and it says of a wrong call only that it is wrong.
+//! zlink supplies the interfaces, their errors and the peer's credentials. Its service loop is not
+//! used: its buffers grow by 256 bytes and serialize the whole message again each time, so that a
+//! reply of 100 KB blocked the thread for seconds; and its error for a wrong call does not name the
+//! fault.
 
 use std::io;
 use std::time::Duration;
@@ -23,29 +24,29 @@ use super::events::watch;
 use super::permission::{is_open, may_change};
 use super::request::{Request, ask};
 
-/// Largest request: a cluster file of thousands of listed nodes, with its lock.
+/// Longest call in bytes: a cluster file that lists thousands of nodes, with its lock.
 const REQUEST_BYTES: usize = 16 * 1024 * 1024;
-/// How long a client may leave an answer unread before it is dropped.
+/// A client that does not read its reply for this long is disconnected.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// Read at a time.
+/// Bytes read at a time.
 const READ_BYTES: usize = 16 * 1024;
 
-/// Where the calls of a connection lead.
+/// The channels that connect a connection with the main loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// The main loop.
+    /// Calls to the main loop.
     pub(crate) requests: mpsc::Sender<Request>,
-    /// What it tells watchers.
+    /// Events from the main loop.
     pub(crate) events: broadcast::Sender<Event>,
 }
 
-/// Answers calls until the client closes the connection or breaks the protocol.
+/// Answers calls until the client closes the connection or violates the protocol.
 ///
 /// # Errors
-/// What ended the connection, other than its regular end.
+/// What ended the connection, unless the client closed it.
 pub(crate) async fn converse(stream: UnixStream, node: Node) -> io::Result<()> {
     let stream = stream.into_std()?;
-    // Only asked for the peer's credentials; never read from or written to.
+    // Used only to get the peer's credentials; never read or written.
     let named = Stream::try_from(stream.try_clone()?).map_err(io::Error::other)?;
     let mut peer = Connection::new(named);
     let (mut read, mut write) = UnixStream::from_std(stream)?.into_split();
@@ -92,14 +93,14 @@ pub(crate) async fn converse(stream: UnixStream, node: Node) -> io::Result<()> {
     }
 }
 
-/// Who answers here.
+/// The name and version of this service.
 fn info() -> io::Result<Info<'static>> {
     let (product, version) = ("tressed", env!("CARGO_PKG_VERSION"));
     Info::new("Tresse", product, version, "https://tresse.example/", [INTERFACE, SERVICE])
         .map_err(io::Error::other)
 }
 
-/// What an interface has, if there is such a one.
+/// The description of an interface, if it exists here.
 fn description(interface: &str) -> Option<InterfaceDescription<'static>> {
     match interface {
         INTERFACE => Some(tresse_control::call::DESCRIPTION.into()),
@@ -108,7 +109,7 @@ fn description(interface: &str) -> Option<InterfaceDescription<'static>> {
     }
 }
 
-/// The main loop's answer to a call of who may make it.
+/// Checks the peer's permission and returns the main loop's reply.
 async fn answer(
     node: &Node,
     call: Call,
@@ -125,10 +126,10 @@ async fn answer(
     ask(&node.requests, call).await
 }
 
-/// Where answers go.
+/// Writes the replies to one call.
 struct Out<'a> {
     write: &'a mut OwnedWriteHalf,
-    /// The client wants none.
+    /// Does the client want no reply?
     silent: bool,
 }
 

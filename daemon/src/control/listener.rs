@@ -1,4 +1,4 @@
-//! The listening socket: bound safely, connections counted per user, one server each.
+//! The listening control socket: limits the connections per user and runs a task for each.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,17 +17,17 @@ use super::exchange::{Node, converse};
 use super::request::Request;
 use super::socket::{BindError, UnixSocket};
 
-/// Connections of one user other than root.
+/// Largest number of connections of one user other than root.
 const PER_USER: usize = 16;
-/// Connections of all users other than root; root is never kept out.
+/// Largest number of connections of all users other than root. Root is always accepted.
 const ALL_USERS: usize = 128;
 
-/// The control socket.
+/// The listening control socket.
 #[derive(Debug)]
 pub struct Server(UnixSocket);
 
 impl Server {
-    /// Binds `path`, as [`UnixSocket::bind`].
+    /// Binds `path`; see [`UnixSocket::bind`].
     ///
     /// # Errors
     /// [`BindError`].
@@ -35,7 +35,7 @@ impl Server {
         UnixSocket::bind(path, "socket").map(Self)
     }
 
-    /// Serves connections until dropped. Runs inside a `LocalSet`.
+    /// Accepts and serves connections until dropped. Must run in a `LocalSet`.
     pub async fn run(
         self,
         requests: mpsc::Sender<Request>,
@@ -47,7 +47,7 @@ impl Server {
             let stream = match self.0.listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of descriptors: give connections time to end.
+                    // Out of descriptors: waits until some connections end.
                     tracing::warn!(%error, "cannot accept a control connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-/// Serves one connection until its peer is gone, also one that only waits for events.
+/// Serves one connection until the peer closes it, also while it waits for events.
 async fn serve(stream: UnixStream, node: Node, place: Place) {
     let watched = stream.as_fd().try_clone_to_owned().map(std::os::unix::net::UnixStream::from);
     let Ok(watched) = watched.and_then(UnixStream::from_std) else { return };
@@ -78,14 +78,14 @@ async fn serve(stream: UnixStream, node: Node, place: Place) {
     drop(place);
 }
 
-/// Waits until the peer has closed its end (EPOLLHUP; a peer that only shuts down its writing
-/// side gives EPOLLRDHUP and still gets its answers).
+/// Waits until the peer has closed the connection (EPOLLHUP). A peer that only shuts down its
+/// sending side (EPOLLRDHUP) still gets its replies.
 async fn hang_up(stream: UnixStream) {
     while let Ok(ready) = stream.ready(Interest::WRITABLE).await {
         if ready.is_write_closed() {
             return;
         }
-        // Clears the readiness, so that the next turn waits for the next change.
+        // Clears the readiness, so that the next iteration waits for the next change.
         let again = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
         let _ = stream.try_io(Interest::WRITABLE, again);
     }

@@ -1,8 +1,8 @@
-//! The control socket: who may ask what, and how their questions reach the main loop.
+//! The control socket: checks who may call a method, and passes calls to the main loop through a
+//! bounded channel. Decides nothing about the fabric.
 //!
-//! Every connection has a task of its own on the main loop's thread (zlink's server has one loop for
-//! all clients, so that one slow client would stop the others). Decides nothing about
-//! the fabric: calls go to the main loop through a bounded channel.
+//! Every connection has a task of its own on the main loop's thread. zlink's server is not used,
+//! because it has one loop for all clients, so that a slow client would block the others.
 
 pub(crate) mod call;
 mod events;

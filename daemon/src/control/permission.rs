@@ -1,15 +1,15 @@
-//! Who may change something: root and the members of one group, as the kernel names the peer of a
-//! connection (SO_PEERCRED, SO_PEERGROUPS).
+//! Decides who may call methods that change something: root and the members of group `tresse`. The
+//! kernel identifies the peer of a connection (SO_PEERCRED, SO_PEERGROUPS).
 
 use nix::unistd::{Gid, Group};
 use tresse_control::Call;
 use zlink::connection::Credentials;
 
-/// The group whose members may change what the daemon does.
+/// The group whose members may call methods that change something.
 pub const GROUP: &str = "tresse";
 
-/// May anybody on this host make this call? It changes nothing, and costs little: Apply as a dry run is not among
-/// them, as planning what anybody sends would keep the daemon from its work.
+/// May every local user make this call? True for calls that change nothing and cost little. Not for
+/// Apply as a dry run: planning arbitrary cluster files would keep the daemon busy.
 #[must_use]
 pub const fn is_open(call: &Call) -> bool {
     matches!(
@@ -23,7 +23,8 @@ pub const fn is_open(call: &Call) -> bool {
     )
 }
 
-/// May this peer change something? Looks the group up each time: it may be created later.
+/// May this peer make calls that change something? Looks the group up each time, because it may be
+/// created later.
 #[must_use]
 pub fn may_change(peer: &Credentials) -> bool {
     let gids = peer

@@ -1,21 +1,21 @@
-//! What connections ask of the main loop.
+//! Control calls on their way from a connection to the main loop.
 
 use tokio::sync::{mpsc, oneshot};
 use tresse_control::{Call, NodeError, Reply};
 
-/// One call, with the place for its answer.
+/// A control call for the main loop, with the channel for its reply.
 #[derive(Debug)]
 pub struct Request {
-    /// The call; never Monitor, which every connection answers itself.
+    /// The call. Never Monitor, which each connection answers itself.
     pub call: Call,
-    /// Where its answer goes.
+    /// Channel for the reply.
     pub answer: oneshot::Sender<Result<Reply, NodeError>>,
 }
 
-/// Asks the main loop, and waits for its answer.
+/// Sends a call to the main loop and waits for the reply.
 ///
 /// # Errors
-/// What the main loop answers, or that the daemon is stopping.
+/// The main loop's error, or that the daemon is stopping.
 pub async fn ask(requests: &mpsc::Sender<Request>, call: Call) -> Result<Reply, NodeError> {
     let stopping = || NodeError::Internal { message: "the daemon is stopping".into() };
     let (answer, answered) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! Unix sockets that are bound safely, and removed again.
+//! Unix sockets that replace a stale socket file when bound, and remove their file when dropped.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ pub enum BindError {
     InUse {
         /// The path.
         path: PathBuf,
-        /// The setting that names it.
+        /// The configuration key that holds the path.
         setting: &'static str,
     },
     /// Something that is not a socket is there.
@@ -29,13 +29,13 @@ pub enum BindError {
     NotASocket {
         /// The path.
         path: PathBuf,
-        /// The setting that names it.
+        /// The configuration key that holds the path.
         setting: &'static str,
     },
     /// The system refused.
     #[error("{action} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The step that failed.
         action: &'static str,
         /// The path.
         path: PathBuf,
@@ -45,18 +45,19 @@ pub enum BindError {
     },
 }
 
-/// A socket that listens; its file goes with it.
+/// A listening Unix socket. Dropping it removes its file.
 #[derive(Debug)]
 pub struct UnixSocket {
-    /// Takes connections.
+    /// The socket.
     pub listener: UnixListener,
     path: PathBuf,
     inode: (u64, u64),
 }
 
 impl UnixSocket {
-    /// Binds `path`, which `setting` names, replacing a socket that nobody listens on any more. Its directory
-    /// is created with mode 0755 where it is missing; the socket has mode 0666, as reading is open to all.
+    /// Binds `path`, replacing a socket file on which nothing listens any more. `setting` is the
+    /// configuration key to name in errors. Creates a missing directory with mode 0755; the socket
+    /// has mode 0666, because every user may read.
     ///
     /// # Errors
     /// [`BindError`].

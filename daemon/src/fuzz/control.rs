@@ -1,5 +1,5 @@
-//! What a client may send, for `fuzz/` and for what it found: one conversation over a socket pair,
-//! with an engine whose kernel is empty and takes everything.
+//! Feeds arbitrary bytes to the control socket, for `fuzz/` and its findings: one conversation over
+//! a socket pair, with an engine whose kernel is empty and accepts every operation.
 
 use std::pin::pin;
 
@@ -17,9 +17,9 @@ use crate::control::call::Message;
 use crate::control::exchange::{self, Node};
 use crate::runtime::{Identity, order};
 
-/// Plans of larger fabrics take their time and teach nothing new.
+/// Limit of switches: plans of larger fabrics take longer and test nothing more.
 const MOST_SWITCHES: usize = 16;
-/// A client that hears nothing for so many turns of the loop has heard all.
+/// A client that gets nothing for so many iterations has got all replies.
 const PATIENCE: u32 = 64;
 
 thread_local! {
@@ -27,10 +27,10 @@ thread_local! {
         Builder::new_current_thread().enable_io().enable_time().build().expect("a runtime");
 }
 
-/// Sends `bytes` and closes; every call is answered, and every answer must be a Varlink reply.
+/// Sends `bytes` and closes. Every call must be answered with a Varlink reply.
 ///
 /// # Panics
-/// Where the service has a fault.
+/// If the service has a fault.
 pub fn control(bytes: &[u8]) {
     let answers = RUNTIME.with(|runtime| runtime.block_on(converse(bytes)));
     let mut answers: Vec<&[u8]> = answers.split(|byte| *byte == 0).collect();
@@ -45,10 +45,11 @@ pub fn control(bytes: &[u8]) {
     }
 }
 
-/// Calls that want an answer, up to what is no call, or to one whose answers never end.
+/// Counts the calls that want a reply, up to the first message that is no call or that has endless
+/// replies.
 fn calls(bytes: &[u8]) -> usize {
     let mut messages: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
-    // What follows the last NUL is not complete.
+    // The bytes after the last NUL are an incomplete message.
     messages.pop();
     let calls = messages.into_iter().map_while(|message| Message::parse(message).ok());
     calls.take_while(|call| !call.streams()).filter(|call| !call.oneway()).count()
@@ -70,7 +71,7 @@ async fn converse(bytes: &[u8]) -> Vec<u8> {
 async fn client(stream: UnixStream, bytes: &[u8]) -> Vec<u8> {
     let (mut read, mut write) = stream.into_split();
     let send = async {
-        // The daemon may have hung up half-way.
+        // The daemon may have closed the connection.
         let _ = write.write_all(bytes).await;
         let _ = write.shutdown().await;
     };
@@ -96,7 +97,7 @@ async fn serve(mut asked: mpsc::Receiver<Request>) {
     while let Some(request) = asked.recv().await {
         answer(&mut engine, request);
     }
-    // The conversation goes on without it.
+    // The daemon's side goes on without it.
     std::future::pending().await
 }
 

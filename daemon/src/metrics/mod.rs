@@ -1,6 +1,6 @@
-//! Metrics for Prometheus, by HTTP on a Unix socket or a loopback port (DESIGN section 7): read from the main
-//! loop when somebody asks, kept nowhere. Nothing can be changed here, so nobody is asked who he is; what a
-//! reader may take is bounded.
+//! Metrics for Prometheus over HTTP, on a Unix socket or a loopback port (DESIGN section 7). They
+//! are collected from the main loop at each request. Requests change nothing, so readers are not
+//! identified; their number and time are limited.
 
 mod text;
 
@@ -25,24 +25,24 @@ use tresse_control::{Call, Reply};
 use crate::config::MetricsAt;
 use crate::control::{self, BindError, UnixSocket, ask};
 
-/// Readers at once.
+/// Largest number of readers at a time.
 const READERS: usize = 16;
-/// How long one may take, with all that he asks for.
+/// Longest time that one connection may last.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Text format of Prometheus.
+/// Content type of the Prometheus text format.
 const FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Where metrics are read.
+/// The HTTP server for metrics, with its listening socket.
 #[derive(Debug)]
 pub enum Exporter {
-    /// At a path.
+    /// On a Unix socket.
     Path(UnixSocket),
-    /// At a port.
+    /// On a loopback port.
     Loopback(std::net::TcpListener),
 }
 
 impl Exporter {
-    /// Listens.
+    /// Starts to listen.
     ///
     /// # Errors
     /// [`BindError`].
@@ -62,7 +62,7 @@ impl Exporter {
         }
     }
 
-    /// Answers readers until dropped. Runs inside a `LocalSet`.
+    /// Serves readers until dropped. Must run in a `LocalSet`.
     pub async fn run(self, requests: mpsc::Sender<control::Request>) {
         let readers = Rc::new(Cell::new(0));
         let tcp = match &self {
@@ -95,7 +95,7 @@ impl Exporter {
     }
 }
 
-/// Answers one reader in a task of his own; one too many is sent away.
+/// Serves one reader in a task of its own; refuses it if there are too many.
 fn serve<S>(stream: S, requests: &mpsc::Sender<control::Request>, readers: &Rc<Cell<usize>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,

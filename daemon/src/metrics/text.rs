@@ -1,11 +1,13 @@
-//! The text format of Prometheus, version 0.0.4. Names are those of the daemon's counters behind `tresse_`;
-//! what an object is becomes a label. No series per pair of nodes: as many as NICs, labels and reasons.
+//! Writes metrics in the text format of Prometheus, version 0.0.4. A name is that of the daemon's
+//! counter with the prefix `tresse_`; the counter's object becomes labels. There is no series per
+//! pair of nodes: their number grows with NICs, MPLS labels and drop reasons only.
 
 use std::fmt::Write as _;
 
 use tresse_control::{CounterLine, Status};
 
-/// What a counter counts, and what its object is: the names of labels, in the order of its words.
+/// A counter: its name, its help text, and the names of the labels that the words of its object
+/// become.
 type Known = (&'static str, &'static str, &'static [&'static str]);
 
 /// Every counter of the daemon.
@@ -70,7 +72,7 @@ const KNOWN: &[Known] = &[
     ("repairs_total", "Differences repaired that somebody had made.", &[]),
 ];
 
-/// All that this node tells.
+/// The complete text: status and counters of this node.
 pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
     let mut text = String::new();
     let info = [
@@ -104,7 +106,7 @@ pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
         family(&mut text, name, help);
         series(&mut text, name, &[], value);
     }
-    // One that is not in the table is a fault that the tests find.
+    // A counter that is missing in the table is a fault that the tests find.
     for (name, help, labels) in KNOWN {
         family(&mut text, name, help);
         for line in counters.iter().filter(|line| line.name == *name) {
@@ -120,7 +122,7 @@ fn count<T>(of: &[T]) -> u64 {
     of.len() as u64
 }
 
-/// What begins the series of one name. Writing to a string does not fail.
+/// Writes the lines before the series of one name. Writing to a string cannot fail.
 fn family(text: &mut String, name: &str, help: &str) {
     let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
     let _ = write!(text, "# HELP tresse_{name} {help}\n# TYPE tresse_{name} {kind}\n");

@@ -1,6 +1,6 @@
-//! The main loop's one timer, a timerfd(2). The runtime's own timers sit in a wheel, which wakes
-//! the thread level by level on the way to a distant one (twice before 4.3 s are over); this one
-//! wakes it once, when it is due.
+//! The main loop's only timer, a timerfd(2). A timer of tokio wakes the thread several times on the
+//! way to a distant deadline (twice in 4.3 s), because its timer wheel has levels; this one wakes
+//! the thread once.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use tresse_linux::sys::readiness;
 
-/// A timer that can be moved.
+/// A timer with one deadline, which each wait may move.
 pub struct Alarm {
     timer: TimerFd,
     watched: AsyncFd<OwnedFd>,
@@ -22,7 +22,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// A timer that is not set; to be called within a runtime with I/O.
+    /// A timer without a deadline. Must be called in a runtime with I/O.
     ///
     /// # Errors
     /// Those of timerfd_create(2) and the runtime's.
@@ -33,7 +33,8 @@ impl Alarm {
         Ok(Self { timer, watched, at: None })
     }
 
-    /// Waits until `at`, without it for ever. Cancel safe; the time of the last call counts.
+    /// Waits until `at`, or for ever with `None`. Cancel safe; the deadline of the last call
+    /// counts.
     ///
     /// # Errors
     /// The timer's.
@@ -48,7 +49,7 @@ impl Alarm {
                     self.at = None;
                     return Ok(());
                 }
-                // Due before it was moved.
+                // It had expired before the deadline was moved.
                 Err(Errno::EAGAIN) => ready.clear_ready(),
                 Err(errno) => return Err(errno.into()),
             }

@@ -1,5 +1,5 @@
-//! Announcement sockets, one per VLAN interface that is up, each with a task that hands frames to
-//! the main loop.
+//! The announcement sockets, one per VLAN interface that is up. A task per socket passes received
+//! frames to the main loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use tresse_engine::Input;
 use tresse_frame::announce::Announcement;
 use tresse_linux::kernel::AnnounceSocket;
 
-/// Frames that may wait for the main loop; more are dropped and counted.
+/// Largest number of frames that wait for the main loop; more are dropped and counted.
 pub const FRAMES: usize = 1024;
 
-/// All announcement sockets.
+/// The announcement sockets of all interfaces.
 #[derive(Default)]
 pub struct Announcers {
     sockets: BTreeMap<(String, u32), Announcer>,
@@ -40,13 +40,13 @@ impl Drop for Announcer {
 }
 
 impl Announcers {
-    /// Where frames go. Without it (`--once`) no socket is opened.
+    /// Sets the channel for received frames. Without one (`--once`) no socket is opened.
     pub fn deliver_to(&mut self, frames: mpsc::Sender<Input>) {
         self.frames = Some(frames);
     }
 
-    /// Holds sockets on exactly these interfaces, by (name, ifindex): an interface that was deleted
-    /// and created again gets a new socket.
+    /// Makes the open sockets those of exactly these interfaces, given by (name, ifindex): an
+    /// interface that was deleted and created again gets a new socket.
     pub fn set(&mut self, interfaces: &BTreeSet<(String, u32)>) {
         let Some(frames) = self.frames.clone() else { return };
         self.sockets.retain(|key, _| interfaces.contains(key));
@@ -75,7 +75,8 @@ impl Announcers {
         }
     }
 
-    /// Sends one announcement; what cannot be sent is counted, the next one is never far.
+    /// Sends one announcement. A failure is only counted, because the next announcement follows
+    /// soon.
     pub fn send(&mut self, interface: &str, source: Mac, announcement: &Announcement) {
         let socket = self.sockets.iter().find(|((name, _), _)| name == interface);
         let sent = socket.is_some_and(|(_, a)| {
@@ -88,13 +89,13 @@ impl Announcers {
         self.unsent += u64::from(!sent);
     }
 
-    /// Since when an interface has been listened on.
+    /// Since when an interface has had a socket.
     pub fn since(&self, interface: &str) -> Option<Instant> {
         let socket = self.sockets.iter().find(|((name, _), _)| name == interface);
         socket.map(|(_, announcer)| announcer.since)
     }
 
-    /// What was dropped, by reason.
+    /// Dropped frames, by reason.
     pub fn counters(&self) -> Vec<CounterLine> {
         [
             ("announcements_dropped_total", self.dropped.get()),
@@ -123,7 +124,7 @@ async fn listen(
             }
             Ok(Err(_)) => malformed.set(malformed.get() + 1),
             Err(error) => {
-                // ENETDOWN comes once when the interface goes down; the engine closes the socket
+                // ENETDOWN comes once when the interface goes down. The engine closes the socket
                 // when the interface is gone.
                 tracing::debug!(interface, %error, "announcement socket");
                 tokio::time::sleep(Duration::from_millis(100)).await;

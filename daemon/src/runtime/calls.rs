@@ -1,4 +1,4 @@
-//! The dispatch of control calls: what can be answered at once is, all else becomes an input of the engine.
+//! Dispatches control calls: some are answered at once, all others become inputs of the engine.
 
 use tokio::sync::oneshot;
 use tresse_base::id::Vid;
@@ -9,11 +9,11 @@ use super::prepare::prepare;
 use super::{Daemon, Identity, RunError, chain};
 use crate::control::Request;
 
-/// Where an answer goes.
+/// Channel for the reply to a call.
 type Sender = oneshot::Sender<Result<Reply, NodeError>>;
 
 impl Daemon {
-    /// Answers a call, now or when the engine does.
+    /// Answers a call, now or when the engine replies.
     pub(super) fn answer(&mut self, Request { call, answer }: Request) {
         let reply = match call {
             Call::GetStatus => Ok(Reply::Status(Box::new(self.status()))),
@@ -50,7 +50,7 @@ impl Daemon {
         counters
     }
 
-    /// Applies the configured files; a bad file leaves the plan as it is.
+    /// Applies the configured files. If they have errors, the plan stays.
     pub(super) fn reload(&mut self, answer: Option<Sender>) {
         let none = || NodeError::Internal {
             message: "tressed.toml names no cluster file: set `cluster`".into(),
@@ -78,10 +78,11 @@ impl Daemon {
     }
 }
 
-/// What the engine is asked to do by a call; `identity` says which node this is, where a plan is given.
+/// Converts a call to an input of the engine. `identity` tells which node this is; it is asked only
+/// for calls with a plan.
 ///
 /// # Errors
-/// What is wrong with the plan; or the call is none for the engine.
+/// The errors of the plan, or that the engine does not handle this call.
 pub(crate) fn order(
     asked: Call,
     call: CallId,

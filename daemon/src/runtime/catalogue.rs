@@ -1,6 +1,7 @@
-//! MESSAGE_ID of each kind of event, which `systemd/tressed.catalog` explains (sd_journal_get_catalog(3)).
+//! The journal's MESSAGE_ID for each kind of event; `systemd/tressed.catalog` explains them
+//! (sd_journal_get_catalog(3)).
 
-/// Kind and identifier.
+/// (kind, MESSAGE_ID).
 const MESSAGES: [(&str, &str); 16] = [
     ("applied", "f6fadfa7e5c14b629362da5cc13da58a"),
     ("rolled-back", "2c63888f28f04481be6ddce7a7ace732"),
@@ -20,7 +21,7 @@ const MESSAGES: [(&str, &str); 16] = [
     ("unpinned", "ff53a46f5ead403a84c4b877678537a3"),
 ];
 
-/// The identifier of a kind of event.
+/// The MESSAGE_ID of a kind of event.
 pub fn message_id(kind: &str) -> Option<&'static str> {
     MESSAGES.iter().find(|(known, _)| *known == kind).map(|(_, id)| *id)
 }

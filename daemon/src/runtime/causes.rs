@@ -1,6 +1,6 @@
-//! An error in words, with all that caused it.
+//! Formats an error with all its causes.
 
-/// An error with all its causes.
+/// The messages of an error and of all its causes, joined.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,8 +1,8 @@
-//! Dying at a chosen step, for the crash tests. Not part of release builds.
+//! Kills the daemon at a chosen step, for the crash tests. Not part of release builds.
 //!
-//! With `TRESSED_DIE_AT=N` in its environment the daemon carries out its kernel operations one by
-//! one and sends itself SIGKILL once N of them (at least one) are done; a step is one kernel operation or
-//! one write of the state file.
+//! With `TRESSED_DIE_AT=N` in the environment the daemon executes its kernel operations one by one,
+//! and sends itself SIGKILL after N steps (at least one). A step is one kernel operation or one
+//! write of the state file.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ static DIE_AT: LazyLock<Option<u64>> =
     LazyLock::new(|| std::env::var("TRESSED_DIE_AT").ok()?.parse().ok());
 static STEPS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts one step that was done; dies where the next one must not be.
+/// Counts one finished step, and dies if it was the chosen one.
 pub(super) fn step() {
     let done = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
     if DIE_AT.is_some_and(|at| at <= done) {
@@ -24,7 +24,7 @@ pub(super) fn step() {
     }
 }
 
-/// [`kernel::execute`]; one operation at a time where a death is asked for.
+/// [`kernel::execute`]; one operation at a time if a death is scheduled.
 pub(super) fn execute(operations: &[Operation]) -> Outcome {
     if DIE_AT.is_none() {
         return kernel::execute(operations);

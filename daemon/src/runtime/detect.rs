@@ -1,5 +1,5 @@
-//! Failure detection as the main loop holds it: started where it is configured, told what to watch, and
-//! heard.
+//! The main loop's handle of failure detection: starts the BFD thread as configured, tells it which
+//! paths to watch, and receives path events.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use tresse_liveness::{PathEvent, State, Watching};
 use super::chain;
 use crate::config::BfdChoice;
 
-/// What nobody guesses, so that nobody knows the numbers of sessions.
+/// A random number, so that nobody can guess the discriminators of sessions.
 fn secret() -> Result<u64, BfdError> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -20,14 +20,14 @@ fn secret() -> Result<u64, BfdError> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// The sessions, where there are any.
+/// The BFD thread, if it runs.
 #[derive(Default)]
 pub struct Detector {
     running: Option<(Bfd, watch::Receiver<PathEvent>)>,
 }
 
 impl Detector {
-    /// Starts them as configured; where that cannot be, no path is watched.
+    /// Starts the thread as configured. If that fails, no path is watched.
     pub fn start(&mut self, choice: BfdChoice) {
         if !choice.enabled {
             return;
@@ -44,12 +44,12 @@ impl Detector {
         }
     }
 
-    /// Ends them: the other ends hear that this is no fault.
+    /// Ends all sessions, and tells the peers that this is not a failure (AdminDown).
     pub fn stop(&mut self) {
         self.running = None;
     }
 
-    /// Watches exactly this.
+    /// Watches exactly the paths of `watching`.
     pub fn set(&self, watching: Watching) {
         if let Some((bfd, _)) = &self.running {
             bfd.set(watching);
@@ -66,7 +66,7 @@ impl Detector {
         std::future::pending().await
     }
 
-    /// Sessions, and those that are up.
+    /// The number of sessions, and of those that are up.
     pub fn sessions(&self) -> (u32, u32) {
         let Some((_, seen)) = &self.running else { return (0, 0) };
         let seen = seen.borrow();
@@ -74,7 +74,7 @@ impl Detector {
         (seen.sessions.len() as u32, up as u32)
     }
 
-    /// What they count.
+    /// Counters of the BFD thread.
     pub fn counters(&self) -> Vec<CounterLine> {
         let counters = self.running.iter().flat_map(|(bfd, _)| bfd.counters());
         counters

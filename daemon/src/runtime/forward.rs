@@ -1,4 +1,5 @@
-//! The packet engine as the main loop runs it: started, changed and stopped as the engine's effects say.
+//! The main loop's handle of the `packet` forwarding engine: starts, changes and stops it as the
+//! decision engine's effects say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 use super::chain;
 use crate::config::EngineChoice;
 
-/// The engine that forwards for others: as configured, else the kernel where it can do so from planned
-/// neighbours alone (K11).
+/// Returns the forwarding engine to use: as configured; for `auto`, the kernel if it can accept
+/// labelled frames from planned neighbours only (K11).
 ///
 /// # Errors
-/// With `strict`, a kernel engine that could not be kept to them.
+/// With `strict`, if the kernel is to forward but cannot restrict the senders.
 pub fn choose(
     choice: EngineChoice,
     strict: bool,
@@ -32,11 +33,11 @@ pub fn choose(
     }
 }
 
-/// The packet engine, where there is something for it to do.
+/// The `packet` forwarding engine, if it has something to forward.
 #[derive(Default)]
 pub struct Forwarder {
     running: Option<Running>,
-    /// What could not be started; tried again when the kernel's links change.
+    /// The table that could not be loaded; tried again when links change.
     refused: Option<Forwarding>,
 }
 
@@ -45,7 +46,7 @@ struct Running {
     interfaces: Vec<String>,
 }
 
-/// Why the packet engine, or the source's, does not do what it was told.
+/// Why the forwarding or source engine did not load its table.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
     #[error(transparent)]
@@ -55,7 +56,7 @@ pub(super) enum Refused {
 }
 
 impl Forwarder {
-    /// Forwards exactly this; without labels the engine ends.
+    /// Forwards exactly this. A table without labels stops the engine.
     pub fn set(&mut self, forwarding: Forwarding) {
         self.refused = None;
         if forwarding.labels.is_empty() {
@@ -67,7 +68,7 @@ impl Forwarder {
         }
     }
 
-    /// Links have changed: takes those that are back.
+    /// To be called when links have changed: opens NICs that are back.
     pub fn refresh(&mut self) {
         if let Some(forwarding) = self.refused.take() {
             return self.set(forwarding);
@@ -78,7 +79,7 @@ impl Forwarder {
         }
     }
 
-    /// What it counts: per port, per label, and dropped frames by reason.
+    /// Counters per port, per label, and of dropped frames by reason.
     pub fn counters(&self) -> Vec<CounterLine> {
         let Some(running) = &self.running else { return Vec::new() };
         let counters = running.engine.counters();

@@ -1,4 +1,5 @@
-//! Who may be managing this host, and the way to each of them (K19). Reads only.
+//! Finds the addresses that may be managing this host, and the routes to them, which must not
+//! change (K19). Reads only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,17 +9,18 @@ use tresse_reconcile::{Observed, PROTOCOL};
 
 use tresse_linux::kernel::{self, Way};
 
-/// The port of sshd where its configuration names none.
+/// The port of sshd if its configuration names none.
 const SSH_PORT: u16 = 22;
-/// sshd's configuration, and the directory of its drop-ins.
+/// Configuration file of sshd, and the directory of its drop-ins.
 const SSHD_CONFIG: &str = "/etc/ssh/sshd_config";
 const SSHD_DROP_INS: &str = "/etc/ssh/sshd_config.d";
 /// TCP_ESTABLISHED in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
-/// Peers looked at; a host with more sessions is guarded by the first ones.
+/// Largest number of peers whose routes are read; of more sessions only the first ones are guarded.
 const MOST_PEERS: usize = 64;
 
-/// Guarded interfaces with the reason, and `ip route get` of each peer.
+/// Returns the guarded interfaces with the reason for each, and the route to each peer (`ip route
+/// get`).
 #[must_use]
 pub fn look(
     observed: &Observed,
@@ -58,7 +60,7 @@ pub fn look(
     (guarded, ways)
 }
 
-/// Where sshd may listen: the usual port, and those that its configuration names.
+/// The ports on which sshd may listen: the usual one, and those in its configuration.
 fn ssh_ports() -> BTreeSet<u16> {
     let drop_ins = fs::read_dir(SSHD_DROP_INS).into_iter().flatten().flatten();
     let files = drop_ins.map(|entry| entry.path()).chain([SSHD_CONFIG.into()]);
@@ -66,7 +68,7 @@ fn ssh_ports() -> BTreeSet<u16> {
     texts.flat_map(|text| named_ports(&text)).chain([SSH_PORT]).collect()
 }
 
-/// The ports that lines `Port N` and `ListenAddress HOST:N` of sshd_config(5) name.
+/// The ports named in lines `Port N` and `ListenAddress HOST:N` of sshd_config(5).
 fn named_ports(text: &str) -> Vec<u16> {
     let port = |line: &str| {
         let (key, value) = line.trim().split_once(|c: char| c.is_whitespace() || c == '=')?;
@@ -93,7 +95,7 @@ fn ssh_peers<'a>(table: &'a str, ports: &'a BTreeSet<u16>) -> impl Iterator<Item
     })
 }
 
-/// An address as `/proc/net/tcp` prints it: words of 32 bits in host byte order.
+/// Decodes an address from `/proc/net/tcp`: 32-bit words in host byte order.
 fn address(text: &str) -> Option<IpAddr> {
     let word = |part: &str| u32::from_str_radix(part, 16).ok().map(u32::to_ne_bytes);
     match text.len() {
@@ -110,7 +112,7 @@ fn address(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// The whole way, in the words of `ip route get`.
+/// The route in the words of `ip route get`.
 fn words(way: &Way) -> String {
     let interface = Some(&way.interface).filter(|name| !name.is_empty());
     let words = [

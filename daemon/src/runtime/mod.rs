@@ -1,5 +1,5 @@
-//! The main loop: turns sockets, signals and timers into the engine's inputs and carries out its
-//! effects. Decides nothing. One thread: tokio's current-thread runtime with a `LocalSet`.
+//! The main loop: turns packets, signals and timers into inputs of the engine, and carries out its
+//! effects. It decides nothing. One thread: tokio's current-thread runtime with a `LocalSet`.
 
 mod alarm;
 mod announce;
@@ -48,45 +48,45 @@ use tresse_engine::{
 use tresse_linux::kernel;
 use tresse_linux::sys;
 
-/// Requests that may wait for the main loop.
+/// Largest number of control calls that wait for the main loop.
 const REQUESTS: usize = 64;
-/// What `--once` leaves out on such a kernel.
+/// Log message of `--once` on a kernel that cannot push labels.
 const NO_DAEMON: &str = "this kernel cannot push labels: paths through transit nodes are there \
     only while the daemon runs";
-/// Events that a slow watcher may fall behind.
+/// Largest number of events that a slow client may lag behind.
 const EVENTS: usize = 1024;
 
 /// Why the daemon stopped or did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The configuration is wrong.
+    /// The configuration file has errors.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// `strict` asks for what this kernel cannot do.
+    /// `strict` demands what this kernel cannot do.
     #[error("engine = \"kernel\": {0}")]
     Engine(#[from] kernel::NoKernelEngine),
-    /// The state directory is another daemon's, or cannot be written.
+    /// Another daemon uses the state directory, or it cannot be written.
     #[error(transparent)]
     Hold(#[from] HoldError),
-    /// The state file is wrong.
+    /// The state file cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
     /// The control socket cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The configured plan is wrong.
+    /// The configured plan has errors.
     #[error("{0}")]
     Plan(NodeError),
     /// The plan could not be installed.
     #[error("{0}")]
     Failed(String),
-    /// The plan is installed but for what waits; told by `--once` alone.
+    /// The plan is installed, except objects that must wait; returned by `--once` only.
     #[error("partly installed: {}", .0.join("; "))]
     Partly(Vec<String>),
-    /// The operating system refused something that the daemon cannot do without.
+    /// A system call failed that the daemon cannot do without.
     #[error("{action}: {source} (CAP_NET_ADMIN and CAP_NET_RAW are needed)")]
     System {
-        /// What was being done.
+        /// The step that failed.
         action: &'static str,
         /// The error.
         #[source]
@@ -94,7 +94,7 @@ pub enum RunError {
     },
 }
 
-/// The daemon.
+/// The daemon: the engine, and everything through which it acts.
 pub struct Daemon {
     config: Config,
     state: StateFile,
@@ -110,14 +110,14 @@ pub struct Daemon {
     forwarder: Forwarder,
     source: Source,
     detector: Detector,
-    /// The failure of an apply that nobody waited for.
+    /// The failure of an apply that no client waits for.
     failure: Option<String>,
-    /// Is the journal told?
+    /// Does the log go to the journal?
     journal: bool,
 }
 
 impl Daemon {
-    /// Takes the state directory and loads the state.
+    /// Locks the state directory and loads the state.
     ///
     /// # Errors
     /// [`RunError::Hold`], [`RunError::State`], [`RunError::Engine`].
@@ -141,7 +141,7 @@ impl Daemon {
             engines,
             canary: config.canary,
             announce_ms: config.announce_seconds.map(|s| u64::from(s) * 1000),
-            // Nanoseconds: no two starts of one node share a number.
+            // Nanoseconds, so that no two starts of a node use the same number.
             sequence: unix_ms() * 1_000_000,
             bfd: config.bfd.enabled,
         };
@@ -165,10 +165,10 @@ impl Daemon {
         })
     }
 
-    /// Applies what is configured or stored, and returns.
+    /// Applies the configured or stored plan and returns.
     ///
     /// # Errors
-    /// [`RunError`]; what the engine could not install, or not yet, is an error too.
+    /// [`RunError`]; it is also an error if something could not be installed, or must wait.
     pub fn once(mut self) -> Result<(), RunError> {
         let configured = self.planned()?;
         self.step(Input::Start { configured });
@@ -183,10 +183,10 @@ impl Daemon {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT; the kernel's state stays then.
+    /// Runs until SIGTERM or SIGINT. The kernel's state is left in place.
     ///
     /// # Errors
-    /// [`RunError`] where the daemon cannot start, or the kernel's events end.
+    /// [`RunError`] if the daemon cannot start, or the kernel's events end.
     pub async fn run(mut self) -> Result<(), RunError> {
         let system = |action| move |source| RunError::System { action, source };
         let mut changes = kernel::Events::subscribe().map_err(system("subscribe to the kernel"))?;
@@ -277,7 +277,7 @@ impl Daemon {
         u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Feeds one input and carries out all effects that follow from it.
+    /// Feeds one input to the engine and carries out all effects that follow.
     fn step(&mut self, input: Input) {
         let mut effects = VecDeque::from(self.engine.step(self.now(), input));
         let mut worked = false;
@@ -354,7 +354,7 @@ impl Daemon {
         Ok(Box::new(View { observed, guarded, management }))
     }
 
-    /// The configured plan, where it may be needed at start.
+    /// The configured plan, if it may be needed at start.
     fn planned(&self) -> Result<Option<Box<Prepared>>, RunError> {
         if self.engine.withdrawn() {
             return Ok(None);
@@ -369,7 +369,7 @@ impl Daemon {
         }
     }
 
-    /// The configured plan, where the configuration names one.
+    /// The configured plan, if the configuration names a cluster file.
     fn configured(&self) -> Result<Option<Prepared>, RunError> {
         let Some(path) = &self.config.cluster else { return Ok(None) };
         let read = |path: &Path| {
@@ -398,7 +398,7 @@ impl Daemon {
     }
 
     fn tell(&mut self, alert: Alert, kind: String, object: String, message: String) {
-        // On a terminal it would say nothing.
+        // On a terminal the identifier is of no use.
         let message_id = if self.journal { message_id(&kind) } else { None };
         match alert {
             Alert::Info => tracing::info!(message_id, kind, object, "{message}"),

@@ -1,7 +1,8 @@
-//! Who is heard on each NIC of this host: LLDP on all of them, with or without a plan, and the
-//! announcements that the engine gets. Says what was heard, judges nothing: `tresse cables` compares.
+//! Remembers the devices heard on each NIC of this host: senders of LLDP frames, with or without a
+//! plan, and senders of announcements. It draws no conclusions: `tresse cables` compares them with
+//! the plan.
 //!
-//! A NIC that loses its carrier forgets: another cable may be plugged in.
+//! When a NIC loses its carrier, its list is cleared, because another cable may be plugged in.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,25 +22,25 @@ use tresse_linux::kernel::{self, HostNic, LldpSocket};
 use super::announce::Announcers;
 use super::chain;
 
-/// LLDP senders remembered per NIC: one on a cable, more where a switch floods what it should not, or what
-/// hosts introduced themselves with.
+/// LLDP senders remembered per NIC. One is on the cable; more are heard if a switch floods LLDP, or
+/// after introductions.
 const MOST_LLDP: usize = 1024;
-/// Announcers remembered per NIC.
+/// Announcement senders remembered per NIC.
 const MOST_HEARD: usize = 4096;
-/// For so many seconds others remember an introduction.
+/// Lifetime of an introduction in seconds.
 const INTRODUCED_S: u16 = 30;
-/// The least time between two looks at the host's NICs.
+/// Least time between two looks at the host's NICs.
 const PAUSE: Duration = Duration::from_millis(200);
-/// After so many tenths of its period an announcer that is silent is gone.
+/// A sender is forgotten after a silence of so many tenths of its announcement period.
 const HOLD_TENTHS: u32 = 25;
 
-/// What is heard.
+/// The devices heard on each NIC of this host, and the sockets that hear LLDP.
 #[derive(Default)]
 pub struct Neighbours {
     heard: Rc<RefCell<Heard>>,
     changed: Rc<Notify>,
     watcher: Option<JoinHandle<()>>,
-    /// The announcers' period, where it is configured.
+    /// The announcement period, if configured.
     period: Option<Duration>,
 }
 
@@ -54,9 +55,9 @@ struct Heard {
 /// One NIC.
 struct Nic {
     state: HostNic,
-    /// Since when it has had carrier.
+    /// Time since which it has had carrier.
     since: Instant,
-    /// Ends with the NIC.
+    /// LLDP socket and its task; the task ends with the NIC.
     listener: Option<(Rc<LldpSocket>, JoinHandle<()>)>,
     lldp: BTreeMap<(Vec<u8>, Vec<u8>, bool), Told>,
     announcers: BTreeMap<Mac, Announcer>,
@@ -89,7 +90,7 @@ impl Drop for Neighbours {
 }
 
 impl Neighbours {
-    /// Listens from now on, within a `LocalSet`; `period` as configured for announcements.
+    /// Starts to listen, in a `LocalSet`; `period` is the configured announcement period.
     pub fn listen(&mut self, period: Option<Duration>) {
         self.period = period;
         let (heard, changed) = (self.heard.clone(), self.changed.clone());
@@ -102,12 +103,12 @@ impl Neighbours {
         }));
     }
 
-    /// The host's links have changed.
+    /// To be called when the host's links have changed.
     pub fn changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Remembers who sent an announcement.
+    /// Remembers the sender of an announcement.
     pub fn hear(&self, engine: &Engine, frame: &Input) {
         let Input::Frame { interface, source, announcement } = frame else { return };
         let Some(current) = engine.current() else { return };
@@ -139,12 +140,12 @@ impl Neighbours {
         nic.announcers.insert(*source, announcer);
     }
 
-    /// The answer to ListNeighbours, as of now.
+    /// The reply to ListNeighbours, as of now.
     pub fn list(&self, engine: &Engine, announcers: &Announcers) -> NeighbourList {
         look(&self.heard);
         let now = Instant::now();
         let index = engine.current().map(|current| current.index.clone()).unwrap_or_default();
-        // Without a plan it is not known whose announcements these were.
+        // Without a plan it is unknown to which fabric these announcements belonged.
         let holds = |a: &Announcer| a.until > now && engine.current().is_some();
         let heard = self.heard.borrow();
         let name = |mac: &Mac, a: &Announcer| index.nic(*mac).filter(|_| !a.foreign);
@@ -182,8 +183,8 @@ impl Neighbours {
         }
     }
 
-    /// Tells on every NIC with carrier which one it is: to whatever is at the other end of the cable, and to
-    /// all stations that a frame without tag gets to. On how many that was.
+    /// Sends an LLDP frame that identifies the NIC from every NIC with carrier: to the other end of
+    /// the cable, and to all stations that an untagged frame reaches. Returns the number of NICs.
     pub fn introduce(&self) -> u32 {
         look(&self.heard);
         let host = nix::unistd::gethostname().unwrap_or_default().into_encoded_bytes();
@@ -207,7 +208,7 @@ impl Neighbours {
         told
     }
 
-    /// What was counted.
+    /// Counters of received and dropped frames.
     pub fn counters(&self) -> Vec<CounterLine> {
         let heard = self.heard.borrow();
         [
@@ -258,7 +259,7 @@ impl Heard {
     }
 }
 
-/// Looks at the host's NICs: new ones are listened on, those without carrier forget.
+/// Looks at the host's NICs: listens on new ones, clears the lists of those without carrier.
 fn look(heard: &Rc<RefCell<Heard>>) {
     let found = match kernel::nics() {
         Ok(found) => found,

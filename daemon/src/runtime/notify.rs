@@ -1,16 +1,16 @@
-//! What systemd is told (sd_notify). Silent where there is no systemd.
+//! Notifications to systemd (sd_notify). Without systemd they do nothing.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tresse_control::Status;
 
-/// Start-up, or a reload, is complete.
+/// Tells systemd that the start, or a reload, is complete.
 pub fn ready() {
     send(&[NotifyState::Ready]);
 }
 
-/// A reload begins; `Type=notify-reload` wants the time with it.
+/// Tells systemd that a reload begins; `Type=notify-reload` wants the time with it.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(time) => send(&[NotifyState::Reloading, time]),
@@ -18,17 +18,17 @@ pub fn reloading() {
     }
 }
 
-/// The daemon stops.
+/// Tells systemd that the daemon stops.
 pub fn stopping() {
     send(&[NotifyState::Stopping]);
 }
 
-/// The main loop is alive.
+/// Tells systemd that the main loop is alive.
 pub fn watchdog() {
     send(&[NotifyState::Watchdog]);
 }
 
-/// One line for `systemctl status`.
+/// Sets the status line of `systemctl status`.
 pub fn status(status: &Status) {
     let text = match (&status.node, &status.generation) {
         (Some(node), Some(generation)) => format!(
@@ -43,7 +43,7 @@ pub fn status(status: &Status) {
     send(&[NotifyState::Status(&text)]);
 }
 
-/// Half of the interval that the service manager wants, where it wants one.
+/// Half of systemd's watchdog interval, if the watchdog is on.
 pub fn watchdog_interval() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|interval| interval / 2)
 }

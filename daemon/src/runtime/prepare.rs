@@ -1,4 +1,5 @@
-//! From the texts of cluster file and lock to this node's slice, and which node this is (K21).
+//! Computes this node's slice from the texts of cluster file and lock, and finds out which node
+//! this is (K21).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use tresse_slice::watch::Watches;
 use tresse_topology::cluster::Cluster;
 use tresse_verify as verify;
 
-/// How this host is found in a plan.
+/// How this host is found in a plan: by name or by its NICs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
-    /// By name, as configured.
+    /// By the configured name.
     Named(String),
-    /// By the MACs of its NICs.
+    /// By the MAC addresses of its NICs.
     Macs(BTreeSet<Mac>),
 }
 
-/// Plans and takes this node's slice.
+/// Plans the cluster and takes this node's slice.
 ///
 /// # Errors
 /// [`NodeError::BadCluster`] with all problems, [`NodeError::WrongNode`].
@@ -40,12 +41,12 @@ pub fn prepare(
     Ok(prepared)
 }
 
-/// Completes plans that were stored by what is not stored with them: the index, and the paths of one that was
-/// stored by a version that watched none. A plan whose texts are not readable stays as it is.
+/// Adds to stored plans what is not stored: the index, and the watched paths if an older version
+/// stored the plan. A plan whose texts cannot be read is left as it is.
 pub(super) fn complete(stored: &mut Stored) {
     for prepared in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
         let Ok(plan) = plan(&prepared.cluster, prepared.lock.as_deref()) else { continue };
-        // By name: a damaged state file may hold an index that its plan does not have.
+        // By name, because a damaged state file may hold an index that its plan does not have.
         let Some(node) = plan.cluster().node_named(&prepared.node) else { continue };
         let prepared = Arc::make_mut(prepared);
         prepared.index = Index::new(&plan, node).into();
@@ -55,7 +56,7 @@ pub(super) fn complete(stored: &mut Stored) {
     }
 }
 
-/// What `tresse check` calls a violation is not installed.
+/// Refuses a plan with a violation of `tresse check`.
 fn accept(plan: &Plan) -> Result<(), NodeError> {
     verify::accept_quickly(plan).map_err(|found| NodeError::BadCluster {
         problems: found

@@ -1,5 +1,6 @@
-//! The source's TUN interface as the main loop holds it: fed with what the engine's effects say, counted,
-//! and given up when somebody has deleted it.
+//! The main loop's handle of the source engine, which pushes labels onto this node's own packets:
+//! feeds its TUN interface's engine as the effects say, and drops it if somebody deletes the
+//! interface.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::chain;
 use super::forward::Refused;
 use crate::config::SourceChoice;
 
-/// What pushes labels: as configured, else the kernel where it can.
+/// Returns what pushes labels: as configured; for `auto`, the kernel if it can.
 pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> SourceEngine {
     let kernel = match choice {
         SourceChoice::Auto => support().encap,
@@ -24,14 +25,14 @@ pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> Sourc
     if kernel { SourceEngine::Kernel } else { SourceEngine::Tun }
 }
 
-/// The TUN interface, where there is one.
+/// The source engine with its TUN interface, if there is one.
 #[derive(Default)]
 pub struct Source {
     pushing: Pushing,
-    /// A TUN interface that nothing reads from yet.
+    /// A TUN interface whose engine is not started yet.
     tun: Option<Tun>,
     pusher: Option<Pusher>,
-    /// Could `pushing` not be taken over? Tried again when the kernel's links change.
+    /// Did loading `pushing` fail? Tried again when links change.
     refused: bool,
 }
 
@@ -42,7 +43,7 @@ impl Source {
         self.load();
     }
 
-    /// Takes TUN interfaces that were just created.
+    /// Takes over TUN interfaces that were just created.
     pub fn hold(&mut self, tuns: Vec<Tun>) {
         if let Some(tun) = tuns.into_iter().next_back() {
             self.pusher = None;
@@ -51,7 +52,7 @@ impl Source {
         }
     }
 
-    /// Links have changed.
+    /// To be called when links have changed.
     pub fn refresh(&mut self) {
         if self.pusher.as_ref().is_some_and(|pusher| !pusher.runs()) {
             self.pusher = None;
@@ -65,7 +66,7 @@ impl Source {
         }
     }
 
-    /// What it counts: of the TUN interface, per NIC, and dropped packets by reason.
+    /// Counters of the TUN interface, per NIC, and of dropped packets by reason.
     pub fn counters(&self) -> Vec<CounterLine> {
         let Some(pusher) = &self.pusher else { return Vec::new() };
         let counters = pusher.counters();

@@ -1,4 +1,4 @@
-//! Reading and writing the state file.
+//! Reads and writes the state file.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -8,19 +8,19 @@ use tresse_engine::{FORMAT, Stored};
 
 use super::hold::is_full;
 
-/// `state.json` in the state directory, with `state.json.bak` beside it.
+/// The state file `state.json`, with its predecessor `state.json.bak`.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     path: PathBuf,
 }
 
-/// Why the state could not be read or written.
+/// Why the state file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The file system refused.
+    /// A file operation failed.
     #[error("{action} {}: {}", path.display(), advice(source))]
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -37,9 +37,9 @@ pub enum StateError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The last good one.
+        /// The predecessor, which is intact.
         backup: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// Another version of the daemon wrote it.
@@ -47,14 +47,14 @@ pub enum StateError {
     Format {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Its format number.
         found: u64,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
 }
 
-/// What helps against it.
+/// The remedy for an error.
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         _ if is_full(source) => "free space there",
@@ -70,7 +70,7 @@ impl StateFile {
         Self { path: directory.join("state.json") }
     }
 
-    /// The stored state; the default where there is no file.
+    /// Reads the stored state; the default if there is no file.
     ///
     /// # Errors
     /// [`StateError`]; a damaged file is left as it is.
@@ -83,7 +83,7 @@ impl StateFile {
         self.parse(&bytes)
     }
 
-    /// Reads the content of the file.
+    /// Decodes the content of the file.
     pub(crate) fn parse(&self, bytes: &[u8]) -> Result<Stored, StateError> {
         let damaged = |reason: String| StateError::Damaged {
             path: self.path.clone(),
@@ -107,10 +107,10 @@ impl StateFile {
         Ok(stored.upgraded())
     }
 
-    /// Replaces the stored state; on return it is on the disk.
+    /// Replaces the stored state. On return it is on the disk.
     ///
     /// # Errors
-    /// [`StateError::Io`]; the file before is untouched then.
+    /// [`StateError::Io`]; then the old file is untouched.
     pub fn save(&self, stored: &Stored) -> Result<(), StateError> {
         let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
         let fresh = self.path.with_extension("json.new");

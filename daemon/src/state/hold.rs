@@ -1,7 +1,8 @@
-//! The state directory as one daemon's own: made where it is missing, written to once, locked.
+//! Locks the state directory for one daemon; creates it if missing, and tests that it can be
+//! written.
 //!
-//! The lock is flock(2) on the file `lock`: the kernel releases it with the process, however that
-//! ends. The pid in it is for messages only.
+//! The lock is flock(2) on the file `lock`: the kernel releases it when the process ends, however
+//! it ends. The pid in the file is for messages only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// How long a killed daemon may take to let go: the kernel closes its sockets first.
+/// How long to wait for a killed daemon to release the lock: the kernel closes its sockets first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An exclusive lock on a state directory, released on drop. It can be taken on a full disk, too.
@@ -25,7 +26,7 @@ pub struct Hold {
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
-    /// Another daemon keeps its state there.
+    /// Another daemon uses it.
     #[error(
         "{}: another tressed{} keeps its state there: stop it, or set another `state_dir` in \
          tressed.toml",
@@ -35,7 +36,7 @@ pub enum HoldError {
     Taken {
         /// The state directory.
         directory: PathBuf,
-        /// The other one's process.
+        /// The other daemon's process id.
         pid: Option<u32>,
     },
     /// Nothing can be kept there.
@@ -45,7 +46,7 @@ pub enum HoldError {
         path.display()
     )]
     Unusable {
-        /// What was being done.
+        /// The step that failed.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -56,8 +57,8 @@ pub enum HoldError {
 }
 
 impl Hold {
-    /// Takes `directory`, made with mode 0750 where it is missing. Waits 5 s for a daemon that has it:
-    /// one that was killed a moment ago is still on its way out.
+    /// Locks `directory`, which is created with mode 0750 if missing. Waits 5 s for a daemon that
+    /// holds the lock: it may have been killed a moment ago.
     ///
     /// # Errors
     /// [`HoldError`].
@@ -82,7 +83,7 @@ impl Hold {
             .write(true)
             .create(true)
             .truncate(false)
-            // Whoever may open it may lock it.
+            // Every user who can open the file can lock it.
             .mode(0o600)
             .open(&path)
             .map_err(fail("open the lock", &path))?;
@@ -101,7 +102,7 @@ impl Hold {
             }
         };
         let named = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
-        // What is there can still be read, and the plan in force needs a daemon.
+        // The present state can still be read, and the plan in force needs a daemon.
         let unless_full = |tried: io::Result<()>| match tried {
             Err(error) if is_full(&error) => Ok(true),
             tried => tried.map(|()| false),
@@ -129,7 +130,7 @@ impl Hold {
     }
 }
 
-/// Is this for want of room?
+/// Does the error mean that there is no room?
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -1,7 +1,8 @@
-//! The file that holds what the engine remembers across restarts, and the directory that it lies in.
+//! The state file, which holds what the engine remembers across restarts, and the lock on its
+//! directory.
 //!
-//! Never interprets what it keeps. Written to a temporary file, synced, renamed; the file before
-//! is kept as `.bak`. One daemon at a time has the directory.
+//! The content is never interpreted here. It is written to a temporary file, synced and renamed;
+//! the file before is kept as `.bak`. Only one daemon at a time uses the directory.
 
 mod file;
 mod hold;
