@@ -1,11 +1,13 @@
-//! From one plan to the next without losing a frame: additions before removals, across nodes.
+//! State of a change from one plan to the next, in which no frame is lost: across all nodes,
+//! additions happen before removals.
 //!
-//! A node that changes plans receives on the VLANs of both. It sends to a peer on a VLAN of the new
-//! plan once the peer's announcement was heard there, for only then does the peer receive there.
-//! When it sends everything by the new plan it has moved, and its announcements say so. It lets
-//! the old plan go when every peer that is in both plans has moved. A peer that still sends by
-//! another plan holds it for as long as it is heard, a silent one for a limited time. Who misses a
-//! peer asks with a canary, which a node that uses the VLAN answers by announcing itself.
+//! During the change a node receives on the VLANs of both plans. It sends to a peer on a VLAN of
+//! the new plan once it has heard the peer's announcement there, because only then does the peer
+//! receive there. When it sends everything by the new plan it has moved, and its announcements say
+//! so. It removes the old plan when every peer that is in both plans has moved. A peer that still
+//! sends by another plan delays the removal as long as it is heard, a silent peer for a limited
+//! time. A node that misses a peer sends a canary; every node that uses the VLAN answers by
+//! announcing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,48 +20,49 @@ use super::prepared::Prepared;
 /// Who announced itself on which VLAN.
 pub type Heard = BTreeSet<(Option<Vid>, Mac)>;
 
-/// Questions without an answer until a silent peer no longer holds the plan before.
+/// Number of unanswered canaries after which a silent peer no longer delays the removal of the old
+/// plan.
 const PATIENCE: u64 = 40;
-/// How long frames of the plan before may be under way after the last peer has moved.
+/// How long frames of the old plan may be in flight after the last peer has moved.
 pub(super) const LINGER_MS: u64 = 1000;
-/// How far a change of plans is.
+/// Progress of a change from one plan to the next.
 #[derive(Debug, Default)]
 pub struct Bridge {
     pub(super) heard: Heard,
-    /// By peer: the plan it sends by, and when it last said so.
+    /// By peer: the plan that it sends by, and the time of its last announcement.
     pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
-    /// Interfaces on which a peer is missing, and when to ask for it.
+    /// Interfaces on which a peer is missing, and when to send the next canary.
     pub(super) asks: BTreeMap<String, u64>,
-    /// Since when every VLAN is proven.
+    /// Since when every VLAN has been proven.
     pub(super) proven_at: Option<u64>,
     /// Since when the peers know that this node has moved.
     pub(super) told_at: Option<u64>,
     /// When the last peer moved or was given up.
     pub(super) all_at: Option<u64>,
-    /// When the next of the silent peers is given up.
+    /// When the next silent peer will be given up.
     pub(super) silent_at: Option<u64>,
-    /// Milliseconds between questions on a VLAN of this fabric.
+    /// Milliseconds between canaries on a VLAN of this fabric.
     pub(super) every: u64,
 }
 
 impl Bridge {
-    /// Who was heard since the plan in force was committed.
+    /// The announcements heard since the plan in force was committed.
     pub const fn heard(&self) -> &Heard {
         &self.heard
     }
 
-    /// When the next question is due, a peer is given up or the old plan may go.
+    /// The next time at which a canary is due, a peer is given up, or the old plan can be removed.
     pub fn deadline(&self) -> Option<u64> {
         let end = self.all_at.map(|at| at + LINGER_MS);
         self.asks.values().copied().chain(self.silent_at).chain(end).min()
     }
 
-    /// Does a peer say that it sends by this plan?
+    /// Does the peer announce that it sends by this plan?
     pub(super) fn moved(&self, peer: Mac, plan: [u8; 8]) -> bool {
         self.peers.get(&peer).is_some_and(|(by, _)| *by == plan)
     }
 
-    /// Until when a peer holds the change; `None` while that has not begun.
+    /// Until when a silent peer delays the change; `None` if that time has not begun.
     pub(super) fn patience(&self, peer: Mac) -> Option<u64> {
         let last = self.peers.get(&peer).map_or(0, |(_, at)| *at);
         Some(self.proven_at?.max(last) + PATIENCE * self.every)
@@ -67,7 +70,7 @@ impl Bridge {
 }
 
 impl Prepared {
-    /// The VLANs on which the peer of a route was not heard.
+    /// The VIDs on which the peer of a route was not heard.
     pub(super) fn unheard<'a>(
         &'a self,
         heard: &'a Heard,
@@ -77,7 +80,7 @@ impl Prepared {
         ways.filter_map(|(vid, _, mac)| (!heard.contains(&(vid, mac))).then_some(vid))
     }
 
-    /// VID, interface and peer of each leg of a route.
+    /// VID, interface and peer of each nexthop of a route.
     pub(super) fn ways<'a>(
         &'a self,
         route: &'a WantedRoute,
@@ -89,13 +92,13 @@ impl Prepared {
         })
     }
 
-    /// The MACs that frames are sent to.
+    /// The MAC addresses to which frames are sent.
     pub(super) fn peers(&self) -> BTreeSet<Mac> {
         self.wanted.neighbours.values().map(|n| n.mac).collect()
     }
 }
 
-/// The peers in both plans that do not say that they have moved.
+/// The peers in both plans that have not announced that they have moved.
 pub(super) fn holders(old: &Prepared, current: &Prepared, bridge: &Bridge) -> BTreeSet<Mac> {
     let digest = current.digest();
     let both = old.peers().intersection(&current.peers()).copied().collect::<BTreeSet<_>>();

@@ -1,11 +1,11 @@
 //! A token bucket (generic cell rate algorithm, ITU-T I.371) in whole milliseconds.
 
-/// Lets `burst` through at once, then one every `interval_ms`.
+/// A rate limiter: allows `burst` events at once, then one every `interval_ms`.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     tolerance_ms: u64,
     interval_ms: u64,
-    /// Theoretical arrival time of the next one.
+    /// Theoretical arrival time of the next event.
     next: u64,
 }
 
@@ -19,7 +19,7 @@ impl Bucket {
     /// Takes a token.
     ///
     /// # Errors
-    /// The time at which there will be one.
+    /// The time at which the next token is available.
     pub fn take(&mut self, now: u64) -> Result<(), u64> {
         let next = self.next.max(now);
         if next - now > self.tolerance_ms {

@@ -1,4 +1,4 @@
-//! Control calls: which may start a transaction, which wait, which are refused.
+//! Control calls that need a transaction: starts them, queues them, or refuses them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::job::{Job, Purpose};
 use super::{Effect, Engine, Input, Intent, Reply, WAITING_CALLS};
 
 impl Engine {
-    /// Queues a call, or refuses it while an operator's change is under way.
+    /// Queues a call, or refuses it if an operator's change is under way.
     pub(super) fn call(&mut self, input: Input, out: &mut Vec<Effect>) {
         let busy = self.job.as_ref().and_then(|job| job.purpose.doing());
         let reads = matches!(input, Input::Diff { .. });
@@ -20,7 +20,7 @@ impl Engine {
         }
     }
 
-    /// Starts what is due, if nothing is under way.
+    /// Starts the next transaction that is due, if none is under way.
     pub(super) fn next_job(&mut self, now: u64, out: &mut Vec<Effect>) {
         while self.job.is_none() {
             if self.confirm_at.is_some_and(|at| at <= now) {
@@ -120,7 +120,8 @@ impl Engine {
                 }
             }
             Input::Withdraw { call, force } => {
-                // Once more after a withdrawal: what it had to leave may be free now.
+                // Tries once more after a withdrawal: objects that could not be removed may be free
+                // now.
                 let some = self.stored.current.is_some() || self.stored.intent.is_some();
                 if !some && !self.withdrawn() {
                     out.push(Effect::Reply(call, Err(NodeError::NoPlan)));
@@ -148,7 +149,7 @@ impl Engine {
         })
     }
 
-    /// Makes the previous plan the current one; from then on convergence only goes forward.
+    /// Makes the previous plan the current one. Convergence on it is retried and never undone.
     fn rollback(&mut self, call: Option<super::CallId>, out: &mut Vec<Effect>) {
         let old = self.stored.current.take();
         self.stored.current = self.stored.previous.take();

@@ -1,101 +1,102 @@
-//! Proof of one VLAN by one numbered announcement, and the fuse (K5, K17). One machine per VID.
+//! Proves that a VLAN has no loop: one numbered announcement must arrive exactly once (K5, K17). If
+//! a second copy arrives, the VLAN is fused. One state machine per VID.
 //!
 //! ```text
 //! waiting --rank x 3 s--> sent --200 ms--> proven
 //!    \------one copy----> seen --200 ms--> proven        any state --second copy--> fused
 //! ```
 //!
-//! Knows no socket and no clock. Announcements of either kind are numbered by their sender, so each
-//! of them proves as much as a canary does.
+//! No socket and no clock. Every announcement is numbered by its sender, so an ordinary
+//! announcement proves as much as a canary.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How long after the first copy a second one would arrive on a loop.
+/// How long after the first copy a second copy would arrive if there is a loop.
 pub const QUIET_MS: u64 = 200;
-/// How long each place in the queue of senders waits for the one before it.
+/// How long each sender waits for the one before it in rank.
 pub const TURN_MS: u64 = 3000;
-/// How long copies of old announcements drain from switches' queues after a loop was opened.
+/// How long switches' queues may still hold copies of old announcements after a loop was opened.
 pub const DRAIN_MS: u64 = 2000;
 /// Sequence numbers remembered per sender and interface.
 const REMEMBERED: usize = 4;
 
-/// Where the proof of one VLAN stands.
+/// State of the proof of one VLAN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
-    /// Nothing sent or seen; since when the VLAN could be heard, if it can.
+    /// Nothing was sent or seen.
     Waiting {
-        /// Start of the wait.
+        /// Time since which the VLAN could be heard; `None` if it cannot.
         since: Option<u64>,
     },
-    /// Our canary is out, or one copy of another's was seen.
+    /// Our canary is under way, or one copy of another node's announcement was seen.
     Proving {
-        /// When.
+        /// Time of that.
         at: u64,
     },
     /// Carries traffic.
     Proven,
-    /// Out of use until a person re-arms it.
+    /// The VLAN has a loop and is out of use until an operator enables it again.
     Fused {
         /// What was seen.
         why: String,
     },
 }
 
-/// What the machine asks for.
+/// What the state machine of one VLAN asks its caller to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send one canary.
     Send,
-    /// The VLAN may carry traffic now.
+    /// Use the VLAN for traffic.
     Proven,
-    /// The VLAN must not be used.
+    /// Stop using the VLAN.
     Fuse(String),
 }
 
-/// A received announcement, as far as it matters here.
+/// A received announcement, reduced to what the proof needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
     /// The interface it arrived on.
     pub interface: &'a str,
     /// Index of the sender.
     pub node: u32,
-    /// Its number.
+    /// Sequence number of the announcement.
     pub sequence: u64,
-    /// Does it bear the MAC of the very NIC it arrived on?
+    /// Is its source the MAC address of the NIC on which it arrived?
     pub own_mac: bool,
 }
 
-/// The machine of one VID.
+/// The state machine that proves one VLAN.
 #[derive(Debug, Clone)]
 pub struct Canary {
     rank: u32,
     proof: Proof,
-    /// Until when nothing is heard or sent.
+    /// Until this time nothing is sent, and what arrives is ignored.
     deaf_until: u64,
     heard: BTreeMap<(String, u32), [u64; REMEMBERED]>,
 }
 
 impl Canary {
-    /// A machine in a known state.
+    /// A machine in a given state.
     #[must_use]
     pub const fn new(rank: u32, proof: Proof) -> Self {
         Self { rank, proof, deaf_until: 0, heard: BTreeMap::new() }
     }
 
-    /// Nothing counts for a while: a fuse was just re-armed.
+    /// Ignores announcements for a while, because the VLAN was just taken into use again.
     pub const fn drain(&mut self, now: u64) {
         self.deaf_until = now + DRAIN_MS;
     }
 
-    /// Where it stands.
+    /// The present state.
     #[must_use]
     pub const fn proof(&self) -> &Proof {
         &self.proof
     }
 
-    /// An interface of the VLAN has (or no longer has) carrier.
+    /// Reports whether an interface of the VLAN has carrier.
     pub fn usable(&mut self, now: u64, usable: bool) {
         match (&mut self.proof, usable) {
             (Proof::Waiting { since: since @ None }, true) => *since = Some(now),
@@ -105,7 +106,7 @@ impl Canary {
         }
     }
 
-    /// Time passed.
+    /// Reports that time has passed.
     pub fn tick(&mut self, now: u64) -> Option<Action> {
         if self.deadline()? > now {
             return None;
@@ -123,7 +124,7 @@ impl Canary {
         }
     }
 
-    /// An announcement arrived.
+    /// Reports that an announcement arrived.
     pub fn hear(&mut self, now: u64, heard: Heard<'_>) -> Option<Action> {
         if matches!(self.proof, Proof::Fused { .. }) || now < self.deaf_until {
             return None;
@@ -149,7 +150,7 @@ impl Canary {
         None
     }
 
-    /// When [`Canary::tick`] has something to do.
+    /// When [`Canary::tick`] will have something to do.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
         match self.proof {

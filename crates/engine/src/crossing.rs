@@ -1,4 +1,4 @@
-//! Crossing from one plan to the next: see `bridge`.
+//! Carries out the change from one plan to the next; the state is in `bridge`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use super::bridge::{Bridge, LINGER_MS, holders};
 use super::gate::Gate;
 use super::{Effect, Engine, Prepared};
 
-/// How often a missing peer is asked for on a VLAN, by whichever node is first.
+/// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
 const ASK_MS: u64 = 1000;
-/// A question makes every node on the VLAN announce itself to every other: at most one such frame
-/// per node and millisecond.
+/// Limit of the answers to a canary, which makes every node on the VLAN announce itself to every
+/// other: at most one such frame per node and millisecond.
 const ANSWERS_PER_MS: u64 = 1;
-/// How much less often a peer is asked that is known not to have moved yet.
+/// Factor by which canaries are rarer for a peer that is known not to have moved yet.
 const SELDOM: u64 = 10;
-/// Peers heard in one moment move in one transaction.
+/// Peers heard within this time move in one transaction.
 const GATHER_MS: u64 = 100;
-/// Longest wait before a canary is answered.
+/// Longest delay of the answer to a canary.
 const ANSWER_MS: u64 = 300;
 
 impl Engine {
-    /// The plan before, while it is still received on.
+    /// The old plan, as long as frames are still received by it.
     pub(super) fn held_plan(&self) -> Option<Arc<Prepared>> {
         self.stored.previous.clone().filter(|_| self.stored.bridging)
     }
 
-    /// No plan before is held from now on.
+    /// Ends the change: the old plan is removed.
     pub(super) fn end_bridge(&mut self) {
         self.stored.bridging = false;
         self.stored.moved = false;
         self.bridge = Bridge::default();
     }
 
-    /// The digest of the plan that this node sends by, for its announcements.
+    /// Digest of the plan that this node sends by, for its announcements.
     pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
         match self.held_plan() {
             Some(old) if self.bridge.told_at.is_none() => old.digest(),
@@ -63,8 +63,9 @@ impl Engine {
         first || before.is_none_or(|(by, _)| by != plan)
     }
 
-    /// Someone asks who is there: answered unless that was just said, and the answers to it are
-    /// answers to our own question. An interface with a refresh due is one that may be used.
+    /// Schedules the answer to a canary, unless this node just announced itself. With `answers` the
+    /// replies of others also serve this node's own question. An interface with a scheduled
+    /// announcement is usable.
     pub(super) fn answer_canary(&mut self, now: u64, name: &str, answers: bool) {
         if let Some(due) = self.bridge.asks.get_mut(name) {
             *due = (*due).max(now + self.bridge.every);
@@ -75,8 +76,8 @@ impl Engine {
         }
     }
 
-    /// Asks for peers that are missing, tells them when this node has moved, and lets the plan
-    /// before go once nothing holds it.
+    /// Sends canaries for missing peers, announces that this node has moved, and removes the old
+    /// plan once no peer needs it.
     pub(super) fn cross_bridge(
         &mut self,
         now: u64,
@@ -104,7 +105,7 @@ impl Engine {
             .collect();
         let holders = holders(&old, current, &self.bridge);
 
-        // Whoever is missing is asked, and once all else is done whoever holds the old plan.
+        // Asks for missing peers; once all else is done, for peers that still need the old plan.
         let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
         self.bridge.every = ASK_MS.max(answers / ANSWERS_PER_MS);
         let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
@@ -134,7 +135,7 @@ impl Engine {
         let still = self.job.is_none() && self.converge_at.is_none() && !self.dirty;
         if !self.stored.moved {
             if self.bridge.proven_at.is_some() && !waits && still {
-                // Written down first: after a crash it is still so.
+                // Stored first: after a crash it is still true.
                 self.stored.moved = true;
                 self.look_again(now);
             }
@@ -151,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// What holds the plan before once this node has moved.
+    /// What delays the removal of the old plan after this node has moved.
     pub(super) fn held(&self) -> Option<PendingLine> {
         let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
         let old = self.stored.previous.as_ref()?;

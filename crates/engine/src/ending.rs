@@ -1,4 +1,4 @@
-//! How a transaction ends: answered, given up for later, or taken back.
+//! How a transaction ends: with a reply, postponed, or undone.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::job::{Job, Phase, Purpose};
 use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, tell};
 
 impl Engine {
-    /// Takes back what was done, last first.
+    /// Undoes the operations done, last first.
     pub(super) fn undo(&mut self, mut job: Job, failure: NodeError, out: &mut Vec<Effect>) {
         let operations: Vec<Operation> = job.inverses.drain(..).rev().flatten().collect();
         job.phase = Phase::Undo { operations: operations.clone(), failure };
@@ -65,7 +65,7 @@ impl Engine {
         self.persist(job, out);
     }
 
-    /// Ends a job that did not reach its end; convergence is tried again later.
+    /// Ends a transaction that did not succeed; convergence is tried again later.
     pub(super) fn give_up(&mut self, job: Job, error: NodeError, out: &mut Vec<Effect>) {
         let answer = match (&job.purpose, error) {
             (
@@ -88,7 +88,7 @@ impl Engine {
             out.push(Effect::Reply(call, Err(answer)));
         }
         if let Purpose::Steer(steered) = &job.purpose {
-            // What was refused is not done later.
+            // A refused change is not carried out later.
             self.stored.steering.clone_from(&steered.before);
             self.dirty = true;
             self.resteer();
@@ -101,7 +101,8 @@ impl Engine {
             self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
         }
         if matches!(job.purpose, Purpose::Apply { call: None }) && self.stored.current.is_none() {
-            // Nobody waits for the answer, and there is no other plan: status tells.
+            // No client waits for the reply and there is no other plan, so `status` shows the
+            // error.
             self.fault = Some(text.clone());
         }
         if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
@@ -110,7 +111,7 @@ impl Engine {
         }
     }
 
-    /// Answers a job that reached its end.
+    /// Replies to the call of a successful transaction.
     pub(super) fn answer(&mut self, job: &Job, out: &mut Vec<Effect>) {
         if !job.options.dry_run {
             self.fault = None;

@@ -1,27 +1,27 @@
-//! What handles labels on this node.
+//! Which component forwards labelled frames on this node, and which pushes labels.
 
 use serde::{Deserialize, Serialize};
 
-/// What handles labels on this node.
+/// The components that handle MPLS labels on this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Engines {
-    /// What forwards labelled frames for others.
+    /// What forwards labelled frames of other nodes.
     pub labels: LabelEngine,
-    /// What pushes labels onto what this node sends.
+    /// What pushes labels onto this node's own packets.
     pub sources: SourceEngine,
 }
 
-/// Who takes labelled frames in and sends them on.
+/// What forwards labelled frames of other nodes on this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelEngine {
     /// The kernel's label routes.
     Kernel,
-    /// Raw sockets of this daemon.
+    /// The daemon, through raw sockets.
     Packet,
 }
 
 impl LabelEngine {
-    /// Its name.
+    /// Its name in `status`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl LabelEngine {
     }
 }
 
-/// Who pushes labels.
+/// What pushes labels onto this node's own packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SourceEngine {
     /// The kernel's routes.
@@ -41,7 +41,7 @@ pub enum SourceEngine {
 }
 
 impl SourceEngine {
-    /// Its name.
+    /// Its name in `status`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What the packet engine is told.
+//! The forwarding table for the `packet` engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,22 @@ use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
-/// What the packet engine is to do: nothing where there are no labels.
+/// The forwarding table of the `packet` engine: NICs and labels. Without labels the engine is not
+/// needed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Forwarding {
-    /// The NICs that it needs, by name.
+    /// The NICs needed, by name.
     pub nics: BTreeMap<String, ForwardingNic>,
     /// What each label means.
     pub labels: BTreeMap<Label, LabelExit<String>>,
 }
 
-/// A NIC of [`Forwarding`].
+/// A NIC in a [`Forwarding`] table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardingNic {
-    /// Its MAC.
+    /// Its MAC address.
     pub mac: Mac,
-    /// Octets of payload that a frame may have.
+    /// Its MTU in bytes.
     pub mtu: u32,
     /// From whom labelled frames are taken, each with the VID; `None`: untagged.
     pub neighbours: BTreeSet<(Option<Vid>, Mac)>,

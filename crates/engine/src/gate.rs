@@ -1,5 +1,5 @@
-//! How far each VLAN of a plan may be used, and which paths: VLANs that are not proven carry no routes, fused
-//! ones are down (K5); paths that are broken are not used while another way is there (K10).
+//! Decides which VLANs and paths of a plan may be used now. A VLAN that is not proven carries no
+//! routes, a fused one is down (K5). A broken path is not used while another path exists (K10).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use super::steering::KeptFree;
 /// How far a VLAN may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// In full.
+    /// It may be used fully.
     Open,
-    /// Interface, addresses and neighbours, but no routes.
+    /// Its interface, addresses and neighbours exist, but no routes use it.
     Unproven,
-    /// Nothing; the interface stays, down.
+    /// It is not used; its interface exists and is down.
     Fused,
 }
 
@@ -71,7 +71,7 @@ impl Gated<'_> {
         open.map(|leg| WantedRoute { legs: vec![leg.clone()], ..route.clone() })
     }
 
-    /// Is this the first hop of no path that is broken?
+    /// Is this the first nexthop of a path that is not broken?
     pub(super) fn lives(&self, leg: &Leg) -> bool {
         !self.begins(leg, self.dead)
     }
@@ -80,10 +80,10 @@ impl Gated<'_> {
         self.prepared.watches.is_first_hop(leg, of)
     }
 
-    /// What is asked of a leg: the most first, then what is left where nothing has it.
+    /// Conditions on a nexthop, the strictest first. If no nexthop meets one, the next is tried.
     const FITNESS: [fn(&Self, &Leg) -> bool; 3] = [Self::is_fit, Self::is_undrained, Self::lives];
 
-    /// The leg of these to use first.
+    /// The nexthop to use first.
     pub(super) fn best<'b>(&self, legs: &[&'b Leg]) -> Option<&'b Leg> {
         let first = |fits: fn(&Self, &Leg) -> bool| legs.iter().find(|leg| fits(self, leg));
         Self::FITNESS.into_iter().find_map(first).copied()
@@ -93,14 +93,14 @@ impl Gated<'_> {
         self.lives(leg) && !self.begins(leg, &self.free.drained)
     }
 
-    /// Is this the first hop of a path that is neither broken nor kept free?
+    /// Is this the first nexthop of a path that is neither broken nor kept free?
     pub(super) fn is_fit(&self, leg: &Leg) -> bool {
         self.lives(leg) && !self.begins(leg, &self.free.rested)
     }
 
-    /// The part of an open route that is to be used, or another way; none where the kernel has one at
-    /// another metric. Where all ways are kept free they are used all the same, and where all are broken the
-    /// route stays as it is: better a doubtful way than none.
+    /// The usable part of an open route, or a replacement; `None` if the kernel has one at another
+    /// metric. If all paths are kept free, they are used nevertheless; if all are broken, the route
+    /// stays as it is, because a doubtful path is better than none.
     pub(super) fn live(&self, key: (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
         match key.1 {
             METRIC_PRIMARY => self.live_primary(key.0, open),
@@ -125,7 +125,7 @@ impl Gated<'_> {
         Some(open)
     }
 
-    /// What the kernel falls back to: by another NIC than what is used first.
+    /// The route that the kernel falls back to: by another NIC than the path used first.
     fn live_backup(&self, destination: Prefix, open: WantedRoute) -> WantedRoute {
         let planned = self.prepared.wanted.routes.get(&(destination, METRIC_PRIMARY));
         let planned = planned.and_then(|route| self.route(route).ok());

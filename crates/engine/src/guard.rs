@@ -1,5 +1,5 @@
-//! The management guard (K19): what may be done to an interface that someone may be logged in
-//! over, and whether the way to each management peer is still the same.
+//! The management guard (K19): refuses changes to an interface that an administrator may be logged
+//! in over, and checks that the route to each management peer is unchanged.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tresse_control::NodeError;
 use tresse_reconcile::{ALL_FORWARDING, Operation, is_accept_ra, sysctl_interface};
 
 /// Refuses operations that change (rather than add to) a guarded interface, and routes that would
-/// take over a management peer.
+/// cover the address of a management peer.
 ///
 /// # Errors
 /// [`NodeError::WouldLockOut`] naming the first.
@@ -23,7 +23,8 @@ pub fn permits<'a>(
             | Operation::DeleteLink { name } => Some(name.as_str()),
             Operation::AddAddress { interface, .. }
             | Operation::DeleteAddress { interface, .. } => Some(interface.as_str()),
-            // Router advertisements are heard before and after (K7): nothing changes for a peer.
+            // Router advertisements are accepted before and after (K7), so nothing changes for a
+            // peer.
             Operation::WriteSysctl { key, .. } if key == ALL_FORWARDING || is_accept_ra(key) => {
                 None
             }
@@ -52,8 +53,8 @@ pub fn permits<'a>(
     Ok(())
 }
 
-/// Compares the way to each management peer before and after. A peer that was not reachable
-/// before, or that is no longer listed, proves nothing.
+/// Compares the route to each management peer before and after a change. A peer that was
+/// unreachable before, or that is no longer listed, is ignored.
 ///
 /// # Errors
 /// [`NodeError::WouldLockOut`] naming the first difference.

@@ -1,4 +1,5 @@
-//! What control calls ask of a plan, looked up instead of planned again: made once when a plan is prepared.
+//! The index of a plan: answers to control calls, made once when the plan is prepared, so that no
+//! call plans the cluster again.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,14 +13,14 @@ use tresse_slice::watch::part::Parts;
 use tresse_slice::watch::watched_path;
 use tresse_topology::path::Path;
 
-/// The index of one plan, as one node needs it.
+/// The paths, parts and NICs of a plan that control calls ask for, from the view of one node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// The paths from this node, by destination in the order of the cluster, then by rank.
     pub(super) paths: Vec<PathEntry>,
-    /// What operators may name.
+    /// The parts that operators may name.
     pub(super) parts: Parts,
-    /// Node and index of each NIC.
+    /// Node and NIC index by MAC address.
     nics: BTreeMap<Mac, (NodeId, u32)>,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct PathEntry {
 }
 
 impl Index {
-    /// The index of a plan for one of its nodes. O(nodes x paths).
+    /// Makes the index of a plan for one of its nodes. O(nodes x paths).
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId) -> Self {
         let cluster = plan.cluster();
@@ -54,7 +55,7 @@ impl Index {
         }
     }
 
-    /// The names of the node and the NIC with a MAC.
+    /// The names of the node and of the NIC with this MAC address.
     #[must_use]
     pub fn nic(&self, mac: Mac) -> Option<(&str, &str)> {
         let (node, nic) = self.nics.get(&mac)?;

@@ -1,5 +1,5 @@
-//! What goes into the engine and what comes out. All of it is plain data, so that a recording of
-//! inputs can be replayed.
+//! The inputs and effects of the engine, as plain data, so that a recording of inputs can be
+//! replayed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,75 +17,75 @@ use super::pushing::Pushing;
 use super::steering::Steer;
 use super::stored::Stored;
 
-/// Names one control call until it is answered.
+/// Identifies a control call until it is answered.
 pub type CallId = u64;
 
-/// One input.
+/// An input of the engine: an operator's call, an observation, a received frame, or the time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Input {
-    /// The daemon has started; sent once, first.
+    /// The daemon has started. The first input, sent once.
     Start {
-        /// The configured plan, used where the state holds none.
+        /// The configured plan, used if no plan is stored.
         #[serde(with = "indexed::option")]
         configured: Option<Box<Prepared>>,
     },
     /// Install a plan.
     Apply {
-        /// Who waits for the answer; `None` for a reload by signal.
+        /// The call to answer; `None` for a reload by signal.
         call: Option<CallId>,
-        /// The plan's slice.
+        /// This node's part of the plan.
         #[serde(with = "indexed")]
         prepared: Box<Prepared>,
-        /// How.
+        /// Options of the call.
         options: ApplyOptions,
     },
     /// Keep what the last apply installed.
     Confirm {
-        /// Who waits.
+        /// The call to answer.
         call: CallId,
     },
-    /// Return to the previous plan.
+    /// Return to the plan before.
     Rollback {
-        /// Who waits.
+        /// The call to answer.
         call: CallId,
     },
-    /// Leave the kernel as it was found.
+    /// Remove everything that was installed.
     Withdraw {
-        /// Who waits.
+        /// The call to answer.
         call: CallId,
-        /// Leave the management guard out.
+        /// Do without the management guard.
         force: bool,
     },
-    /// Re-arm a fused VLAN.
+    /// Use a fused VLAN again.
     Unfuse {
-        /// Who waits.
+        /// The call to answer.
         call: CallId,
         /// The VLAN.
         vid: Vid,
     },
-    /// Keep paths free, or no longer.
+    /// Change what is drained or pinned.
     Steer {
-        /// Who waits.
+        /// The call to answer.
         call: CallId,
-        /// What changes.
+        /// The change.
         steer: Steer,
-        /// Even where no way is left.
+        /// Also if a destination would have no path left.
         force: bool,
-        /// Answer what it would do.
+        /// Only report the effects.
         dry_run: bool,
     },
-    /// Compare only.
+    /// Only compare the kernel with the slice.
     Diff {
-        /// Who waits.
+        /// The call to answer.
         call: CallId,
     },
-    /// Answer to [`Effect::Observe`].
+    /// The result of [`Effect::Observe`].
     Observed(Result<Box<View>, String>),
-    /// Answer to [`Effect::Persist`].
+    /// The result of [`Effect::Persist`].
     Persisted(Result<(), String>),
-    /// Answer to [`Effect::Execute`].
+    /// The result of [`Effect::Execute`].
     Executed(Execution),
-    /// The kernel's tables changed; `overrun`: events were lost.
+    /// The kernel's tables changed.
     Changed {
         /// Were events lost?
         overrun: bool,
@@ -108,48 +108,48 @@ pub enum Input {
         /// Paths that are shown to be sound.
         up: BTreeSet<PathId>,
     },
-    /// [`super::Engine::deadline`] has passed.
+    /// The time returned by [`super::Engine::deadline`] has come.
     Tick,
 }
 
-/// How to apply.
+/// Options of an apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyOptions {
-    /// Compare only.
+    /// Only compare.
     pub dry_run: bool,
-    /// Arm the rollback timer.
+    /// Roll back after this time unless confirmed.
     pub confirm_seconds: Option<u32>,
-    /// Leave the management guard out (K19).
+    /// Do without the management guard (K19).
     pub force: bool,
     /// Use these interfaces although they have a master (K20).
     pub force_interfaces: BTreeSet<String>,
 }
 
-/// One look at the kernel.
+/// One observation of the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    /// Everything that concerns us.
+    /// The kernel objects that concern us.
     pub observed: Observed,
-    /// Interfaces that carry management traffic, and why (K19).
+    /// Interfaces that carry management traffic, each with the reason (K19).
     pub guarded: BTreeMap<String, String>,
-    /// `ip route get` of each management peer.
+    /// The route to each management peer, as `ip route get` prints it.
     pub management: BTreeMap<String, String>,
 }
 
-/// What became of the operations of one [`Effect::Execute`].
+/// The result of one [`Effect::Execute`]: which operations took effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
     /// Indices of the operations that took effect, ascending.
     pub done: Vec<usize>,
-    /// (index, the kernel's words), ascending.
+    /// (index, the kernel's error message), ascending.
     pub errors: Vec<(usize, String)>,
 }
 
-/// What the runtime shall do, in order. At most one of Observe, Persist and Execute is under way
-/// at any time; each is answered by its input.
+/// An action that the engine asks the runtime for. Effects are carried out in order. At most one of
+/// Observe, Persist and Execute is under way at any time; each is answered by its input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Look at the kernel, with the sysctls named.
+    /// Observe the kernel, with these sysctls.
     Observe {
         /// Paths below `/proc/sys`.
         sysctls: BTreeSet<String>,
@@ -160,7 +160,7 @@ pub enum Effect {
     Execute(Vec<Operation>),
     /// Answer a control call.
     Reply(CallId, Result<Reply, NodeError>),
-    /// Tell watchers and the log.
+    /// Publish an event, to clients and to the log.
     Tell {
         /// How urgent.
         alert: Alert,
@@ -168,29 +168,29 @@ pub enum Effect {
         kind: String,
         /// The object concerned.
         object: String,
-        /// In words.
+        /// The event in words.
         message: String,
     },
-    /// Hold announcement sockets on exactly these interfaces, by (name, ifindex).
+    /// Keep announcement sockets open on exactly these interfaces, by (name, ifindex).
     Listen(BTreeSet<(String, u32)>),
-    /// Forward exactly this for others, by raw sockets.
+    /// Replace the forwarding table of the `packet` engine.
     Forward(Box<Forwarding>),
-    /// Push exactly this onto what the TUN interface gives.
+    /// Replace the table of the source engine behind the TUN interface.
     Push(Box<Pushing>),
-    /// Watch exactly this.
+    /// Replace the list of watched paths.
     Watch(Box<Watching>),
     /// Send an announcement.
     Announce {
-        /// On this interface.
+        /// Send on this interface.
         interface: String,
-        /// From this MAC.
+        /// Source MAC address.
         source: Mac,
         /// Its content.
         announcement: Announcement,
     },
 }
 
-/// A plan in a recording has its index with it, which the state file has not.
+/// Serializes a plan with its index, for recordings; the state file leaves the index out.
 mod indexed {
     use std::sync::Arc;
 
@@ -210,7 +210,7 @@ mod indexed {
         Ok(prepared)
     }
 
-    /// The same, where there may be none.
+    /// The same for an optional plan.
     pub mod option {
         use super::{Arc, Deserialize, Deserializer, Index, Prepared, Serializer};
         use serde::Serialize as _;

@@ -1,4 +1,4 @@
-//! A transaction under way: what it is for, how far it is, and what it has done.
+//! A transaction under way: its purpose, its phase, and the operations done so far.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::pushing::Pushing;
 use super::steering::{Steer, Steering};
 use super::stored::Stored;
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Purpose {
     Apply { call: Option<CallId> },
@@ -25,7 +25,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// What the daemon is doing, where that keeps other changes out.
+    /// The name of the activity, if it keeps other changes out.
     pub(super) const fn doing(&self) -> Option<&'static str> {
         match self {
             Self::Apply { .. } => Some("applying"),
@@ -38,7 +38,7 @@ impl Purpose {
     }
 }
 
-/// How far a transaction is.
+/// The phase of a transaction.
 #[derive(Debug)]
 pub(super) enum Phase {
     Observe,
@@ -57,13 +57,13 @@ pub(super) struct Job {
     pub(super) options: ApplyOptions,
     pub(super) target: Option<Arc<Prepared>>,
     pub(super) phase: Phase,
-    /// Ways to management peers before the first operation.
+    /// Routes to management peers before the first operation.
     pub(super) management: BTreeMap<String, String>,
-    /// What takes back each operation done, in the order of doing.
+    /// The inverse of each operation done, in the order of execution.
     pub(super) inverses: Vec<Vec<Operation>>,
     pub(super) lines: Vec<OperationLine>,
     pub(super) pending: Vec<PendingLine>,
-    /// What this node's TUN interface is to push once it is done.
+    /// What the source engine is to push after the transaction.
     pub(super) pushing: Pushing,
     pub(super) rounds: u32,
     /// `saved` as it was before an apply began.
@@ -95,15 +95,15 @@ impl Job {
     }
 }
 
-/// A change of the steering under way.
+/// A change of drains or pins under way.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steered {
-    /// Who waits.
+    /// The call to answer.
     pub(super) call: CallId,
-    /// What it is.
+    /// The change.
     pub(super) steer: Steer,
-    /// What it does.
+    /// The effects to report.
     pub(super) reply: tresse_control::Steered,
-    /// What is returned to where it fails.
+    /// The state to return to if it fails.
     pub(super) before: Steering,
 }

@@ -1,5 +1,5 @@
-//! Judging one look at the kernel: what this node shall hold, what differs, what stands in the way, what is
-//! drift.
+//! Evaluates an observation of the kernel: computes the target, compares, and finds what forbids
+//! the transaction and what is drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use super::target::{Plans, Target, target, whole};
 use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
 
 impl Engine {
-    /// What this node shall hold once a job is done; nothing where it has no plan.
+    /// The state that this node should have after a transaction; empty if it has no plan.
     pub(super) fn target(&self, job: &Job, view: &View) -> Target {
         let Some(plan) = &job.target else { return Target::default() };
         let gates = self.gates(plan);
@@ -51,7 +51,7 @@ impl Engine {
         target(&plans, self.settings.engines, &view.observed)
     }
 
-    /// What separates the kernel from a target.
+    /// The difference between the kernel and a target.
     pub(super) fn compare(&self, job: &Job, target: &Target, view: &View) -> Reconciliation {
         let forced = match job.purpose {
             Purpose::Apply { .. } => &job.options.force_interfaces,
@@ -61,14 +61,14 @@ impl Engine {
         reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
     }
 
-    /// Why a transaction must not begin.
+    /// The reason why a transaction must not begin, if there is one.
     pub(super) fn stops(
         &self,
         job: &Job,
         comparison: &Reconciliation,
         view: &View,
     ) -> Option<NodeError> {
-        // What the plan asks for once its VLANs are proven must not wait for the proof to be judged.
+        // Objects that the plan wants after its VLANs are proven are checked now, not later.
         let whole = job.target.as_ref().filter(|_| job.undoes()).map(|target| {
             let options = Options { force_interfaces: job.options.force_interfaces.clone() };
             let whole = whole(target, self.settings.engines, &view.observed);
@@ -102,8 +102,9 @@ impl Engine {
         guard::permits(operations, &view.guarded, &self.others(job, &view.management)).err()
     }
 
-    /// Management peers that a job must not touch. What the plan in force reaches by its own routes was let
-    /// through when it was applied: those routes come and go with its paths.
+    /// Management peers whose routes a transaction must not change. Peers that the plan in force
+    /// reaches by its own routes were accepted when it was applied: those routes change with its
+    /// paths.
     pub(super) fn others(
         &self,
         job: &Job,
@@ -119,7 +120,8 @@ impl Engine {
         others.map(|(peer, way)| (peer.clone(), way.clone())).collect()
     }
 
-    /// Drift (not a change of carrier) is repaired no faster than the bucket allows.
+    /// Until when the repair of drift must wait, if the rate limit delays it. A change of carrier
+    /// is not drift.
     pub(super) fn delays_repair(
         &mut self,
         comparison: &Reconciliation,

@@ -1,18 +1,20 @@
-//! The one owner of the daemon's state: inputs in, effects out, no I/O and no await (house style,
-//! boundary 3). Decides what to install, when, and what to do when that fails.
+//! Decides what the daemon installs on its node, when, and what to do when that fails. The only
+//! owner of the daemon's state: [`Engine::step`] takes an input and returns effects; no I/O and no
+//! await (house style, boundary 3).
 //!
 //! - `transaction` runs one change of the kernel at a time: observe, journal, execute, verify,
 //!   commit; an apply that fails is undone operation by operation.
-//! - `ending` answers a transaction, gives it up for later, or takes it back.
-//! - `target` says what this node shall hold now, as one pure function of the plan, its gates and the kernel.
-//! - `judge` compares one look at the kernel with the target.
-//! - `watch` says which paths are watched, and takes what is seen of them.
-//! - `vlans` drives the canaries and the announcements (K5, K17), `gate` says what they permit.
-//! - `bridge` and `crossing` hold on to the plan before until every peer has moved.
-//! - `guard` keeps the way to the machine open (K19).
-//! - `transit` says what is forwarded for others, and by what.
-//! - `source` says what pushes labels onto what this node sends itself.
-//! - `report` answers what can be answered at once, `index` what is asked of the plan.
+//! - `ending` ends a transaction: replies, postpones it, or undoes it.
+//! - `target` computes what this node should hold now, as a pure function of plan, gates and
+//!   kernel.
+//! - `judge` compares an observation of the kernel with the target.
+//! - `watch` chooses the watched paths and records which are broken.
+//! - `vlans` runs the canaries and the announcements (K5, K17); `gate` decides what may be used.
+//! - `bridge` and `crossing` keep the old plan until every peer has moved to the new one.
+//! - `guard` protects the management connection (K19).
+//! - `transit` makes the table of what is forwarded for other nodes.
+//! - `source` makes the table of labels pushed onto this node's own packets.
+//! - `report` answers `status` and counters; `index` holds answers about the plan.
 
 #![forbid(unsafe_code)]
 
@@ -72,45 +74,45 @@ pub use self::pushing::{PushPath, Pushing};
 pub use self::steering::{Pinned, Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
 
-/// Kernel changes are looked into at once, up to this many, then one per [`LOOK_MS`].
+/// Number of kernel changes that are observed at once; after that one per [`LOOK_MS`].
 const LOOK_BURST: u64 = 20;
 const LOOK_MS: u64 = 200;
-/// Drift is repaired at once, up to this many times, then once per [`REPAIR_MS`].
+/// Number of repairs of drift that are made at once; after that one per [`REPAIR_MS`].
 const REPAIR_BURST: u64 = 5;
 const REPAIR_MS: u64 = 2000;
 /// First and longest wait before a failed convergence is tried again.
 const RETRY_MS: u64 = 1000;
 const RETRY_MAX_MS: u64 = 60_000;
-/// Control calls that may wait for a running transaction.
+/// Largest number of control calls that wait for a running transaction.
 const WAITING_CALLS: usize = 32;
 
-/// What a daemon says that starts after a withdrawal.
+/// Log message of a daemon that starts after a withdrawal.
 const WITHDRAWN: &str = "the plan was withdrawn: nothing is installed until `tresse apply FILE`, or \
     `tresse reload` for the configured file";
 
-/// What the engine is told once.
+/// Settings of the engine, fixed at its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Prove VLANs before use (K5); false for fabrics under test.
     pub canary: bool,
-    /// Announce this often instead of by the switches' ageing time.
+    /// Period of announcements, if not a third of the switches' ageing time.
     pub announce_ms: Option<u64>,
-    /// Where announcement numbers start: never used before by this node.
+    /// First sequence number of announcements, never used before by this node.
     pub sequence: u64,
-    /// What handles labels.
+    /// What handles labels on this node.
     pub engines: Engines,
     /// Watch paths by BFD.
     pub bfd: bool,
 }
 
-/// The engine.
+/// The decision engine of one node: takes inputs, returns effects.
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,
     /// The time of the present step.
     now: u64,
     stored: Stored,
-    /// `stored` differs from what is on the disk.
+    /// Does `stored` differ from the state file?
     dirty: bool,
     job: Option<Job>,
     waiting: VecDeque<Input>,
@@ -118,14 +120,14 @@ pub struct Engine {
     canaries: BTreeMap<Vid, Canary>,
     refresh: BTreeMap<String, Refresh>,
     paths: Paths,
-    /// Of the plan in force.
+    /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
     bridge: Bridge,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
-    /// What the TUN interface was last told to push.
+    /// What the source engine was last told to push.
     pushing: Pushing,
-    /// The same, when the kernel last held what was wanted.
+    /// The same, at the time when the kernel last equalled the target.
     pushed: Pushing,
     pending: Vec<PendingLine>,
     drift: Vec<OperationLine>,
@@ -133,9 +135,9 @@ pub struct Engine {
     fault: Option<String>,
     confirm_at: Option<u64>,
     converge_at: Option<u64>,
-    /// The next look must not wait for the bucket.
+    /// Must the next observation not wait for the rate limit?
     urgent: bool,
-    /// What is wanted has changed since the last look: a difference is no drift.
+    /// Has the target changed since the last observation? Then a difference is not drift.
     moving: bool,
     looks: Bucket,
     repairs: Bucket,
@@ -144,7 +146,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that knows what was stored; [`Input::Start`] sets it going.
+    /// An engine with the stored state. [`Input::Start`] makes it begin.
     #[must_use]
     pub fn new(settings: Settings, mut stored: Stored) -> Self {
         if !settings.bfd {
@@ -182,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Takes one input at `now` (milliseconds of a clock that never goes back) and says what to do.
+    /// Takes one input at `now` (milliseconds of a monotonic clock) and returns what to do.
     pub fn step(&mut self, now: u64, input: Input) -> Vec<Effect> {
         self.now = now;
         let mut effects = Vec::new();
@@ -208,7 +210,7 @@ impl Engine {
         effects
     }
 
-    /// When to send [`Input::Tick`]; `None`: nothing is due.
+    /// When to send [`Input::Tick`]; `None` if nothing is due.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
         let idle = self.job.is_none();
@@ -245,7 +247,7 @@ impl Engine {
         match (&self.stored.current, &self.stored.intent, configured) {
             (None, None | Some(Intent::Apply { .. }), _) if withdrawn => {
                 tell(out, Alert::Warning, "withdrawn", "", WITHDRAWN);
-                // An apply over the withdrawal may have been interrupted.
+                // An apply after the withdrawal may have been interrupted.
                 self.converge_at = self.stored.intent.is_some().then_some(now);
                 self.in_sync = self.converge_at.is_none();
             }
@@ -259,7 +261,7 @@ impl Engine {
         self.sync_vlans();
     }
 
-    /// Did an operator withdraw, and was nothing applied since?
+    /// Did an operator withdraw the plan, and was none applied since?
     #[must_use]
     pub fn withdrawn(&self) -> bool {
         self.stored.withdrawn && self.stored.current.is_none()

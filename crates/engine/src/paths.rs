@@ -1,26 +1,26 @@
-//! The listing of paths, from the index of the plan in force.
+//! Lists this node's paths with their state, from the index of the plan in force.
 
 use tresse_control::{NodeError, PathLine, PathList};
 
 use super::Engine;
 use super::index::PathEntry;
 
-/// What a path is to its pair.
+/// The role of a path among the paths of its pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathPlace {
     /// The primary or one of its weighted siblings.
     Carrier,
-    /// The backup that is used first.
+    /// The backup that is used before others.
     FirstBackup,
     /// Another backup.
     Backup,
-    /// What is used as those that carry are broken.
+    /// A path that is used because all that normally carry traffic are broken.
     Next,
 }
 
 impl Engine {
-    /// The answer to ListPaths: the paths from this node with their state; none to a destination that is not
-    /// known.
+    /// The reply to ListPaths: this node's paths with their state. Empty for an unknown
+    /// destination.
     ///
     /// # Errors
     /// [`NodeError::NoPlan`].
@@ -49,7 +49,7 @@ impl Engine {
                 _ => PathPlace::Backup,
             };
             let state = self.path_state(&path.interface, path.address, place);
-            // What is kept free is used where there is nothing else.
+            // A path that is kept free is used if there is no other.
             let state = unused[at].filter(|_| next != Some(at)).unwrap_or(state);
             PathLine { state: state.into(), ..path.line.clone() }
         };

@@ -1,4 +1,4 @@
-//! A slice made ready for this node: what the engine installs and remembers.
+//! One node's part of a plan in the form that the engine installs and stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Prepared {
     pub node: String,
     /// This node's index in the cluster.
     pub id: NodeId,
-    /// Nodes in the cluster; announcements from others are not ours.
+    /// Number of nodes in the cluster; announcements with a higher index are foreign.
     pub nodes: u32,
     /// First 8 bytes of the digest of the fabric's name.
     pub fabric: [u8; 8],
@@ -31,29 +31,30 @@ pub struct Prepared {
     pub cluster: String,
     /// Text of the lock.
     pub lock: Option<String>,
-    /// The VLAN interfaces by name; without VLANs the NICs.
+    /// The VLAN interfaces by name; on a fabric without VLANs, the NICs.
     pub interfaces: BTreeMap<String, PlannedInterface>,
-    /// The kernel state wanted with every VLAN proven and none fused, but for what handles labels:
-    /// [`labels`](Self::labels) and [`label_sources`](Self::label_sources) are not part of it.
+    /// The kernel state if every VLAN is proven and none is fused. Excludes label handling:
+    /// [`labels`](Self::labels) and [`label_sources`](Self::label_sources) are separate.
     pub wanted: Wanted,
-    /// By destination: the first legs of its other paths, by rank, for when a VLAN is fused.
+    /// By destination: the first nexthops of its other paths by rank, used when a VLAN is fused.
     #[serde(default)]
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
-    /// What this node forwards for others, whatever does it.
+    /// What this node forwards for others, whichever engine does it.
     #[serde(default)]
     pub labels: Vec<(Label, WantedLabel)>,
-    /// The paths of this node, and which are watched; none where that is off.
+    /// The paths of this node and which of them are watched; empty without BFD.
     #[serde(default)]
     pub watches: Arc<Watches>,
-    /// What control calls ask of the plan. Not stored: made again where a stored plan is loaded.
+    /// Answers to control calls about the plan. Not stored, but made again when a stored plan is
+    /// loaded.
     #[serde(skip)]
     pub index: Arc<Index>,
-    /// By interface, the MACs that labelled frames are taken from.
+    /// By interface: the MAC addresses from which labelled frames are accepted.
     #[serde(default)]
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
 }
 
-/// One VLAN interface of this node, or a NIC that sends untagged.
+/// One VLAN interface of this node; on a fabric without VLANs, a NIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedInterface {
     /// The NIC below.
@@ -63,19 +64,19 @@ pub struct PlannedInterface {
     pub vid: Option<Vid>,
     /// Digest of the VLAN's tree: proofs are kept by (VID, digest).
     pub digest: String,
-    /// Is the NIC a segment's destination here, so that it announces itself (K17)?
+    /// Does a segment end at this NIC? Then it announces itself (K17).
     pub announces: bool,
-    /// Place in the queue of canary senders (K5).
+    /// Place in the order of canary senders (K5).
     pub rank: u32,
     /// Shortest ageing time of the forwarding databases on the tree.
     pub fdb_age_seconds: u32,
-    /// The VLAN's tree in one line of text: its links are told from it when someone asks.
+    /// The VLAN's tree in one line of text, from which its links are listed on request.
     #[serde(default)]
     pub tree: String,
 }
 
 impl Prepared {
-    /// Does a path of this node begin with labels?
+    /// Does a path of this node push labels?
     pub(super) fn pushes(&self) -> bool {
         let routes = self.wanted.routes.values().flat_map(|route| &route.legs);
         routes.chain(self.alternatives.values().flatten()).any(|leg| !leg.labels.is_empty())
@@ -93,7 +94,7 @@ impl Prepared {
         vlans
     }
 
-    /// What announcements call this plan.
+    /// The digest by which announcements identify this plan.
     #[must_use]
     pub fn digest(&self) -> [u8; 8] {
         digest(&self.generation)
@@ -106,7 +107,7 @@ impl Prepared {
         interface.map(|i| lock::tree::links(&i.tree)).unwrap_or_default()
     }
 
-    /// The slice of `node`, with the texts that `plan` came from.
+    /// The part of `node`, with the texts that `plan` was made from.
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId, cluster: String, lock: Option<String>) -> Self {
         let Slice { node: name, generation, interfaces, wanted, alternatives, .. } =
@@ -155,7 +156,8 @@ impl Prepared {
         }
     }
 
-    /// A plan as this version keeps it. Versions before kept it as their engines handled labels.
+    /// Converts a plan that an older version stored: those include label handling in the kernel
+    /// state.
     pub(super) fn upgrade(&mut self) {
         // Versions before stored paths without their ends: such paths are chosen again.
         if self.watches.paths().iter().any(|watch| watch.id.src == watch.id.dst) {

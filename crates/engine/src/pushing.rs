@@ -1,4 +1,5 @@
-//! What the daemon pushes onto what the TUN interface gives it.
+//! The table of the source engine, by which the daemon pushes labels onto packets from its TUN
+//! interface.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
-/// What the daemon pushes: nothing where there are no routes.
+/// The table of the source engine: the labelled paths by destination. Empty without routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pushing {
-    /// The NICs that paths leave by, by name: MAC and octets of payload that a frame may have.
+    /// The NICs that paths leave by, by name: MAC address and MTU in bytes.
     pub nics: BTreeMap<String, (Mac, u32)>,
-    /// By destination: its labelled paths.
+    /// By destination address: its labelled paths.
     pub routes: BTreeMap<IpAddr, Vec<PushPath>>,
 }
 
-/// A labelled path of [`Pushing`].
+/// A labelled path in a [`Pushing`] table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushPath {
     /// The NIC it leaves by.
@@ -27,12 +28,12 @@ pub struct PushPath {
     pub mac: Mac,
     /// The label stack, outermost first.
     pub labels: Vec<Label>,
-    /// Its share beside other paths to the destination.
+    /// Its weight among the paths to the destination.
     pub weight: u8,
 }
 
 impl Pushing {
-    /// These routes, and those of `other` for other destinations.
+    /// This table, completed with the destinations of `other` that it lacks.
     pub(super) fn over(&self, other: &Self) -> Self {
         let mut both = other.clone();
         both.nics.extend(self.nics.clone());

@@ -1,6 +1,6 @@
-//! When announcements of one interface are sent (K17).
+//! The times at which one interface sends its announcements (K17).
 
-/// The announcements of one interface.
+/// The times of one interface's announcements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refresh {
     /// When the last was sent.

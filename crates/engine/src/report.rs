@@ -1,4 +1,4 @@
-//! What can be answered at once, from what was last seen.
+//! Answers calls that need no new observation of the kernel: status and counters.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use super::gate::Gate;
 use super::paths::PathPlace;
 
 impl Engine {
-    /// The answer to GetStatus.
+    /// The reply to GetStatus.
     #[must_use]
     pub fn status(&self, now: u64) -> Status {
         let current = self.stored.current.as_ref();
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// The answer to GetCounters.
+    /// The reply to GetCounters.
     #[must_use]
     pub fn counters(&self) -> Vec<CounterLine> {
         let line = |(name, value): (&&str, &u64)| CounterLine {
@@ -68,8 +68,8 @@ impl Engine {
         self.counters.iter().map(line).collect()
     }
 
-    /// The state of a path that is not broken and leaves by `interface` for `destination`: `active`,
-    /// `standby`, `pending` or `fused`.
+    /// The state of a path that is not broken, leaves by `interface` and leads to `destination`:
+    /// `active`, `standby`, `pending` or `fused`.
     pub(super) fn path_state(
         &self,
         interface: &str,
@@ -106,8 +106,8 @@ impl Engine {
         self.stored.fused.iter().map(line).collect()
     }
 
-    /// Destinations of which nothing is lost yet, and one more failure is too much though the plan has a
-    /// backup.
+    /// Destinations that are reached as planned but would not survive one more failure, although
+    /// the plan has a backup.
     fn unprotected(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let is_dead = |leg: &Leg| current.watches.is_first_hop(leg, &self.paths.broken);
@@ -121,8 +121,8 @@ impl Engine {
         backups.map(|(dst, _)| dst.address.to_string()).collect()
     }
 
-    /// Destinations whose primary route is gone while the backup is there, or whose primary path is broken
-    /// or its VLAN fused while another path serves.
+    /// Destinations whose traffic uses a backup: the primary route is gone, or the primary path is
+    /// broken or its VLAN fused.
     fn on_backup(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let is_fused = |vid| self.stored.fused.contains_key(&vid);

@@ -1,30 +1,32 @@
-//! What pushes labels onto what this node sends: the encapsulation of the kernel's routes, or where the
-//! kernel has none the daemon, which gets the packets through a TUN interface (see `target::tun`).
+//! Decides what pushes labels onto this node's own packets: the kernel's routes or, if the kernel
+//! cannot, the daemon, which gets the packets through a TUN interface (see `target::tun`).
 
 use super::job::Job;
 use super::pushing::Pushing;
 use super::{Effect, Engine};
 
 impl Engine {
-    /// What pushes labels here: none where no path needs any.
+    /// The name of what pushes labels here; `none` if no path has labels.
     pub(super) fn source_engine(&self) -> &'static str {
         let current = self.stored.current.as_ref();
         let pushes = current.is_some_and(|current| current.pushes());
         if pushes { self.settings.engines.sources.word() } else { "none" }
     }
 
-    /// The kernel holds what a job wants: the TUN has no other destinations any more.
+    /// Sets the source engine's table after the kernel equals the target: only its destinations
+    /// remain.
     pub(super) fn pushes(&mut self, job: &Job, out: &mut Vec<Effect>) {
         self.pushed.clone_from(&job.pushing);
         self.push(job.pushing.clone(), out);
     }
 
-    /// A job is about to change the kernel: destinations of before and of after lead somewhere.
+    /// Sets the source engine's table before a transaction: destinations of the old and the new
+    /// state.
     pub(super) fn pushes_both(&mut self, job: &Job, out: &mut Vec<Effect>) {
         self.push(job.pushing.over(&self.pushed), out);
     }
 
-    /// A job is about to be undone.
+    /// Sets the source engine's table before a transaction is undone.
     pub(super) fn pushes_again(&mut self, job: &Job, out: &mut Vec<Effect>) {
         self.push(self.pushed.over(&job.pushing), out);
     }

@@ -1,4 +1,4 @@
-//! Changes of what operators keep paths away from, and what they do to the routes.
+//! Carries out drains and pins, and reports their effect on the routes.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use super::steering::{KeptFree, Steer, Steering};
 use super::{CallId, Effect, Engine, Intent, Prepared, Reply, tell};
 
 impl Engine {
-    /// Takes a change, or says why not.
+    /// Starts a change of drains or pins, or refuses it.
     pub(super) fn steer(
         &mut self,
         call: CallId,
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// Drops pins of paths that the plan in force does not have.
+    /// Drops pins to paths that the plan in force does not have.
     pub(super) fn drop_pins(&mut self, out: &mut Vec<Effect>) {
         let Some(current) = &self.stored.current else { return };
         self.stored.steering.pinned.retain(|peer, pinned| {
@@ -91,13 +91,14 @@ impl Engine {
         }
     }
 
-    /// Pairs that are pinned, in words.
+    /// The pinned pairs in words.
     pub(super) fn pinned(&self) -> Vec<String> {
         let pinned = self.stored.steering.pinned.iter();
         pinned.map(|(peer, pinned)| format!("{peer} rank {}", pinned.rank)).collect()
     }
 
-    /// What another steering does to the destinations, as far as ways are known to carry.
+    /// The effect of new drains and pins on the destinations, according to the paths known to be
+    /// sound.
     fn outcome(&self, current: &Prepared, after: &Steering) -> tresse_control::Steered {
         let watches = &current.watches;
         let (before, rested) = (&self.free.rested, after.kept_free(current).rested);
@@ -117,7 +118,7 @@ impl Engine {
         {
             let backup = routes.get(&(*destination, METRIC_BACKUP));
             let others = current.alternatives.get(destination);
-            // A NIC's address has one way: it names the NIC.
+            // A NIC's address has one path, because it names that NIC.
             let named = match current.routes_for_others() {
                 true => backups && backup.is_none(),
                 false => !nodes.contains(&destination.address),

@@ -1,5 +1,5 @@
-//! What operators keep paths away from: drained switches, nodes and links, and pairs that are pinned to one
-//! path. Such paths go on being watched, and are used where there is no other.
+//! What operators have drained (switches, nodes, links) and which pairs they have pinned to one
+//! path. Paths that are kept free this way are still watched, and are used if there is no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,40 +12,40 @@ use tresse_slice::watch::part::Part;
 
 use super::prepared::Prepared;
 
-/// What was asked to be kept free. Outlives restarts and plans.
+/// The drained parts and pinned pairs. Kept across restarts and changes of plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steering {
-    /// Switches, nodes, links, ports and NICs by name.
+    /// Names of drained switches, nodes, links, ports and NICs.
     pub drained: BTreeSet<String>,
-    /// By peer, the only path to use.
+    /// By peer: the only path to use.
     pub pinned: BTreeMap<String, Pinned>,
 }
 
 /// The path of a pinned pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pinned {
-    /// Its rank.
+    /// Its path rank.
     pub rank: u32,
     /// The first hops of the path, with weight 1: in another plan the rank may be another path.
     pub ways: BTreeSet<Leg>,
 }
 
-/// One change of it.
+/// One change of drains or pins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Steer {
-    /// Keep paths off this.
+    /// Keep paths off this part.
     Drain(String),
-    /// No longer.
+    /// Use this part again.
     Undrain(String),
-    /// Use this path alone.
+    /// Use only one path to a node.
     Pin {
-        /// To this node.
+        /// The node.
         to: String,
         /// The path's rank.
         rank: u32,
     },
-    /// All paths to this node again.
+    /// Use all paths to this node again.
     Unpin(String),
 }
 
@@ -79,7 +79,7 @@ impl Steer {
 }
 
 impl Steering {
-    /// The same after a change.
+    /// A copy with the change applied.
     pub(super) fn after(&self, steer: &Steer, prepared: &Prepared) -> Result<Self, NodeError> {
         let mut after = self.clone();
         match steer {
@@ -157,7 +157,7 @@ impl Pinned {
 }
 
 impl Prepared {
-    /// Do the nodes of its fabric route, so that a path is what all of them choose?
+    /// Is it a node-routed fabric, where a path is the choice of all nodes on it?
     pub(super) fn routes_for_others(&self) -> bool {
         self.watches.paths().iter().any(|watch| watch.nodes.is_some())
     }
@@ -172,7 +172,7 @@ fn first_hops(watch: &Watch) -> BTreeSet<Leg> {
     watch.legs.iter().cloned().collect()
 }
 
-/// The path of that rank.
+/// The path with this rank.
 fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
     if prepared.routes_for_others() {
         let message = "nodes of this fabric route for each other: no node chooses a path alone";

@@ -1,5 +1,5 @@
-//! What the engine remembers across restarts: the content of the state file, format 1. The daemon reads and
-//! writes the file.
+//! What the engine remembers across restarts: the content of the state file, format 1. The daemon
+//! reads and writes the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::steering::Steering;
 /// The format that this version reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// Everything that outlives the daemon.
+/// The content of the state file: plans, drains, proofs, and what withdraw restores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
     /// [`FORMAT`].
@@ -23,31 +23,34 @@ pub struct Stored {
     pub current: Option<Arc<Prepared>>,
     /// The plan before it.
     pub previous: Option<Arc<Prepared>>,
-    /// Set while an apply waits for confirmation: found at start, it is rolled back (K19).
+    /// Present while an apply waits for confirmation. A daemon that finds it at start rolls back
+    /// (K19).
     pub unconfirmed: Option<Unconfirmed>,
-    /// Set before the first kernel operation of a transaction and cleared after its last.
+    /// Set before the first kernel operation of a transaction, and cleared after its last.
     pub intent: Option<Intent>,
-    /// The apply in force left the management guard out (K19).
+    /// Was the management guard switched off for the apply in force (K19)?
     pub force: bool,
-    /// Interfaces it may use although they have a master (K20).
+    /// Interfaces that the plan may use although they have a master (K20).
     pub force_interfaces: BTreeSet<String>,
-    /// `previous` is still received on, and sent by where `current` cannot be used yet.
+    /// Is a change of plans under way? Then frames are still received by `previous`, and sent by it
+    /// where `current` cannot be used yet.
     pub bridging: bool,
-    /// While bridging: everything is sent by `current`, and peers may have been told so.
+    /// Does this node send everything by `current` during a change of plans? Peers may have been
+    /// told so.
     #[serde(default)]
     pub moved: bool,
-    /// Withdrawn by an operator: the configured plan is not installed at start. Kept while an apply
-    /// over it waits for confirmation.
+    /// Did an operator withdraw the plan? Then the configured plan is not installed at start. Kept
+    /// while a later apply waits for confirmation.
     #[serde(default)]
     pub withdrawn: bool,
     /// First hops of paths that are broken, with weight 1: not used by a daemon that starts either. A
     /// `PathId` would be of one plan alone.
     #[serde(default)]
     pub broken: BTreeSet<Leg>,
-    /// What operators keep paths away from.
+    /// What operators have drained or pinned.
     #[serde(default)]
     pub steering: Steering,
-    /// What withdraw restores.
+    /// The original values that withdraw restores.
     pub saved: Saved,
     /// VLANs proven: VID to digest of its tree (K5).
     pub proven: BTreeMap<Vid, String>,
@@ -58,15 +61,15 @@ pub struct Stored {
 /// An apply that waits for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unconfirmed {
-    /// How long it was given.
+    /// The time it was given.
     pub seconds: u32,
 }
 
-/// A transaction under way.
+/// The kind of a transaction under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "intent")]
 pub enum Intent {
-    /// The kernel may hold parts of this generation; `current` is what to return to.
+    /// An apply: the kernel may hold parts of this generation; `current` is the plan to return to.
     Apply {
         /// Its generation.
         generation: String,
@@ -78,7 +81,7 @@ pub enum Intent {
 }
 
 impl Stored {
-    /// What an older version stored, as this one keeps it.
+    /// Converts what an older version stored.
     #[must_use]
     pub fn upgraded(mut self) -> Self {
         for plan in [&mut self.current, &mut self.previous].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! One change of the kernel at a time.
+//! Runs one change of the kernel at a time.
 //!
 //! ```text
 //! observe -> journal -> execute -> verify -+-> commit -> answer
@@ -8,9 +8,9 @@
 //!    +--- tried again later <-- (convergence, rollback, withdraw: forward only)
 //! ```
 //!
-//! Before the first operation the journal is on the disk: what withdraw must restore, and that a
-//! transaction is under way. A daemon that starts and finds it makes the kernel equal to
-//! `current` again, which an apply changes only in its commit.
+//! Before the first operation the journal is on the disk: it holds what withdraw must restore, and
+//! that a transaction is under way. A daemon that finds it at start makes the kernel equal to
+//! `current` again. An apply changes `current` only in its commit.
 
 use std::collections::BTreeSet;
 
@@ -23,11 +23,11 @@ use super::{
     Effect, Engine, Execution, Intent, Reply, Stored, Unconfirmed, View, guard, line, tell,
 };
 
-/// Rounds of execute and verify before a transaction counts as not converging.
+/// Rounds of execute and verify after which a transaction has failed to converge.
 const ROUNDS: u32 = 4;
 
 impl Engine {
-    /// Starts a job by looking at the kernel.
+    /// Starts a transaction with an observation of the kernel.
     pub(super) fn observe(&mut self, mut job: Job, out: &mut Vec<Effect>) {
         let plans = [&job.target, &self.stored.current, &self.stored.previous];
         let mut sysctls = BTreeSet::new();
@@ -227,7 +227,7 @@ impl Engine {
         }
     }
 
-    /// Writes the state, then answers.
+    /// Writes the state file, then replies.
     pub(super) fn commit(&mut self, mut job: Job, out: &mut Vec<Effect>) {
         job.phase = Phase::Commit;
         match &job.purpose {
@@ -270,7 +270,7 @@ impl Engine {
         self.persist(job, out);
     }
 
-    /// Writes the state where it changed; otherwise goes on as if it had been written.
+    /// Writes the state file if the state changed; otherwise continues as if it had been written.
     pub(super) fn persist(&mut self, job: Job, out: &mut Vec<Effect>) {
         let dirty = std::mem::take(&mut self.dirty);
         self.job = Some(job);

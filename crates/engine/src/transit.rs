@@ -1,4 +1,4 @@
-//! What this node forwards for others: which engine does it, and what the packet engine is told.
+//! Computes what this node forwards for other nodes, and which engine does it.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use super::gate::Gate;
 use super::{Effect, Engine, Prepared};
 
 impl Engine {
-    /// Which engine forwards for others here: none where nothing is to be forwarded.
+    /// The name of the engine that forwards for other nodes; `none` if there is nothing to forward.
     pub(super) fn label_engine(&self) -> &'static str {
         let current = self.stored.current.as_ref();
         let forwards = current.is_some_and(|current| !current.labels.is_empty());
         if forwards { self.settings.engines.labels.word() } else { "none" }
     }
 
-    /// Tells the packet engine where that has changed.
+    /// Gives the `packet` engine its table, if that has changed.
     pub(super) fn forward(
         &mut self,
         current: Option<&Prepared>,
@@ -39,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// Labels whose VLAN is open, and NICs that are there; what is in already, stays.
+    /// Adds labels whose VLAN is open and NICs that exist; entries already present stay.
     fn add_forwarding(&self, plan: &Prepared, forwarding: &mut Forwarding) {
         let gates = self.gates(plan);
         let open = |vid| Gate::of(&gates, vid) == Gate::Open;

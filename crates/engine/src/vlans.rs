@@ -15,7 +15,8 @@ use super::gate::Gate;
 use super::refresh::Refresh;
 use super::{Effect, Engine, PlannedInterface, Prepared, tell};
 
-/// Refreshes are due on multiples of this, or of a hundredth of their period where that is less.
+/// Announcements are sent at multiples of this time, or of a hundredth of their period if that is
+/// less.
 const GRID_MS: u64 = 1000;
 
 impl Engine {
@@ -35,7 +36,7 @@ impl Engine {
         prepared.vlans().iter().map(|(vid, (_, i))| (*vid, gate(*vid, &i.digest))).collect()
     }
 
-    /// Makes the canaries those of the plan in force.
+    /// Creates and removes canaries so that they match the plan in force.
     pub(super) fn sync_vlans(&mut self) {
         self.resteer();
         let Some(current) = self.stored.current.clone() else {
@@ -75,7 +76,7 @@ impl Engine {
         self.stored.proven = proven;
     }
 
-    /// Everything about VLANs that time or a new view may have made due.
+    /// Does everything about VLANs that is due because of the time or a new observation.
     pub(super) fn vlans(&mut self, now: u64, out: &mut Vec<Effect>) {
         let Some(current) = self.stored.current.clone() else {
             self.listen(BTreeSet::new(), out);
@@ -119,7 +120,8 @@ impl Engine {
         self.watch(Some(&current), out);
     }
 
-    /// An announcement arrived. Is there more to do than to wait for the next deadline?
+    /// Handles a received announcement. Returns whether there is something to do before the next
+    /// deadline.
     pub(super) fn frame(
         &mut self,
         now: u64,
@@ -142,7 +144,7 @@ impl Engine {
             return false;
         }
         if announcement.vid != interface.vid {
-            // A switch moves frames between VLANs: counted, the VLANs' own proofs judge it.
+            // A switch moves frames between VLANs. This is counted; the VLANs' own proofs decide.
             self.count("announcements_wrong_vlan_total");
             return false;
         }
@@ -169,13 +171,13 @@ impl Engine {
         news
     }
 
-    /// Is the interface planned, up and with carrier, as far as was seen?
+    /// Is the interface planned, up and with carrier, according to the last observation?
     pub(super) fn usable(&self, name: &str) -> bool {
         let link = self.view.as_ref().and_then(|view| view.observed.links.get(name));
         link.is_some_and(|link| self.is_planned(name, link) && link.up && link.carrier)
     }
 
-    /// Is this interface ours, or a NIC of the plan that sends untagged?
+    /// Is this interface ours, or an untagged NIC of the plan?
     fn is_planned(&self, name: &str, link: &ObservedLink) -> bool {
         let plans = [&self.stored.current, &self.stored.previous];
         let nic = |plan: &Prepared| {
@@ -236,7 +238,7 @@ impl Engine {
             let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
             let period = self.settings.announce_ms.unwrap_or(third).max(100);
             let due = now + period - self.spread(period / 5);
-            // On a grid, so that one wake-up serves the interfaces that are due about then.
+            // Rounded, so that one wake-up serves all interfaces that are due at about that time.
             let due = due - due % (period / 100).clamp(1, GRID_MS);
             self.refresh.insert(name.clone(), Refresh { last: now, due });
         }
@@ -281,7 +283,7 @@ impl Engine {
     fn listen(&mut self, interfaces: BTreeSet<(String, u32)>, out: &mut Vec<Effect>) {
         if self.listening != interfaces {
             self.listening.clone_from(&interfaces);
-            // Sockets first: what is announced in the same step may come back.
+            // Sockets first: an announcement sent in the same step may come back.
             let at =
                 out.iter().position(|e| matches!(e, Effect::Announce { .. })).unwrap_or(out.len());
             out.insert(at, Effect::Listen(interfaces));
@@ -289,7 +291,7 @@ impl Engine {
     }
 }
 
-/// The VLAN interfaces of the plan in force, and of the one before that no longer are.
+/// The VLAN interfaces of the plan in force, and those of the old plan that are not in it.
 fn spoken<'a>(
     current: &'a Prepared,
     old: Option<&'a Prepared>,

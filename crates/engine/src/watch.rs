@@ -1,4 +1,4 @@
-//! Which paths are watched, and what of the plan is not used while some are broken (K10).
+//! Gives failure detection the paths to watch, and records which are broken and so not used (K10).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::gate::Gate;
 use super::vlans::mac_of;
 use super::{Effect, Engine, Prepared, tell};
 
-/// Paths that are told one by one, of those that break or come back at once.
+/// Number of path events that are reported one by one if many paths break or return at once.
 const TOLD: usize = 8;
 
 impl Engine {
-    /// Tells what is to be watched where that has changed.
+    /// Gives failure detection the paths to watch, if they have changed.
     pub(super) fn watch(&mut self, current: Option<&Prepared>, out: &mut Vec<Effect>) {
         if !self.settings.bfd {
             return;
@@ -48,7 +48,7 @@ impl Engine {
         plan.watches.paths().iter().filter(is_dead).map(|watch| watch.id).collect()
     }
 
-    /// The interfaces of watched paths that may be sent by: with carrier, on VLANs that are proven.
+    /// The interfaces of watched paths that may be used for sending: with carrier, on proven VLANs.
     fn sendable(&self, current: &Prepared) -> BTreeMap<String, Interface> {
         let gates = self.gates(current);
         let paths = current.watches.paths().iter().filter(|watch| !watch.arrival.is_empty());
@@ -105,7 +105,7 @@ impl Engine {
         }
         if dead != self.stored.broken {
             self.stored.broken = dead;
-            // Written with the change of the kernel that follows.
+            // Stored together with the change of the kernel that follows.
             self.dirty = true;
             self.count("path_changes_total");
             self.converge_at = Some(self.now);

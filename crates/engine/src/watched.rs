@@ -1,4 +1,4 @@
-//! What the engine knows of the paths that are watched.
+//! The engine's record of the watched paths.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tresse_base::id::PathId;
 use tresse_liveness::Watching;
 use tresse_slice::watch::Watches;
 
-/// What the engine knows of its paths.
+/// The list of watched paths that was last sent, and which of them are broken.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     /// The paths that `watching` was made of.

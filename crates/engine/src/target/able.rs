@@ -12,23 +12,24 @@ use tresse_reconcile::{
     sysctl_interface,
 };
 
-/// The sysctls that say whether router advertisements are heard; `*` stands for every interface.
+/// The sysctls that decide whether interfaces accept router advertisements; `*` stands for every
+/// interface.
 const ACCEPT_RA: &str = "net/ipv6/conf/*/accept_ra";
 
-/// Adds the sysctls that [`able`] has to see beside those that are wanted.
+/// Adds the sysctls that [`able`] needs to see besides the wanted ones.
 pub(crate) fn also_observed(keys: &mut BTreeSet<String>) {
     if keys.iter().any(|key| is_force_forwarding(key)) {
         keys.extend([ALL_FORWARDING, ACCEPT_RA].map(str::to_owned));
     }
 }
 
-/// A target as the observed kernel is able to hold it.
+/// The part of a target that the observed kernel can hold.
 pub(super) fn able(wanted: Wanted, observed: &Observed) -> Wanted {
     without_mptcp(with_forwarding(wanted, observed), observed)
 }
 
-/// Without `force_forwarding` all interfaces forward, and those that hear router advertisements go on hearing
-/// them.
+/// Without `force_forwarding`, makes all interfaces forward, and those that accept router
+/// advertisements go on accepting them.
 fn with_forwarding(mut wanted: Wanted, observed: &Observed) -> Wanted {
     let there = |key: &str| sysctl_interface(key).is_some_and(|i| observed.links.contains_key(i));
     let lacks = |key: &String| {
@@ -48,7 +49,7 @@ fn with_forwarding(mut wanted: Wanted, observed: &Observed) -> Wanted {
     wanted
 }
 
-/// Without MPTCP there are no rules by source, so no tables for them.
+/// Without MPTCP, removes the rules by source address and their tables.
 fn without_mptcp(mut wanted: Wanted, observed: &Observed) -> Wanted {
     if observed.mptcp.is_none() && !wanted.mptcp.is_empty() {
         wanted.mptcp.tables.clear();

@@ -1,4 +1,4 @@
-//! All kernel objects of a plan, as labels are handled here.
+//! Computes all kernel objects of a plan, including those for labels, before gates are applied.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use super::tun;
 use crate::engines::{Engines, LabelEngine, SourceEngine};
 use crate::prepared::Prepared;
 
-/// The kernel objects of a plan once all of its VLANs and paths may be used, whatever the kernel is able to hold.
+/// The kernel objects of a plan if all its VLANs and paths may be used, whatever the kernel
+/// supports.
 pub(super) fn all(prepared: &Prepared, engines: Engines) -> Wanted {
     let mut wanted = prepared.wanted.clone();
     wanted.sysctls.extend(engine_sysctls(prepared, engines));
@@ -24,7 +25,7 @@ pub(super) fn all(prepared: &Prepared, engines: Engines) -> Wanted {
     wanted
 }
 
-/// The sysctls that a plan needs beside its own, as labels are handled here.
+/// The sysctls that the label engines of this node need besides those of the plan.
 pub(crate) fn engine_sysctls(prepared: &Prepared, engines: Engines) -> BTreeMap<String, String> {
     let arrivals = prepared.label_sources.keys();
     let mut sysctls = match engines.labels {

@@ -1,6 +1,6 @@
-//! What this node shall hold now, as one pure function ([`target`]) of
+//! Computes what this node should hold now, as one pure function ([`target`]) of
 //!
-//! - the plan in force, and the one before it while plans change,
+//! - the plan in force, and the old one while plans change,
 //! - how far their VLANs and paths may be used ([`Gated`]),
 //! - what forwards and what pushes labels here ([`Engines`]),
 //! - what the kernel holds ([`Observed`]).
@@ -10,7 +10,7 @@
 //!      (engines)  (gates)     (label sources)             (kernel)
 //! ```
 //!
-//! `reconcile` compares the result with what is observed; nothing changes a target afterwards.
+//! `reconcile` compares the result with the observed state; nothing changes a target afterwards.
 
 mod able;
 mod complete;
@@ -29,18 +29,18 @@ use super::engines::{Engines, SourceEngine};
 use super::prepared::Prepared;
 use super::pushing::Pushing;
 
-/// What a node shall hold.
+/// What a node should hold now: kernel objects, and the table of its source engine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Target {
     /// The kernel objects.
     pub wanted: Wanted,
-    /// What the daemon pushes onto what the TUN interface gives it.
+    /// What the source engine pushes onto packets from the TUN interface.
     pub pushing: Pushing,
-    /// Objects of the plan that wait, and why.
+    /// Objects of the plan that must wait, each with the reason.
     pub pending: Vec<PendingLine>,
 }
 
-/// What a node shall hold now.
+/// Computes what a node should hold now.
 #[must_use]
 pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Target {
     let (mut wanted, mut pending) = usable::usable(plans, engines);
@@ -51,8 +51,8 @@ pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Targe
     Target { wanted: able::able(wanted, observed), pushing, pending }
 }
 
-/// The kernel objects of a plan once all of its VLANs and paths may be used, labelled paths without the TUN
-/// interface in between.
+/// The kernel objects of a plan if all its VLANs and paths may be used, with labelled paths
+/// directly on their interfaces instead of through the TUN interface.
 #[must_use]
 pub fn whole(prepared: &Prepared, engines: Engines, observed: &Observed) -> Wanted {
     able::able(all(prepared, engines), observed)

@@ -1,15 +1,16 @@
-//! The plans that a target is made from.
+//! The plans from which a target is computed.
 
 use crate::bridge::Heard;
 use crate::gate::Gated;
 
-/// The plans that a target is made from.
+/// The plans from which a target is computed: the new one and, during a change, the old one.
 #[derive(Debug, Clone, Copy)]
 pub struct Plans<'a> {
     /// The plan to install.
     pub new: Gated<'a>,
-    /// The plan before, while its routes serve where those of the new one have to wait.
+    /// The old plan, whose routes serve where those of the new plan must wait.
     pub old: Option<Gated<'a>>,
-    /// If given, a route that changes waits until its peer is among these.
+    /// During a change: a changed route waits until its peer has been heard, that is, is in this
+    /// set.
     pub heard: Option<&'a Heard>,
 }

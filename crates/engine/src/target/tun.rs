@@ -1,5 +1,5 @@
-//! Labelled paths of a node whose kernel cannot push labels: they go through a TUN interface, from which the
-//! daemon sends the packets behind their labels.
+//! Handles labelled paths on a node whose kernel cannot push labels: they are routed to a TUN
+//! interface, from which the daemon sends the packets with their labels.
 //!
 //! ```text
 //! wanted by the slice      10.77.0.3 -> eth0.100 via A, labels 17/21    metric 7800
@@ -7,11 +7,12 @@
 //! told to the daemon       10.77.0.3 -> eth0, VID 100, MAC of A, labels 17/21
 //! ```
 //!
-//! The kernel keeps choosing between routes and between the members of a group; of several labelled
-//! paths to one destination the daemon chooses by flow, by their weights. What the TUN carries leaves
-//! with the carrier of the NIC beneath: its path is not told to the daemon, its route not wanted. And
-//! the TUN is there only while the daemon runs: where a primary goes through it, the second route is
-//! a path without labels if the plan has one, which the kernel falls back to by itself (K1).
+//! The kernel still chooses between routes and between the members of a group. Of several labelled
+//! paths to one destination the daemon chooses by flow and weight. A path through the TUN interface
+//! depends on the carrier of its NIC: without carrier the daemon does not get the path, and its
+//! route is not wanted. The TUN interface exists only while the daemon runs. So if a primary uses
+//! it, the second route is a path without labels, if the plan has one: the kernel falls back to it
+//! by itself (K1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,22 +28,22 @@ use crate::gate::Gate;
 use crate::prepared::{PlannedInterface, Prepared};
 use crate::pushing::{PushPath, Pushing};
 
-/// The TUN interface and its sysctls, where a plan's paths need it.
+/// The TUN interface and its sysctls, if the plan's paths need it.
 pub(super) fn interface(prepared: &Prepared) -> Option<(WantedLink, BTreeMap<String, String>)> {
     if !prepared.pushes() {
         return None;
     }
     let mtu = prepared.wanted.nics.values().map(|(_, mtu)| *mtu).max().unwrap_or(1500);
     let alias = format!("{ALIAS_PREFIX}push");
-    // Nothing but what is routed there is sent there.
+    // Only routed packets are sent there.
     let ipv6 = prepared.wanted.routes.keys().any(|(dst, _)| dst.address.is_ipv6());
     let (name, value) = if ipv6 { ("router_solicitations", "0") } else { ("disable_ipv6", "1") };
     let sysctl = (format!("net/ipv6/conf/{PUSH_INTERFACE}/{name}"), value.to_owned());
     Some((WantedLink { kind: LinkKind::Tun, mtu, alias, up: true }, [sysctl].into()))
 }
 
-/// Leads what begins with labels through the TUN interface; gives what is pushed there. What waits for
-/// a carrier is added to `pending`.
+/// Routes labelled paths through the TUN interface and returns the table of labels to push. Paths
+/// that wait for a carrier are added to `pending`.
 pub(super) fn through(
     wanted: &mut Wanted,
     plans: &Plans<'_>,
@@ -93,7 +94,8 @@ pub(super) fn through(
             let interface = PUSH_INTERFACE.to_owned();
             legs.push(Leg { interface, via, labels: Vec::new(), weight });
             legs.sort();
-            // Of a primary and a backup through the TUN the primary counts: it comes first.
+            // If a primary and a backup both use the TUN interface, the primary wins: it comes
+            // first.
             pushing.routes.entry(dst.address).or_insert(paths);
         }
         if !legs.is_empty() {
@@ -122,7 +124,7 @@ pub(super) fn through(
     pushing
 }
 
-/// What is known of the way out.
+/// What is known of the outgoing interfaces.
 struct Source<'a, F> {
     interface: F,
     wanted: &'a Wanted,
@@ -130,7 +132,7 @@ struct Source<'a, F> {
 }
 
 impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
-    /// A leg as the daemon sends by it, if it can.
+    /// A nexthop in the form that the daemon sends by, if it can.
     fn path(&self, leg: &Leg) -> Result<PushPath, Reason> {
         let absent = || Reason::Absent(leg.interface.clone());
         let vlan = (self.interface)(&leg.interface).ok_or_else(absent)?;
@@ -145,7 +147,7 @@ impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
         if !nic.up {
             return Err(Reason::Down(vlan.parent.clone()));
         }
-        // One that is down will be set up; its carrier is that of the NIC.
+        // An interface that is down will be set up; its carrier is that of the NIC.
         let carrier = links.get(&leg.interface).is_none_or(|link| !link.up || link.carrier);
         if !nic.carrier || !carrier {
             return Err(Reason::NoCarrier(leg.interface.clone()));

@@ -1,4 +1,4 @@
-//! The part of a plan that its gates let through.
+//! Computes the part of a plan that may be used now.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::plans::Plans;
 use crate::engines::{Engines, LabelEngine};
 use crate::gate::{Gate, Gated};
 
-/// The part of the new plan that its gates let through, and what waits for them.
+/// The part of the new plan that its gates allow, and the objects that must wait.
 ///
-/// A destination whose new route waits keeps its route of the plan before, with all that this needs, so that
-/// changing plans loses no frame.
+/// A destination whose new route must wait keeps its route of the old plan, with all objects that
+/// this needs, so that changing plans loses no frame.
 pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<PendingLine>) {
     let Plans { new, old, .. } = *plans;
     let mut wanted = all(new.prepared, engines);
@@ -41,7 +41,7 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     (wanted, pending)
 }
 
-/// The routes of the new plan, and where those wait others that may be used.
+/// The routes of the new plan; replacements for those that must wait.
 fn routes(
     plans: &Plans<'_>,
     pending: &mut Vec<PendingLine>,
@@ -83,8 +83,8 @@ fn routes(
     routes
 }
 
-/// The label routes out of VLANs that are open. Those of `old` stay: labels keep their meaning
-/// over one change of plans (K4), and sources that have not changed yet use them.
+/// The label routes into open VLANs. Those of `old` stay: labels keep their meaning over one change
+/// of plans (K4), and sources that have not changed yet use them.
 fn labels(
     new: Gated<'_>,
     old: Option<Gated<'_>>,
@@ -108,7 +108,7 @@ fn labels(
     labels
 }
 
-/// Adds what routes of the plan before need.
+/// Adds the objects that routes of the old plan need.
 fn keep(wanted: &mut Wanted, old: Wanted) {
     for (name, link) in old.links {
         wanted.links.entry(name).or_insert(link);
