@@ -128,7 +128,7 @@ impl ProblemKind {
     }
 }
 
-/// One fault of a file.
+/// One fault of a file: its place, the offending text, and advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// What kind of fault.
@@ -158,7 +158,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Every fault of one file, in the order of the file.
+/// All faults of one file, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
     /// The name of the file.
@@ -187,7 +187,7 @@ impl std::error::Error for Problems {}
 /// Place (byte range), kind, message and advice.
 type Fault = (Range<usize>, ProblemKind, String, Option<String>);
 
-/// Collects the faults that checks find, before they have lines and columns.
+/// A list of faults in the making: checks add faults by byte range; lines and columns come later.
 #[derive(Debug, Default)]
 pub struct Found(Vec<Fault>);
 
@@ -291,7 +291,7 @@ fn on_boundaries(span: Range<usize>, source: &str) -> Range<usize> {
     start..back(span.end).max(start)
 }
 
-/// The byte offsets at which the lines of a text begin.
+/// The byte offsets at which the lines of a text begin, to find the line and column of a byte.
 #[derive(Debug)]
 pub struct Lines(Vec<usize>);
 

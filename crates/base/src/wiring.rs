@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// A wiring table: for every switch the PCs that are cabled to it.
+/// A wiring table: for each switch, the PCs that are cabled to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Wiring {
     /// The PCs of each switch, ascending; indexed by switch.
