@@ -1,5 +1,6 @@
-//! The tables and keys of the cluster file (DESIGN section 3), as written: nothing resolved, nothing
-//! defaulted. The doc comments are the descriptions in the JSON Schema.
+//! The tables and keys of the cluster file as Rust structs (DESIGN section 3), exactly as written
+//! in the file: names are not resolved and defaults not filled in. The doc comments become the
+//! descriptions in the JSON Schema.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
-//! Guesses the valid value that was probably meant by a wrong one: a value of another type, a name, a MAC
-//! address or a rate. The reader and the resolver decide whether a value is valid.
+//! Guesses which valid value was meant by a wrong one in the cluster file, for the advice in
+//! messages: a value of another type, a name, a MAC address or a rate. Others decide whether a
+//! value is valid.
 
 use toml::de::DeValue;
 use tresse_base::units::{Mac, Rate};

@@ -1,4 +1,5 @@
-//! The kinds of topology, the keys that each has, and the rules about them in the JSON Schema.
+//! The kinds of topology (`mesh`, `torus`, ...) with the keys that each has in the cluster file,
+//! and their rules in the JSON Schema.
 
 use serde_json::{Value, json};
 

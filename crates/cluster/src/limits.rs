@@ -1,4 +1,4 @@
-//! Limits on the numbers in a cluster file. The schema and the checks share them.
+//! Upper and lower limits of the numbers in a cluster file, shared by the schema and the checks.
 
 /// Dimensions of a mesh or torus.
 pub(super) const DIMENSIONS: usize = 6;

@@ -1,5 +1,5 @@
-//! Reports faults of TOML itself, each with the line that it is in, and duplicate keys with the place of the
-//! first. Determines which problems in the rest of the file are still sound after such faults.
+//! Reports syntax errors of TOML, each with its line, and duplicate keys with the place of the
+//! first. Decides which other problems of a file can still be trusted after a syntax error.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

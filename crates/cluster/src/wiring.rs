@@ -1,17 +1,17 @@
-//! Inserts the wiring table into a cluster file that names it by its file. All nodes plan from one text, so the
-//! table replaces the name.
+//! Replaces the name of a wiring file in a cluster file by the wiring table itself, because all
+//! nodes must plan from one text.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-/// Returns the text of a cluster file with its wiring table in place of the name of the table's file. If `text` is
-/// itself a wiring table, returns the cluster file of a flat neighbourhood with all defaults. Any other text is
-/// returned unchanged.
+/// Returns the text of a cluster file in which the wiring table stands in place of the name of its
+/// file. If `text` is itself a wiring table, returns the cluster file of a flat neighbourhood with
+/// all defaults. Any other text is returned unchanged.
 ///
 /// # Errors
-/// The error of `read`, which gets the name of the file relative to the cluster file.
+/// The error of `read`, which gets the name of the wiring file, relative to the cluster file.
 pub fn with_wiring<E>(
     text: String,
     read: impl FnOnce(&str) -> Result<String, E>,

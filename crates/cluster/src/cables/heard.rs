@@ -1,8 +1,9 @@
-//! The input of a comparison: the interfaces of the host, and what each of them has received.
+//! The input of a comparison of cables: the host's interfaces, and the frames that each has
+//! received.
 
 use tresse_base::units::Mac;
 
-/// An interface of the host, with what it has received.
+/// An interface of the host, with the LLDP frames and announcements that it has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
@@ -17,7 +18,7 @@ pub struct Interface {
     pub signs: Vec<Sign>,
 }
 
-/// An LLDP frame or an announcement received on an interface.
+/// An LLDP frame or an announcement that an interface has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
     /// An LLDP frame.

@@ -1,4 +1,4 @@
-//! Determines the verdict on each NIC of the file, and words it.
+//! Compares each NIC of the cluster file with what its interface received, and words the verdict.
 
 use tresse_topology::cluster::Cluster;
 

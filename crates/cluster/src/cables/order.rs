@@ -7,7 +7,7 @@ use tresse_topology::cluster::Nic;
 use super::place::Reader;
 use super::seen::Seen;
 
-/// An interface, and the NIC of the file that it is.
+/// An interface of the host, with the NIC of the cluster file that it really is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Named {
     /// The interface.
@@ -16,7 +16,7 @@ pub struct Named {
     pub nic: String,
 }
 
-/// How another order of NICs was found.
+/// How it was found out that interfaces have exchanged their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OrderBy {

@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// The source from which the end of a cable is known.
+/// The kind of frame that shows where a cable ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -46,7 +46,8 @@ pub enum By {
     Announcements,
 }
 
-/// A place by names, for reports: a switch with its port, a node with its NIC, or something unknown.
+/// The end of a cable by names, for reports: a switch with its port, a node with its NIC, or
+/// something unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PlaceView {
     /// The switch.

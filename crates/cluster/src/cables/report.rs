@@ -1,11 +1,11 @@
-//! The result of comparing one node with the cluster file.
+//! The result of comparing the cables of one node with the cluster file.
 
 use serde::Serialize;
 
 use super::order::{Named, OrderBy};
 use super::place::{By, PlaceView};
 
-/// The verdict on one NIC of the file.
+/// The verdict on the cable of one NIC: as in the file, swapped, missing, ...
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -21,7 +21,7 @@ pub enum Verdict {
     Unknown,
 }
 
-/// The comparison of one NIC of the file.
+/// The result for one NIC of the cluster file: where its cable should end and where it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NicReport {
     /// Its name in the file.
@@ -44,7 +44,7 @@ pub struct NicReport {
     pub message: String,
 }
 
-/// Something found on a cable where the file does not have it.
+/// A cable of this node that the cluster file does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Extra {
     /// The interface of this node.
@@ -53,7 +53,7 @@ pub struct Extra {
     pub message: String,
 }
 
-/// The comparison of one node.
+/// The result for one node: all its NICs, extra cables, and exchanged interface names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The node.

@@ -1,4 +1,4 @@
-//! One NIC of the file together with its interface on the host.
+//! A NIC of the cluster file together with the interface of the host that has its name.
 
 use tresse_topology::cluster::NicEnd;
 

@@ -1,4 +1,4 @@
-//! Writes the draft as text, with comments for what is not known.
+//! Writes the draft of a cluster file as text, with comments where something is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use super::shape::{Shape, one_sided, recognise};
 use super::{At, Discovered, End};
 use crate::limits;
 
-/// Why no draft can be written.
+/// Why no draft of a cluster file can be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
     /// No node heard another.

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::units::Mac;
 use tresse_topology::Parts;
 
-/// A node, with what its NICs hear.
+/// A node with its NICs, as input of a discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The name by which the node is reached.
@@ -30,7 +30,7 @@ pub struct Host {
     pub nics: Vec<Nic>,
 }
 
-/// One NIC, with its LLDP neighbours.
+/// A NIC of a node, with the LLDP neighbours that it hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nic {
     /// The interface.
@@ -43,7 +43,7 @@ pub struct Nic {
     pub heard: Vec<Heard>,
 }
 
-/// One LLDP neighbour.
+/// A sender of LLDP frames that a NIC hears: a switch port, or a NIC of another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
     /// The device's name, or else its chassis id.
@@ -74,7 +74,7 @@ enum End {
     Unplugged,
 }
 
-/// The ends of all cables, as far as they were discovered.
+/// The result of a discovery: where each cable ends, as far as that is known.
 #[derive(Debug, Clone)]
 pub struct Discovered<'a> {
     hosts: &'a [Host],

@@ -1,5 +1,5 @@
-//! Recognises the kind of topology that cables between nodes form. It tries the kinds with that many nodes one
-//! after the other.
+//! Recognises which kind of topology (ring, torus, ...) the cables between nodes form. Tries, one
+//! after the other, the kinds that are possible with that number of nodes.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! The fabric under construction. It starts generated or empty; then `[[switch]]`, `[[node]]` and `[[link]]`
-//! change it. It keeps the place in the file of each port and MAC, so that a conflict can be reported there.
+//! The fabric while a cluster file is being resolved. It starts generated or empty; then
+//! `[[switch]]`, `[[node]]` and `[[link]]` change it. It remembers the place in the file of each
+//! port and MAC address, to report a conflict there.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Cables the switches of a flat neighbourhood to the uplink switch, after NICs have their ports.
+//! Adds the cables from the switches of a flat neighbourhood to its uplink switch, after all NICs
+//! have their ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
