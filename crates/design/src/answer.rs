@@ -1,4 +1,4 @@
-//! The JSON answer of `tresse design`, a contract on which other programs rely.
+//! The JSON that `tresse design` prints, on which other programs rely.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use super::designer::{Designer, pattern_bound};
 use super::placement::Placement;
 use super::problem::{Maximize, Problem};
 
-/// The result of a design: the wiring, its figures, and bounds.
+/// The result of a design: the wiring, its figures, and upper bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
     /// Version of this contract.
@@ -39,7 +39,8 @@ pub struct Answer {
     pub placement: Option<Placement>,
 }
 
-/// Links of the pairs of the patterns. A pair in several patterns counts once.
+/// How many links (shared switches) the pairs of the communication patterns have. A pair in several
+/// patterns counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PatternLinks {
     /// Number of pairs.
@@ -50,7 +51,8 @@ pub struct PatternLinks {
     pub min: u64,
 }
 
-/// A bound that no wiring exceeds, by name and value, such as the most links that a pattern can have.
+/// An upper bound that no wiring exceeds, by name and value; for instance the most links that a
+/// pattern can have.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
     /// The name: `mean_links` (section 4.1), `lindsey` or `degree` (weighted links of patterns), or the bound
@@ -103,7 +105,8 @@ const fn needed(problem: &Problem) -> u32 {
     if problem.minimum_pattern_links > 1 { problem.minimum_pattern_links } else { 0 }
 }
 
-/// Returns the number of uncovered pairs, the links per pair over all pairs, and the links of the patterns.
+/// Returns the number of required pairs without a shared switch, the mean number of links per pair,
+/// and the links of the patterns.
 #[must_use]
 pub fn judge(problem: &Problem, wiring: &Wiring) -> (u64, f64, PatternLinks) {
     let pcs = problem.pcs();

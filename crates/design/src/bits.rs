@@ -1,18 +1,19 @@
-//! Bit sets of PCs, and one number per PC stored as bit planes.
+//! Bit sets of PCs, and vectors with a small number per PC, stored as bit planes. Both are arrays
+//! of 64-bit words; `w` is the index of a word.
 
-/// A set of PCs, 64 to a word.
+/// A set of PCs as a bit set, 64 to a word.
 pub type Set<const W: usize> = [u64; W];
 
-/// One number per PC in binary: plane `j` is the set of PCs whose number has bit `j`.
+/// A small number for each PC, in binary: plane `j` is the set of PCs whose number has bit `j`.
 pub type Planes<const W: usize> = [Set<W>; PLANES];
 
-/// Returns the PCs whose number is 0.
+/// Returns word `w` of the set of PCs whose number is 0.
 #[inline]
 pub fn zero<const W: usize>(planes: &Planes<W>, w: usize) -> u64 {
     !(planes[0][w] | planes[1][w] | planes[2][w] | planes[3][w])
 }
 
-/// Returns the PCs whose number is at most `limit`.
+/// Returns word `w` of the set of PCs whose number is at most `limit`.
 #[inline]
 pub fn at_most<const W: usize>(planes: &Planes<W>, w: usize, limit: u32) -> u64 {
     let (mut less, mut equal) = (0, !0);
@@ -28,19 +29,19 @@ pub fn at_most<const W: usize>(planes: &Planes<W>, w: usize, limit: u32) -> u64 
     less | equal
 }
 
-/// The bits of so many words.
+/// Counts the bits in `words` words, which `word` returns by index.
 #[inline]
 pub fn count(word: impl Fn(usize) -> u64, words: usize) -> i32 {
     (0..words).map(|w| ones(word(w))).sum()
 }
 
-/// The bits of a word.
+/// Counts the bits in a word.
 #[inline]
 pub const fn ones(word: u64) -> i32 {
     word.count_ones() as i32
 }
 
-/// The word `w` of the set of one PC.
+/// Returns word `w` of the set that holds only this PC.
 #[inline]
 pub const fn bit(pc: u32, w: usize) -> u64 {
     if pc as usize / 64 == w { 1 << (pc % 64) } else { 0 }
@@ -60,7 +61,7 @@ pub fn clear<const W: usize>(set: &mut Set<W>, pc: u32) {
     }
 }
 
-/// Whether a set holds a PC. False for a PC beyond the size of the set.
+/// Does the set hold the PC? False for a PC beyond the size of the set.
 #[inline]
 pub fn on<const W: usize>(set: &Set<W>, pc: u32) -> bool {
     set.get(pc as usize / 64).is_some_and(|word| word & (1 << (pc % 64)) != 0)
@@ -80,7 +81,7 @@ pub fn exchange_bits<const W: usize>(set: &mut Set<W>, p: u32, q: u32) {
     }
 }
 
-/// Returns the PCs of a set, ascending.
+/// Calls `act` with each PC of a set, in ascending order.
 #[inline]
 pub fn each<const W: usize>(set: &Set<W>, mut act: impl FnMut(u32)) {
     for (w, word) in set.iter().enumerate() {

@@ -11,7 +11,7 @@
 
 use super::problem::{Problem, Required};
 
-/// A bound that a problem violates.
+/// The proof that a problem has no solution: the bound that it violates, by name and in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The name of the bound: see the table of the module.
@@ -20,7 +20,7 @@ pub struct Violation {
     pub proof: String,
 }
 
-/// Returns the first bound that rules out every wiring; `None` if no bound does.
+/// Returns the first bound that proves a problem impossible; `None` if no bound does.
 #[must_use]
 pub fn violated(problem: &Problem) -> Option<Violation> {
     if problem.pcs() < 2 {

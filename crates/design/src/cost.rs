@@ -69,7 +69,8 @@ pub struct Model {
     pub measured: Measured,
 }
 
-/// One architecture at one number of nodes: cost, latency, bandwidth and bisection.
+/// One architecture (hub, switch, tree, P-Mesh, ...) at one number of nodes: cost, latency,
+/// bandwidth and bisection.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Name of the architecture.

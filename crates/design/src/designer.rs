@@ -15,7 +15,7 @@ use super::pattern::Kind;
 use super::problem::{Maximize, Problem, Required};
 use super::search::{MOST_PCS, Progress, Search, TooMany, cross, lowest};
 
-/// A design in progress.
+/// A design under way: the caller runs it step by step and asks for the best wiring so far.
 #[derive(Debug)]
 pub struct Designer {
     problem: Problem,
@@ -26,7 +26,7 @@ pub struct Designer {
     outcome: Option<Outcome>,
 }
 
-/// Why a given wiring table cannot be judged.
+/// Why a wiring table does not fit the problem that it is to be judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unjudged {
     /// Fewer than two PCs: there are no pairs.
@@ -179,7 +179,8 @@ impl Designer {
     }
 }
 
-/// Returns the largest possible number of weighted links, if a bound is known.
+/// Returns the largest possible weighted sum of links, if an upper bound is known: a search that
+/// reaches it can stop.
 #[must_use]
 pub fn enough(problem: &Problem) -> Option<f64> {
     match problem.maximize {

@@ -1,6 +1,7 @@
 //! Families of switch sets of which any two intersect. Constructions use them to wire PCs without a search.
 
-/// A family of switch sets of which any two intersect.
+/// A family of sets of switches of which any two sets intersect. PCs cabled to sets of one family
+/// share a switch.
 #[derive(Debug, Clone)]
 pub struct Family {
     /// Name of the construction, for reports.

@@ -1,4 +1,4 @@
-//! Cables the NICs and ports that a wiring leaves free.
+//! Adds cables between the NICs and switch ports that a wiring leaves free.
 
 use tresse_base::wiring::Wiring;
 

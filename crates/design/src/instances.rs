@@ -1,16 +1,16 @@
-//! The public instances of flat neighbourhood design as problems: for the tests here and for the example
-//! that times them, which include this file and name the types above it.
+//! The published problem instances of flat neighbourhood design, for tests and for the example that
+//! measures their times. Both include this file and import the types that it names.
 
 use serde_json::Value;
 
 use super::{Kind, Maximize, Pattern, Problem, Required};
 
-/// Returns all instances as they are published.
+/// Returns all published instances as JSON.
 pub fn all() -> Vec<Value> {
     serde_json::from_str(include_str!("instances.json")).expect("the file beside this one is JSON")
 }
 
-/// Converts an instance into a problem.
+/// Converts a published instance into a [`Problem`].
 pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
     let number = |v: &Value| v.as_u64().unwrap_or_default() as u32;
     let list = |v: &Value| v.as_array().into_iter().flatten().map(number).collect::<Vec<u32>>();

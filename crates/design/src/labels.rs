@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use tresse_base::wiring::Wiring;
 
-/// Returns the page. The label of PC `i` bears `name(i)`.
+/// Returns the HTML page of labels. The label of PC `i` bears `name(i)`.
 #[must_use]
 pub fn html(wiring: &Wiring, pcs: usize, title: &str, name: impl Fn(u32) -> String) -> String {
     let mut page = String::from(HEAD);

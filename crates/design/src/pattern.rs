@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A kind of pattern.
+/// The kind of a communication pattern: ring, hypercube, ...
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -26,7 +26,7 @@ pub enum Kind {
     Pairs,
 }
 
-/// One pattern of a specification.
+/// One communication pattern of a specification: its kind, sizes and weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
@@ -43,7 +43,7 @@ pub struct Pattern {
     pub weight: f64,
 }
 
-/// Why a pattern does not fit the number of PCs.
+/// Why a communication pattern does not fit the number of PCs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The number of places of the grid is not the number of PCs.

@@ -31,7 +31,8 @@ pub enum Maximize {
     All,
 }
 
-/// A checked problem. PCs and switches are numbered from 0 in the order of the specification.
+/// A wiring problem that has been checked: PCs with NICs, switches with ports, and what is required
+/// and maximised. PCs and switches are numbered from 0 in the order of the specification.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// Number of NICs of every PC.

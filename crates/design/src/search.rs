@@ -11,7 +11,7 @@ use super::bits::Set;
 use super::problem::{Maximize, Problem};
 use super::state::{Change, Cost, State, Worth, wiring};
 
-/// The progress of a search.
+/// How far a search has come: the best wiring's figures and the moves made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Number of required pairs without a link in the best wiring so far.
@@ -26,7 +26,7 @@ pub struct Progress {
     pub done: bool,
 }
 
-/// A search on one thread.
+/// One simulated-annealing search for a wiring, without threads.
 pub struct Search {
     walk: Box<dyn Step + Send>,
 }
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Search {
     }
 }
 
-/// The error for a problem with more PCs than a search supports.
+/// Error: the problem has more PCs than a search supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{pcs} PCs are more than a search takes: at most {MOST_PCS}")]
 pub struct TooMany {

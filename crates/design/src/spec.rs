@@ -10,7 +10,7 @@ use super::pattern::{Pattern, PatternError};
 use super::problem::{Maximize, Problem, Required};
 use super::search::MOST_PCS;
 
-/// A specification as it is written.
+/// The TOML specification of a design, as written.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -21,7 +21,7 @@ pub struct Spec {
     pub pattern: Vec<Pattern>,
 }
 
-/// The table `[design]`.
+/// The table `[design]` of a specification: PCs, NICs, switches and the aim.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -68,7 +68,7 @@ pub struct Table {
     pub placement: Option<Racks>,
 }
 
-/// Where the PCs can stand.
+/// The table of a specification that says how many PCs fit into a rack, for the placement.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Racks {
@@ -76,7 +76,7 @@ pub struct Racks {
     pub rack: u32,
 }
 
-/// NICs of the PCs.
+/// The number of NICs: one for all PCs, or one per PC.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Nics {
@@ -86,7 +86,7 @@ pub enum Nics {
     List(Vec<u32>),
 }
 
-/// A kind of switch on sale.
+/// A kind of switch that can be bought: ports and price.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchType {
@@ -97,7 +97,8 @@ pub struct SwitchType {
     pub price: f64,
 }
 
-/// What is done about uplinks.
+/// Whether one port of each switch is kept for a cable to another switch: none, to a separate
+/// uplink switch, or to the widest of the wired switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Uplinks {
@@ -121,7 +122,7 @@ pub enum Require {
     Patterns,
 }
 
-/// The aim.
+/// What the search maximises: links of the patterns, of all pairs, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maximized {
@@ -134,7 +135,7 @@ pub enum Maximized {
     None,
 }
 
-/// Prices.
+/// The table `[cost]` of a specification: prices of a NIC and of a switch port.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -144,7 +145,7 @@ pub struct Cost {
     pub port: f64,
 }
 
-/// Why a specification cannot be used.
+/// Why a specification of a design is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// A fault at a place of the text: it is not TOML, a key is unknown, or `source` explains it.
@@ -387,7 +388,7 @@ const fn seed() -> u64 {
     1
 }
 
-/// NICs of a PC; links of a pair are counted in four bits.
+/// Largest number of NICs of a PC: the links of a pair are counted in four bits.
 pub const MOST_NICS: u32 = 15;
 const MOST_PORTS: u32 = 4096;
 const MOST_SWITCHES: usize = 4096;
