@@ -1,6 +1,7 @@
-//! A containerlab topology: nodes and switches as `linux` containers that run this module's bridge
-//! and node scripts. Containers share the host's kernel, which needs 802.1Q and VLAN filtering; where
-//! nodes route, switches are bridges that know no VLAN, one for each line of nodes.
+//! Export for containerlab: a topology with nodes and switches as `linux` containers, which run the
+//! exported bridge and node scripts. Containers share the host's kernel, which needs 802.1Q and
+//! VLAN filtering. Where nodes route, switches are bridges without VLANs, one for each line of
+//! nodes.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The fabric as a drawing for Graphviz: switches, nodes, and on every cable the VIDs it carries, or that
-//! it is an uplink.
+//! Export for Graphviz: a drawing of switches, nodes and cables, each cable with the VIDs that it
+//! carries or the note that it is an uplink.
 
 use tresse_base::id::Vid;
 use tresse_plan::Plan;

@@ -1,4 +1,5 @@
-//! Arista EOS command lines, to be pasted in configuration mode or a configuration session.
+//! Export for Arista EOS switches: command lines to paste in configuration mode or a configuration
+//! session.
 
 use tresse_base::id::Vid;
 

@@ -1,4 +1,4 @@
-//! Reasons why an export fails, the unknown name of a format among them.
+//! The error of an export.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use tresse_base::id::Vid;
 
 use crate::Format;
 
-/// Why an export failed.
+/// Why an export failed, for instance an unknown format or object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
     /// The fabric has no VLANs, so its switches need no configuration.

@@ -1,6 +1,6 @@
-//! The export formats, their names, and what each of them configures or describes.
+//! The names of the export formats, and what each of them configures or describes.
 
-/// An export format.
+/// An export format, such as `eos` or `networkd`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
     /// Switch: Linux bridge with VLAN filtering, a shell script over `ip` and `bridge`.

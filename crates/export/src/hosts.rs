@@ -1,4 +1,4 @@
-//! Lists of hosts: `/etc/hosts`, an MPI hostfile, Slurm's `topology.conf` (topology/tree).
+//! Exports that list hosts: `/etc/hosts`, an MPI hostfile, Slurm's `topology.conf` (topology/tree).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Cisco IOS and IOS XE command lines for Catalyst switches, to be pasted in configuration mode.
+//! Export for Cisco Catalyst switches with IOS or IOS XE: command lines to paste in configuration
+//! mode.
 
 use tresse_base::id::Vid;
 

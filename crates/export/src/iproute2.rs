@@ -1,7 +1,8 @@
-//! A node without the daemon: a shell script over iproute2's `ip` that makes the same objects as
-//! `tressed` (DESIGN section 5), and takes them away again.
+//! Export for a node without the daemon: a shell script that calls `ip` of iproute2 and creates the
+//! same objects as `tressed` (DESIGN section 5), or removes them.
 //!
-//! It does not watch: no drift repair, no canary (K5), no failover except the kernel's own.
+//! Nothing watches a node configured like this: drift is not repaired, no canary tests VLANs (K5),
+//! and only the kernel's own failover works.
 
 pub mod commands;
 mod routed;

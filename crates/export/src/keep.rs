@@ -1,5 +1,5 @@
-//! Switch configurations during a change: the new plan's, with the VLANs of the old plan on ports
-//! whose cables are unchanged, so that nodes of either plan reach each other.
+//! Switch configurations for the time of a change of plans: those of the new plan, plus the VLANs
+//! of the old plan on ports whose cables are unchanged. So nodes of either plan reach each other.
 
 use std::collections::{BTreeSet, HashMap};
 

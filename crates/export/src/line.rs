@@ -1,4 +1,4 @@
-//! The macro `line!`, by which every dialect writes its text.
+//! The macro `line!`, with which the exports append a line to their text.
 
 /// Appends one formatted line to a `String`.
 macro_rules! line {

@@ -1,9 +1,9 @@
-//! A node without the daemon, as systemd-networkd units (systemd.netdev(5), systemd.network(5),
-//! version 253 or later) and a sysctl.d file.
+//! Export for a node without the daemon: systemd-networkd units (systemd.netdev(5),
+//! systemd.network(5), version 253 or later) and a sysctl.d file.
 //!
-//! networkd brings nexthops and routes of an interface back when its carrier returns. It knows no
-//! labels and writes no alias: tressed takes these interfaces for foreign ones. Without VLANs all is on
-//! the NICs themselves.
+//! networkd restores the nexthops and routes of an interface when its carrier returns. It supports
+//! no labels and sets no alias, so tressed treats these interfaces as foreign. Without VLANs
+//! everything is configured on the NICs themselves.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Open vSwitch: a shell script over ovs-vsctl(8) and ovs-appctl(8).
+//! Export for Open vSwitch: a shell script that calls ovs-vsctl(8) and ovs-appctl(8).
 //!
-//! A port without `trunks` carries every VLAN (ovs-vswitchd.conf.db(5)), so ports that carry
-//! nothing are taken out of the bridge, and all ports change in one transaction.
+//! A port without `trunks` carries every VLAN (ovs-vswitchd.conf.db(5)). So ports that should carry
+//! nothing are removed from the bridge, and all ports change in one transaction.
 
 use tresse_base::id::Vid;
 

@@ -1,6 +1,6 @@
-//! Choices of an export that the plan does not contain.
+//! Options of an export that are not part of the plan.
 
-/// Choices of an export that the plan does not contain.
+/// Options of an export that are not part of the plan: flow control and static forwarding entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Whether the channel dependency graph is cyclic: then flow control is switched off (K18).

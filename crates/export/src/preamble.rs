@@ -1,4 +1,4 @@
-//! The comment lines that every switch configuration starts with.
+//! The comment lines at the top of every exported switch configuration.
 
 use super::{PortRole, SwitchConfig};
 

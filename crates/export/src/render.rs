@@ -1,4 +1,4 @@
-//! Writes the files of a format: checks the object and the options, then calls the dialect.
+//! Runs an export: checks the object and the options, then calls the code of the format.
 
 use rayon::prelude::*;
 use tresse_base::id::{NodeId, TreeId, Vid};
@@ -13,18 +13,17 @@ use crate::{
     routeros, sonic,
 };
 
-/// Returns the iproute2 script of a node for the wanted state of its slice.
+/// Returns a shell script with `ip` commands that installs the wanted kernel state of a slice.
 #[must_use]
 pub fn node_script(plan: &Plan, slice: &Slice) -> String {
     iproute2::render(plan, slice).into_iter().map(|file| file.text).collect()
 }
 
-/// Writes format `what` for every switch or node, or for the one named `object`. Files are in index
+/// Writes the files of a format for every switch or node, or only for `object`. Files are in index
 /// order.
 ///
 /// # Errors
-/// [`ExportError`] if `object` does not exist for this format, or the format cannot express the
-/// plan.
+/// [`ExportError`] if `object` does not exist for this format, or the format cannot express the plan.
 pub fn render(
     plan: &Plan,
     what: Format,

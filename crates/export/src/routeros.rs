@@ -1,4 +1,4 @@
-//! MikroTik RouterOS 7: a script for `/import`, over one VLAN-filtering bridge.
+//! Export for MikroTik RouterOS 7: a script for `/import`, with one VLAN-filtering bridge.
 
 use super::preamble::Preamble;
 use super::{ExportFile, PortRole, SwitchConfig};

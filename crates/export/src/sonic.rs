@@ -1,5 +1,6 @@
-//! SONiC: a part of `config_db.json` (VLAN, VLAN_MEMBER, PORT) for `config load`, forwarding entries
-//! for `swssconfig` (CONFIG_DB has no consumer for them), and what JSON has no comments for.
+//! Export for SONiC: a part of `config_db.json` (VLAN, VLAN_MEMBER, PORT) for `config load`,
+//! forwarding entries for `swssconfig` (nothing reads them from CONFIG_DB), and a text with the
+//! remarks that JSON cannot hold.
 
 use serde_json::{Map, Value, json};
 use tresse_base::id::Vid;

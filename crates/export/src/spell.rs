@@ -1,4 +1,4 @@
-//! Spelling of names and lists of VIDs for dialects that accept fewer characters than a plan.
+//! Converts names and lists of VIDs for formats that accept fewer characters than a plan has.
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;

@@ -1,6 +1,6 @@
-//! The configuration of every switch, independent of dialects: ports with their VLANs, the base
-//! VLAN, static forwarding entries and notes. Owns K3, K14 and the choice of forwarding entries;
-//! never writes configuration text.
+//! The configuration of every switch in a form that is independent of vendors: ports with their
+//! VLANs, the base VLAN, static forwarding entries and notes. Implements K3 and K14 and chooses the
+//! forwarding entries; the formats turn it into text.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use tresse_topology::vlan::TreeSpec;
 
 use super::Options;
 
-/// The configuration of one switch, independent of dialects. Everything is sorted.
+/// The configuration of one switch, independent of vendors. Everything is sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchConfig {
     /// The switch.
@@ -46,7 +46,7 @@ pub struct SwitchConfig {
     pub notes: Vec<String>,
 }
 
-/// One cabled port.
+/// The configuration of one cabled port of a switch: its VLANs and role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortConfig {
     /// Port number from 1.
@@ -61,7 +61,7 @@ pub struct PortConfig {
     pub untagged: Option<Vid>,
 }
 
-/// What a port is for.
+/// What a switch port is cabled to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PortRole {
     /// Leads to a node's NIC.
@@ -74,7 +74,7 @@ pub enum PortRole {
     Pruned,
 }
 
-/// One VLAN of a switch.
+/// A VLAN that a switch must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VlanConfig {
     /// The VID.
@@ -87,7 +87,7 @@ pub struct VlanConfig {
     pub untagged: Vec<u32>,
 }
 
-/// One static forwarding entry.
+/// A static entry of a switch's forwarding table: MAC address, VID and port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FdbEntry {
     /// The VID.
@@ -98,8 +98,8 @@ pub struct FdbEntry {
     pub port: u32,
 }
 
-/// Returns the configurations of all switches. O(pairs x paths x hops) for the VLANs of node ports
-/// and for forwarding entries, the rest O(trees x switches).
+/// Returns the configurations of all switches. Costs O(pairs x paths x hops) for the VLANs of node
+/// ports and for forwarding entries, and O(trees x switches) for the rest.
 #[must_use]
 pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     let mut configs = drafts(plan, options);

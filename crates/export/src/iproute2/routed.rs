@@ -1,5 +1,6 @@
-//! Parts that only some scripts have: policy rules by arrival interface or source address with
-//! their tables, MPTCP endpoints, and our objects on NICs that outlive them.
+//! The parts of the iproute2 script that only some nodes need: policy rules by arrival interface or
+//! source address with their tables, MPTCP endpoints, and the removal of our objects from NICs,
+//! which stay.
 
 use tresse_reconcile::{ALL_FORWARDING, ENDPOINT_IDS, PROTOCOL, Rule, Wanted};
 
