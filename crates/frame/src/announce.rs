@@ -1,10 +1,10 @@
-//! Announcements: the canary that proves a VID (K5) and the refresh that keeps switches' forwarding
-//! databases filled (K17).
+//! The announcement frame. It has two uses: as a canary it proves a VID (K5), as a refresh it keeps
+//! switches' forwarding databases filled (K17).
 //!
-//! One frame for both, sent to a locally administered group MAC, which switches flood on the whole
-//! VLAN tree; never to 01:80:C2:00:00:0x, which they do not forward. EtherType 0x88B5 is the IEEE's
-//! Local Experimental EtherType 1 (IEEE 802, clause 9.2.4). The 802.1Q tag is not part of this: the
-//! VLAN interface puts it on and takes it off, and `vid` inside the frame says where it was sent.
+//! Both are sent to a locally administered multicast MAC address, which switches flood on the whole
+//! VLAN tree. (They never forward 01:80:C2:00:00:0x.) EtherType 0x88B5 is the IEEE's Local
+//! Experimental EtherType 1 (IEEE 802, clause 9.2.4). The 802.1Q tag is not part of the frame here:
+//! the VLAN interface adds and removes it, and the field `vid` repeats where the frame was sent.
 //!
 //! All numbers big endian:
 //!
@@ -34,9 +34,9 @@ use self::format::{Content, ContentPacket, MutableContentPacket};
 
 /// The EtherType of announcements.
 pub const ETHERTYPE: u16 = 0x88b5;
-/// Where announcements go: a locally administered group address.
+/// Destination MAC address of announcements: a locally administered multicast address.
 pub const GROUP: Mac = Mac([0x03, 0x54, 0x52, 0x53, 0x45, 0x01]);
-/// Bytes of a frame, without tag and FCS.
+/// Bytes of an announcement frame, without tag and FCS.
 pub const FRAME_LEN: usize = 60;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"TRSE");
@@ -64,7 +64,7 @@ mod format {
     }
 }
 
-/// What an announcement is for.
+/// The kind of an announcement: canary or refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -74,7 +74,7 @@ pub enum Kind {
     Refresh,
 }
 
-/// The content of one announcement.
+/// The fields of one announcement frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Announcement {
     /// What it is for.
@@ -91,7 +91,7 @@ pub struct Announcement {
     pub plan: [u8; 8],
 }
 
-/// Why a frame is not an announcement of ours.
+/// Why a received frame is not an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Too short for the fields.

@@ -1,5 +1,5 @@
-//! Frames of our own making, from structs to bytes and back, and what becomes of a labelled frame that
-//! a node receives ([`forward`]). No socket.
+//! Encodes and decodes the frames that Tresse sends (announcements, LLDP, MPLS label stacks), and
+//! decides what a node does with a labelled frame ([`forward`]). No socket.
 #![forbid(unsafe_code)]
 
 pub mod announce;

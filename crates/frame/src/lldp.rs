@@ -1,5 +1,6 @@
-//! LLDP frames (IEEE 802.1AB-2016, clauses 7 to 9): what a switch or host says of the port at the other
-//! end of a cable. Only what names that port is kept; all else is checked for its length and skipped.
+//! LLDP frames (IEEE 802.1AB-2016, clauses 7 to 9), by which a switch or host describes the port at
+//! its end of a cable. Only the fields that identify the port are kept; for all others only the
+//! length is checked.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | 14 | | TLVs: type (7 bits), length of the value (9 bits, big endian), value |
 //!
 //! First come chassis (type 1: subtype, id), port (2: subtype, id) and time to live (3: seconds, 2
-//! bytes, big endian), in this order and once each. Port description (4) and system name (5) come at
-//! most once. The type 0 ends the frame; what follows it is padding.
+//! bytes, big endian), in this order and once each. Port description (4) and system name (5) come
+//! at most once. The type 0 ends the frame; what follows it is padding.
 
 #[cfg(test)]
 mod tests;
@@ -26,16 +27,17 @@ use self::format::{MutableTlvPacket, Tlv, TlvPacket};
 
 /// The EtherType of LLDP.
 pub const ETHERTYPE: u16 = 0x88cc;
-/// Where LLDP goes: nearest bridge, nearest non-TPMR bridge, nearest customer bridge.
+/// Destination MAC addresses of LLDP: nearest bridge, nearest non-TPMR bridge, nearest customer
+/// bridge.
 pub const GROUPS: [Mac; 3] = [
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]),
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x03]),
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]),
 ];
-/// Where it goes beyond the nearest bridge, as `tresse discover` asks for: to every station (clause 7.1 lets a
-/// station be sent to alone, and no bridge keeps this one back).
+/// Destination MAC address of the LLDP frames for `tresse discover`: broadcast, which bridges
+/// forward to every station. (Clause 7.1 also allows individual destinations.)
 pub const ALL: Mac = Mac([0xff; 6]);
-/// The longest frame, without tag and FCS.
+/// Bytes of the longest LLDP frame, without tag and FCS.
 pub const MOST_BYTES: usize = 1514;
 
 const HEADER: usize = 14;
@@ -69,7 +71,7 @@ mod format {
 /// Bytes of a TLV's head.
 const TLV_HEAD: usize = 2;
 
-/// What one frame says of its sender.
+/// The fields of one LLDP frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lldp {
     /// The device.
@@ -86,7 +88,7 @@ pub struct Lldp {
     pub flooded: bool,
 }
 
-/// A chassis id.
+/// The chassis ID of an LLDP frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chassis {
     /// Its subtype (table 8-2): 4 is a MAC.
@@ -95,7 +97,7 @@ pub struct Chassis {
     pub id: Vec<u8>,
 }
 
-/// A port id.
+/// The port ID of an LLDP frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
     /// Its subtype (table 8-3): 3 is a MAC, 5 an interface's name.
@@ -104,7 +106,7 @@ pub struct Port {
     pub id: Vec<u8>,
 }
 
-/// Why a frame is not LLDP.
+/// Why a received frame is not a valid LLDP frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LldpError {
     /// Too short for the header.

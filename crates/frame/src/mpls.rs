@@ -7,13 +7,12 @@
 //! | 1 | bottom of stack |
 //! | 8 | time to live |
 //!
-//! A stack follows the Ethernet header, its top entry first; behind the bottom entry comes what is
-//! carried, which nothing names.
+//! A stack follows the Ethernet header, top entry first. The payload follows the bottom entry; no
+//! field tells its type.
 //!
-//! [`stack`] writes and [`entries`] reads the stacks of control and test frames by a type of `pnet_macros`,
-//! for pnet has none.
-//! [`Entry`] and [`stack_len`] are the forwarding path's: one load and some shifts an entry, no
-//! allocation; a test holds the two together.
+//! [`stack`] and [`entries`] write and read the stacks of control and test frames, with a type made by
+//! `pnet_macros`, because pnet has none. [`Entry`] and [`stack_len`] serve the forwarding path: one
+//! load and some shifts per entry, no allocation. A test checks that the two agree.
 
 use tresse_base::id::Label;
 
@@ -21,11 +20,11 @@ use self::format::{MutableStackEntryPacket, StackEntry, StackEntryPacket};
 
 /// EtherType of unicast labelled frames (RFC 5332; 0x8848 is not ours).
 pub const ETHERTYPE: u16 = 0x8847;
-/// Bytes of one entry.
+/// Bytes of one label stack entry.
 pub const ENTRY_LEN: usize = 4;
 /// The first label that is not reserved (RFC 7274).
 pub const FIRST_LABEL: Label = Label(16);
-/// The last label that fits.
+/// The largest label: 20 bits.
 pub const LAST_LABEL: Label = Label((1 << 20) - 1);
 
 /// The entry of the table above.
@@ -44,7 +43,8 @@ mod format {
     }
 }
 
-/// The label stack of a control frame, outermost first; every entry has this class and time to live.
+/// Encodes a label stack, outermost label first; every entry gets this traffic class and time to
+/// live.
 #[must_use]
 pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
     let mut bytes = vec![0; labels.len() * ENTRY_LEN];
@@ -57,7 +57,8 @@ pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
     bytes
 }
 
-/// The entries of the stack that `bytes` begin with, outermost first, up to its bottom or the last whole one.
+/// Decodes the label stack at the beginning of `bytes`, outermost first, up to its bottom entry or
+/// the last complete one.
 #[must_use]
 pub fn entries(bytes: &[u8]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
@@ -71,7 +72,7 @@ pub fn entries(bytes: &[u8]) -> Vec<Entry> {
     entries
 }
 
-/// One label stack entry.
+/// One label stack entry: label, traffic class, bottom of stack, time to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The label, at most [`LAST_LABEL`].
@@ -103,8 +104,8 @@ impl Entry {
     }
 }
 
-/// How many bytes the stack at the beginning of `bytes` has, its bottom entry included; `None` when
-/// it does not end within them. O(entries).
+/// Returns the length in bytes of the label stack at the beginning of `bytes`, bottom entry
+/// included; `None` if the stack does not end within them. O(entries).
 #[must_use]
 pub fn stack_len(bytes: &[u8]) -> Option<usize> {
     let mut entries = bytes.chunks_exact(ENTRY_LEN);

@@ -1,4 +1,5 @@
-//! The decision over one frame.
+//! Decides what a transit node does with one received frame: pops the top label and rewrites the
+//! Ethernet header in place, or drops the frame.
 //!
 //! ```text
 //! came in   DDDDDD SSSSSS 8847 [top] [next .. or IP ..]      (its tag beside it, or in place)
@@ -20,7 +21,7 @@ const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const VID_BITS: u16 = 0x0fff;
 
-/// A VLAN tag.
+/// A VLAN tag: TPID and TCI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// Its protocol identifier, 0x8100 for 802.1Q.
@@ -29,7 +30,8 @@ pub struct Tag {
     pub tci: u16,
 }
 
-/// Facts about a received frame that are not in its bytes.
+/// What is known of a received frame besides its bytes: the VLAN tag that the kernel removed, and
+/// its lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// The tag that the kernel took off.
@@ -42,7 +44,8 @@ pub struct Arrival {
     pub longest: Option<usize>,
 }
 
-/// A frame to send.
+/// The decision to send a frame: the NIC, the popped label, and where in the buffer the frame
+/// begins now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forward {
     /// Index of the NIC it leaves by, in the table's NICs.

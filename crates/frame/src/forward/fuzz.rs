@@ -1,4 +1,5 @@
-//! The decision beside an independent, slow reading of the same frame, for `fuzz/` and the tests.
+//! Checks the forwarding decision against a second, slow and independent implementation, for
+//! `fuzz/` and the tests.
 
 use std::net::IpAddr;
 
@@ -14,20 +15,21 @@ use crate::mpls;
 const MTU: u32 = 200;
 const LABELS: u32 = 40;
 
-/// The MAC of NIC `nic` of the node under test.
+/// The MAC address of NIC `nic` of the node under test.
 #[must_use]
 pub fn own(nic: usize) -> Mac {
     Mac([2, 0, 0, 0, 0, nic as u8])
 }
 
-/// Neighbour number `n`; 0 to 3 are planned on VID 100 and without tag, 4 on VID 200 only.
+/// The MAC address of neighbour number `n`. Neighbours 0 to 3 are planned on VID 100 and untagged,
+/// 4 on VID 200 only.
 #[must_use]
 pub fn peer(n: u8) -> Mac {
     Mac([2, 1, 1, 1, 1, n])
 }
 
-/// Two NICs, and labels 16 to 39 but for the multiples of 5: out of NIC `label % 2`, with tag
-/// `100 + label % 3` or, for multiples of 3, without.
+/// The forwarding table under test: two NICs, and labels 16 to 39 without the multiples of 5. Label
+/// L leaves by NIC `L % 2`, tagged with VID `100 + L % 3`, or untagged if L is a multiple of 3.
 #[must_use]
 pub fn table(ttl: Ttl) -> Table {
     let mut neighbours = vec![(Some(Vid(200)), peer(4))];
@@ -46,10 +48,11 @@ fn exit(label: u32) -> Option<LabelExit<usize>> {
     known.then_some(LabelExit { nic: label as usize % 2, vid, mac: peer(label as u8) })
 }
 
-/// Reads `bytes` as switches (one byte), a tag that the kernel took off (four bytes) and a frame.
+/// Tests the forwarding decision on arbitrary bytes: one byte of switches, four bytes of a VLAN tag
+/// that the kernel removed, and a frame.
 ///
 /// # Panics
-/// Where a frame is forwarded that must not be, dropped that must not be, or comes out wrong.
+/// If a frame is wrongly forwarded, wrongly dropped, or wrongly rewritten.
 pub fn forward(bytes: &[u8]) {
     let Some((&[switches, a, b, c, d], frame)) = bytes.split_first_chunk() else { return };
     let tag = Tag { tpid: u16::from_be_bytes([a, b]), tci: u16::from_be_bytes([c, d]) };
@@ -64,8 +67,8 @@ pub fn forward(bytes: &[u8]) {
     pushed(ttl, usize::from(a), usize::from(b), frame);
 }
 
-/// Where [`push_table`] leads: the first address of each family, with one path, and the second, with
-/// two.
+/// The destinations in [`push_table`]: of each family, the first address has one path and the
+/// second has two.
 #[must_use]
 pub fn destinations() -> [IpAddr; 4] {
     [
@@ -76,8 +79,9 @@ pub fn destinations() -> [IpAddr; 4] {
     ]
 }
 
-/// Two NICs; a path with two labels and a tag out of the first, and for every second destination
-/// one with one label and no tag out of the second, of three times the weight.
+/// The table under test for pushing labels: two NICs. Every destination has a path with two labels,
+/// tagged, by the first NIC. Every second destination also has a path with one label, untagged, by
+/// the second NIC, with three times the weight.
 #[must_use]
 pub fn push_table(ttl: Ttl) -> PushTable {
     let nics = [0, 1].map(|nic| Nic { mac: own(nic), mtu_bytes: MTU, neighbours: Vec::new() });
@@ -94,12 +98,12 @@ pub fn push_table(ttl: Ttl) -> PushTable {
     PushTable::new(&nics, routes, ttl).expect("the table above is one")
 }
 
-/// Pushes labels onto `packet` by [`push_table`], and cuts it where its TCP header begins at
-/// `transport` into segments of `size` octets.
+/// Tests pushing labels onto `packet` with [`push_table`], and cutting it into segments of `size`
+/// bytes if its TCP header begins at `transport`.
 ///
 /// # Panics
-/// Where what leaves is not the packet behind a stack that is right and has the packet's TTL, or
-/// where segments put together are not the packet.
+/// If the result is not the packet behind a correct label stack with the packet's TTL, or if the
+/// segments together are not the packet.
 pub fn pushed(ttl: Ttl, transport: usize, size: usize, packet: &[u8]) {
     let table = push_table(ttl);
     if let Ok(push) = table.push(packet) {
@@ -148,13 +152,13 @@ fn cut(mut segments: Segments<'_>, transport: usize, packet: &[u8]) {
     assert_eq!(payload, packet[headers..]);
 }
 
-/// Judges `frame` by [`table`] and checks the answer against a reading of its own.
+/// Decides on `frame` with [`table`] and compares the result with the second implementation.
 ///
 /// # Errors
-/// Why it was dropped.
+/// The reason why the frame was dropped.
 ///
 /// # Panics
-/// As [`forward`] says.
+/// As [`forward`].
 pub fn check(
     table: &Table,
     ttl: Ttl,

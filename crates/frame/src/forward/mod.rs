@@ -1,24 +1,25 @@
-//! Forwarding of labelled frames. A transit node pops the top label and sends the rest out of the
-//! NIC, on the VID and to the MAC that the label means. A source whose kernel cannot push labels
-//! finds the path of a packet with [`PushTable`], and cuts packets that are too long with
+//! Decides how a node forwards labelled frames. A transit node pops the top label, whose meaning is
+//! a NIC, a VID and a MAC address, and sends the rest there. A source whose kernel cannot push
+//! labels finds the path of a packet with [`PushTable`], and cuts packets that are too long with
 //! [`Segments`].
 //!
-//! [`Table`] holds the meaning of every label of this node, and the MACs that may send labelled
-//! frames to each of its NICs. [`Table::decide`] judges one frame and rewrites it in place. Never
-//! touches a socket, never allocates, and handles any bytes. Sources: RFC 3032; in-transit buffers,
+//! [`Table`] holds the meaning of every label of this node, and the MAC addresses that may send labelled frames
+//! to each NIC. [`Table::decide`] decides on one frame and rewrites it in place. No socket, no
+//! allocation; any bytes are valid input. Sources: RFC 3032; in-transit buffers,
 //! `in-transit-buffers-updown` section 3; and Linux (net/mpls/af_mpls.c, `mpls_forward` and
-//! `mpls_egress`), with which this engine shares paths:
+//! `mpls_egress`), which forwards other frames of the same paths:
 //!
-//! - A popped label's TTL must be above 1. It is not carried into the next entry, whose TTL stays as
-//!   the source set it: labels are popped and never swapped, so that a stack bounds its path (K4).
-//! - With the last label the frame leaves as IPv4 or IPv6, told apart by the first four bits. Its
-//!   TTL or hop limit becomes the label's minus 1 ([`Ttl::Propagate`], the kernel's default), or its
-//!   own minus 1 and never below 0 ([`Ttl::Keep`], `net.mpls.ip_ttl_propagate` = 0). The IPv4
-//!   checksum is corrected for that change alone (RFC 1624), so that a wrong one stays wrong.
-//! - No ICMP is sent (K9), and 802.1Q priorities end here.
+//! - The popped label's TTL must be above 1. It is not copied into the next entry, whose TTL stays
+//!   as the source set it: labels are popped and never swapped, so the stack limits the length of a
+//!   path (K4).
+//! - After the last label the frame leaves as IPv4 or IPv6, according to the first four bits. Its
+//!   TTL or hop limit becomes the label's minus 1 ([`Ttl::Propagate`], the kernel's default), or
+//!   its own minus 1 and never below 0 ([`Ttl::Keep`], `net.mpls.ip_ttl_propagate` = 0). The IPv4
+//!   checksum is updated for that change only (RFC 1624), so that a wrong checksum stays wrong.
+//! - No ICMP is sent (K9), and 802.1Q priorities are not passed on.
 //!
-//! Stricter than the kernel: the source MAC must be planned for NIC and VID (K11), the stack must
-//! have a bottom, and the IP header must be there as a whole.
+//! Stricter than the kernel: the source MAC address must be planned for NIC and VID (K11), the
+//! stack must have a bottom entry, and the IP header must be complete.
 
 mod decide;
 #[doc(hidden)]

@@ -1,15 +1,15 @@
-//! Pushes labels at a source whose kernel cannot: finds the path of an IP packet and writes the
-//! headers in front of it.
+//! Pushes labels onto the packets of a source whose kernel cannot: finds the path of an IP packet
+//! and writes the headers in front of it.
 //!
 //! ```text
 //! the packet                                    [IP ..
 //! leaves        DDDDDD SSSSSS 8100 vid 8847 [top] .. [bottom] [IP ..
 //! ```
 //!
-//! As Linux does (net/mpls/mpls_iptunnel.c): every label gets the packet's TTL, or 255 with
-//! [`Ttl::Keep`], and traffic class 0; the packet stays as it is. Several paths share by the flow: of
-//! addresses, protocol and, where it is no fragment, ports. Never allocates per packet, and answers
-//! any bytes.
+//! As in Linux (net/mpls/mpls_iptunnel.c), every label gets the packet's TTL, or 255 with
+//! [`Ttl::Keep`], and traffic class 0; the packet itself is unchanged. Several paths to a
+//! destination share its flows, by a hash of addresses, protocol and (unless the packet is a
+//! fragment) ports. No allocation per packet; any bytes are valid input.
 
 #[cfg(test)]
 mod tests;
@@ -23,10 +23,10 @@ use super::Reason;
 use super::table::{C_TAG, MOST_LABELS, Nic, TableError, Ttl, number, single};
 use crate::mpls::{self, ENTRY_LEN, Entry};
 
-/// Most bytes in front of a packet.
+/// The most bytes that headers and labels take in front of a packet.
 pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
 
-/// A path that begins with labels.
+/// A labelled path of a [`PushTable`]: NIC, VID, MAC address, label stack, weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Index of the NIC it leaves by, in the table's NICs.
@@ -41,7 +41,7 @@ pub struct Path {
     pub weight: u8,
 }
 
-/// The labelled paths of one source. Immutable: a new plan is a new table.
+/// The labelled paths of one source, by destination. Immutable: a new plan is a new table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushTable {
     nics: Vec<Mac>,
@@ -64,7 +64,7 @@ struct Way {
     before: [u8; MOST_BEFORE],
 }
 
-/// Path of one packet, and the headers in front of it.
+/// The decision for one packet: its path, and the headers to write in front of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'table> {
     way: &'table Way,

@@ -1,4 +1,4 @@
-//! Why a frame was not forwarded.
+//! The reasons why a frame or packet is dropped instead of forwarded.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
-//! Segments a TCP packet that the host left unsegmented, before labels are pushed: kernels without
-//! MPLS segmentation refuse such packets behind labels.
+//! Cuts a TCP packet that the host left unsegmented into segments, before labels are pushed:
+//! kernels without MPLS segmentation refuse such packets behind labels.
 //!
-//! As Linux does (net/ipv4/tcp_offload.c, `tcp_gso_segment`): headers are copied; IPv4
-//! identifications and sequence numbers go up; FIN and PSH stay on the last segment alone, CWR on
-//! the first. Checksums of TCP are left where they were: undone, over the pseudo header alone, to be
-//! finished by who sends or carries the frame. Never allocates, and answers any bytes.
+//! As in Linux (net/ipv4/tcp_offload.c, `tcp_gso_segment`): headers are copied; IPv4
+//! identifications and sequence numbers are incremented; FIN and PSH are set on the last segment
+//! only, CWR on the first. TCP checksums remain partial (the pseudo header only): whoever sends or
+//! carries the frame completes them. No allocation; any bytes are valid input.
 
 use super::Reason;
 
@@ -17,7 +17,7 @@ const FIN: u8 = 1;
 const PSH: u8 = 8;
 const CWR: u8 = 0x80;
 
-/// A packet to be cut.
+/// Iterator over the segments of one TCP packet.
 #[derive(Debug, Clone)]
 pub struct Segments<'packet> {
     packet: &'packet [u8],

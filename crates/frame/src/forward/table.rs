@@ -1,4 +1,5 @@
-//! Meaning of the labels of one transit node. Immutable: a new plan is a new table.
+//! The forwarding table of one transit node: the meaning of its labels. Immutable: a new plan is a
+//! new table.
 
 use std::net::IpAddr;
 
@@ -8,7 +9,7 @@ use tresse_base::units::Mac;
 
 use crate::mpls;
 
-/// The most labels of one stack.
+/// The largest number of labels in a stack.
 pub const MOST_LABELS: usize = 16;
 
 /// IEEE 802.1Q's tag protocol identifier.
@@ -29,7 +30,7 @@ pub struct Nic {
     pub neighbours: Vec<(Option<Vid>, Mac)>,
 }
 
-/// Rule for an IP packet's TTL when its last label is popped.
+/// The rule for an IP packet's TTL after its last label is popped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ttl {
     /// The label's, minus 1.
@@ -39,7 +40,7 @@ pub enum Ttl {
     Keep,
 }
 
-/// Why a table is refused.
+/// Why a forwarding table is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A label that RFC 7274 reserves, or of more than 20 bits.
@@ -108,7 +109,8 @@ pub enum TableError {
     },
 }
 
-/// Meaning of every label of a transit node, and which neighbours may use them.
+/// The forwarding table of a transit node: the meaning of each label, and which neighbours may send
+/// labelled frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     nics: Vec<Known>,
