@@ -1,8 +1,8 @@
-//! The parts of a lab as plain data: every namespace, cable, interface and VLAN membership.
+//! The blueprint of a lab as plain data: every namespace, cable, interface and VLAN membership.
 //!
-//! Pure: from a plan to a [`Blueprint`]. It is stored with the lab, so that later verbs
-//! (`fail`, `heal`) need not compute the plan again. The switches are configured as [`tresse_export`] says, so the lab tests what
-//! operators get. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
+//! A pure function of the plan. It is stored with the lab, so that later verbs (`fail`, `heal`)
+//! need no plan. Switches are configured by [`tresse_export`], so that the lab tests what operators
+//! get. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use tresse_export::{Options, PortConfig, SwitchConfig, switch_configs};
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Nic, NicEnd, Node, Port};
 
-/// A whole lab.
+/// The description of a whole lab: nodes, switches and cables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
     /// The plan's generation.
@@ -28,7 +28,7 @@ pub struct Blueprint {
     pub cables: Vec<Cable>,
 }
 
-/// A node's namespace.
+/// A node of a lab: the namespace and its interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabNode {
     /// Its name in the plan.
@@ -39,7 +39,7 @@ pub struct LabNode {
     pub announces: usize,
 }
 
-/// A switch's namespace.
+/// A switch of a lab: the namespace, its ports and their VLANs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabSwitch {
     /// Its name in the plan.
@@ -54,7 +54,7 @@ pub struct LabSwitch {
     pub fdb: Vec<(Mac, u16, String)>,
 }
 
-/// One cable.
+/// A cable of a lab: a veth pair between two namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
     /// One end; the node's end of a NIC cable.
@@ -65,7 +65,7 @@ pub struct Cable {
     pub rate: Rate,
 }
 
-/// One end of a cable.
+/// One end of a lab's cable: namespace and interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Node or switch.
@@ -86,7 +86,7 @@ pub struct End {
     pub untagged: Option<u16>,
 }
 
-/// Why a plan cannot be a lab.
+/// Why a plan cannot be built as a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum BlueprintError {
     /// A node and a switch share a name.

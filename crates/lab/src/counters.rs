@@ -1,9 +1,9 @@
-//! Frames per directed link and VLAN.
+//! Counts the frames of a lab per directed link and VLAN.
 //!
-//! A direction is counted where it leaves a switch, and for a node's own frames where they enter
-//! one. Where daemons announce themselves (EtherType 0x88B5), flower filters on the ports count
-//! announcements and all other frames apart; elsewhere the bridges' per-port per-VLAN statistics
-//! are the counters.
+//! A direction is counted where it leaves a switch; a node's own frames are counted where they
+//! enter one. If daemons announce themselves (EtherType 0x88B5), flower filters on the ports count
+//! announcements and other frames separately; otherwise the bridges' per-port per-VLAN statistics
+//! are used.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::{self, RunError};
 use crate::state::{Directory, Record, StateError};
 
-/// One direction of one cable on one VLAN.
+/// Frames and bytes that crossed one cable in one direction on one VLAN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
     /// The place that sent.
@@ -31,7 +31,7 @@ pub struct Counter {
     pub interface: String,
 }
 
-/// Why there are no counters.
+/// Why the counters of a lab could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CounterError {
     /// iproute2.
@@ -52,7 +52,7 @@ pub enum CounterError {
     },
 }
 
-/// Counters since the last [`reset`], by sender, receiver and VLAN.
+/// Returns the counters since the last [`reset`], sorted by sender, receiver and VLAN.
 pub fn counters(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
     let mut now = raw(directory, record)?;
     let path = directory.path.join("baseline.json");
@@ -71,7 +71,7 @@ pub fn counters(directory: &Directory, record: &Record) -> Result<Vec<Counter>, 
     Ok(now)
 }
 
-/// Counts from zero again.
+/// Sets the counters of a lab to zero.
 pub fn reset(directory: &Directory, record: &Record) -> Result<(), CounterError> {
     Ok(directory.write("baseline.json", &raw(directory, record)?)?)
 }

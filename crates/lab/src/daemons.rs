@@ -1,6 +1,7 @@
-//! One `tressed` per node: its configuration, its start, and waiting until all are in sync.
+//! Runs a `tressed` in every node of a lab: writes its configuration, starts it, and waits until
+//! all are in sync.
 //!
-//! Daemons are found again by the namespace they are in, never by a number on disk alone.
+//! A daemon is found by the namespace that it runs in, because a process id on disk may be stale.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -16,7 +17,7 @@ use crate::run;
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, Record};
 
-/// Why the daemons do not run, or not in sync.
+/// Why the daemons of a lab do not run, or are not in sync.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// A file of a daemon's.
@@ -137,7 +138,7 @@ fn start_one(
         .map_err(|source| DaemonError::Start { path: tressed.into(), source })
 }
 
-/// Waits until every node is in sync, has proven its VLANs and has announced itself.
+/// Waits until the daemon of every node is in sync, has proven its VLANs and has announced itself.
 pub fn wait(directory: &Directory, record: &Record, signals: &Signals) -> Result<(), DaemonError> {
     let nodes = &record.blueprint.nodes;
     let limit = LIMIT + LIMIT_PER_NODE * u32::try_from(nodes.len()).unwrap_or(u32::MAX);

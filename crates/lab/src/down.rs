@@ -1,5 +1,5 @@
-//! Taking a lab down: its processes, its namespaces, its directory. Goes on after every error and
-//! answers all of them.
+//! Removes a lab: its processes, namespaces and directory. Continues after errors and returns all
+//! of them.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::netns::{self, NetnsError};
 use crate::run;
 use crate::state::{Directory, Record, StateError};
 
-/// What could not be removed.
+/// A part of a lab that could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum DownError {
     /// The lab's directory.
@@ -30,10 +30,10 @@ pub enum DownError {
     },
 }
 
-/// Takes a lab down, in whatever state it is.
+/// Removes a lab, whatever state it is in.
 ///
 /// # Errors
-/// All that could not be removed; what can be removed is.
+/// All parts that could not be removed. The others have been removed.
 pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
     let one = |e: StateError| vec![DownError::from(e)];
     let _lock = directory.lock().map_err(one)?;
@@ -42,8 +42,8 @@ pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Removes everything that `record` names; the caller holds the lock. The directory goes only when
-/// all else has gone, so that a second try knows what is left.
+/// Removes everything that `record` names; the caller holds the lab's lock. The directory is
+/// removed last, so that a second attempt still knows what is left.
 pub fn clear(directory: &Directory, record: &Record) -> Vec<DownError> {
     let names: Vec<String> = record.blueprint.places().map(|p| directory.netns(p)).collect();
     let present: Vec<&String> = names.iter().filter(|n| netns::exists(n)).collect();

@@ -1,8 +1,8 @@
-//! Making links, switches and nodes fail, with or without carrier loss, and healing them.
+//! Makes links, switches and nodes of a lab fail, with or without carrier loss, and heals them.
 //!
-//! A failure is a set of switch ports: with carrier loss they are set down, so that the far end
-//! sees it; silently their bridge state becomes `disabled`, so that frames vanish while the carrier
-//! stays. Healing brings back every port that no remaining failure needs.
+//! A failure is a set of switch ports. With carrier loss the ports are set down, which the other
+//! end notices. Silently, their bridge state becomes `disabled`: frames vanish while the carrier
+//! stays. Healing restores every port that no remaining failure needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::blueprint::{Blueprint, End, port_name};
 use crate::run::{self, RunError};
 use crate::state::{Directory, Fault, Record, StateError};
 
-/// Why nothing failed or healed.
+/// Why a part of a lab could not be made to fail or heal.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
     /// No object of that name.
@@ -34,7 +34,7 @@ pub enum FaultError {
     Run(#[from] RunError),
 }
 
-/// Makes something fail, now and until healed.
+/// Makes a link, switch or node of a lab fail until it is healed. `silent`: without carrier loss.
 pub fn fail(directory: &Directory, object: &str, silent: bool) -> Result<(), FaultError> {
     let _lock = directory.lock()?;
     let mut record = directory.load_up()?;
@@ -49,7 +49,7 @@ pub fn fail(directory: &Directory, object: &str, silent: bool) -> Result<(), Fau
     Ok(())
 }
 
-/// Heals one thing, or everything.
+/// Heals one failure of a lab, or all of them.
 pub fn heal(directory: &Directory, object: Option<&str>) -> Result<(), FaultError> {
     let _lock = directory.lock()?;
     let mut record = directory.load_up()?;

@@ -1,8 +1,8 @@
-//! A cluster on one machine: a network namespace per node and per switch, veth cables,
-//! VLAN-filtering bridges as switches, a daemon per node (DESIGN section 9).
+//! Builds a cluster on one machine: a network namespace per node and per switch, veth cables,
+//! VLAN-filtering bridges as switches, and a daemon per node (DESIGN section 9).
 //!
-//! Everything that a lab makes is named in its state file before it is made, so [`down`] removes it
-//! whatever became of its maker. Nothing outside the lab's own namespaces and directory is touched.
+//! Everything that a lab creates is first named in its state file, so that [`down`] can remove it
+//! even if the builder died. Nothing outside the lab's own namespaces and directory is changed.
 
 pub mod blueprint;
 mod carrier;

@@ -1,17 +1,17 @@
-//! Uniform all-to-all traffic, and measurement of what arrives.
+//! Sends uniform all-to-all traffic in a lab and measures what arrives.
 //!
-//! Every node sends UDP datagrams of one size to every other node; each round is a fresh random
-//! order of all others, so that all pairs are offered the same and no order repeats. What counts is
-//! what the receivers' sockets got. Rates are in units of the link rate, headers counted as the
-//! links' tbf counts them: Ethernet header, IP and UDP, without tag and FCS.
+//! Every node sends UDP datagrams of one size to every other node, in rounds. Each round is a fresh
+//! random order of all other nodes, so that all pairs get the same and no order repeats. What
+//! counts is what the receivers' sockets got. Rates are fractions of the link rate, with headers
+//! counted as the links' tbf does: Ethernet header, IP and UDP, without tag and FCS.
 //!
 //! | mode | offered | what it tells |
 //! |---|---|---|
 //! | [`saturated`] | each node's whole link | accepted throughput past saturation |
 //! | [`fair`] | the same for every pair, searched by bisection | the highest rate at which every pair gets its share |
 //!
-//! `fair` is the figure to compare with the channel-load bound, which speaks of uniform traffic
-//! delivered in full.
+//! `fair` is the figure to compare with the channel-load bound, which assumes uniform traffic that
+//! is delivered completely.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -27,7 +27,7 @@ use crate::netns;
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, Record};
 
-/// What to send and for how long.
+/// Options of a load measurement: what to send, and for how long.
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
     /// Rate of a node's link.
@@ -44,7 +44,7 @@ pub struct LoadOptions {
     pub steps: u32,
 }
 
-/// One trial.
+/// The result of one trial: traffic offered and traffic that arrived.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
     /// What every node was to offer, in units of its link's rate.
@@ -66,7 +66,7 @@ pub struct Trial {
     pub starved: bool,
 }
 
-/// Both figures.
+/// The result of a load measurement, with the figures of both modes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadReport {
     /// Version of this object: 1.
@@ -86,7 +86,7 @@ pub struct LoadReport {
     pub trials: Vec<Trial>,
 }
 
-/// Why the measurement failed.
+/// Why a load measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Fewer than two nodes.
@@ -111,7 +111,7 @@ pub enum LoadError {
     Interrupted(#[from] Interrupted),
 }
 
-/// One trial with every node sending at the rate of its link, whatever is lost.
+/// Runs one trial in which every node sends at the rate of its link, whatever is lost.
 pub fn saturated(
     directory: &Directory,
     record: &Record,
@@ -121,8 +121,8 @@ pub fn saturated(
     trial(directory, record, options, 1.0, signals)
 }
 
-/// The trial with the highest load per node, to 1/2^steps, that arrived with at most `loss_limit`
-/// lost, and all trials.
+/// Searches for the highest load per node, to 1/2^steps, at which at most `loss_limit` is lost.
+/// Returns that trial, and all trials.
 pub fn fair(
     directory: &Directory,
     record: &Record,

@@ -1,7 +1,6 @@
-//! Named network namespaces, as `ip netns` keeps them: a bind mount per name below `/run/netns`.
-//!
-//! Owns creating, entering and deleting; never decides which. No process is started: a thread
-//! unshares or joins and ends. Source: ip-netns(8), setns(2).
+//! Creates, enters and deletes named network namespaces, kept like those of `ip netns`: a bind
+//! mount per name below `/run/netns`. No process is started for it: a thread unshares or joins the
+//! namespace, and ends. Source: ip-netns(8), setns(2).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,7 +12,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-/// Why a namespace could not be made, entered or removed.
+/// Why a network namespace could not be created, entered or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum NetnsError {
     /// A system call failed.
@@ -39,8 +38,9 @@ fn failed(verb: &'static str, name: &str, source: impl Into<io::Error>) -> Netns
     NetnsError::Call { verb, name: name.into(), source: source.into() }
 }
 
-/// Makes `/run/netns` a shared mount, so that a deletion reaches every mount namespace. Call once
-/// before [`create`].
+/// Makes `/run/netns` a shared mount, so that a deletion reaches every mount namespace. Call it
+/// once before
+/// [`create`].
 pub fn prepare() -> Result<(), NetnsError> {
     let fault = |source: io::Error| failed("prepare", DIRECTORY, source);
     fs::create_dir_all(DIRECTORY).map_err(fault)?;
@@ -59,7 +59,7 @@ pub fn prepare() -> Result<(), NetnsError> {
     }
 }
 
-/// Makes a namespace; `setup` runs inside it before anyone else can.
+/// Creates a named network namespace. `setup` runs inside it before anyone else can enter.
 pub fn create<T: Send>(name: &str, setup: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     let path = path(name);
     let fault = |source: io::Error| failed("create", name, source);
@@ -76,7 +76,8 @@ pub fn create<T: Send>(name: &str, setup: impl FnOnce() -> T + Send) -> Result<T
     })
 }
 
-/// Runs `work` in a namespace, on a thread of its own; programs that it starts are there too.
+/// Runs `work` in a named network namespace, on a thread of its own. Programs that it starts run
+/// there too.
 pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     let fault = |source: io::Error| failed("enter", name, source);
     let file = File::open(path(name)).map_err(fault)?;
@@ -87,7 +88,7 @@ pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T,
     .map_err(fault)
 }
 
-/// Runs `work` in a fresh namespace without a name, which is gone afterwards.
+/// Runs `work` in a new network namespace without a name, which vanishes afterwards.
 pub fn in_scratch<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     on_thread(|| {
         unshare(CloneFlags::CLONE_NEWNET)?;
@@ -96,7 +97,8 @@ pub fn in_scratch<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsEr
     .map_err(|e| failed("create", "for a probe", e))
 }
 
-/// Removes a name; the namespace goes with its last process. Fine if it is not there.
+/// Deletes the name of a network namespace; the namespace itself vanishes with its last process. No
+/// error if it does not exist.
 pub fn delete(name: &str) -> Result<(), NetnsError> {
     let path = path(name);
     // Not mounted means that its maker died between the file and the mount.
@@ -113,14 +115,14 @@ pub fn exists(name: &str) -> bool {
     path(name).exists()
 }
 
-/// The processes in a namespace.
+/// Returns the ids of the processes in a network namespace.
 #[must_use]
 pub fn processes(name: &str) -> Vec<i32> {
     processes_in(&[name]).into_iter().map(|(pid, _)| pid).collect()
 }
 
-/// The processes in any of these namespaces, each with the index of its namespace. Zombies are in
-/// none.
+/// Returns the ids of the processes in any of these network namespaces, each with the index of its
+/// namespace. Zombies are left out.
 #[must_use]
 pub fn processes_in<S: AsRef<str>>(names: &[S]) -> Vec<(i32, usize)> {
     let identity = |m: fs::Metadata| (m.dev(), m.ino());
@@ -136,7 +138,7 @@ pub fn processes_in<S: AsRef<str>>(names: &[S]) -> Vec<(i32, usize)> {
         .collect()
 }
 
-/// Where the namespace's name is.
+/// Returns the path of a network namespace's name.
 #[must_use]
 pub fn path(name: &str) -> PathBuf {
     Path::new(DIRECTORY).join(name)

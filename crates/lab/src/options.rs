@@ -1,10 +1,10 @@
-//! Options of `lab up`.
+//! The options of `tresse lab up`.
 
 use std::path::PathBuf;
 
 use crate::state::Shape;
 
-/// Options of `lab up`.
+/// The options of `tresse lab up`.
 #[derive(Debug, Clone)]
 pub struct UpOptions {
     /// The lab's name.
@@ -28,7 +28,7 @@ pub struct UpOptions {
     pub source: &'static str,
 }
 
-/// What forwards labelled frames in a lab.
+/// What forwards labelled frames in a lab: the kernel or the daemons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LabEngine {
     /// Each daemon's own choice.

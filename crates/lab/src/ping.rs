@@ -1,7 +1,7 @@
-//! All ordered pairs of node addresses, asked once each.
+//! Sends echo requests between all ordered pairs of nodes of a lab.
 //!
-//! The judge is `ping` from iputils unless the caller wants speed: then one thread per node sends
-//! ICMP echo requests itself (RFC 792, RFC 4443).
+//! Uses `ping` of iputils, an independent judge; or, if the caller wants speed, one thread per node
+//! that sends ICMP echo requests itself (RFC 792, RFC 4443).
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use crate::netns::{self, NetnsError};
 use crate::run::{self, RunError};
 use crate::state::{Directory, Record};
 
-/// Options of a ping of all pairs.
+/// Options of a ping between all pairs of a lab.
 #[derive(Debug, Clone)]
 pub struct PingOptions {
     /// Echo requests per pair.
@@ -38,7 +38,7 @@ impl Default for PingOptions {
     }
 }
 
-/// Result for all pairs.
+/// The result of a ping between all pairs of a lab: pairs that answered, and pairs that did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PingReport {
     /// Version of this object: 1.
@@ -53,7 +53,7 @@ pub struct PingReport {
     pub lost: u64,
 }
 
-/// Why pairs could not be asked.
+/// Why a ping between all pairs could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PingError {
     /// A name that is no node.
@@ -89,7 +89,7 @@ impl From<NetnsError> for PingError {
     }
 }
 
-/// Asks every ordered pair of different nodes that the options leave.
+/// Sends echo requests between all ordered pairs of different nodes that the options select.
 pub fn ping(
     directory: &Directory,
     record: &Record,
@@ -180,11 +180,11 @@ fn echo(
     Ok(all)
 }
 
-/// How many of the echo requests each target answers; asked from an address of the calling thread's
-/// namespace. Of the options `count` and `wait` matter.
+/// Sends echo requests from an address of the calling thread's namespace, and returns how many of
+/// them each target answered. Of the options only `count` and `wait` are used.
 ///
 /// # Errors
-/// A raw socket that cannot be had or read.
+/// If a raw socket cannot be opened or read.
 pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io::Result<Vec<u32>> {
     let (domain, protocol) = match from {
         IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4),

@@ -1,10 +1,10 @@
-//! Tests of the running kernel, in a scratch namespace that vanishes by itself.
+//! Tests whether the running kernel has what a lab needs, in a temporary network namespace.
 
 use crate::netns::{self, NetnsError};
 use crate::run::spawn;
 use crate::state::Shape;
 
-/// Why no lab can be built here.
+/// Why the running kernel cannot run a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// No namespace at all.
@@ -26,7 +26,7 @@ pub enum ProbeError {
     Iproute(std::io::Error),
 }
 
-/// Tests everything that a lab needs. `vlans`: switches and VLAN interfaces.
+/// Tests everything that a lab needs. `vlans`: also VLAN-filtering bridges and VLAN interfaces.
 pub fn probe(vlans: bool, shape: Shape) -> Result<(), ProbeError> {
     netns::in_scratch(|| {
         need("link add name a type veth peer name b", "veth pairs", "CONFIG_VETH")?;
@@ -54,7 +54,7 @@ pub fn probe(vlans: bool, shape: Shape) -> Result<(), ProbeError> {
     })?
 }
 
-/// Returns whether the kernel can count announcements (clsact and flower).
+/// Can the kernel count announcements apart from other frames (clsact and flower)?
 #[must_use]
 pub fn counts_announcements() -> bool {
     let try_it = || {

@@ -1,4 +1,4 @@
-//! Running iproute2 inside namespaces, and work on many namespaces at once.
+//! Runs iproute2 inside network namespaces, and works on many namespaces in parallel.
 
 use std::io::Write;
 use std::num::NonZero;
@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::netns::{self, NetnsError};
 
-/// Why a program inside a namespace did not do what it should.
+/// Why a program inside a network namespace failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The namespace.
@@ -43,8 +43,8 @@ pub enum RunError {
     },
 }
 
-/// Feeds `lines` to `PROGRAM -batch -` inside a namespace (`None`: where we are). Nothing to do is
-/// fine.
+/// Feeds `lines` to `PROGRAM -batch -` inside a network namespace (`None`: the present one). Does
+/// nothing for empty lines.
 pub fn batch(netns: Option<&str>, program: &str, lines: &str) -> Result<(), RunError> {
     if lines.is_empty() {
         return Ok(());
@@ -66,7 +66,8 @@ pub fn batch(netns: Option<&str>, program: &str, lines: &str) -> Result<(), RunE
     })
 }
 
-/// Runs a program inside a namespace and answers its standard output; a bad exit is an error.
+/// Runs a program inside a network namespace and returns its standard output. An exit code other
+/// than 0 is an error.
 pub fn read(netns: &str, program: &str, args: &[&str], stdin: &str) -> Result<Vec<u8>, RunError> {
     let output = run(Some(netns), program, args, stdin)?;
     if output.status.success() {
@@ -88,7 +89,7 @@ fn run(netns: Option<&str>, program: &str, args: &[&str], stdin: &str) -> Result
     output.map_err(|source| RunError::Start { program: program.into(), source })
 }
 
-/// Runs a program where the calling thread is.
+/// Runs a program in the network namespace of the calling thread, and returns its output.
 pub fn spawn(program: &str, args: &[&str], stdin: &str) -> std::io::Result<Output> {
     let mut command = Command::new(program);
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -104,7 +105,8 @@ pub fn spawn(program: &str, args: &[&str], stdin: &str) -> std::io::Result<Outpu
     })
 }
 
-/// Runs `work` on every item, up to `limit` at a time; results in order of the items.
+/// Runs `work` on every item, at most `limit` at a time; returns the results in the order of the
+/// items.
 pub fn parallel<I: Sync, T: Send>(
     items: &[I],
     limit: usize,
@@ -129,7 +131,7 @@ pub fn parallel<I: Sync, T: Send>(
     done.into_iter().map(|(_, value)| value).collect()
 }
 
-/// How many namespaces to work on at once.
+/// The number of network namespaces to work on at a time.
 #[must_use]
 pub fn workers() -> usize {
     thread::available_parallelism().map_or(2, NonZero::get) * 2

@@ -1,7 +1,8 @@
-//! Input texts for iproute2: cables, bridges, VLAN memberships, shaping, counters.
+//! Writes the input of `ip -batch`, `bridge -batch` and `tc -batch` that builds a lab: cables,
+//! bridges, VLAN memberships, shaping, counters.
 //!
-//! Pure. Rules: K3 (bridge options, ports enslaved before they are up), K13 (shaped by
-//! tbf at both ends), K23 (ifindexes).
+//! Pure. Rules: K3 (bridge options, ports enslaved before they are up), K13 (shaped by tbf at both
+//! ends), K23 (ifindexes).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +14,8 @@ use tresse_export::vid_runs;
 use crate::blueprint::{Blueprint, End};
 use crate::state::{Directory, Shape};
 
-/// `ip -batch` on the host: every cable, both ends in their namespaces at once.
+/// Returns the `ip -batch` input for the host: creates every cable with both ends directly in their
+/// namespaces.
 #[must_use]
 pub fn cables(blueprint: &Blueprint, directory: &Directory) -> String {
     let mut text = String::new();
@@ -37,8 +39,9 @@ fn end(text: &mut String, end: &End, directory: &Directory) {
     let _ = write!(text, "numtxqueues 1 numrxqueues 1 netns {netns}");
 }
 
-/// `ip -batch` in a switch: the bridge and its ports. Without VLANs nothing passes yet, unless it knows
-/// none; then every line of nodes on it has a bridge.
+/// Returns the `ip -batch` input for a switch: creates its bridge and ports. A VLAN-filtering
+/// bridge passes nothing until it has VLANs. A switch without VLAN filtering has one bridge per
+/// line of nodes.
 #[must_use]
 pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> String {
     let age = fdb_age_seconds.saturating_mul(100);
@@ -71,7 +74,8 @@ pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> Stri
     text
 }
 
-/// `bridge -batch` in a switch: memberships and static forwarding entries. A plain one has none.
+/// Returns the `bridge -batch` input for a switch: VLAN memberships and static forwarding entries.
+/// Empty for a bridge without VLAN filtering.
 #[must_use]
 pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
     let mut text = String::new();
@@ -95,7 +99,8 @@ pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
     text
 }
 
-/// `ip -batch` in a node: its NICs, without any address of their own (K5: nothing speaks yet).
+/// Returns the `ip -batch` input for a node: configures its NICs without any address, so that they
+/// send nothing yet (K5).
 #[must_use]
 pub fn nics(blueprint: &Blueprint, node: &str, ipv6: bool) -> String {
     let mut text = String::from("link set dev lo up\n");
@@ -108,8 +113,8 @@ pub fn nics(blueprint: &Blueprint, node: &str, ipv6: bool) -> String {
     text
 }
 
-/// `tc -batch` in any place: the rate of each cable, and in switches the counters of our
-/// announcements.
+/// Returns the `tc -batch` input for a node or switch: the rate of each cable, and in switches the
+/// counters of announcements.
 #[must_use]
 pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: bool) -> String {
     let mut text = String::new();
@@ -136,9 +141,9 @@ pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: 
     text
 }
 
-/// Returns burst and queue of a tbf in bytes. The burst holds 40 ms or two frames, at most 256 KiB:
-/// a machine that wakes the shaper late must not make the link slower than configured. The queue
-/// holds 20 ms or 24 frames, at most 4 MiB.
+/// Returns burst and queue size of a tbf in bytes. The burst holds 40 ms or two frames, at most 256
+/// KiB: a machine that wakes the shaper late must not make the link slower than configured. The
+/// queue holds 20 ms or 24 frames, at most 4 MiB.
 #[must_use]
 pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
     let frame = u64::from(mtu) + 22;

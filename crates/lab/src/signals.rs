@@ -1,15 +1,15 @@
-//! Ctrl-C, SIGTERM and SIGHUP as a flag that long work looks at between its steps.
+//! Turns Ctrl-C, SIGTERM and SIGHUP into a flag that long work checks between its steps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// The first signal that came, if any.
+/// The flag: the first signal that arrived, if any.
 #[derive(Debug, Clone, Default)]
 pub struct Signals(Arc<AtomicI32>);
 
-/// A signal asked to stop.
+/// Error: a signal asked the work to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted by {0}")]
 pub struct Interrupted(pub Signal);

@@ -1,6 +1,6 @@
-//! The state of a lab on disk: one directory per lab, with a state file. That names everything the
-//! lab has made or is about to make, and is written first. So `down` knows what to remove, even if
-//! the builder died.
+//! The state of a lab on disk: one directory per lab, with a state file that names everything the
+//! lab has created or is about to create. It is written first, so `down` knows what to remove even
+//! if the builder died.
 //!
 //! ```text
 //!  /run/tresse-lab/<lab>/state.json      Record
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
 
-/// The stored description of a lab.
+/// The content of a lab's state file: its parts, phase and injected failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The lab's name.
@@ -37,7 +37,7 @@ pub struct Record {
     pub faults: Vec<Fault>,
 }
 
-/// One failure.
+/// A failure that is in force in a lab: its object, and whether it is silent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// What was asked for: `s00-s01`, `s00:3`, a switch or a node.
@@ -46,7 +46,7 @@ pub struct Fault {
     pub silent: bool,
 }
 
-/// Phase of a lab.
+/// Whether a lab is still being built (or its builder died), or is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -56,7 +56,7 @@ pub enum Phase {
     Up,
 }
 
-/// How cables are shaped.
+/// How a lab limits the rate of its cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -69,7 +69,7 @@ pub enum Shape {
     File,
 }
 
-/// Why there is no such lab, or its directory cannot be used.
+/// Why a lab's state cannot be used: no such lab, or a problem with its directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// No lab of that name.
@@ -123,7 +123,7 @@ pub enum StateError {
     },
 }
 
-/// One lab's directory.
+/// The directory of one lab, with its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The lab's name.

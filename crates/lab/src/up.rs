@@ -1,5 +1,5 @@
-//! Building a lab: namespaces, cables, switches, nodes, daemons, in that order, and taking all of it
-//! down again when anything fails or a signal comes.
+//! Builds a lab: namespaces, cables, switches, nodes, daemons, in that order. If a step fails or a
+//! signal arrives, removes everything again.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -29,7 +29,7 @@ impl LabEngine {
     }
 }
 
-/// Why building a lab failed. Nothing of it is left.
+/// Why a lab could not be built. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum UpError {
     /// Not as root.
@@ -67,10 +67,10 @@ pub enum UpError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Builds the lab of a plan, telling `progress` each step. All or nothing.
+/// Builds the lab of a plan, reporting each step to `progress`. All or nothing.
 ///
 /// # Errors
-/// [`UpError`]; everything made until then has been removed.
+/// [`UpError`]; everything created so far has been removed.
 pub fn up(
     plan: &Plan,
     options: &UpOptions,

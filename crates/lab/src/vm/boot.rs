@@ -1,8 +1,8 @@
-//! Starting, finding and stopping the machine.
+//! Starts, finds and stops the virtual machine.
 //!
-//! Owns the state directory: `lock`, `qemu.pid`, `console.log`, `initrd` and per port a socket and
-//! a lock file. The machine is a daemon of its own and outlives the process that started it. Only
-//! a process whose command line names our state directory is ever ended.
+//! Owns the machine's state directory: `lock`, `qemu.pid`, `console.log`, `initrd`, and per port a
+//! socket and a lock file. The machine runs in the background and outlives the process that started
+//! it. Only a process whose command line names our state directory is ever killed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ use super::image::{self, Image, ImageError};
 use super::packages::{PackageError, run};
 use super::{Accel, Options, Vm};
 
-/// Why the machine could not be started or stopped.
+/// Why the virtual machine could not be started or stopped.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// There is no image to boot.

@@ -1,8 +1,8 @@
-//! The host's end of one virtio-serial port.
+//! The host's end of one virtio-serial port of the virtual machine.
 //!
-//! QEMU takes one client at a time on a port's socket, so a client holds a lock file for as long
-//! as it uses the port; the kernel drops the lock with the process. Dropping a [`Channel`] makes
-//! the guest end whatever it was running for it.
+//! QEMU accepts one client at a time on a port's socket, so a client holds a lock file while it
+//! uses the port; the kernel releases the lock when the process ends. Dropping a [`Channel`] makes
+//! the guest end the program that it runs for it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use super::wire::{self, Decoder, FrameError, HELLO, Reply, Request, VERSION, WELCOME};
 
-/// Why the guest could not be reached or did not answer.
+/// Why the guest could not be reached, or did not answer.
 #[derive(Debug, Error)]
 pub enum ChannelError {
     /// Every port has a client.
@@ -58,7 +58,7 @@ pub enum ChannelError {
     },
 }
 
-/// A greeted connection to the guest.
+/// A connection to the guest over one port, after the greeting.
 #[derive(Debug)]
 pub struct Channel {
     stream: UnixStream,
@@ -213,16 +213,17 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> ChannelError + use<> {
     move |source| ChannelError::Io { path, source }
 }
 
-/// Name of a port's socket in the state directory.
+/// The file name of a port's socket in the state directory.
 pub fn socket_name(port: usize) -> String {
     format!("{port}.sock")
 }
 
-/// Number of ports, hence of clients at one time; a virtio-serial device has at most 31.
+/// Number of ports of the virtual machine, and so of simultaneous clients; a virtio-serial device
+/// has at most 31.
 pub const PORTS: usize = 16;
-/// Name of a port inside the guest, followed by its number.
+/// Prefix of a port's name inside the guest; the port's number follows.
 pub const PORT_PREFIX: &str = "tresse.";
-/// How long the guest waits for a client that seems to have gone before it believes it.
+/// How long the guest waits before it treats a client as gone.
 pub const GRACE: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_millis(100);
 const PORT_PATIENCE: Duration = Duration::from_secs(12);

@@ -1,7 +1,7 @@
-//! Running programs in the machine.
+//! Runs programs in the virtual machine.
 //!
-//! Every call takes a port of its own, so calls from several threads and several processes run at
-//! the same time. A call that is dropped half-way, or whose process dies, ends its guest program.
+//! Every call uses a port of its own, so calls from several threads and processes run in parallel.
+//! If a call is dropped, or its process dies, the guest program is ended.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ use super::feed::{Feed, Signals};
 use super::request::{Input, RequestError, at};
 use super::wire::{Reply, Request};
 
-/// A program to run in the guest.
+/// A program to run in the guest: arguments, environment, directory, and standard input.
 #[derive(Debug, Clone, Default)]
 pub struct ExecRequest {
     /// Program and arguments.

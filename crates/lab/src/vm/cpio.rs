@@ -1,8 +1,9 @@
-//! The initramfs: a `newc` cpio archive, the guest's init with its libraries.
+//! Writes the initramfs of the virtual machine: a cpio archive (`newc`) with the guest's init and
+//! its libraries.
 //!
-//! Format: kernel `Documentation/driver-api/early-userspace/buffer-format.rst`. The kernel takes
-//! several archives one after the other, so the cached modules and the program of this run are
-//! joined by concatenation.
+//! Format: kernel `Documentation/driver-api/early-userspace/buffer-format.rst`. The kernel accepts
+//! several archives one after the other, so the archive with the cached modules and the one with
+//! this run's program are concatenated.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 use super::packages::{PackageError, io, run};
 
-/// An archive under construction.
+/// A cpio archive under construction.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -75,7 +76,8 @@ impl Archive {
     }
 }
 
-/// An archive with `program` as `/init` and the libraries it is linked with in their places.
+/// Returns an archive with `program` as `/init`, and the libraries that it is linked with at their
+/// paths.
 pub fn init_archive(program: &Path) -> Result<Vec<u8>, PackageError> {
     let mut archive = Archive::default();
     archive.device("dev/console", 0o600, 5, 1);

@@ -1,4 +1,4 @@
-//! Data from the caller to a program in the guest: standard input and signals.
+//! Sends standard input and signals from the caller to a program in the guest.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::channel::{Channel, ChannelError};
 use super::request::{Input, RequestError, at};
 use super::wire::{Request, STDIN_WINDOW_BYTES};
 
-/// Standard input on its way to the guest, within the window the guest grants.
+/// Sends standard input to the guest, never more than the guest has room for.
 pub struct Feed<'a> {
     bytes: &'a [u8],
     descriptor: bool,
@@ -60,7 +60,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Signals held back from this thread and read as data.
+/// Signals that are blocked in this thread and read from a descriptor instead.
 pub struct Signals {
     /// For use in `poll`.
     pub descriptor: SignalFd,

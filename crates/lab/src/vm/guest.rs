@@ -1,9 +1,10 @@
-//! The guest's side: PID 1 of the virtual machine and the server of its channel.
+//! The guest's side of the virtual machine: its PID 1, and the server that runs programs for the
+//! host.
 //!
-//! [`main`] is called by the program that serves as `/init`. As PID 1 it brings the machine up,
-//! starts itself once more as the server, and from then on only reaps orphans; when the server
-//! ends, it switches the machine off. Kept apart so that the server may wait for its own children
-//! and may crash without a kernel panic.
+//! The program that serves as `/init` calls [`main`]. As PID 1 it sets the machine up, starts
+//! itself again as the server, and then only reaps orphans; when the server ends, it switches the
+//! machine off. The server is a process of its own, so that it can wait for its own children, and
+//! crash without a kernel panic.
 
 mod exec;
 mod files;
@@ -27,7 +28,8 @@ use nix::sys::wait::wait;
 
 use machine::{ENV, power_off};
 
-/// Never returns: as PID 1 it ends with the machine, else when the channel server ends.
+/// Runs the guest. Never returns: PID 1 ends with the machine, the server's process with the
+/// server.
 pub fn main() -> ! {
     if std::process::id() != 1 {
         let error = serve::serve();

@@ -1,9 +1,10 @@
-//! The cached image: kernel, boot modules and a read-only userland of Debian packages.
+//! Builds and caches the image of the virtual machine: kernel, boot modules and a read-only
+//! userland of Debian packages.
 //!
-//! Owns the cache directory. An image is a directory `<kernel>-<digest>`, the digest being that of
-//! the package list and recipe; it is built beside its place under a lock and renamed into it, so
-//! a killed or a second run never leaves half an image. Once built, apt is not asked again unless
-//! a refresh is wanted.
+//! Owns the cache directory. An image is a directory `<kernel>-<digest>`, with the digest of the
+//! package list and the recipe. It is built in a temporary directory under a lock and then renamed,
+//! so that a killed or a second run never leaves half an image. After that apt is not asked again
+//! unless a refresh is wanted.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -17,14 +18,14 @@ use super::cpio;
 use super::packages::{self, Apt, PackageError, io, run};
 use super::recipe::{BOOT_MODULES, FILES, LEFT_OUT, LINKS, PACKAGES, digest};
 
-/// The files of a built image.
+/// The paths of the files of a built image.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// Directory that holds the three files.
     pub dir: PathBuf,
 }
 
-/// Why there is no image.
+/// Why the image of the virtual machine could not be built or found.
 #[derive(Debug, Error)]
 pub enum ImageError {
     /// Packages could not be resolved, fetched or unpacked.
@@ -92,7 +93,7 @@ impl Image {
     }
 }
 
-/// `$XDG_CACHE_HOME/tresse` or `~/.cache/tresse`; for root `/var/cache/tresse`.
+/// Returns `$XDG_CACHE_HOME/tresse` or `~/.cache/tresse`; for root `/var/cache/tresse`.
 pub fn default_cache_dir() -> Result<PathBuf, ImageError> {
     if let Some(dir) = std::env::var_os("XDG_CACHE_HOME").filter(|d| !d.is_empty()) {
         return Ok(Path::new(&dir).join("tresse"));

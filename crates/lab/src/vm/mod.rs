@@ -50,7 +50,7 @@ pub use image::ImageError;
 pub use packages::{INSTALL, PackageError};
 pub use request::{Input, RequestError};
 
-/// How QEMU executes the guest's instructions.
+/// How QEMU executes the guest's instructions: emulation (tcg) or hardware (kvm).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Accel {
     /// KVM where it works, else emulation.
@@ -75,7 +75,7 @@ impl std::str::FromStr for Accel {
     }
 }
 
-/// What machine to start or to find; all but `state_dir` matter only for a start.
+/// Options of the virtual machine. All but `state_dir` are used only when it is started.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where sockets, lock and log are; one machine per directory.
@@ -121,7 +121,7 @@ impl Default for Options {
     }
 }
 
-/// A machine that was running when this value was made.
+/// The handle of a virtual machine that was running when this value was made.
 #[derive(Debug, Clone)]
 pub struct Vm {
     dir: PathBuf,

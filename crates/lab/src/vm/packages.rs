@@ -1,9 +1,9 @@
-//! Debian packages by apt: which ones a root tree needs, fetching and unpacking them.
+//! Fetches and unpacks Debian packages with apt, together with all packages that they depend on.
 //!
-//! Nothing is installed on the host: apt resolves against an empty status file, downloads into a
-//! directory of ours, and `dpkg-deb` unpacks without running maintainer scripts. All of it works
-//! for an ordinary user. Packages come from whatever sources apt has on this machine, so the tree
-//! has the same C library as the host and runs programs built there.
+//! Nothing is installed on the host: apt works with an empty status file and downloads into a
+//! directory of ours; `dpkg-deb` unpacks without running maintainer scripts. An ordinary user can
+//! do all of it. The packages come from this machine's apt sources, so the tree has the host's C
+//! library and runs programs built here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
-/// Why packages could not be had.
+/// Why Debian packages could not be fetched or unpacked.
 #[derive(Debug, Error)]
 pub enum PackageError {
     /// A program is missing on the host.
@@ -109,7 +109,7 @@ impl Apt {
     }
 }
 
-/// Unpacks a package over a tree whose `/bin`, `/sbin` and `/lib` may be links into `/usr`.
+/// Unpacks a package into a tree whose `/bin`, `/sbin` and `/lib` may be links into `/usr`.
 pub fn unpack(package: &Path, tree: &Path) -> Result<(), PackageError> {
     let mut unpacker = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
@@ -134,7 +134,8 @@ pub fn unpack(package: &Path, tree: &Path) -> Result<(), PackageError> {
     })
 }
 
-/// Runs a command to its end; its standard output, or the end of its standard error.
+/// Runs a command to its end. Returns its standard output, or as an error the end of its standard
+/// error.
 pub fn run(command: &mut Command) -> Result<String, PackageError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stderr(Stdio::piped()).output().map_err(missing(&program))?;
@@ -174,6 +175,6 @@ fn debs(dir: &Path) -> Result<Vec<PathBuf>, PackageError> {
     Ok(found)
 }
 
-/// What to install on the host; named in every error about a missing program.
+/// The Debian packages that the host needs, named in errors about a missing program.
 pub const INSTALL: &str = "qemu-system-x86 squashfs-tools kmod dpkg tar xz-utils libc-bin binutils";
 const KERNEL_META: &str = "linux-image-cloud-amd64";

@@ -1,6 +1,7 @@
-//! Contents of an image: kernel modules, packages, and what maintainer scripts would have added.
+//! The contents of the virtual machine's image: kernel modules, packages, and files that maintainer
+//! scripts would have created.
 
-/// FNV-1a over everything that decides what an image holds.
+/// The digest (FNV-1a) of everything that decides what the image contains.
 pub fn digest() -> String {
     let parts = PACKAGES.iter().chain(BOOT_MODULES).chain(LEFT_OUT).copied();
     let files = FILES.iter().chain(LINKS).flat_map(|(a, b)| [*a, *b]);
@@ -13,15 +14,15 @@ pub fn digest() -> String {
     format!("{hash:016x}")
 }
 
-/// Loaded at start in the order of their dependencies: first what mounts the root, then what a lab
-/// needs in its first seconds. All others are loaded when the kernel asks for them, or by
-/// `modprobe`.
+/// Kernel modules loaded at boot, in the order of their dependencies: first those that mount the
+/// root, then those that a lab needs in its first seconds. All others are loaded by the kernel on
+/// demand or by `modprobe`.
 #[rustfmt::skip]
 pub const BOOT_MODULES: &[&str] = &[
     "virtio_pci", "virtio_blk", "virtio_console", "squashfs", "overlay",
     "8021q", "bridge", "veth", "tun", "mpls_router", "mpls_iptunnel", "mpls_gso",
 ];
-/// Unpacked with all they depend on; `usr-is-merged` keeps Perl out.
+/// Debian packages in the image; their dependencies are added. `usr-is-merged` keeps Perl out.
 #[rustfmt::skip]
 pub const PACKAGES: &[&str] = &[
     "base-files", "usr-is-merged", "bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "tar",
@@ -29,7 +30,7 @@ pub const PACKAGES: &[&str] = &[
     "libgcc-s1", "libstdc++6", "iproute2", "iputils-ping", "iputils-arping", "tcpdump", "iperf3",
     "ethtool", "nftables", "socat", "strace", "jq", "python3", "openvswitch-switch",
 ];
-/// Patterns of what the packed tree lacks.
+/// Patterns of files that are left out of the image.
 #[rustfmt::skip]
 pub const LEFT_OUT: &[&str] = &[
     "usr/share/doc/*",
@@ -39,7 +40,7 @@ pub const LEFT_OUT: &[&str] = &[
     "usr/share/lintian/*",
     "var/cache/*",
 ];
-/// Files to write, path and text.
+/// Files to write into the image: (path, text).
 pub const FILES: &[(&str, &str)] = &[
     (
         "etc/passwd",
@@ -58,7 +59,7 @@ pub const FILES: &[(&str, &str)] = &[
         "options dummy numdummies=0\noptions ifb numifbs=0\noptions bonding max_bonds=0\n",
     ),
 ];
-/// Symbolic links to create where the path does not exist yet, as (path, target).
+/// Symbolic links to create in the image if the path does not exist yet: (path, target).
 pub const LINKS: &[(&str, &str)] = &[
     ("usr/bin/sh", "dash"),
     ("usr/bin/awk", "mawk"),

@@ -1,4 +1,4 @@
-//! Input of a request to the guest, and its errors.
+//! The standard input of a program in the guest, and the errors of a request to the guest.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub enum RequestError {
     },
 }
 
-/// Where a program's standard input comes from.
+/// Where the standard input of a program in the guest comes from.
 #[derive(Debug, Clone, Default)]
 pub enum Input {
     /// `/dev/null`.

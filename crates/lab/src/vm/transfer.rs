@@ -1,4 +1,4 @@
-//! Files between host and guest, and programs of the host run in the guest.
+//! Copies files between host and guest, and runs programs of the host in the guest.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;

@@ -1,10 +1,9 @@
-//! The language spoken between a host process and the guest over one virtio-serial port.
+//! The protocol between a host process and the guest over one virtio-serial port: the frames and
+//! their headers. It never touches a descriptor. One connection carries one client and one request
+//! at a time; several requests at a time need several ports.
 //!
-//! Owns the frames and their headers; never touches a descriptor. One connection carries one
-//! client and one request at a time; concurrency comes from the number of ports.
-//!
-//! A connection opens with a greeting, because a serial port has no notion of a session and may
-//! hold the remains of an earlier client. Both ends throw bytes away until they see it:
+//! A connection begins with a greeting, because a serial port has no sessions and may hold the
+//! remains of an earlier client. Both ends discard bytes until they see the greeting:
 //!
 //! | offset | bytes | field | byte order |
 //! |---|---|---|---|
@@ -12,7 +11,7 @@
 //! | 8 | 8 | nonce chosen by the client, echoed by the guest | opaque |
 //! | 16 | 4 | protocol [`VERSION`] of the speaker | little endian |
 //!
-//! Then frames, both ways:
+//! Then frames, in both directions:
 //!
 //! | offset | bytes | field | byte order |
 //! |---|---|---|---|
@@ -21,14 +20,14 @@
 //! | 8 | h | header: a [`Request`] or a [`Reply`] as JSON | |
 //! | 8 + h | p | payload: raw bytes | |
 //!
-//! The greeting read as a frame names an oversized header, so a guest that missed a change of
-//! clients sees an error at the next frame boundary and searches for the greeting again.
+//! Read as a frame, the greeting would have an oversized header. So a guest that missed a change of
+//! clients gets an error at the next frame, and searches for the greeting again.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a client asks of the guest.
+/// A message from a client to the guest: run a program, send input, copy a file, ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Request {
@@ -77,7 +76,7 @@ pub enum Request {
     Poweroff,
 }
 
-/// What the guest answers.
+/// A message from the guest to a client: output, exit code, file content, ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Reply {
@@ -106,7 +105,7 @@ pub enum Reply {
     },
 }
 
-/// Why bytes could not be made into a frame or a frame into bytes.
+/// Why a frame could not be encoded or decoded.
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// A length field beyond its limit.
@@ -132,7 +131,7 @@ pub enum FrameError {
     Header(#[from] serde_json::Error),
 }
 
-/// One frame as bytes.
+/// Encodes one frame.
 pub fn encode<H: Serialize>(header: &H, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
     let header = serde_json::to_vec(header)?;
     check_sizes(header.len(), payload.len())?;
@@ -144,7 +143,7 @@ pub fn encode<H: Serialize>(header: &H, payload: &[u8]) -> Result<Vec<u8>, Frame
     Ok(frame)
 }
 
-/// Cuts a byte stream into greetings and frames.
+/// Splits a byte stream into greetings and frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
@@ -181,7 +180,7 @@ impl Decoder {
         Ok(Some((header, payload)))
     }
 
-    /// Discards bytes up to the next greeting with this magic; its nonce and version.
+    /// Encodes a greeting.
     pub fn greeting(&mut self, magic: &[u8; 8]) -> Option<(u64, u32)> {
         let rest = &self.bytes[self.start..];
         let Some(at) = rest.windows(magic.len()).position(|w| w == magic) else {
@@ -230,19 +229,20 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(four.try_into().ok()?))
 }
 
-/// Opens a connection, client to guest.
+/// The first bytes of a connection, from client to guest.
 pub const HELLO: &[u8; 8] = b"TRESSEhi";
-/// Opens a connection, guest to client.
+/// The first bytes of a connection, from guest to client.
 pub const WELCOME: &[u8; 8] = b"TRESSEok";
-/// Raised with every change to this file that an older guest would misunderstand.
+/// The protocol version, raised with every change that an older guest would misunderstand.
 pub const VERSION: u32 = 1;
-/// Largest header: an argument list and an environment.
+/// Largest header in bytes: it must hold an argument list and an environment.
 pub const MAX_HEADER_BYTES: usize = 1 << 20;
-/// Largest payload.
+/// Largest payload in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 20;
-/// Input a client may send ahead of [`Reply::Taken`].
+/// Bytes of standard input that a client may send before the guest confirms some with
+/// [`Reply::Taken`].
 pub const STDIN_WINDOW_BYTES: u64 = 256 << 10;
-/// Length of a greeting.
+/// Bytes of a greeting.
 pub const GREETING_BYTES: usize = 20;
 const PREFIX_BYTES: usize = 8;
 

@@ -1,7 +1,8 @@
-//! One program on behalf of one client: streams, signals, exit code.
+//! Runs one program in the guest for one client: streams, signals, exit code.
 //!
-//! The program leads a process group of its own; when the client goes away the whole group is
-//! ended, SIGTERM first. What has left the group (a daemon with a session of its own) stays.
+//! The program leads a process group of its own. When the client goes away, the whole group is
+//! ended, with SIGTERM first. A process that has left the group (a daemon with a session of its
+//! own) stays.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read, Write};
@@ -21,7 +22,7 @@ use super::machine::ENV;
 use super::port::{Port, SessionEnd};
 use crate::vm::wire::{Reply, Request};
 
-/// What to run.
+/// A program to run in the guest.
 #[derive(Debug)]
 pub struct Program {
     /// Program and arguments.
@@ -34,7 +35,7 @@ pub struct Program {
     pub stdin: bool,
 }
 
-/// Runs a program to its end; an error means that the client has gone.
+/// Runs a program to its end. An error means that the client has gone.
 pub fn exec(port: &mut Port, program: &Program) -> Result<(), SessionEnd> {
     let mut running = match Running::start(program) {
         Ok(running) => running,

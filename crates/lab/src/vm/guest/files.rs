@@ -1,4 +1,4 @@
-//! Files in and out of the guest.
+//! Copies files into and out of the guest.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,8 +8,8 @@ use std::path::Path;
 use super::port::{Port, SessionEnd};
 use crate::vm::wire::{MAX_PAYLOAD_BYTES, Reply, Request};
 
-/// Takes the bytes that follow a [`Request::Put`]; all of them, even after a failure, so that the
-/// next request is found.
+/// Receives the bytes after a [`Request::Put`] and writes them to a file. Reads all of them even
+/// after a failure, so that the next request is found.
 pub fn put(
     port: &mut Port,
     path: &str,
@@ -33,7 +33,7 @@ pub fn put(
     Ok(outcome.map_err(|e| format!("{path}: {e}")))
 }
 
-/// Sends a file's bytes; the caller ends the answer.
+/// Sends the content of a file to the client; the caller ends the reply.
 pub fn get(port: &mut Port, path: &str) -> Result<Result<(), String>, SessionEnd> {
     let mut file = match File::open(path) {
         Ok(file) => file,

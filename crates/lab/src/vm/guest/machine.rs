@@ -1,4 +1,4 @@
-//! The virtual machine as its programs see it: their environment, and the power switch.
+//! The environment of programs in the guest, and switching the machine off.
 
 use nix::sys::reboot::{RebootMode, reboot};
 
@@ -10,7 +10,7 @@ pub fn power_off() -> ! {
     std::process::exit(1)
 }
 
-/// Environment of every program in the guest.
+/// Environment variables of every program in the guest.
 pub const ENV: [(&str, &str); 5] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),

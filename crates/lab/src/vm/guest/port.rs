@@ -1,4 +1,5 @@
-//! One virtio-serial port as the guest sees it: non-blocking, hung up while no client is there.
+//! One virtio-serial port on the guest's side. Non-blocking; the kernel reports a hang-up while no
+//! client is connected.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::vm::channel::{GRACE, PORT_PREFIX};
 use crate::vm::wire::{self, Decoder, FrameError, HELLO, Reply, Request, WELCOME};
 
-/// A port and what has been read from it.
+/// A virtio-serial port, with the bytes read from it so far.
 #[derive(Debug)]
 pub struct Port {
     file: File,
@@ -20,7 +21,7 @@ pub struct Port {
     buffer: Vec<u8>,
 }
 
-/// Why a session ended.
+/// Why a client's session on a port ended.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionEnd {
     /// The client has gone.

@@ -1,4 +1,5 @@
-//! The server: hands every port with a client to a thread, and switches off after idle time.
+//! The guest's server: runs a thread for every port with a client, and switches the machine off
+//! after idle time.
 
 use std::convert::Infallible;
 use std::fs;
@@ -11,7 +12,7 @@ use super::port::{Port, SessionEnd};
 use super::{exec, files};
 use crate::vm::wire::{Reply, Request};
 
-/// Serves until the machine is switched off; returns only the reason why it cannot.
+/// Serves clients until the machine is switched off. Returns only if it cannot, with the reason.
 pub fn serve() -> io::Error {
     match run() {
         Err(error) => error,
@@ -107,6 +108,6 @@ fn idle_limit() -> Option<Duration> {
     seconds.parse().ok().filter(|s| *s > 0).map(Duration::from_secs)
 }
 
-/// Kernel parameter that carries the idle limit in seconds.
+/// Kernel parameter with the idle limit in seconds.
 pub const IDLE_PARAMETER: &str = "tresse.idle=";
 const LOOK: Duration = Duration::from_millis(15);
