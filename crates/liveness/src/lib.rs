@@ -27,8 +27,8 @@ pub use session::{Change, Discarded, Outgoing, Session, Timing};
 pub use table::Table;
 pub use watching::{Interface, WatchedPath, Watching};
 
-/// Control packets of one hop: RFC 5881 section 4.
+/// UDP port of BFD control packets over one hop: RFC 5881 section 4.
 pub const SINGLE_HOP_PORT: u16 = 3784;
 
-/// Control packets of several hops: RFC 5883 section 5.
+/// UDP port of BFD control packets over several hops: RFC 5883 section 5.
 pub const MULTI_HOP_PORT: u16 = 4784;

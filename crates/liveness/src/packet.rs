@@ -16,7 +16,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Where a session is, `Sta` of section 4.1.
+/// The state of a BFD session, `Sta` of section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Held down by its operator.
@@ -45,7 +45,8 @@ impl fmt::Display for State {
     }
 }
 
-/// Why a session changed last, `Diag` of section 4.1. Numbers above 8 are reserved and kept.
+/// The reason for a BFD session's last change of state, `Diag` of section 4.1. Reserved numbers
+/// above 8 are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Diagnostic(u8);
 
@@ -89,7 +90,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What a control packet without authentication says. Intervals are in microseconds.
+/// The fields of a BFD control packet without authentication. Intervals are in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Why the sender's session changed last.
@@ -118,7 +119,8 @@ pub struct Packet {
     pub required_echo_us: u32,
 }
 
-/// Why a control packet is not one, by the checks of section 6.8.6 that need no session.
+/// Why bytes are not a valid BFD control packet, by the checks of section 6.8.6 that need no
+/// session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// Too short for its fixed part, or for what it says of its length.

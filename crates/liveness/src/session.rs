@@ -1,5 +1,5 @@
-//! One session: its state and its timers, RFC 5880 sections 6.2 to 6.8. The caller hands in packets and
-//! the time, and sends what [`Session::poll`] gives.
+//! The state machine and timers of one BFD session, RFC 5880 sections 6.2 to 6.8. The caller passes
+//! received packets and the time, and sends the packets that [`Session::poll`] returns.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use crate::packet::{Diagnostic, Packet, State};
 
-/// How often a session sends, and when it gives up.
+/// The intervals of a BFD session: how often it sends, and after how many missing packets it is
+/// down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// The interval asked for in both directions; whole microseconds, 1 us to 4,294 s.
@@ -17,7 +18,7 @@ pub struct Timing {
     pub multiplier: u8,
 }
 
-/// A session's way from one state to another.
+/// A change of a BFD session's state, from one state to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Where it was.
@@ -28,7 +29,7 @@ pub struct Change {
     pub diagnostic: Diagnostic,
 }
 
-/// A packet to send.
+/// A BFD control packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// What it says.
@@ -38,7 +39,7 @@ pub struct Outgoing {
     pub everywhere: bool,
 }
 
-/// Why a session makes nothing of a packet.
+/// Why a BFD session ignores a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Discarded {
     /// For another session.
@@ -54,7 +55,7 @@ pub enum Discarded {
     AdminDown,
 }
 
-/// One end of a session, in the active role.
+/// The local end of one BFD session, in the active role.
 #[derive(Clone, Debug)]
 pub struct Session {
     state: State,
