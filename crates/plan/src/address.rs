@@ -1,11 +1,12 @@
-//! The addresses of nodes and NICs. [`crate::lock::assign`] allocates them; the slice decides where they
-//! are installed.
+//! The addresses of all nodes and NICs of a cluster. [`crate::lock::assign`] allocates them; the
+//! slice decides on which interfaces they are installed.
 
 use std::net::IpAddr;
 
 use tresse_base::id::NodeId;
 
-/// Addresses, one per prefix of `[addressing]` in its order.
+/// The addresses of all nodes and NICs: one per prefix of `[addressing]`, in the order of the
+/// prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Addresses {
     /// By node index.

@@ -1,11 +1,12 @@
-//! The demand of the cluster: how much every node sends to every other.
+//! The traffic demand of a cluster: how much every node sends to every other node.
 
 use std::collections::BTreeMap;
 
 use tresse_base::id::NodeId;
 use tresse_topology::cluster::Cluster;
 
-/// The demand of a cluster: 1 from every node to every other, or what its `[[demand]]` tables add up to.
+/// The traffic demand of a cluster: 1 from every node to every other, or the sum of its
+/// `[[demand]]` tables.
 #[derive(Debug)]
 pub struct Demand<'a> {
     cluster: &'a Cluster,

@@ -1,9 +1,9 @@
-//! Labels of transit nodes (DESIGN section 6): a label is local to one node and means "out of this
-//! NIC, on this VID, to that NIC". Determines the labels that each node needs and allocates them; the
-//! encoding is elsewhere.
+//! The MPLS labels of transit nodes (DESIGN section 6). A label is local to one node and means "out
+//! of this NIC, on this VID, to that NIC". This module finds the labels that each node needs and
+//! allocates them; it does not encode them.
 //!
-//! The lock keeps a label for what it means (rule K4): a label whose meaning is no longer used is given
-//! out again only after the next change.
+//! The lock remembers the meaning of each label (rule K4): a label whose meaning is no longer used
+//! is reused only after the next change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,7 +20,8 @@ use crate::vids::Vids;
 /// The first label that is not reserved (RFC 3032, section 2.1).
 const FIRST: u32 = 16;
 
-/// The segments and labels that one node forwards as a transit node.
+/// The label routes of one transit node: which segments arrive, and which label continues on which
+/// segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transit {
     /// The labels that it pops, by the segment that follows.
@@ -29,7 +30,7 @@ pub struct Transit {
     pub arrivals: BTreeSet<Segment>,
 }
 
-/// The [`Transit`] of every node, by node.
+/// The [`Transit`] of every node, indexed by node.
 pub type Transits = Vec<Transit>;
 
 /// The addresses and VIDs by which a label's meaning is written.

@@ -1,5 +1,6 @@
-//! The plan of a cluster ([`Plan`]): a pure function of the cluster file and its lock, with the addresses
-//! of nodes and NICs, the VIDs of trees and the labels of transit nodes.
+//! Computes the plan of a cluster ([`Plan`]): VLAN trees and paths, with the addresses of nodes and
+//! NICs, the VIDs of trees and the labels of transit nodes. A pure function of the cluster file and
+//! its lock.
 //!
 //! No socket, file, clock, environment, log or thread of its own.
 #![forbid(unsafe_code)]

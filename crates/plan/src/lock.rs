@@ -1,10 +1,10 @@
-//! `tresse.lock`: what must not change when the cluster grows (DESIGN section 3, rule K4): the VID of
-//! each VLAN tree, the addresses of nodes and NICs. Owns the text, and the allocation of VIDs and addresses;
-//! the caller reads and writes the file itself.
+//! The lock, `tresse.lock`: numbers that must not change when the cluster grows (DESIGN section 3,
+//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, labels. This module
+//! defines the text and allocates VIDs and addresses; the caller reads and writes the file.
 //!
-//! What a plan no longer uses is `retired`: given out again only for the same tree, or when nothing
-//! else is left, so that nodes and switches that still run an older plan never meet an old number with
-//! a new meaning. Retired addresses are forgotten when the lock changes next.
+//! A number that a plan no longer uses is *retired*: it is reused only for the same tree, or when
+//! nothing else is left. So nodes and switches that still run an older plan never meet an old
+//! number with a new meaning. Retired addresses are forgotten at the next change of the lock.
 
 pub mod addresses;
 pub mod balance;

@@ -1,5 +1,5 @@
-//! The third stage of a plan: all paths of every pair of nodes (the primary, its weighted siblings, the
-//! backups) and their MTU, computed when asked for.
+//! The third stage of a plan: all paths of every pair of nodes (the primary, its weighted siblings,
+//! the backups) and their MTU. Computed when asked for.
 
 mod backup;
 mod dependencies;
@@ -21,7 +21,7 @@ use tresse_topology::path::{Path, Segment};
 
 use crate::primaries::Primaries;
 
-/// All paths, on top of the [`Primaries`].
+/// All paths of a cluster, computed from the [`Primaries`].
 #[derive(Debug)]
 pub struct Paths {
     primaries: Primaries,

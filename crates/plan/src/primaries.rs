@@ -1,4 +1,4 @@
-//! The second stage of a plan: the primary path of every pair of nodes, computed when asked for.
+//! The second stage of a plan: the primary path of every pair of nodes. Computed when asked for.
 
 use std::ops::Deref;
 
@@ -13,7 +13,7 @@ use crate::address::Addresses;
 use crate::lock;
 use crate::trees::Trees;
 
-/// The primary paths, on top of their [`Trees`].
+/// The primary path of every pair of nodes, computed from the [`Trees`].
 #[derive(Debug)]
 pub struct Primaries {
     trees: Trees,

@@ -15,7 +15,8 @@ use tresse_topology::{Channel, Graph, Grid};
 
 use crate::lock::{self, Lock};
 
-/// The VLAN trees of a cluster. A tree is built when it is first asked for.
+/// The VLAN trees of a cluster, and the tree that each pair of switches uses. A tree is built when
+/// it is first asked for.
 #[derive(Debug)]
 pub struct Trees {
     pub(crate) cluster: Cluster,

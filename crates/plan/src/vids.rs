@@ -1,4 +1,5 @@
-//! The VIDs of a plan: one per VLAN tree, and one per line where lines share switches.
+//! The VIDs of a plan: one per VLAN tree, and one per line of nodes where a switch holds several
+//! lines.
 
 use tresse_base::id::Vid;
 use tresse_topology::Layout;
@@ -7,7 +8,7 @@ use tresse_topology::vlan::TreeSpec;
 use crate::lock::{self, Lock, VidsExhausted};
 use crate::trees::Trees;
 
-/// The VIDs of all trees and lines.
+/// The VID of every VLAN tree and of every line of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vids {
     /// By tree.

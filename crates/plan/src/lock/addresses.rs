@@ -1,5 +1,5 @@
-//! Allocates the addresses of nodes and NICs (DESIGN section 3): sequential in node order, except that
-//! a node keeps the addresses that the lock holds for it. Installs nothing.
+//! Allocates the addresses of nodes and NICs (DESIGN section 3): sequentially in node order, except
+//! that a node keeps the addresses that the lock holds for it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use tresse_topology::pmesh::{self, Encoding};
 use super::content::Lock;
 use crate::address::Addresses;
 
-/// The reason why addresses cannot be allocated.
+/// Why addresses cannot be allocated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// More nodes or NICs than addresses, those in the lock included.
@@ -46,9 +46,10 @@ pub enum AddressError {
     },
 }
 
-/// Gives every node and NIC its addresses: the lock's where it has one inside the prefix, else node k
-/// the (k+1)-th and NIC i of node k the one after those of all earlier NICs, else the lowest free one.
-/// Addresses that the lock holds, also of nodes that are gone, are not given to others. Linear in
+/// Allocates an address for every node and NIC from each prefix. An address that the lock holds for
+/// a node or NIC is kept if it is inside the prefix. Otherwise node k gets the (k+1)-th address,
+/// and NIC i of node k the one after all earlier NICs; if that is taken, the lowest free one.
+/// Addresses that the lock holds for others, even for nodes that are gone, are not used. Linear in
 /// nodes and NICs.
 ///
 /// # Errors

@@ -1,10 +1,10 @@
-//! The node counts that the paths between switches were balanced for: the nodes on each switch, and the
-//! transit nodes among them. Where nodes come and go and the lock holds these numbers, the strategies weigh
-//! the same demand again and lay the same paths, so that pairs that were there before keep theirs and
-//! those of new nodes are like their neighbours' (DESIGN section 3).
+//! Chooses the node counts by which the strategies balance paths between switches: those in the
+//! lock, or those of the cluster. As long as the counts in the lock apply, a cluster that gains or
+//! loses nodes keeps the paths of its old pairs, and new nodes get paths like those of their
+//! neighbours (DESIGN section 3).
 //!
-//! The numbers are taken anew when switches, cables or `[routing]` change, since paths change then
-//! anyhow, and when more than a quarter of the nodes would have to move for the old shares to be right.
+//! The counts are taken anew when switches, cables or `[routing]` change, since paths change then
+//! in any case, and when the counts in the lock are wrong for more than a quarter of the nodes.
 
 use std::net::IpAddr;
 
@@ -16,8 +16,8 @@ use super::content::{Lock, LockedBalance};
 use super::place;
 use crate::address::Addresses;
 
-/// Returns the node counts to balance the paths of `cluster` for: those of the lock if they still apply,
-/// else those of the cluster file.
+/// Returns the node counts by which the paths of `cluster` are balanced: those of the lock if they
+/// still apply, else those of the cluster file.
 #[must_use]
 pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
     let now = Balance::of(cluster);
@@ -31,7 +31,7 @@ pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
     kept().unwrap_or(now)
 }
 
-/// The counts for the lock after a plan; `None` where paths do not depend on them.
+/// Returns the node counts to store in the lock; `None` if paths do not depend on them.
 #[must_use]
 pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     let counts =
@@ -42,8 +42,8 @@ pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     })
 }
 
-/// Returns the round-robin index of every node: the offset of its address in the first prefix, from 0,
-/// or its node index if it has no address. It changes only when the address does.
+/// Returns the round-robin index of every node: the offset of its address in the first prefix, from
+/// 0, or its node index if it has no address. It changes only when the address does.
 #[must_use]
 pub fn round_robin(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
     let bits = |address: IpAddr| match address {

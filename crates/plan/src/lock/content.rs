@@ -1,4 +1,4 @@
-//! What a lock holds.
+//! The content of a lock, as Rust structs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use super::{place, tree};
 /// The format of the lock that this version reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The content of a `tresse.lock`.
+/// The content of a `tresse.lock`: VIDs, addresses, labels and balance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
@@ -46,7 +46,7 @@ pub struct Lock {
     pub retired: Retired,
 }
 
-/// A VID and its tree. A VID never names another tree (K4).
+/// A VID in the lock, with the tree that it belongs to. A VID never names another tree (K4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedVid {
@@ -56,7 +56,7 @@ pub struct LockedVid {
     pub tree: String,
 }
 
-/// Numbers that are no longer in use.
+/// The VIDs and addresses in the lock that are no longer used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retired {
@@ -72,7 +72,7 @@ pub struct Retired {
     pub labels: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// See [`Lock::labels`].
+/// The labels of each transit node, each label with its meaning as text: see [`Lock::labels`].
 pub type Labels = BTreeMap<String, BTreeMap<u32, String>>;
 
 /// TOML's keys are text.
@@ -98,7 +98,7 @@ mod labels {
     }
 }
 
-/// The node counts that the paths were balanced for (see [`super::balance`]).
+/// The node counts in the lock by which paths were balanced (see [`super::balance`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedBalance {

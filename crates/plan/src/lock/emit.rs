@@ -1,4 +1,4 @@
-//! Writing a lock.
+//! Writes the text of a lock.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -69,7 +69,7 @@ impl Lock {
     }
 }
 
-/// A TOML string; as a key it is valid too.
+/// Returns a text as a TOML string, which is also valid as a key.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");

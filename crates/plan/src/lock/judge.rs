@@ -1,5 +1,5 @@
-//! Checks the entries of a lock that is valid TOML and has the right tables. A damaged entry is never
-//! dropped silently: a tree that is not understood would get another VID, a label another meaning.
+//! Checks the entries of a lock that has the right TOML tables. A damaged entry is an error and
+//! never ignored: otherwise its tree would get another VID, or its label another meaning.
 
 use std::net::IpAddr;
 

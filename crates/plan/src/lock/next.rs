@@ -1,4 +1,4 @@
-//! The lock after a plan, and what it retires.
+//! Computes the lock that belongs to a new plan, and which numbers it retires.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Reading a lock.
+//! Reads the text of a lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 

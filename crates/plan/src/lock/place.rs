@@ -1,5 +1,6 @@
-//! The place of a switch or node in a generated fabric, as text that growth does not change. Its name
-//! does change: it is a number that depends on the sizes of the dimensions.
+//! Names the place of a switch or node in a generated fabric by a text that stays the same when the
+//! fabric grows. (Its name changes then: it contains a number that depends on the sizes of the
+//! dimensions.)
 
 use std::collections::HashSet;
 
@@ -8,9 +9,9 @@ use tresse_topology::Grid;
 use tresse_topology::cluster::{Cluster, Kind};
 use tresse_topology::generate::coordinates;
 
-/// A switch of a mesh or torus by its coordinates, `1,2`, without the zeros at the end (a further
-/// dimension adds only zeros); of a clique or irregular fabric by its
-/// index; any other by its name.
+/// Returns the place of a switch as text. On a mesh or torus: its coordinates, `1,2`, without
+/// trailing zeros (another dimension adds only zeros). In a clique or irregular fabric: its index.
+/// Otherwise: its name.
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
     match &cluster.kind {
@@ -41,8 +42,8 @@ fn joined(numbers: &[u32]) -> String {
     numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// A node of a generated fabric by the port of its first NIC, `1,2:1`, or where nodes route by its
-/// coordinates. Elsewhere the name is all there is.
+/// Returns the place of a node as text. In a generated fabric: the port of its first NIC, `1,2:1`.
+/// Where nodes route: its coordinates. Otherwise `None`: then only the name identifies the node.
 #[must_use]
 pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
     match &cluster.kind {
@@ -59,7 +60,8 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
     generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
 }
 
-/// Cables by the places and ports of their ends, `0:2~1:3 1:2~2:3`, in ascending order.
+/// Returns cables as text, by the places and ports of their ends, `0:2~1:3 1:2~2:3`, in ascending
+/// order.
 #[must_use]
 pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
     let mut cables: Vec<_> = links.iter().map(|link| cable(cluster, *link)).collect();
@@ -67,7 +69,7 @@ pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
     cables.join(" ")
 }
 
-/// The cables of a text of [`cables`] that `cluster` still has.
+/// Returns the cables in a text of [`cables`] that `cluster` still has.
 #[must_use]
 pub fn links(cluster: &Cluster, text: &str) -> Vec<LinkId> {
     let wanted: HashSet<&str> = text.split(' ').collect();

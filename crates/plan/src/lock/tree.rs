@@ -1,7 +1,7 @@
-//! A tree in one line of text, for the lock: `torus 4x4 at 1,0 order 0,1` or
-//! `s00:3~s01:4 s01:2~s02:1`. From two such lines follows whether a VID may go from one tree to the
-//! other while switches are reconfigured one by one (K4). A line of nodes on a switch that holds several is
-//! `line(-,2)`, and has no cable to loop with.
+//! Writes a VLAN tree as one line of text for the lock: `torus 4x4 at 1,0 order 0,1` or
+//! `s00:3~s01:4 s01:2~s02:1`. From two such lines it can be decided whether a VID may pass from one
+//! tree to the other while switches are reconfigured one by one (K4). A line of nodes, on a switch
+//! that holds several, is written `line(-,2)`; it has no cable that could close a loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use tresse_topology::cluster::{Cluster, Kind};
 use tresse_topology::vlan::{Shape, Tree};
 use tresse_topology::{Coordinates, Graph, Grid, Parts, generate};
 
-/// The text of a tree of `cluster`.
+/// Returns the text of a VLAN tree of `cluster`.
 #[must_use]
 pub fn text(cluster: &Cluster, shape: &Shape) -> String {
     let joined =
@@ -54,20 +54,20 @@ pub(super) fn judge(text: &str) -> Result<(), String> {
     }
 }
 
-/// The links of a text by the names of their switches, `s00-s01`, sorted; none where it is no text
-/// of ours.
+/// Returns the links of a tree from its text, by the names of their switches, `s00-s01`, sorted.
+/// Empty if the text is not a tree's.
 #[must_use]
 pub fn links(text: &str) -> Vec<String> {
     let cables = edges(text, Ends::Names).unwrap_or_default().into_iter();
     cables.map(|(a, b)| format!("{}-{}", switch(&a), switch(&b))).collect()
 }
 
-/// May a VID keep its number from `old` to `new`? Only if the links of both together have no loop:
-/// then no mixture of switches that carry the one and the other has one.
+/// May a VID pass from the tree `old` to the tree `new`? Only if the links of both together have no
+/// loop: then no mixture of switches with the old and the new configuration has one.
 ///
-/// Names of generated switches are numbers, which growth shifts or widens. So there must be no loop
-/// by their places in the grid either, and fabrics that share neither a name nor a place are not
-/// known to be apart.
+/// Names of generated switches are numbers, which change when the fabric grows. So there must be no
+/// loop by places in the grid either. Fabrics that share neither names nor places are not known to
+/// be separate, and are refused.
 #[must_use]
 pub fn compatible(old: &str, new: &str) -> bool {
     if old == new {

@@ -1,5 +1,5 @@
-//! Allocates VIDs. A tree keeps its VID as long as no mixture of old and new switches can loop; else it
-//! gets a fresh one (K4).
+//! Allocates the VIDs of VLAN trees. A tree keeps its VID as long as no mixture of old and new
+//! switches can have a loop; otherwise it gets a fresh one (K4).
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tresse_base::id::Vid;
 use super::content::{Lock, LockedVid};
 use super::tree;
 
-/// The range of VIDs is too small.
+/// Error: the range of VIDs has too few VIDs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} VLANs, and VIDs of those that \
@@ -23,8 +23,8 @@ pub struct VidsExhausted {
     pub trees: usize,
 }
 
-/// The base VLAN's VID was a tree's before: while switches change one by one some would carry the old
-/// tree on it and some the new one (K4).
+/// Error: the VID of the base VLAN belonged to a tree before. While switches change one by one,
+/// some would still have the old tree on it (K4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`[vlans] base` = {vid} was the VID of a VLAN tree before, says the lock: use another VID, or the \
@@ -35,7 +35,7 @@ pub struct BaseWasTree {
     pub vid: Vid,
 }
 
-/// Refuses a base VLAN whose VID the lock knows as a tree's.
+/// Refuses a VID for the base VLAN that the lock holds for a tree.
 ///
 /// # Errors
 /// [`BaseWasTree`].
@@ -44,10 +44,10 @@ pub fn accept_base(vid: Vid, lock: &Lock) -> Result<(), BaseWasTree> {
     if trees.any(|tree| tree.vid == vid) { Err(BaseWasTree { vid }) } else { Ok(()) }
 }
 
-/// A VID for every tree `(name, text)`, in order. A tree keeps the lock's VID if the name is the
-/// same, old and new links together have no loop (K4) and the VID is in `ranges`; any other tree gets
-/// the VID that the very same tree had before, else the lowest that the lock does not hold, or, when
-/// those run out, the one retired for longest.
+/// Returns a VID for every tree `(name, text)`, in order. A tree keeps the VID in the lock if the
+/// name is the same, old and new links together have no loop (K4), and the VID is in `ranges`. Any
+/// other tree gets the VID that the very same tree had before, else the lowest that the lock does
+/// not hold, or, when there are none left, the one that was retired first.
 ///
 /// # Errors
 /// Ranges with too few VIDs.

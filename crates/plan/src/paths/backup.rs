@@ -1,5 +1,5 @@
-//! Backup paths: link- and switch-disjoint from the paths before them where the fabric allows
-//! (DESIGN section 4). Trees that exist are used.
+//! Finds the backup paths of a pair: link- and switch-disjoint from the paths before them where the
+//! fabric allows (DESIGN section 4). Uses existing trees.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The channel dependencies of primaries, to which a lossless plan confines its backups.
+//! The channel dependencies of the primaries. The backups of a lossless plan may add no others.
 
 use std::collections::HashSet;
 

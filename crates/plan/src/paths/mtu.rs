@@ -1,4 +1,4 @@
-//! Checks that the MTU left beside the labels is enough for IPv6.
+//! Checks that the MTU of a path is large enough for IPv6 after its labels are subtracted.
 
 use super::Paths;
 use crate::address::Addresses;
@@ -8,7 +8,7 @@ const LEAST: u32 = 1280;
 /// The bytes of more labels than any path has: if all MTUs have this much room, no path is examined.
 const ROOM: u32 = 4 * 16;
 
-/// The labels of a path leave too small an MTU for IPv6.
+/// Error: the labels of a path leave an MTU that is too small for IPv6.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "from {from} to {to} {} leave{} an MTU of {mtu}, and IPv6 needs {LEAST}: raise `mtu` of the NICs and \

@@ -1,4 +1,4 @@
-//! The difference between a plan and an older one (`tresse plan --against OLD`).
+//! Compares a plan with an older one (`tresse plan --against OLD`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +11,8 @@ use tresse_topology::path::Segment;
 use super::Plan;
 use crate::lock::{Labels, Lock, place};
 
-/// The difference between two plans. Nodes and switches of generated fabrics are compared by their
-/// places, as the lock does, others by their names.
+/// The differences between two plans. Nodes and switches of generated fabrics are compared by their
+/// places, as in the lock, others by their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Comparison {
     /// Format of this object: 1.

@@ -1,4 +1,4 @@
-//! The base VLAN (rule K3): untagged, for switch management, DHCP, PXE and broadcast.
+//! The base VLAN (rule K3): the untagged VLAN for switch management, DHCP, PXE and broadcast.
 
 use tresse_base::id::{LinkId, Vid};
 use tresse_routing::least_hops_tree;
@@ -7,9 +7,9 @@ use tresse_topology::{Grid, Parts};
 
 use super::Plan;
 
-/// The untagged VLAN and the cables of its tree (K3): those that it had before, as the lock tells, and
-/// where they do not span, further ones of the tree of strategy `stp`. `None` where `[vlans] base` is
-/// absent, where nodes route, or where the switches are not connected.
+/// Returns the VID of the base VLAN and the cables of its tree (K3). The cables in the lock are
+/// kept; if they do not span the fabric, cables of the tree of strategy `stp` are added. `None` if
+/// the file has no `[vlans] base`, nodes route, or the switches are not connected.
 #[must_use]
 pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
     if plan.cluster().is_untagged() {

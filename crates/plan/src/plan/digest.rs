@@ -1,12 +1,12 @@
-//! The digest of anything that serialises: SHA-256 over its postcard encoding (compact and stable, with
-//! a published specification), fed as it comes. Never read back, only compared.
+//! Computes the digest of any serialisable value: SHA-256 of its postcard encoding (compact,
+//! stable, with a published specification). Digests are only compared.
 
 use std::io::BufWriter;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// A digest under way.
+/// A digest under construction.
 pub struct Digest(BufWriter<Sha256>);
 
 impl Digest {

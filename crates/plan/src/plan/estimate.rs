@@ -1,7 +1,8 @@
-//! A demand matrix out of what links and NICs were seen to carry: the start is in proportion to what
-//! each switch's nodes send and receive, then the pairs over each link are scaled until they add up to
-//! its load (Kruithof's double factoring, as tomogravity does for links; Zhang et al., SIGMETRICS 2003).
-//! Exact where every link serves one pair of switches, as in a clique.
+//! Estimates a demand matrix from the measured loads of links and NICs. The first estimate is
+//! proportional to what each switch's nodes send and receive. Then the pairs over each link are
+//! scaled until they add up to its load (Kruithof's double factoring, which tomogravity applies to
+//! links; Zhang et al., SIGMETRICS 2003). Exact if every link serves one pair of switches, as in a
+//! clique.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use tresse_topology::cluster::Traffic;
 
 use super::Plan;
 
-/// Loads that were measured.
+/// Measured loads of links and NICs, the input of an estimate.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Bits per second by (from, to): names of switches and nodes at the ends of cables.
@@ -19,7 +20,7 @@ pub struct Measured {
     pub rate_bps: Option<f64>,
 }
 
-/// A demand that would make these loads.
+/// An estimated demand that would cause the measured loads.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
     /// What the nodes that send at all send to those that receive, by pair of switches.

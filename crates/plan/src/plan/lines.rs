@@ -1,6 +1,6 @@
-//! VLANs of lines: where a switch holds several lines of nodes, each is an untagged VLAN of its own there.
-//! No frame bears its VID, and no cable leads from one switch to another: VIDs are unique in the fabric
-//! only so that they name lines.
+//! VLANs of lines of nodes: on a switch that holds several lines, each line is an untagged VLAN. No
+//! frame bears the VID, and no cable joins two switches. The VIDs are unique in the fabric only to
+//! identify lines.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use tresse_topology::Layout;
 
 use super::Plan;
 
-/// A line of nodes on a switch that holds several.
+/// A line of nodes on a switch that holds several lines, with its VID and ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// By coordinates, `line(-,2)`.

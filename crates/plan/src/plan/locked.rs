@@ -1,4 +1,4 @@
-//! The lock that belongs to a plan.
+//! Computes the lock that belongs to a plan.
 
 use tresse_base::id::LinkId;
 

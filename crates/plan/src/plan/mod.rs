@@ -1,9 +1,10 @@
-//! The plan: the whole cluster's result (DESIGN sections 1 and 4).
+//! The plan of a whole cluster (DESIGN sections 1 and 4).
 //!
-//! A plan is a pure function of cluster file and lock. Its stages are [`Trees`](crate::trees::Trees),
-//! [`Primaries`](crate::primaries::Primaries), [`Paths`], then labels; each takes the one before it
-//! whole. Each result can be asked for one pair or one node alone: trees are built when first used,
-//! paths are computed, never stored.
+//! A plan is a pure function of cluster file and lock. Its stages are
+//! [`Trees`](crate::trees::Trees),
+//! [`Primaries`](crate::primaries::Primaries), [`Paths`], then labels; each contains the stage before it. Each
+//! result can be computed for one pair or one node alone: trees are built when first used, and
+//! paths are computed but not stored.
 
 mod against;
 mod base;
@@ -45,7 +46,7 @@ use crate::vids::Vids;
 /// Incremented whenever the same input gives another plan than before.
 const PLANNER: u32 = 4;
 
-/// A plan: [`Paths`] with the numbers that name them on the wire. See the module.
+/// The plan of a cluster: its trees and [`Paths`], with VIDs, addresses and labels.
 #[derive(Debug)]
 pub struct Plan {
     paths: Paths,
@@ -65,7 +66,7 @@ impl Deref for Plan {
     }
 }
 
-/// The reason why a cluster cannot be planned.
+/// Why a cluster cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The strategy does not fit the fabric.

@@ -1,5 +1,5 @@
-//! The paths of one pair in full: every switch and port on the way, and why the planner chose it.
-//! What `tresse trace` shows.
+//! Describes the paths of one pair in full: every switch and port on them, and why the planner
+//! chose them (`tresse trace`).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use tresse_topology::vlan::Role;
 
 use super::Plan;
 
-/// All paths of an ordered pair.
+/// All paths of an ordered pair of nodes, in full.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
     /// Format of this object: 1.
@@ -37,7 +37,7 @@ pub struct Trace {
     pub paths: Vec<TracedPath>,
 }
 
-/// One path.
+/// One path of a [`Trace`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedPath {
     /// 0 is the primary.
@@ -59,7 +59,7 @@ pub struct TracedPath {
     pub shared: Vec<String>,
 }
 
-/// One segment.
+/// One segment of a [`TracedPath`], with all switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedSegment {
     /// Sending node.
@@ -88,7 +88,7 @@ pub struct TracedSegment {
     pub to_mac: Mac,
 }
 
-/// One switch on the way.
+/// A switch on a path, with the ports by which frames enter and leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TracedSwitch {
     /// Its name.

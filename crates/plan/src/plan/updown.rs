@@ -1,4 +1,4 @@
-//! Compares a plan of strategy `transit` with what `updown` would give.
+//! Compares a plan of strategy `transit` with the plan that `updown` would give.
 
 use tresse_routing::Balance;
 use tresse_routing::updown::{Demand, Updown, forced_turns};
@@ -9,7 +9,9 @@ use super::Plan;
 /// The most switches for which the routes of `updown` are computed to compare with.
 const MOST_SWITCHES: usize = 128;
 
-/// Loads of the most loaded link, in paths, when every ordered node pair has one.
+/// Figures that show whether `updown` would carry more than `transit`: the most loaded link under
+/// `updown`, and the least possible load of the busiest transit node. In paths, if every ordered
+/// pair of nodes has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BesideUpdown {
     /// By `updown` on the same fabric.

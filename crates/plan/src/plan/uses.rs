@@ -1,5 +1,5 @@
-//! The VLANs that one node uses (rule K14): a real NIC filters VLANs, so a node has an interface for
-//! each VID on which it sends or receives.
+//! Finds the VLANs that one node uses (rule K14). A real NIC filters VLANs, so a node needs an
+//! interface for each VID on which it sends or receives.
 
 use std::collections::BTreeMap;
 

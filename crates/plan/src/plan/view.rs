@@ -1,5 +1,5 @@
-//! The plan as other programs read it: the JSON of `tresse plan` and `tresse paths`
-//! (DESIGN section 8). Names instead of indices, everything sorted.
+//! The plan in the form that other programs read: the JSON of `tresse plan` and `tresse paths`
+//! (DESIGN section 8). It has names instead of indices, and everything is sorted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use tresse_topology::vlan::Role;
 use super::Plan;
 use super::base_vlan;
 
-/// The whole plan.
+/// The whole plan as JSON: VLANs, nodes and switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanView {
     /// Format of this object: 1.
@@ -30,7 +30,7 @@ pub struct PlanView {
     pub switches: Vec<SwitchView>,
 }
 
-/// One VLAN tree, or a line of nodes on a switch.
+/// One VLAN as JSON: a VLAN tree, or a line of nodes on a switch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VlanView {
     /// VID.
@@ -43,7 +43,7 @@ pub struct VlanView {
     pub links: Vec<[String; 2]>,
 }
 
-/// One node.
+/// One node as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeView {
     /// Name.
@@ -54,7 +54,7 @@ pub struct NodeView {
     pub nics: Vec<NicView>,
 }
 
-/// One NIC.
+/// One NIC of a node as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NicView {
     /// Name.
@@ -76,7 +76,7 @@ pub struct NicView {
     pub vlans: Vec<Vid>,
 }
 
-/// One switch.
+/// One switch as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SwitchView {
     /// Name.
@@ -88,7 +88,7 @@ pub struct SwitchView {
     pub lines: BTreeMap<Vid, Vec<u32>>,
 }
 
-/// One path, one line of `tresse paths --json`.
+/// One path as JSON: a line of `tresse paths --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathView {
     /// Format of this object: 1.
@@ -109,7 +109,7 @@ pub struct PathView {
     pub segments: Vec<SegmentView>,
 }
 
-/// One segment.
+/// One segment of a path as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SegmentView {
     /// Sending node.

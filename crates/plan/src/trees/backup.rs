@@ -1,5 +1,5 @@
-//! Backup trees: trees beside the strategy's own, so that pairs have link-disjoint backups where the
-//! fabric allows (DESIGN section 4). They carry `Role::Backup`.
+//! Adds backup trees to those of the strategy, so that pairs have link-disjoint backups where the
+//! fabric allows (DESIGN section 4). They have `Role::Backup`.
 
 use std::collections::BTreeSet;
 
