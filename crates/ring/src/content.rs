@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 pub use manifest::{Entry, Kind, Manifest, Name};
 
-/// Bytes of a block.
+/// Bytes of a block, the unit by which content is divided into stripes.
 pub const BLOCK: u64 = 1 << 20;
 
-/// The mapping from positions in the content to files.
+/// Maps positions in the copied byte sequence to files.
 #[derive(Debug)]
 pub struct Content {
     /// Files that are not empty, each with the position at which its content begins.
@@ -75,7 +75,7 @@ impl Content {
     }
 }
 
-/// One stripe of the content.
+/// One stripe of the content: every n-th block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
     /// Number of the stripe, from 0.
@@ -109,8 +109,8 @@ impl Stripe {
     }
 }
 
-/// Returns how many bytes of the content are present from its beginning without a gap, given the
-/// bytes present of each stripe. May exceed the length of the content.
+/// Returns how many bytes from the beginning of the content are present without a gap, from the
+/// number of bytes present of each stripe. May exceed the length of the content.
 #[must_use]
 pub fn frontier(has: &[u64]) -> u64 {
     let of = has.len() as u32;

@@ -25,7 +25,7 @@ use crate::wrong;
 
 /// Bytes of a BLAKE3 checksum.
 pub const HASH: usize = 32;
-/// Most bytes of an encoded manifest.
+/// Limit of the bytes of an encoded manifest.
 pub const MANIFEST: u32 = 256 << 20;
 
 /// A BLAKE3 checksum.
@@ -68,7 +68,7 @@ impl Hello {
     }
 }
 
-/// Kind of a record.
+/// The kind of a record: manifest, data or end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The manifest of the stream's part.
@@ -85,7 +85,7 @@ pub enum What {
     },
 }
 
-/// The header of a record.
+/// The header of a record, which precedes its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Number of the stream: part x stripes + stripe.
@@ -141,7 +141,7 @@ impl Record {
 /// Reads exactly `N` bytes.
 ///
 /// # Errors
-/// Errors of reading.
+/// The reader's.
 pub fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
     let mut octets = [0; N];
     input.read_exact(&mut octets)?;

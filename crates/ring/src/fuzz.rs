@@ -1,4 +1,4 @@
-//! What members read from others, for fuzz targets.
+//! Feeds arbitrary bytes to the code with which ring members read from each other, for fuzzing.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -6,7 +6,7 @@ use crate::frame::Hello;
 use crate::member;
 use crate::talk::{Ask, Join, Part, hear};
 
-/// Feeds records from a peer that knows the token. Whatever they contain, nothing may panic, and
+/// Feeds `octets` to a member as the records of a peer that knows the token. Nothing may panic, and
 /// nothing may be written outside the directory of the unfinished copy.
 pub fn ring(octets: &[u8], directory: &std::path::Path) {
     let Some((first, rest)) = octets.split_first() else { return };

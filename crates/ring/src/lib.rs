@@ -1,10 +1,9 @@
-//! Pipelined ring collectives (big-fat-switches, section 3): every node forwards data to the next
-//! one while it still receives it from the one before. So a copy to all nodes takes about as long
-//! as a copy to one.
+//! Copies data to many nodes by pipelined ring collectives (big-fat-switches, section 3): every
+//! node forwards data to the next one while it still receives it from the one before. So a copy to
+//! all nodes takes about as long as a copy to one.
 //!
-//! [`order`], [`shape`], [`routes`] and [`pace`] are pure: no file, socket or clock. [`member`]
-//! runs on each node and is controlled by the messages of [`talk`]. Members exchange the messages
-//! of [`frame`].
+//! [`order`], [`shape`], [`routes`] and [`pace`] are pure: no file, socket or clock. [`member`] runs on each
+//! node and is controlled by the messages of [`talk`]. Members exchange the messages of [`frame`].
 #![forbid(unsafe_code)]
 
 pub mod content;

@@ -1,11 +1,11 @@
-//! The directed links that the stages of a ring cross.
+//! Finds the directed links that the stages of a ring cross, and their loads.
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Rate;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
-/// Load that all stages of a ring put on the links at once. Compared field by field; less is
+/// The load that all stages of a ring together put on links. Compared field by field; less is
 /// better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Cost {

@@ -1,4 +1,5 @@
-//! A member of a ring: receives parts from other members, and forwards what it has at once.
+//! Runs a member of a ring: receives parts of a copy from other members, and forwards what it has
+//! at once.
 //!
 //! Receiving and sending are independent: data is sent from the stored files. If the next member
 //! dies, this one sends the rest to the member after it, from the position that it has reached.
@@ -42,7 +43,7 @@ const INPUT: u32 = 1 << 20;
 /// asked to quit or the input ends. If `knows` is set, it replaces the token of the first request.
 ///
 /// # Errors
-/// Errors of reading `input` and writing `output`. Errors of the parts are reported on `output`
+/// Errors of reading `input` and writing `output`. Errors of the copy are reported on `output`
 /// instead.
 pub fn run(
     mut input: impl BufRead,
@@ -205,7 +206,7 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
     }
 }
 
-/// Processes records as if another member had sent them, then removes the result. For fuzzing.
+/// Processes records as if another member had sent them, then deletes the result. For fuzzing.
 #[doc(hidden)]
 pub fn records_of(join: Join, mut records: &[u8]) {
     if let Ok((shared, _)) = Shared::new(join, proof::Token::default()) {

@@ -1,8 +1,8 @@
-//! Finds the member that slows down the members behind it.
+//! Finds the slow member of a ring, the one that delays all members behind it.
 //!
-//! A member is slow if it receives at less than half the rate of the fastest one, although the
-//! member in front of it has more to send. Either it is slow itself, or the one in front sends
-//! slowly; the latter shows when the next member behind is no faster.
+//! A member is slow if it receives at less than half the rate of the fastest one although the
+//! member in front of it has more to send. Either the member itself is slow, or the one in front
+//! sends slowly; in the second case the next member behind is no faster.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const BEHIND: u64 = 4 << 20;
 /// A member is judged only if the rest would take it at least this long.
 const LONG: Duration = Duration::from_secs(3);
 
-/// The progress of all members over time.
+/// How much each member has received over time.
 #[derive(Debug, Clone)]
 pub struct Pace {
     seen: Vec<Seen>,

@@ -1,4 +1,4 @@
-//! Mutual proof that both ends of a connection know the token of the run. The token itself is not
+//! Mutual proof that both ends of a connection know the token of the run. The token itself is never
 //! sent:
 //!
 //! | sender | bytes | field |
@@ -14,13 +14,13 @@ use std::io::{self, Read, Write};
 use crate::frame::array;
 use crate::wrong;
 
-/// The token of a run: 128 bits that only its members know.
+/// The token of a run: 128 secret bits that only its members know.
 pub type Token = [u8; 16];
 
 const GREET: &[u8] = b"greet";
 const WELCOME: &[u8] = b"welcome";
 
-/// Proves and checks the token at the end that connects.
+/// Runs the mutual proof at the end that connects.
 ///
 /// # Errors
 /// The other end does not know the token; errors of reading and writing.
@@ -35,7 +35,7 @@ pub fn greet(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()> 
     stream.write_all(keyed(token, GREET, &a, &b).as_bytes())
 }
 
-/// Proves and checks the token at the end that accepts.
+/// Runs the mutual proof at the end that accepts.
 ///
 /// # Errors
 /// The other end does not know the token; errors of reading and writing.
@@ -56,13 +56,13 @@ pub fn number() -> io::Result<[u8; 16]> {
     array(&mut File::open("/dev/urandom")?)
 }
 
-/// Writes a token as 32 hexadecimal digits.
+/// Formats a token as 32 hexadecimal digits.
 #[must_use]
 pub fn text(token: &Token) -> String {
     token.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Reads a token from 32 hexadecimal digits.
+/// Parses a token from 32 hexadecimal digits.
 ///
 /// # Errors
 /// Anything but 32 hexadecimal digits.

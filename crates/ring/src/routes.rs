@@ -1,11 +1,12 @@
-//! Current flows between members, while members leave or are bypassed, and the requests that each
-//! member must get.
+//! Keeps the flows of data between members while members leave or are bypassed, and computes the
+//! requests that each member must get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shape::{Flow, stages};
 
-/// The current flows of a run. Members go by number; stream = part x stripes + stripe.
+/// The flows of a run: for each stream, which member sends to which. Members are numbered; stream =
+/// part x stripes + stripe.
 #[derive(Debug, Clone)]
 pub struct Routes {
     flows: Vec<Flow>,

@@ -1,4 +1,4 @@
-//! Improves an order by moving nodes.
+//! Improves the order of a ring by moving nodes.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,7 @@ const FAR: usize = 128;
 /// Moves for each node that annealing tries.
 const MOVES: usize = 2_000;
 
-/// Whether data goes round a ring in one direction or in both. A stage is one step, from a member to the
-/// next one.
+/// The direction in which data goes round a ring: one, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ways {
     /// Each node sends to the one behind it.
@@ -23,7 +22,7 @@ pub enum Ways {
     Both,
 }
 
-/// The search: a cache of links between pairs of nodes, and the order under work.
+/// The search for an order: the order under work, and a cache of the links between pairs of nodes.
 pub struct Search<'a> {
     plan: &'a Plan,
     ways: Ways,

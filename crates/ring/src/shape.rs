@@ -1,7 +1,7 @@
-//! Shapes of a broadcast: a ring, a ring of rings or a tree, and the time that each takes.
+//! The shapes of a broadcast (a ring, a ring of rings, a tree) and the time that each takes.
 //!
 //! A ring takes X / L + N d (big-fat-switches, section 3): best for much data. In a tree each node
-//! sends to two: that takes twice as long as one link, but passes few nodes: best for little data.
+//! sends to two, which takes twice the time of one link but passes few nodes: best for little data.
 //! A ring of rings is between the two, and crosses fewer links between switches than a tree.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tresse_topology::path::Crossing;
 
 use crate::links::{links, rate};
 
-/// Shape of the flow from one node to all others.
+/// The shape of a broadcast from one node to all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Each sends to the next one.
@@ -54,7 +54,7 @@ impl Shape {
     }
 }
 
-/// The flow of one stream from its source to the other members, by number.
+/// The flow of one stream from its source through the other members, by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     /// By member: the member it receives from; `None` for the source and for members that do not
@@ -92,8 +92,9 @@ impl Flow {
     }
 }
 
-/// Returns the streams that one member sends to another. Streams with the shortest path to the
-/// sender come first, so that its own data fills the link while the rest is on its way.
+/// Returns, for each (sender, receiver), the streams that one member sends to the other. Streams
+/// whose source is nearest to the sender come first, so that its own data fills the link while the
+/// rest is still arriving.
 #[must_use]
 pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
     let mut stages: BTreeMap<(usize, usize), Vec<(usize, u32)>> = BTreeMap::new();
@@ -131,7 +132,8 @@ fn depths(flow: &Flow) -> Vec<usize> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Time that simultaneous flows take.
+/// The two terms of the time that simultaneous flows take: the most loaded link and the longest
+/// chain of stages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Time {
     /// Time in which the most loaded link, relative to its rate, carries its bytes.

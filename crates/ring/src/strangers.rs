@@ -1,4 +1,5 @@
-//! Connections whose peers have not yet proved that they are members.
+//! Keeps the connections whose peers have not yet proved that they are members, and limits their
+//! number.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +11,7 @@ use crate::wrong;
 /// Most such connections at once.
 const MOST: usize = 64;
 
-/// Unproved connections, the oldest first.
+/// The unproved connections, oldest first.
 #[derive(Debug, Default)]
 pub struct Strangers(Mutex<State>);
 

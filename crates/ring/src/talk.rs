@@ -1,4 +1,5 @@
-//! Messages between the coordinator of a copy and the members of a ring: one JSON value per line.
+//! The messages between the coordinator of a copy and the members of a ring: one JSON value per
+//! line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -9,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::wrong;
 
-/// Up to this many streams are reported one by one.
+/// Number of streams up to which progress is reported for each one.
 pub const STREAMS: usize = 64;
 /// Most bytes of a line.
 const LINE: u64 = 64 << 20;
 
-/// A request to a member.
+/// A request from the coordinator to a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -33,7 +34,7 @@ pub enum Ask {
     Quit,
 }
 
-/// The task of a member.
+/// The task of a member: the token of the run, its address, and its role for each part of the copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The run's token: 32 hexadecimal digits. A peer that knows it may send to the member. Empty:
@@ -49,7 +50,7 @@ pub struct Join {
     pub keep: bool,
 }
 
-/// Role of a member for a part.
+/// The role of a member for one part of a copy: source, target, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -73,7 +74,7 @@ pub enum Part {
     Away,
 }
 
-/// A request to send streams to one other member.
+/// A request to send some streams to one other member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Send {
     /// The receiving member. This request replaces earlier ones for the same receiver.
@@ -86,7 +87,7 @@ pub struct Send {
     pub streams: Vec<u32>,
 }
 
-/// A report from a member.
+/// A report from a member to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tell {
@@ -139,7 +140,7 @@ pub enum Tell {
     },
 }
 
-/// Reads the next line; `None` at the end.
+/// Reads the next message; `None` at the end of input.
 ///
 /// # Errors
 /// A line that is too long or not a valid message, and errors of reading.
@@ -155,7 +156,7 @@ pub fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<
     })
 }
 
-/// Writes one line.
+/// Writes one message as a line of JSON.
 ///
 /// # Errors
 /// Errors of writing.

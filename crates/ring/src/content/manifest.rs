@@ -1,4 +1,4 @@
-//! The names, sizes, permissions and times of what is copied.
+//! The manifest of a copy: names, sizes, permissions and times of all files.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +24,7 @@ pub struct Manifest {
     pub start: u64,
 }
 
-/// One file, directory or symbolic link.
+/// An entry of a manifest: one file, directory or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Path relative to the first entry.
@@ -37,7 +37,7 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-/// Kind of an entry.
+/// The kind of a manifest entry: file, directory or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

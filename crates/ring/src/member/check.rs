@@ -1,5 +1,5 @@
-//! Computes the checksum of each part as its bytes arrive, and gives a part its final name when the
-//! checksum equals that of the source.
+//! Computes the checksum of each received part as its bytes arrive, and gives the part its final
+//! name when the checksum equals that of the source.
 
 use std::fs::File;
 use std::io;
@@ -44,7 +44,7 @@ struct Reader {
     noted: Instant,
 }
 
-/// Checks all parts; returns when all are done or the run ends.
+/// Checks all parts; returns when all are finished or the run ends.
 pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
     let reader = |place: &Place| Reader {
         hasher: blake3::Hasher::new(),

@@ -1,11 +1,11 @@
-//! A part whose manifest is known.
+//! A part of a copy whose manifest is known.
 
 use std::path::Path;
 
 use crate::content::{Content, Manifest};
 use crate::frame::Hash;
 
-/// A manifest, and the location of its files on this node.
+/// The manifest of a part of a copy, and where its files are on this node.
 #[derive(Debug)]
 pub struct Described {
     pub manifest: Manifest,

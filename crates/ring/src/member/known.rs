@@ -1,4 +1,4 @@
-//! Knowledge of a member about one part.
+//! What a member knows of one part of a copy.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::partial::Left;
 use crate::content::{Stripe, frontier};
 use crate::frame::Hash;
 
-/// Knowledge of a member about one part.
+/// What a member knows of one part of a copy: its manifest, and how much of it is present.
 #[derive(Debug, Default)]
 pub struct Known {
     pub described: Option<Arc<Described>>,

@@ -1,5 +1,5 @@
-//! An unfinished copy: a directory `.NAME.tresse` beside the final name, which holds the received
-//! files and a note of the progress. A later run can continue it.
+//! An unfinished copy on disk: a directory `.NAME.tresse` beside the final name, with the received
+//! files and a record of the progress. A later run can continue it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -22,7 +22,7 @@ const SINGLE: usize = 16;
 /// Longest name in bytes that still has room for prefix and suffix within a file system's 255.
 const LONG: usize = 240;
 
-/// Note of the progress of an unfinished copy.
+/// The record of progress in an unfinished copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// Checksum of the manifest.
@@ -33,7 +33,7 @@ pub struct Left {
     pub hash: Hash,
 }
 
-/// An unfinished copy. A lock keeps other runs away from it.
+/// An unfinished copy on disk. A lock keeps other runs away from it.
 #[derive(Debug)]
 pub struct Partial {
     target: PathBuf,
@@ -224,7 +224,7 @@ impl Partial {
     }
 }
 
-/// Opens a file for writing; creates it if needed.
+/// Opens a file for writing, and creates it if needed.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);

@@ -1,4 +1,4 @@
-//! Location of a part on this node.
+//! Where a part of a copy is on this node.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::frame::MANIFEST;
 use crate::talk::Part;
 use crate::wrong;
 
-/// Location of a part on this node: it is sent from here, received here, or neither.
+/// Where a part of a copy is on this node: it is sent from here, received here, or neither.
 #[derive(Debug)]
 pub enum Place {
     Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
@@ -31,8 +31,8 @@ impl Place {
     }
 }
 
-/// Opens one part: reads the manifest of a source, or creates the unfinished copy of a target. Adds
-/// the bytes of a source to `octets`.
+/// Opens one part of a copy: reads the manifest of a source, or creates the unfinished copy of a
+/// target. Adds the bytes of a source to `octets`.
 pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
     Ok(match part {
         Part::Source { path, piece, copy } => {
@@ -64,7 +64,7 @@ pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Res
     })
 }
 
-/// Reads the manifest of what is sent of a path: all of it, or one of several equal pieces.
+/// Reads the manifest of a path that is sent: all of it, or one of several equal pieces.
 pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
     let mut skip = 0;

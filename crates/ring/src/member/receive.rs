@@ -1,4 +1,4 @@
-//! Receives parts from the members before this one.
+//! Receives parts of a copy from the members before this one.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -26,7 +26,7 @@ const PIECE: usize = 256 * 1024;
 /// Time within which a new peer must prove that it knows the token.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why receiving stops, by the end that is at fault.
+/// Why receiving failed, by the end that is at fault.
 pub enum Problem {
     /// The sender is gone, is no member, or sent invalid data. Another sender will connect.
     Sender,
@@ -34,8 +34,8 @@ pub enum Problem {
     Own(io::Error),
 }
 
-/// Accepts connections and stores what their senders send, each in a thread of its own, until the
-/// run ends.
+/// Accepts connections and stores the records that arrive, each connection in a thread of its own,
+/// until the run ends.
 pub fn accept_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope Shared,
@@ -164,7 +164,7 @@ fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> i
     if right { Ok(()) } else { Err(wrong("data that leaves a gap, or goes beyond the end")) }
 }
 
-/// Stores the new bytes of a data record, and updates what this member has.
+/// Stores the bytes of a data record that are new, and updates the record of what this member has.
 pub fn store(
     shared: &Shared,
     file: &mut Writer,
@@ -192,7 +192,7 @@ pub fn store(
     Ok(())
 }
 
-/// Writes content to its files; keeps the last file open.
+/// Writes content to its files. Keeps the last file open.
 #[derive(Debug, Default)]
 pub struct Writer(Option<(PathBuf, File)>);
 

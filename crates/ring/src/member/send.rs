@@ -1,4 +1,4 @@
-//! Sends parts to one of the members after this one.
+//! Sends parts of a copy to one of the members after this one.
 
 mod data;
 mod problem;
@@ -52,7 +52,7 @@ struct Progress {
     ended: bool,
 }
 
-/// Sends the streams of a request, until all are sent or a newer request replaces it.
+/// Sends the streams of a request until all are sent or a newer request replaces it.
 pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell), failed: impl Fn(io::Error)) {
     let number = stage.number;
     match stage_of(shared, stage, tell) {

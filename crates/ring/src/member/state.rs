@@ -1,4 +1,4 @@
-//! State that the threads of a member share.
+//! The state that the threads of a member share.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::proof::Token;
 use crate::talk::Join;
 use crate::wrong;
 
-/// The part of the state that changes, under one lock.
+/// The variable part of a member's state, protected by one lock.
 #[derive(Debug, Default)]
 pub struct State {
     pub parts: Vec<Known>,

@@ -1,4 +1,4 @@
-//! Initial orders for the search.
+//! Initial orders of a ring, from which the search starts.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -6,8 +6,8 @@ use tresse_topology::cluster::Kind;
 
 use crate::search::Search;
 
-/// Returns initial orders: by node number, along the lines of a mesh, and always on to the nearest
-/// node.
+/// Returns initial orders of the members: by node number, along the lines of a mesh, and always on
+/// to the nearest node.
 pub fn candidates(plan: &Plan, members: &[NodeId], search: &mut Search<'_>) -> Vec<Vec<NodeId>> {
     let mut all = vec![members.to_vec(), by_nearest(members, search)];
     let Some(dims) = dims(&plan.cluster().kind) else { return all };

@@ -1,6 +1,6 @@
-//! Several rings that share no directed link.
+//! Finds several rings that share no directed link.
 //!
-//! Rings mostly come in pairs: one ring, and the same ring in the opposite direction. On a direct
+//! Rings mostly come in pairs: a ring, and the same ring in the opposite direction. On a direct
 //! torus the candidates along its lines contain such pairs. On a P-Mesh such a ring has to change
 //! the line at every node, which needs a search.
 

@@ -1,4 +1,4 @@
-//! One ring: an order of nodes in a circle, and what its stages cost.
+//! One ring: an order of nodes in a circle, and the load that its stages put on links.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -7,7 +7,7 @@ use super::candidates::candidates;
 use crate::links::Cost;
 use crate::search::{Search, Ways};
 
-/// Nodes in a circle: each sends to the next one, the last one to the first.
+/// An order of nodes in a circle: each sends to the next one, the last one to the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ring {
     pub(super) nodes: Vec<NodeId>,

@@ -1,4 +1,4 @@
-//! Copies bytes from the files to the connection by `sendfile`.
+//! Sends bytes from files to the connection with `sendfile`.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use crate::member::state::Shared;
 use crate::member::times::STALL;
 use crate::named;
 
-/// Sends files; keeps the last one open.
+/// Sends ranges of files. Keeps the last file open.
 #[derive(Default)]
 pub struct Reader {
     open: Option<(PathBuf, File)>,

@@ -1,8 +1,8 @@
-//! The errors that stop sending, grouped by which of the two members is at fault: sender or receiver.
+//! The errors that stop sending, by which member is at fault: sender or receiver.
 
 use std::io;
 
-/// Why sending stops, by the end that is at fault.
+/// Why sending failed, by the end that is at fault.
 pub enum Problem {
     /// The connection failed, or the other end is no member.
     Connection(io::Error),
