@@ -1,9 +1,9 @@
-//! The node counts that the paths between switches are balanced for: the nodes on each switch, and the
-//! transit nodes among them.
+//! The node counts per switch by which strategies balance paths: all nodes, and those that may be
+//! transit nodes.
 
 use tresse_topology::cluster::Cluster;
 
-/// Node counts by switch.
+/// For each switch, the number of nodes by which paths are balanced, and of possible transit nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
     /// Nodes that the paths are balanced for, by their first NIC.

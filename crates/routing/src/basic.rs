@@ -1,15 +1,16 @@
-//! Basic routing of a flat neighbourhood: one switch for each pair of PCs, chosen so that all NICs
-//! are kept busy (flat-neighborhood-network-compiler, section 3.2).
+//! Basic routing of a flat neighbourhood: chooses for each pair of PCs one of the switches that
+//! they share, so that all NICs carry about the same number of paths
+//! (flat-neighborhood-network-compiler, section 3.2).
 //!
-//! The paper's order: the most important pairs first, among these those with the fewest shared
-//! switches, each by the NICs that have the fewest paths so far. Then paths are moved one at a time
-//! while that makes the loads more even.
+//! The order is the paper's: the most important pairs first, among these the pairs with the fewest
+//! shared switches; each pair uses the NICs that have the fewest paths so far. Then paths are moved
+//! one at a time while that makes the loads more even.
 
 use std::collections::BTreeMap;
 
 use tresse_base::wiring::Wiring;
 
-/// A switch for every pair, and what it makes of the NICs.
+/// The result of basic routing: the switch and NICs of every pair, and the load of every NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basic {
     pcs: usize,
@@ -24,7 +25,7 @@ pub struct Basic {
 /// No switch is shared.
 const NO_NIC: u8 = u8::MAX;
 
-/// The spread of the paths over the NICs.
+/// How evenly paths are spread over the NICs: fewest, most, and sum of squares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     /// Paths of the NIC with the fewest.
@@ -184,7 +185,8 @@ fn ways(a: &[u32], b: &[u32]) -> Vec<Way> {
     ways
 }
 
-/// The NICs by which one PC can send to another, that of the first PC first, in the order of its NICs.
+/// Returns the pairs of NICs, one of PC `a` and one of PC `b`, that are on the same switch, in the
+/// order of `a`'s NICs.
 #[must_use]
 pub fn shared(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     ways(a, b).into_iter().map(|way| (way.at_a, way.at_b)).collect()

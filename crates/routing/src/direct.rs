@@ -1,15 +1,19 @@
-//! Flat neighbourhoods (flat-neighborhood-network-compiler, section 3): switches that no cable joins, and
-//! nodes with a NIC on several of them. Chooses the NICs that a pair uses, and the transit node of two
-//! nodes that share no switch; knows no labels or addresses.
+//! The strategy `direct` for flat neighbourhoods (flat-neighborhood-network-compiler, section 3):
+//! switches that no cable joins, and nodes with NICs on several of them. Chooses the NICs that a
+//! pair uses, and the transit node of two nodes that share no switch. It knows no labels or
+//! addresses.
 //!
-//! **Primary.** By the paper's basic routing ([`Basic`]) where a switch is shared: the most important pairs
-//! first (by the demand), then those with the fewest alternatives, each over the least used NICs. Where
-//! none is shared, two segments through a node that shares one with each end, over the least used NICs.
+//! **Primary.** If the two nodes share a switch: by the paper's basic routing ([`Basic`]), which
+//! takes the most important pairs (by the demand) first, then those with the fewest alternatives,
+//! each over the least used NICs. If not: two segments through a node that shares a switch with
+//! each end, over the least used NICs.
 //!
-//! **Siblings.** What else the two share carries as much, by its rate: the paper's advanced routing
-//! (section 4), whose tuples of NICs are here the members of a nexthop group.
+//! **Siblings.** Every other switch that the two share carries traffic too, by its rate. This is
+//! the paper's advanced routing (section 4); its tuples of NICs are the members of a nexthop group
+//! here.
 //!
-//! **Backups.** Two segments through a third node, by other NICs and switches than before where there are.
+//! **Backups.** Two segments through a third node, by other NICs and switches than the paths
+//! before, if there are any.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +24,8 @@ use tresse_topology::path::{Path, Segment, Segments};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
-/// For each pair of nodes in a flat neighbourhood (where two nodes share at least one switch, or a node
-/// joins them) the NICs that it uses.
+/// The NICs that each pair of nodes of a flat neighbourhood uses, and its transit node if it shares
+/// no switch.
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,

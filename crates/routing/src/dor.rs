@@ -1,7 +1,8 @@
-//! Dimension-order routing by VLAN trees (vlan-minimal-paths, Definitions 2.4, 2.6, 3.4, 3.6).
+//! The strategy `dor`: dimension-order routing with VLAN trees (vlan-minimal-paths, Definitions
+//! 2.4, 2.6, 3.4, 3.6).
 //!
-//! A frame uses the tree centred in its source's row: VL(-, x1, ..., x(M-1)) on a mesh,
-//! VL(-:ab, x1, ..., x(M-1)) on a torus. N^(M-1) and 2 N^(M-1) trees.
+//! A frame uses the tree centred in its source's row: VL(-, x1, ..., x(M-1)) on a mesh, VL(-:ab,
+//! x1, ..., x(M-1)) on a torus. There are N^(M-1) and 2 N^(M-1) trees.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Grid;
@@ -9,7 +10,7 @@ use tresse_topology::vlan::TreeSpec;
 
 use super::lines;
 
-/// The DOR assignment. Tree index = row + rows x (0 for a, 1 for b).
+/// The tree of each pair of switches under `dor`. Tree index = row + rows x (0 for a, 1 for b).
 #[derive(Debug, Clone)]
 pub struct Dor {
     grid: Grid,

@@ -1,6 +1,7 @@
-//! Strategies: which VLAN trees exist, and which of them each ordered pair of switches uses.
+//! The routing strategies: each decides which VLAN trees exist, and which of them each ordered pair
+//! of switches uses.
 //!
-//! Imports only the cluster as values. No socket, file, clock, environment, log or thread of its own.
+//! Input is the cluster as values. No socket, file, clock, environment, log or thread of its own.
 #![forbid(unsafe_code)]
 
 mod balance;
@@ -25,7 +26,7 @@ use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
 use tresse_topology::vlan::{Role, Shape, TreeSpec};
 use tresse_topology::{Graph, Grid};
 
-/// The assignment of ordered switch pairs to trees.
+/// The result of a strategy: which VLAN tree each ordered pair of switches uses.
 #[derive(Debug, Clone)]
 pub enum Assignment {
     /// All pairs on tree 0.

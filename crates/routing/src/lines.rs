@@ -1,21 +1,22 @@
-//! Notation shared by DOR and PDOR: the names of VL(...) trees and the choice of the two
-//! horizontal cuts a and b (vlan-minimal-paths, Definitions 2.3, 3.3, sections 2.4, 3.2, 3.4).
+//! What the strategies `dor` and `pdor` share: the names of their VL(...) trees, and the choice of
+//! the two cuts a and b of a ring in dimension 0 (vlan-minimal-paths, Definitions 2.3, 3.3,
+//! sections 2.4, 3.2, 3.4).
 
 use tresse_topology::vlan::{Role, Shape, TreeSpec};
 use tresse_topology::{Coordinates, Grid};
 
-/// a = floor((N-1)/2): the centre of the lines that are cut at the wrap-around link.
+/// a = floor((N-1)/2): the centre of lines of dimension 0 that are cut at the wrap-around link.
 pub fn a_of(n: u32) -> u32 {
     (n - 1) / 2
 }
 
-/// b = N - 1: the centre of the lines that contain the wrap-around link.
+/// b = N - 1: the centre of lines of dimension 0 that contain the wrap-around link.
 pub fn b_of(n: u32) -> u32 {
     n - 1
 }
 
-/// The centres that dimension 0 needs: a and b on a torus; one of them on a mesh, and where a
-/// ring of at most two switches has no link to cut.
+/// Returns the centres that trees need in dimension 0: a and b on a torus; only one on a mesh, and
+/// in rings of at most two switches, which have no link to cut.
 pub fn centers(grid: &Grid) -> Vec<u32> {
     let n = grid.dims()[0];
     match (grid.is_torus(), n) {
@@ -25,7 +26,9 @@ pub fn centers(grid: &Grid) -> Vec<u32> {
     }
 }
 
-/// `select_ab` of section 3.2 as an index into [`centers`].
+/// The function `select_ab` of section 3.2: returns which centre the pair (s, d) uses, as an index
+/// into
+/// [`centers`].
 pub fn select_ab(grid: &Grid, s: u32, d: u32) -> usize {
     let n = grid.dims()[0];
     if !grid.is_torus() || n <= 2 {
@@ -34,7 +37,7 @@ pub fn select_ab(grid: &Grid, s: u32, d: u32) -> usize {
     usize::from((s < n / 2) != grid.goes_plus(s, d, 0))
 }
 
-/// The tree VL(center | order), named as in the paper, without spaces.
+/// Returns the tree VL(center | order), with the paper's name without spaces.
 pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
     let axis = order[0];
     let mut name = String::from("VL(");
@@ -56,13 +59,14 @@ pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
     TreeSpec { name, role: Role::Primary, shape: Shape::Lines { center, order } }
 }
 
-/// Every vertex of dimensions 1..M-1 in index order: coordinate 0 is 0.
+/// Returns the rows of a grid: every vertex of dimensions 1..M-1 in index order, with coordinate 0
+/// set to 0.
 pub fn rows(grid: &Grid) -> impl Iterator<Item = Coordinates> + '_ {
     let n0 = grid.dims()[0] as usize;
     (0..grid.len() / n0).map(move |row| grid.coordinates((row * n0).into()))
 }
 
-/// The position of a vertex among [`rows`].
+/// Returns the index of a switch's row among [`rows`].
 pub fn row(grid: &Grid, x: &Coordinates) -> usize {
     grid.switch(x).index() / grid.dims()[0] as usize
 }

@@ -1,5 +1,6 @@
-//! Minimal paths on any connected fabric, balanced over the channels, in few VLAN trees: the VLAN layout
-//! problem of SPAIN (Mudigonda et al., NSDI 2010). Their channel dependency graph may have cycles.
+//! The strategy `minimal`: minimal paths on any connected fabric, balanced over the channels, in as
+//! few VLAN trees as found (the VLAN layout problem of SPAIN, Mudigonda et al., NSDI 2010). The
+//! channel dependency graph may have cycles.
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::{Channel, Graph, Parts};
@@ -9,7 +10,7 @@ use super::updown::{Demand, Leg, Routes, longest_first, unreached};
 /// How much work balancing may be: searches times channels.
 const WORK: usize = 1 << 26;
 
-/// The assignment of pairs of switches to trees.
+/// The tree of each pair of switches under `minimal`.
 #[derive(Debug, Clone)]
 pub struct Minimal {
     switches: usize,

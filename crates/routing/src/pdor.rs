@@ -1,8 +1,9 @@
-//! Partial dimension-order routing (vlan-minimal-paths, Definitions 2.5, 2.7, 3.5, 3.7).
+//! The strategy `pdor`: partial dimension-order routing (vlan-minimal-paths, Definitions 2.5, 2.7,
+//! 3.5, 3.7).
 //!
-//! Only every other row keeps its DOR tree (odd rows on a mesh, even rows on a torus); a source
-//! in another row first steps to a neighbouring row on the way, or, where source and destination
-//! share the row, uses a tree that has the lines of dimension 0 in all rows.
+//! Only every other row keeps its DOR tree (odd rows on a mesh, even rows on a torus). A source in
+//! another row first steps to a neighbouring row on the way. If source and destination share that
+//! row, they use a tree that has the lines of dimension 0 in all rows.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::vlan::TreeSpec;
@@ -10,7 +11,7 @@ use tresse_topology::{Coordinates, Grid};
 
 use super::lines;
 
-/// The PDOR assignment.
+/// The tree of each pair of switches under `pdor`.
 #[derive(Debug, Clone)]
 pub struct Pdor {
     grid: Grid,

@@ -1,24 +1,24 @@
-//! `stp`: one spanning tree, the one with the fewest average hops between nodes
+//! The strategy `stp`: one spanning tree, the one with the fewest average hops between nodes
 //! (vlan-minimal-paths, section 4.1: "only one VLAN providing the minimum average path hops").
 //!
-//! This is the minimum routing cost spanning tree, NP-hard in general. It is exact where the
-//! fabric has at most [`EXACT_TREES`] spanning trees (Kirchhoff's count). Elsewhere it is the best
-//! of all breadth-first trees and, on a grid, of all combs VL(x | order), improved by edge swaps
-//! until none helps where there are at most [`SWAP_SWITCHES`] switches.
+//! This is the minimum routing cost spanning tree, NP-hard in general. The result is exact if the
+//! fabric has at most [`EXACT_TREES`] spanning trees (Kirchhoff's count). Otherwise it is the best
+//! of all breadth-first trees and, on a grid, of all combs VL(x | order); with at most
+//! [`SWAP_SWITCHES`] switches it is improved by edge swaps until none helps.
 
 use serde::Serialize;
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::vlan::Tree;
 use tresse_topology::{Graph, Grid};
 
-/// Up to so many spanning trees all of them are tried.
+/// The number of spanning trees up to which all of them are tried.
 pub const EXACT_TREES: f64 = 150_000.0;
-/// Up to so many switches the best tree is improved by edge swaps.
+/// The number of switches up to which the best tree is improved by edge swaps.
 pub const SWAP_SWITCHES: usize = 256;
 /// Up to so many switches every root of breadth-first trees and combs is tried.
 const ALL_ROOTS: usize = 1024;
 
-/// How the tree was found.
+/// How the spanning tree of `stp` was found: exactly or by heuristics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StpMethod {
@@ -28,8 +28,9 @@ pub enum StpMethod {
     Heuristic,
 }
 
-/// The cables of the tree that minimises the sum over node pairs of hops; `weights[s]` = nodes
-/// on switch `s`. Ties go to the tree found first, so the result is deterministic.
+/// Returns the cables of the spanning tree with the fewest hops, summed over all node pairs.
+/// `weights[s]` is the number of nodes on switch `s`. Of equal trees the first one found is taken,
+/// so the result is deterministic.
 ///
 /// # Errors
 /// A switch that cannot be reached.

@@ -1,9 +1,9 @@
-//! Detours through reflectors (big-fat-switches-ring-clique-reflector, section 5): how much of the traffic
-//! between two switches takes the strategy's path, and how much goes through a node on a third switch,
-//! which sends it on out of the NIC on which it arrived.
+//! Plans detours through reflectors (big-fat-switches-ring-clique-reflector, section 5): how much
+//! of the traffic between two switches takes the strategy's path, and how much goes through a node
+//! on a third switch, which sends it out of the NIC on which it arrived.
 //!
-//! Owns the linear program, and the small integer weights that its shares become. The plan supplies the
-//! demand and the candidate paths.
+//! Contains the linear program, and the conversion of its shares into small integer weights. The
+//! plan supplies the demand and the candidate paths.
 
 mod program;
 mod shares;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 
-/// A detour for a pair of switches: the node (the reflector) that receives frames of the pair and sends them
-/// on.
+/// A detour of a pair of switches: the reflector, a node that receives frames of the pair and sends
+/// them on, and its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Detour {
     /// The reflector.
@@ -32,7 +32,7 @@ pub struct Detour {
     pub weight: u32,
 }
 
-/// How the traffic of an ordered pair of switches is split.
+/// The division of an ordered pair's traffic between the direct path and detours, as weights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Split {
     /// Weight of the strategy's path: at least 1.
@@ -58,7 +58,7 @@ impl Detours {
     }
 }
 
-/// The result of the linear program. Loads are in units of demand per slowest node link.
+/// Figures of the linear program's solution. Loads are in units of demand per slowest node link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
     /// The highest load divided by capacity if the number of detours of a pair were not limited.
@@ -69,10 +69,11 @@ pub struct Found {
     pub restricted: bool,
 }
 
-/// The most switches for which detours are sought.
+/// The number of switches up to which detours are planned.
 pub const MOST_SWITCHES: usize = 1024;
-/// About how many detours the program may choose from, in fabrics of up to [`USUAL_SWITCHES`]; fewer in
-/// larger ones, whose ways are long and tie everything to everything.
+/// Approximate number of candidate detours for the linear program, in fabrics of up to
+/// [`USUAL_SWITCHES`] switches. Larger fabrics get fewer, because their long paths make the program
+/// harder.
 pub const CANDIDATES: usize = 1 << 12;
-/// See [`CANDIDATES`].
+/// The number of switches up to which the full number of [`CANDIDATES`] is used.
 pub const USUAL_SWITCHES: usize = 128;

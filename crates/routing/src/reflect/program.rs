@@ -1,7 +1,8 @@
-//! The linear program: concurrent flow over given ways, fixed capacities.
+//! The linear program that divides traffic among paths: concurrent flow over given paths with fixed
+//! capacities.
 //!
-//! Every flow f splits into shares y over its ways j, way 0 being the direct one; u is how often a way
-//! crosses a resource (a direction of a cable or of a NIC), w the flow's weight:
+//! Every flow f is divided into shares y over its paths j; path 0 is the direct one. u is how often
+//! a path crosses a resource (a direction of a cable or of a NIC), and w is the flow's weight:
 //!
 //! ```text
 //! minimise  t
@@ -9,9 +10,9 @@
 //!           sum over j of y[f,j] = 1,  y >= 0
 //! ```
 //!
-//! 1 / t is how much of the demand fits at once. Of the best solutions that with the least traffic on
-//! detours, the less where it is busy anyhow, by a second program with t fixed. A simplex solver answers
-//! with a corner: few detours.
+//! 1 / t is how much of the demand fits at once. Among the best solutions, a second program with t
+//! fixed selects the one with the least traffic on detours, especially on busy resources. The
+//! simplex solver returns a corner of the polytope, which has few detours.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 
@@ -38,7 +39,7 @@ pub struct Flow {
     pub ways: Vec<Uses>,
 }
 
-/// The best split.
+/// The solution: the shares of each flow's paths, and t.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimum {
     /// The highest load divided by capacity, exact except for rounding.

@@ -1,13 +1,14 @@
-//! Shares of traffic as small whole numbers, the weights of a nexthop group (rule K6).
+//! Converts shares of traffic into small whole numbers, the weights of a nexthop group (rule K6).
 
-/// The greatest sum of the weights of one pair.
+/// The largest sum of the weights of one pair.
 pub const MOST: u32 = 64;
 
 /// Shares that are so near are as good as equal: well below what hashing a few hundred flows spreads.
 const NEAR: f64 = 1.0 / 512.0;
 
-/// Weights in proportion to `shares`, which sum to 1: those with the smallest sum that are near enough,
-/// else the nearest of a sum of at most [`MOST`]. The first is at least 1.
+/// Returns whole weights in proportion to `shares`, which sum to 1: those with the smallest sum
+/// that are precise enough, else the best approximation with a sum of at most [`MOST`]. The first
+/// weight is at least 1.
 #[must_use]
 pub fn weights(shares: &[f64]) -> Vec<u32> {
     let mut best: Option<(f64, Vec<u32>)> = None;

@@ -6,7 +6,7 @@ use tresse_topology::{Channel, Graph};
 
 use super::{Order, Packer};
 
-/// A pair of switches and the links that its backup must avoid.
+/// A pair of switches without a disjoint backup, and the links that its backup must avoid.
 pub type Open = (SwitchId, SwitchId, Vec<LinkId>);
 
 /// Returns the links of at most `most` trees with the shortest legal detours of the pairs in `open`.

@@ -1,5 +1,6 @@
-//! The least load of transit nodes under any choice of minimal routes. A pair loads the transit nodes
-//! of a switch if all its shortest paths go from down to up at that switch.
+//! A lower bound on the load of transit nodes under any choice of minimal routes. A pair loads the
+//! transit nodes of a switch in any case if all its shortest paths change from down to up at that
+//! switch.
 
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;

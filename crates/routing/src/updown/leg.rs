@@ -1,4 +1,4 @@
-//! The parts of a path between two switches.
+//! The parts of a path between two switches, one per VLAN tree.
 
 use tresse_base::id::{SwitchId, TreeId};
 

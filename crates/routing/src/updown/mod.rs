@@ -1,7 +1,7 @@
-//! Up*/down* routing (in-transit-buffers, section 2) on any connected fabric. Produces balanced legal
-//! routes in VLAN trees, or minimal routes that are split into legal ones at transit nodes, wherever
-//! they go up after down (section 3). Every path of every tree is legal, so the channel dependency graph
-//! has no cycle.
+//! The strategies `updown` and `transit`: up*/down* routing (in-transit-buffers, section 2) on any
+//! connected fabric. `updown` gives balanced legal routes in VLAN trees. `transit` gives minimal
+//! routes, which are split at transit nodes wherever they go up after down (section 3). Every path
+//! in every tree is legal, so the channel dependency graph has no cycle.
 
 mod detours;
 mod forced;

@@ -1,8 +1,8 @@
-//! The up end of every cable (in-transit-buffers, section 2, after Autonet).
+//! Decides which end of every cable is the up end (in-transit-buffers, section 2, after Autonet).
 
 use tresse_topology::{Channel, Graph};
 
-/// The order of all switches in a breadth-first tree: up is towards the lower position.
+/// The order of all switches in a breadth-first tree. Up is towards the switch that comes earlier.
 #[derive(Debug, Clone)]
 pub struct Order {
     root: u32,

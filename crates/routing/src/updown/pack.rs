@@ -1,9 +1,9 @@
-//! Legal up*/down* routes in as few VLAN trees as found.
+//! Packs legal up*/down* routes into as few VLAN trees as found.
 //!
-//! A route climbs to its highest switch and goes down from there: seen from both ends, every switch
-//! below the highest names one cable up. So a tree in which every switch but the root has one cable
-//! up is a spanning tree whose every path is legal, and a route fits into it unless one of its
-//! switches has another cable up there already.
+//! A route climbs to its highest switch and goes down from there. Seen from both ends, every switch
+//! below the highest uses one cable up. So a tree in which every switch but the root has one cable
+//! up is a spanning tree whose every path is legal. A route fits into such a tree unless one of its
+//! switches already has another cable up there.
 
 use tresse_base::id::{LinkId, TreeId};
 use tresse_topology::{Channel, Graph};
@@ -13,7 +13,7 @@ use super::order::Order;
 /// No cable up chosen yet.
 const NONE: Channel = Channel::MAX;
 
-/// Trees that are being filled, first fit.
+/// Puts routes into trees, each into the first tree that it fits.
 #[derive(Debug)]
 pub struct Packer<'a> {
     graph: &'a Graph,

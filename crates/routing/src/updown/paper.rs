@@ -1,6 +1,7 @@
-//! Routes as the evaluation of in-transit-buffers chooses them (section 4): every pair of switches
-//! takes a minimal path, a legal up*/down* one where there is one, "when several minimal paths exist
-//! between a pair of hosts only one is selected (randomly)". Loads play no part.
+//! Chooses routes as the evaluation of in-transit-buffers does (section 4, `choice = "paper"`):
+//! every pair of switches takes a minimal path, a legal up*/down* one if there is one, "when
+//! several minimal paths exist between a pair of hosts only one is selected (randomly)". Loads play
+//! no part.
 
 use tresse_base::random::Random;
 use tresse_topology::{Channel, Graph};

@@ -1,10 +1,12 @@
-//! Routes moved one by one off the links that carry most: those of switches that the search lays at once
-//! share their prices, which leaves the busiest links busier than they need be where few nodes send.
+//! Improves the balance of routes by moving them, one by one, off the most loaded links. The first
+//! search lays the routes of several switches at once with the same prices; where few nodes send,
+//! this leaves some links busier than necessary.
 //!
-//! A move gives a state of one source another state before it, as far away, so that routes stay as
-//! short as they were; all routes behind it move along. It is made where it lessens the sum over all
-//! links of a high power of their loads: the higher the power, the nearer to the highest load. A node in
-//! transit has two links, one each way. O(sweeps x switches x channels x hops).
+//! A move gives a state (a switch and a direction) of one source another predecessor at the same
+//! distance, so that routes stay as short as they were; all routes behind it move along. It is made
+//! if it reduces the sum over all links of a high power of their loads; the higher the power, the
+//! more the highest load counts. A transit node has two links, one in each direction. O(sweeps x
+//! switches x channels x hops).
 
 use tresse_topology::{Channel, Graph};
 

@@ -1,7 +1,7 @@
-//! Shortest routes from every switch to every other, balanced over the channels in the manner of
-//! Myricom's `simple_routes`. A legal up*/down* route goes up zero or more channels, then down zero or
-//! more (in-transit-buffers, section 2); where switches have in-transit nodes it may turn from down to
-//! up there, and each such turn costs a node's link both ways (section 3).
+//! Finds shortest routes from every switch to every other, balanced over the channels in the manner
+//! of Myricom's `simple_routes`. A legal up*/down* route goes up zero or more channels, then down
+//! zero or more (in-transit-buffers, section 2). At a switch with transit nodes a route may go up
+//! again after down, which costs a node's link in both directions (section 3).
 
 use tresse_topology::{Channel, Graph};
 
@@ -11,7 +11,8 @@ pub(super) const NONE: u32 = u32::MAX;
 /// A search from one source runs over states: switch v still going up is 2v, going down 2v + 1.
 pub(super) type State = usize;
 
-/// What the routes are laid for.
+/// The demand for which routes are balanced: nodes per switch, and possible transit nodes per
+/// switch.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand<'a> {
     /// Nodes on each switch: every node sends 1 unit to every other.
@@ -20,7 +21,7 @@ pub struct Demand<'a> {
     pub transit: &'a [u64],
 }
 
-/// All routes, and the load that they put on each channel and each switch's in-transit nodes.
+/// All routes, and the load that they put on each channel and on each switch's transit nodes.
 #[derive(Debug, Clone)]
 pub struct Routes {
     /// Every channel once and where it comes from, in the order of the search: an edge.
@@ -134,7 +135,7 @@ impl Routes {
     }
 }
 
-/// See [`Routes::cost`].
+/// The cost of a set of routes: the highest load, then unevenness; see [`Routes::cost`].
 pub type Cost = (u64, u128);
 
 fn last(d: usize, end: u16) -> State {

@@ -1,10 +1,12 @@
-//! Places all paths of one source on trees at once, along the tree that its routes form.
+//! Assigns the routes of one source to VLAN trees, all at once, along the tree that these routes
+//! form.
 //!
-//! Routes to far switches lead through near ones: a way to the far one is one to each of those too. So
-//! the routes are gone through depth first, and a state is given a tree of its own only when it is left
-//! and nothing behind it has brought one. What the trees make of a route is known from that of the route
-//! one channel shorter. It stays true while the state is on the way in hand: a tree that takes up that
-//! way's channels loses others only. O(states x trees / 64) for each source.
+//! Routes to distant switches lead through near ones, so a VLAN tree that holds the long route also
+//! holds the shorter ones. The routes are visited depth first. A state gets a VLAN tree of its own
+//! only when it is left and none of the longer routes behind it has brought one. Which trees can
+//! hold a route follows from which can hold the route one channel shorter. That stays valid while
+//! the route is being extended: a tree that takes its channels only becomes unusable for other
+//! routes. O(states x trees / 64) for each source.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Channel;

@@ -1,18 +1,21 @@
-//! Dimension order through nodes (p-mesh, section 4.2): a packet goes along dimension 0, then 1, and so
-//! on, and nodes forward it as plain IP. Computes next hops only; the slice adds the addresses.
+//! The strategy `xy`: dimension order through nodes (p-mesh, section 4.2). A packet goes along
+//! dimension 0, then 1, and so on, and nodes forward it as plain IP. Computes next hops only; the
+//! slice adds the addresses.
 //!
-//! **Primary.** The lowest dimension in which the two nodes differ: on a P-Mesh and a full mesh straight
-//! there, along cables one step, in a ring by the shorter way. Where both are as long, a node whose
-//! coordinate and the destination's others have an even sum goes to the higher neighbour: so each half
-//! of the pairs takes one of the ways, and after one step there is no tie.
+//! **Primary.** The next hop is in the lowest dimension in which the two nodes differ: on a P-Mesh
+//! and a full mesh straight to the wanted coordinate, along cables one step, in a ring by the
+//! shorter way. If both ways are equally long, a node goes to the higher neighbour if the sum of
+//! its coordinate and the destination's other coordinates is even: so each way is taken by half of
+//! the pairs, and after one step there is no tie.
 //!
-//! **Failures.** No node notifies another. A node that has lost its next hop takes the `spare`:
-//! the next dimension in which the two differ, else a step aside in another one, else (a ring) the other
-//! way round. A packet that arrived by the very NIC that it should leave by comes from such a node, for
-//! dimension order never turns back: it is `turned` to the dimension after, and so goes past the gap
-//! instead of back to it (interface-specific forwarding, as in Nelakuditi et al., "Fast local rerouting
-//! for handling transient link failures", 2007). The statement, tested over all pairs: after any one
-//! failure of a switch, cable or NIC every packet arrives, unless no path is left.
+//! **Failures.** No node notifies another. A node that has lost its next hop takes the `spare`: the
+//! next dimension in which the two nodes differ, else a step aside in another dimension, else (in a
+//! ring) the other way round. A packet that arrives by the very NIC that it should leave by comes
+//! from such a node, because dimension order never sends a packet back. It is `turned` to the
+//! dimension after, and so goes around the gap instead of back to it (interface-specific
+//! forwarding, as in Nelakuditi et al., "Fast local rerouting for handling transient link
+//! failures", 2007). Tested for all pairs: after any one failure of a switch, cable or NIC every
+//! packet arrives, unless no path is left.
 //!
 //! ```text
 //! column 2's switch is gone: (2,0) to (2,3)
@@ -28,7 +31,8 @@ use tresse_topology::cluster::{Kind, NicEnd};
 use tresse_topology::path::{Segment, Segments};
 use tresse_topology::{Hop, Layout};
 
-/// The next hop from any node to any other. Every query is O(dimensions).
+/// The next hop from any node to any other under `xy`, with the spare for failures. Every query is
+/// O(dimensions).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Xy {
     layout: Layout,
