@@ -1,8 +1,8 @@
-//! Properties of switches, links and nodes. The two reproduced papers leave much open: every choice
-//! is a value here, and is reported.
+//! The model of switches, links and nodes for a simulation. The two reproduced papers leave much
+//! open; every choice is a parameter here, and is reported.
 
-/// How frames cross a switch, and the times of all steps in cycles. A cycle is one flit's time on a
-/// node's link.
+/// The parameters of a simulation: how frames cross a switch, and the time of each step in cycles.
+/// A cycle is the time of one flit on a node's link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
     /// Bytes of a flit.
@@ -32,7 +32,7 @@ pub struct Model {
     pub buffers: Buffers,
 }
 
-/// Where frames wait in a switch.
+/// Where frames wait in a simulated switch: at its inputs or its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queues {
     /// In one queue per input.
@@ -41,7 +41,7 @@ pub enum Queues {
     Output,
 }
 
-/// Capacity of a channel's buffer, and what happens beyond it.
+/// The capacity of a channel's buffer in a simulation, and what happens when it is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffers {
     /// Unlimited.

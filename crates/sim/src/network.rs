@@ -1,5 +1,5 @@
-//! The simulated network of a plan: places joined by directed channels, and the channels that a
-//! message crosses.
+//! The simulated network of a plan: nodes and switches joined by directed channels, and the
+//! channels that each message crosses.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tresse_base::units::Rate;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
-/// One end of a channel.
+/// One end of a simulated channel: a switch or a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A switch, by its number.
@@ -17,7 +17,7 @@ pub enum Place {
     Node(u32),
 }
 
-/// One direction of a cable.
+/// One direction of a cable in a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channel {
     /// Where flits come from.
@@ -28,9 +28,9 @@ pub struct Channel {
     pub rate: Rate,
 }
 
-/// Places and channels. Channel numbers: first those between switches as in the plan's graph; then,
-/// for every NIC on a switch, by node and NIC, a pair (out of the node, into it); then one out of
-/// every NIC that is cabled to another node.
+/// The nodes, switches and channels of a simulation. Channels are numbered: first those between
+/// switches, as in the plan's graph; then, for every NIC on a switch, by node and NIC, a pair (out
+/// of the node, into it); then one out of every NIC that is cabled to another node.
 #[derive(Debug, Clone)]
 pub struct Network {
     /// Number of nodes.

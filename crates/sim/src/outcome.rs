@@ -1,7 +1,7 @@
-//! Results of a simulation.
+//! The results of one simulation.
 
-/// Histogram of latencies with a resolution of one part in 128, and their exact sum. A latency of
-/// `v` ticks below 256 has its own bin; above, 128 bins share each power of two.
+/// A histogram of latencies with a resolution of one part in 128, and their exact sum. Latencies
+/// below 256 ticks have a bin each; above, 128 bins share each power of two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {
     bins: Vec<u64>,
@@ -65,8 +65,8 @@ fn greatest(bin: usize) -> u64 {
     ((within + 1) << shift) - 1
 }
 
-/// Results of a run after its warm-up. Peaks, and frames that were dropped, spilled or had no path,
-/// are of the whole run.
+/// The results of one simulation after its warm-up: accepted traffic, latencies, drops. Peaks, and
+/// frames that were dropped, spilled or had no path, are counted over the whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Cycles measured.

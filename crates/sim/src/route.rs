@@ -1,4 +1,4 @@
-//! Routes: the channels that the messages of each pair cross.
+//! The channels that the messages of each pair cross in a simulation.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::network::Network;
 /// Up to this many pairs all routes are computed beforehand.
 const MOST_KEPT: usize = 1 << 21;
 
-/// The weighted paths of all pairs.
+/// The weighted paths of all pairs of nodes.
 #[derive(Debug)]
 pub struct Routes<'a> {
     nodes: usize,

@@ -21,7 +21,7 @@ const GROWTH: f64 = 0.02;
 /// Number of parts into which a gap is divided.
 const PARTS: i32 = 4;
 
-/// Result of one load.
+/// The result of simulating one offered load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// Offered load in flits per cycle and node.
@@ -62,7 +62,7 @@ fn accepted(outcome: &Outcome, network: &Network) -> f64 {
     outcome.received as f64 / (outcome.cycles.max(1) as f64 * network.nodes as f64)
 }
 
-/// A sweep: the loads that were tried, and the next ones.
+/// A sweep over offered loads: those already simulated, and the next ones to simulate.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     bound: f64,

@@ -1,11 +1,11 @@
-//! Traffic: a sequence of messages per node. The same for the same seed, whatever happens to the
-//! messages.
+//! Generates the traffic of a simulation: a sequence of messages per node. A seed always gives the
+//! same messages, whatever happens to them in the network.
 
 use std::sync::Arc;
 
 use tresse_base::random::Random;
 
-/// Destinations of a node's messages.
+/// How a node chooses the destinations of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
     /// Uniform over all other nodes.
@@ -31,7 +31,7 @@ pub enum Pattern {
     Trace(Arc<[Vec<Traced>]>),
 }
 
-/// A message of a trace.
+/// One message of a recorded trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traced {
     /// Cycle of its generation.
@@ -79,7 +79,7 @@ fn reversed(node: u32, nodes: usize) -> Option<u32> {
     (to != node && (to as usize) < nodes).then_some(to)
 }
 
-/// Times between the messages of a node.
+/// The distribution of the times between a node's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
     /// Exponentially distributed.
@@ -88,7 +88,7 @@ pub enum Arrivals {
     Even,
 }
 
-/// All traffic of a run.
+/// The traffic of a simulation: pattern, message sizes and times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
     /// Destinations.

@@ -1,4 +1,5 @@
-//! A queue of events by time: a wheel of slots for near events, a heap for the others.
+//! The simulator's queue of events by time: a wheel of slots for near events, a heap for the
+//! others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

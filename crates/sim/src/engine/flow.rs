@@ -1,4 +1,5 @@
-//! Stop-and-go state of a channel: what it sends, and what arrives behind it.
+//! The stop-and-go state of one simulated channel: whether it sends, and what its far buffer
+//! receives.
 
 use super::frames::NONE;
 

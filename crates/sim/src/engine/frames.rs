@@ -1,4 +1,4 @@
-//! The frames in flight.
+//! The simulated frames that are in flight.
 
 /// Stands for "no frame" and "no channel".
 pub(super) const NONE: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! Kinds of events.
+//! The kinds of events of the simulator.
 
 /// Kind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
 /// channel.

@@ -1,5 +1,5 @@
-//! Nodes: the messages that they generate, and frames in transit. The queues of a switch's outputs
-//! hold frames in the same way.
+//! Simulated nodes: the messages that they generate, and the frames that they forward as transit
+//! nodes. The output queues of switches hold frames in the same way.
 
 use tresse_base::id::NodeId;
 

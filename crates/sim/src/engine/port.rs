@@ -1,4 +1,4 @@
-//! A channel's state: its sending end, and the buffer at its far end.
+//! The state of a simulated channel: its sending end, and the buffer at its far end.
 
 use super::requests::Requests;
 

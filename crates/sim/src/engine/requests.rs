@@ -1,4 +1,4 @@
-//! Which inputs of a switch request an output, and which of them is served next.
+//! Decides which input of a simulated switch an output serves next.
 
 /// The inputs of a switch that request an output: one bit each, and the last one served.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
-//! The request for a simulation, and why it may be refused.
+//! The input of a simulation, and why it may be refused.
 
 use crate::model::Model;
 use crate::network::Network;
 use crate::route::Routes;
 use crate::traffic::Traffic;
 
-/// One simulation: what is simulated, and for how long.
+/// One simulation to be run: network, routes, traffic, model and length.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Properties of switches, links and nodes.
@@ -26,7 +26,7 @@ pub struct Run<'a> {
     pub seed: u64,
 }
 
-/// Why a simulation is refused.
+/// Why a simulation cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// Stop and go is not simulated between channels of different rates.

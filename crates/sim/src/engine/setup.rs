@@ -1,4 +1,4 @@
-//! Creates an engine: its state before the first cycle.
+//! Creates the simulator's state before the first cycle.
 
 use super::flow::Flow;
 use super::frames::{Frames, NONE};

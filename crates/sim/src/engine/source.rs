@@ -1,4 +1,4 @@
-//! The messages that a node generates for one of its channels.
+//! The messages that a simulated node generates for one of its channels.
 
 use crate::traffic::{Message, Sequence};
 

@@ -1,4 +1,4 @@
-//! All state of a simulation between two cycles.
+//! The complete state of a simulation between two cycles.
 
 use super::flow::Flow;
 use super::frames::Frames;

@@ -1,9 +1,9 @@
-//! Stop-and-go flow control: when runs of flits begin and end.
+//! Simulates stop-and-go flow control: when runs of consecutive flits begin and end.
 //!
 //! A channel with a frame sends one flit per cycle, unless it is stopped or the next flit has not
-//! arrived yet (it is dry). The beginning or end of a run changes the buffer that it leaves at
-//! once, and the buffer behind it one link delay later. From both follows when a mark is reached
-//! next.
+//! arrived yet (then it is dry). When a run begins or ends, the buffer that it leaves changes at
+//! once, and the buffer that it enters one link delay later. From both follows when a buffer next
+//! reaches its stop or go mark.
 
 use super::flow::NEVER;
 use super::frames::NONE;

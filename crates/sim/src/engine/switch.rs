@@ -1,4 +1,4 @@
-//! Switches: buffers in front of the crossbar, and outputs that choose among their frames.
+//! Simulated switches: input buffers, a crossbar, and outputs that choose among waiting frames.
 
 use super::frames::NONE;
 use super::kind::Kind;

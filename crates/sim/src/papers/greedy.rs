@@ -1,10 +1,10 @@
-//! Up*/down* routes as Myricom's `simple_routes` is described to choose them (in-transit-buffers,
-//! section 4.5): of all legal routes of a pair of hosts the one with the least loaded links, which
-//! is not always a shortest one.
+//! Chooses up*/down* routes as Myricom's `simple_routes` is said to do (in-transit-buffers, section
+//! 4.5): for each pair of hosts, of all legal routes the one with the least loaded links, which
+//! need not be a shortest one.
 //!
-//! The paper gives neither weights nor order: a link costs 1, and half as much more as its load is to the mean
-//! load; pairs are taken by source and destination. Other weights (a fiftieth, 2) and a random order alter the
-//! channel loads of ten networks by under 4 %.
+//! The paper gives neither weights nor order. Here a link costs 1 plus half its load divided by the
+//! mean load, and pairs are taken by source and destination. Other weights (a fiftieth, 2) and a
+//! random order change the channel loads of ten networks by under 4 %.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,8 +15,8 @@ use tresse_topology::{Channel, Graph};
 /// Weight of the load in a link's cost, at the mean load.
 const WEIGHT: f64 = 0.5;
 
-/// Returns the channels between switches of each ordered pair of hosts. `switch_of`: the switch of
-/// each host. O(pairs times channels log channels).
+/// Returns the route of each ordered pair of hosts, as channels between switches. `switch_of`: the
+/// switch of each host. O(pairs times channels log channels).
 #[must_use]
 pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channel>> {
     let hosts = switch_of.len();
@@ -39,7 +39,7 @@ pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channe
     routes
 }
 
-/// Returns the hops of the shortest legal route between each two switches.
+/// Returns the number of hops of the shortest legal route from each switch to each other.
 #[must_use]
 pub fn legal(graph: &Graph, order: &Order) -> Vec<Vec<u32>> {
     let up = ups(graph, order);

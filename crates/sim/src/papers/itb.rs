@@ -1,4 +1,5 @@
-//! Networks, routes, traffic and published figures of in-transit-buffers, section 4.
+//! The evaluation of in-transit-buffers, section 4: its networks, routes, traffic and published
+//! figures.
 
 use std::sync::Arc;
 
@@ -18,15 +19,16 @@ use crate::traffic::Pattern;
 pub const HOSTS: u32 = 4;
 /// Its cables to other switches.
 const CABLES: u32 = 4;
-/// The root of the breadth-first tree, which the paper does not name: networks are random, and so is this one.
+/// The root of the breadth-first tree. The paper does not name it; since networks are random, any
+/// switch will do.
 pub const ROOT: SwitchId = SwitchId(0);
-/// Switches of the networks.
+/// Numbers of switches of the evaluated networks.
 pub const SIZES: [u32; 4] = [8, 16, 32, 64];
-/// Message sizes in bytes.
+/// Message sizes of the evaluation in bytes.
 pub const OCTETS: [u32; 3] = [32, 512, 1024];
 
-/// Returns random network number `seed` with minimal paths split at transit nodes: chosen as the
-/// paper does, or balanced by [`Plan`].
+/// Returns random network number `seed` with minimal paths split at transit nodes. They are chosen
+/// as the paper does, or balanced by the planner.
 #[must_use]
 pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     let kind = Kind::Irregular { switches, ports: CABLES + HOSTS, seed };
@@ -36,7 +38,7 @@ pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     cluster
 }
 
-/// Returns up*/down* routes of a network as Myricom's program chooses them.
+/// Returns the up*/down* routes of a network, chosen as Myricom's program does.
 #[must_use]
 pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
@@ -53,7 +55,7 @@ pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     Routes::given(count, &routes)
 }
 
-/// Traffic patterns of section 4.2.
+/// The traffic patterns of section 4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// Uniform over all other hosts.

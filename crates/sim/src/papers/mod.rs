@@ -1,4 +1,4 @@
-//! Networks, routes and traffic of the papers' evaluations.
+//! The networks, routes and traffic of the papers' evaluations, for reproducing their figures.
 
 mod greedy;
 pub mod itb;
