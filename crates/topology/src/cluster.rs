@@ -31,7 +31,7 @@ pub struct Cluster {
     pub demand: Vec<Traffic>,
 }
 
-/// Traffic: each node of `from` sends `weight` to each node of `to` except itself.
+/// One `[[demand]]` table: each node of `from` sends `weight` to each node of `to` except itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// The sending nodes, ascending.

@@ -1,11 +1,12 @@
-//! Where nodes, NICs and cables are in fabrics whose nodes forward packets (DESIGN section 3): P-Mesh, direct
-//! mesh, direct torus, ring and full mesh. On a P-Mesh all nodes that differ in one coordinate only share a
-//! switch; the module `lines` names it. Paths are chosen by the strategy xy of the routing crate.
+//! The geometry of node-routed fabrics (DESIGN section 3): where nodes, NICs and cables are on a
+//! P-Mesh, direct mesh, direct torus, ring and full mesh. On a P-Mesh all nodes that differ only in
+//! one coordinate share a switch; the module `lines` finds it. Paths are chosen by the strategy xy
+//! of the routing crate.
 //!
 //! Node k sits at (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ... On a P-Mesh NIC `eth<i>` serves
-//! dimension i. Between nodes `eth<2i>` leads to the lower neighbour in dimension i and `eth<2i+1>` to
-//! the higher one; a NIC that would lead outside is left out. In a full mesh NIC i leads to the i-th of
-//! the other nodes.
+//! dimension i. With cables between nodes `eth<2i>` leads to the lower neighbour in dimension i and
+//! `eth<2i+1>` to the higher one; a NIC that would lead outside is left out. In a full mesh NIC i
+//! leads to the i-th of the other nodes.
 
 mod lines;
 
@@ -16,7 +17,8 @@ use tresse_base::id::NodeId;
 use crate::cluster::Kind;
 use crate::grid::strides;
 
-/// The geometry of a fabric whose nodes route.
+/// The geometry of a node-routed fabric: which NIC of which node a cable or line joins to which
+/// others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     dims: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Connected components of a graph (union-find), used to find the link that closes a loop.
+//! Finds the connected components of a graph (union-find), and so the link that closes a loop.
 
 /// The connected components of the vertices `0..n`.
 #[derive(Debug, Clone)]

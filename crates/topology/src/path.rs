@@ -1,5 +1,5 @@
-//! Paths of an ordered node pair. A path has one or more segments; plain Ethernet carries a frame over one
-//! segment without help of a node.
+//! Paths of an ordered pair of nodes. A path consists of segments; over one segment plain Ethernet
+//! carries a frame from a node to the next.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -20,8 +20,8 @@ pub struct Path {
 /// The segments of a path, in order. Most paths have one.
 pub type Segments = SmallVec<[Segment; 1]>;
 
-/// A part of a path between two nodes: frames leave `from` by its NIC `nic`, tagged with the VID of `tree`,
-/// and reach `to` at its NIC `to_nic`.
+/// A part of a path that plain Ethernet carries: a frame leaves node `from` by its NIC `nic`, with
+/// the VID of `tree`, and reaches node `to` at its NIC `to_nic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Segment {
     /// Sending node.
@@ -36,7 +36,8 @@ pub struct Segment {
     pub to_nic: usize,
 }
 
-/// What a frame crosses in one direction.
+/// Something that a path crosses in one direction: a channel between switches, out of a NIC, or
+/// into a NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Crossing {
     /// Out of a NIC of a node, by its index.

@@ -1,10 +1,10 @@
-//! Random regular graphs: simple, connected, with the same number of cables at every switch
-//! (in-transit-buffers, section 4.4: "all the switches have the same size", "neighboring switches
-//! are connected to each other by just one link").
+//! Generates random regular graphs for irregular fabrics: simple, connected, with the same number
+//! of cables at every switch (in-transit-buffers, section 4.4: "all the switches have the same
+//! size", "neighboring switches are connected to each other by just one link").
 //!
-//! Free ends are paired at random as long as that keeps the graph simple (Steger and Wormald 1999);
-//! what then remains, and what is not connected, is mended by exchanging the ends of two cables,
-//! which keeps every degree.
+//! Free ends are paired at random as long as the graph stays simple (Steger and Wormald 1999). Ends
+//! that remain, and parts that are not connected, are repaired by exchanging the ends of two
+//! cables, which keeps every degree.
 
 use std::collections::BTreeSet;
 

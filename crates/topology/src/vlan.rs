@@ -9,7 +9,7 @@ use tresse_base::id::{LinkId, SwitchId};
 
 use crate::{Channel, Coordinates, Graph, Grid};
 
-/// What a VLAN tree is for.
+/// The purpose of a VLAN: primary paths, backups, the base VLAN, or one line of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -34,7 +34,7 @@ pub struct TreeSpec {
     pub shape: Shape,
 }
 
-/// Which links a tree has.
+/// How the links of a VLAN tree are given: by a list, or by a rule on a grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
     /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to dimension
@@ -65,7 +65,7 @@ pub struct Tree {
     pub order: Vec<u32>,
 }
 
-/// Why a set of links is not a spanning tree.
+/// Why a set of links is not a spanning tree of the switches.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// The links form a loop.

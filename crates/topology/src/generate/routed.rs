@@ -1,9 +1,9 @@
-//! Generates fabrics whose nodes route. Each node has one or two NICs per dimension; on a P-Mesh each switch
-//! holds one or several lines of nodes.
+//! Generates node-routed fabrics: each node has one or two NICs per dimension, and on a P-Mesh each
+//! switch holds one or several lines of nodes.
 //!
-//! Lines are assigned to switches in their order: dimension 0 first, within a dimension by the node number
-//! without that dimension. On its switch, the node at coordinate x of a line has the (x + 1)-th port of that
-//! line; the ports of a line follow those of the lines before it.
+//! Lines are assigned to switches in order: dimension 0 first, within a dimension by the node
+//! number without that dimension. On its switch, the node at coordinate x of a line has the (x +
+//! 1)-th port of that line; the ports of a line follow those of the lines before it.
 
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::units::Rate;
