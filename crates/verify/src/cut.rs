@@ -1,11 +1,11 @@
-//! The narrowest cut of a clique of switches into halves, beside the bound of
-//! big-fat-switches-ring-clique-reflector, Theorem 2.
+//! Finds the narrowest cut of a clique of switches into two halves, and compares it with the bound
+//! of big-fat-switches-ring-clique-reflector, Theorem 2.
 
 use serde::Serialize;
 use tresse_plan::Plan;
 use tresse_topology::cluster::Kind;
 
-/// A cut of all switches into two halves.
+/// A cut of all switches into two halves, and the links that cross it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cut {
     /// Cables that cross it, counted in node links per direction.

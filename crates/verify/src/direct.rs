@@ -1,8 +1,8 @@
-//! Proofs about flat neighbourhoods: every path of every pair is walked.
+//! Checks plans of flat neighbourhoods by following every path of every pair.
 //!
 //! Nothing here relies on the planner: two nodes share a neighbourhood if NICs of both are on one
-//! switch. No channel depends on another: paths cross no uplink, and an intermediate node takes
-//! what it can hold and drops the rest. So there is no cycle to find.
+//! switch. There are no channel dependencies, and so no cycles: paths cross no uplink, and a
+//! transit node accepts what it can hold and drops the rest.
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;

@@ -1,4 +1,5 @@
-//! Effect of every single failure of a link, switch or node: the pairs all of whose paths need it.
+//! Finds what each single failure of a link, switch or node breaks: the pairs all of whose paths
+//! need that part.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -8,8 +9,8 @@ use tresse_plan::Plan;
 use super::names::pair_name;
 use super::{Finding, Survey};
 
-/// Ordered pairs lost to single failures. A pair counts as lost where both its nodes live and
-/// none of its planned paths does.
+/// The ordered pairs lost to single failures. A pair is lost if both its nodes live and none of its
+/// planned paths does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Failures {
     /// Failures of switch-to-switch links.
@@ -23,7 +24,8 @@ pub struct Failures {
     pub pairs_without_disjoint_backup: u64,
 }
 
-/// The worst single failure of a kind.
+/// The single failures of one kind of object (links, switches or nodes): how many are harmless, and
+/// the worst.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Worst {
     /// How many objects of the kind there are.

@@ -1,10 +1,10 @@
-//! Findings of proofs.
+//! The findings of `tresse check`.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A finding of `check`: a violation if it breaks the plan, else a note. As text: kind, object,
+/// A finding of `check`: a violation if it breaks the plan, else a note. Its text: kind, object,
 /// message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {

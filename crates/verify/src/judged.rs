@@ -1,4 +1,4 @@
-//! Judgement of a plan after one walk over all pairs, without the effect of failures.
+//! Checks a plan by one walk over all pairs; the effect of failures is not included.
 
 use tresse_plan::{Longer, Plan};
 use tresse_topology::Channel;

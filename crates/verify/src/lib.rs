@@ -1,7 +1,8 @@
-//! Proofs about a plan. Each failed proof names a witness (DESIGN section 4).
+//! Checks a plan: proves or refutes what it promises. Each failed proof names a witness (DESIGN
+//! section 4).
 //!
-//! `survey` walks every pair once; the other files judge what it saw. Nothing here trusts the
-//! planner: trees are checked link by link, distances come from breadth-first search.
+//! `survey` walks every pair once; the other modules evaluate what it saw. Nothing here trusts the
+//! planner: trees are checked link by link, and distances come from breadth-first search.
 #![forbid(unsafe_code)]
 
 mod below;
@@ -35,10 +36,10 @@ use judged::Judged;
 use trees::broken_trees;
 use tresse_plan::Plan;
 
-/// Proves or refutes everything about `plan`.
+/// Runs all checks on `plan` and returns the report.
 ///
-/// O(pairs + sources x trees per source x switches) with `paths = 1`; further ranks are walked
-/// pair by pair.
+/// O(pairs + sources x trees per source x switches) with `paths = 1`; further ranks are walked pair
+/// by pair.
 #[must_use]
 pub fn check(plan: &Plan) -> Report {
     let mut report = by_kind(plan);

@@ -1,4 +1,4 @@
-//! Limits of switches: VLANs, frame size, forwarding entries, shared learning.
+//! Checks the limits of switches: number of VLANs, frame size, forwarding entries, shared learning.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use tresse_topology::cluster::{Learning, Strategy};
 
 use super::{Finding, Survey};
 
-/// Returns violations that do not depend on paths: too many VLANs, frames too small. O(switches).
+/// Returns the violations of switch limits that do not depend on paths: too many VLANs, frames too
+/// small. O(switches).
 #[must_use]
 pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();

@@ -1,4 +1,4 @@
-//! Limits of the kernel for `[routing] mptcp = true`.
+//! Checks `[routing] mptcp = true` against the limits of the kernel.
 
 use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_plan::Plan;

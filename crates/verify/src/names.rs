@@ -1,4 +1,4 @@
-//! Names of pairs and NICs in findings.
+//! Formats the names of pairs and NICs for findings.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;

@@ -1,5 +1,5 @@
-//! Gain of detours through reflectors for the demand: walked path by path, and compared with the
-//! primaries alone and with the optimum of the linear program
+//! Computes what detours through reflectors gain for the demand: follows every path, and compares
+//! the throughput with that of the primaries alone and with the optimum of the linear program
 //! (big-fat-switches-ring-clique-reflector, section 5).
 
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use super::Finding;
 /// Sources that are walked in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
 
-/// Throughput for the demand, of the busiest node as a part of its share, in units of a node link's
-/// rate. For uniform demand `direct` is the ideal throughput.
+/// Throughput for the demand with and without detours, and the optimum. It is that of the busiest
+/// node, in units of a node link's rate. For uniform demand `direct` is the ideal throughput.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reflect {
     /// `uniform`, or `listed` in the cluster file.

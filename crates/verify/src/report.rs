@@ -1,4 +1,4 @@
-//! The result of `tresse check` (DESIGN section 8).
+//! The report of `tresse check` (DESIGN section 8).
 
 use serde::Serialize;
 use tresse_plan::Plan;
@@ -7,7 +7,7 @@ use tresse_topology::vlan::Role;
 use super::judged::Judged;
 use super::{Cut, Failures, Finding, Reflect, Survey};
 
-/// Primary paths through transit nodes.
+/// How many primaries go through transit nodes, and through how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct Transit {
     /// How many primaries have one or more transit nodes.
@@ -18,7 +18,7 @@ pub struct Transit {
     pub mean: f64,
 }
 
-/// Results of all proofs about a plan.
+/// The report of `tresse check`: the results of all proofs about a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Format of this object: 1.

@@ -1,13 +1,13 @@
-//! Proofs about fabrics whose nodes route: every pair is walked, every single failure is walked again.
+//! Checks plans of node-routed fabrics: follows every pair, and again for every single failure.
 //!
 //! Exact for every size: reachability, loops, minimality and loads of all ordered pairs. One pass
 //! per destination over the next hops of all nodes: O(nodes^2 x dimensions) in all. Distances come
-//! from breadth-first searches over the cables, not from coordinates. Channel dependencies end
-//! within one segment: its last node takes what it can hold and drops the rest. So there is no
-//! cycle to find.
+//! from breadth-first searches over the cables, not from coordinates. A channel dependency never
+//! goes beyond one segment, because a segment's last node accepts what it can hold and drops the
+//! rest; so there is no cycle.
 //!
-//! Failures are walked for every destination up to [`WALKED`] nodes. In larger fabrics they are
-//! walked for a sample of destinations spread evenly, and the report says so.
+//! Up to [`WALKED`] nodes, failures are checked for every destination. In larger fabrics they are
+//! checked for a sample of destinations spread evenly, and the report says so.
 
 mod fabric;
 mod reach;

@@ -1,9 +1,9 @@
-//! One walk over all pairs: loads, hops, minimality, dependencies, and which NICs receive on which
-//! VID.
+//! Walks all pairs once and collects loads, hops, minimality, channel dependencies, and which NICs
+//! receive on which VID.
 //!
-//! Primaries are taken source by source. All destinations that a source reaches by one tree are
-//! handled in one pass over that tree: the load of a tree link is the number of destinations
-//! behind it as seen from the source, which subtree counts give in O(switches).
+//! Primaries are handled source by source. All destinations that a source reaches by one tree are
+//! handled in one pass over that tree: the load of a tree link is the number of destinations behind
+//! it as seen from the source, which subtree counts give in O(switches).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tresse_topology::Dependencies;
 use tresse_topology::path::Segment;
 use tresse_topology::vlan::Tree;
 
-/// Result of one walk over all pairs.
+/// What one walk over all pairs found: loads, hops, dependencies.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// Primary paths per channel, when every ordered node pair sends 1 unit.
@@ -357,7 +357,7 @@ impl Survey {
     }
 }
 
-/// In-transit nodes of the primaries.
+/// The transit nodes of the primaries: how many paths use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
     /// Primaries that have any.

@@ -1,10 +1,10 @@
-//! The uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): the effect
-//! of cables between otherwise separate switches. All other proofs are in
+//! Checks the uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): the
+//! effect of cables between otherwise separate switches. All other checks are in
 //! [`direct`](super::direct).
 //!
-//! One cable leads from every switch of the table to one more switch: a star, which has no loop, and no
-//! spanning tree protocol needs to cut one. But all NICs are in one broadcast domain, so every switch
-//! learns every one of them.
+//! One cable leads from every switch of the wiring table to one more switch: a star, which has no
+//! loop and needs no spanning tree protocol. But all NICs are in one broadcast domain, so every
+//! switch learns the address of every NIC.
 
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;

@@ -1,4 +1,5 @@
-//! The cables of an InfiniBand network, in either form that stands beside a dump of tables.
+//! Reads the cables of an InfiniBand network, in either of two formats that accompany a dump of
+//! forwarding tables.
 //!
 //! `opensm-subnet.lst`, which OpenSM writes into the same directory, two ends a line:
 //! ```text
@@ -23,7 +24,7 @@ const PAIR: &str = "{ SW Ports:08 SystemGUID:0000000000200000 NodeGUID:000000000
 const HEAD: &str = "Switch 8 \"S-0000000000200000\" # \"S0\" base port 0 lid 2 lmc 0";
 const CABLE: &str = "[1] \"H-0000000000100000\"[1](100001) # \"H0_0\" lid 1 4xEDR";
 
-/// All cables of a network.
+/// All cables of an InfiniBand network.
 #[derive(Debug, Clone, Default)]
 pub struct Cables {
     pub(super) file: String,

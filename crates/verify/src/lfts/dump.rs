@@ -1,5 +1,5 @@
-//! The tables of every switch, as OpenSM writes them with routing logs on (`-D 0x43`), or as
-//! `dump_fts` of infiniband-diags reads them from the switches:
+//! Reads a dump of the forwarding tables of all InfiniBand switches, as OpenSM writes it with
+//! routing logs on (`-D 0x43`), or as `dump_fts` of infiniband-diags reads it from the switches:
 //!
 //! ```text
 //! Unicast lids [0-80] of switch Lid 2 guid 0x0000000000200000 ('S0'):
@@ -20,7 +20,7 @@ const HEAD: &str = "Unicast lids [0-80] of switch Lid 2 guid 0x0000000000200000 
 const ENTRY: &str = "0x0001 001 # Channel Adapter portguid 0x0000000000100001: 'H0_0'";
 const COUNT: &str = "80 lids dumped";
 
-/// A parsed dump.
+/// The forwarding tables of all switches of an InfiniBand network, read from a dump.
 #[derive(Debug, Clone)]
 pub struct Dump {
     pub(super) file: String,

@@ -1,14 +1,14 @@
-//! Judges the forwarding tables of an InfiniBand network: what OpenSM writes as `opensm-lfts.dump`,
-//! over the cables of its `opensm-subnet.lst` or of `ibnetdiscover`.
+//! Checks the forwarding tables of an InfiniBand network: the `opensm-lfts.dump` of OpenSM,
+//! together with the cables of its `opensm-subnet.lst` or of `ibnetdiscover`.
 //!
-//! A forwarding table chooses by destination alone, not by where a frame came from. OpenSM's `updn`
-//! can therefore leave a cycle on irregular networks: a switch may hold the path that is legal for
-//! its own frames and illegal for frames that came down to it. Nothing here trusts the engine:
+//! A forwarding table chooses by destination only, not by where a frame came from. So OpenSM's
+//! `updn` can leave a cycle on irregular networks: a switch may hold the path that is legal for its
+//! own frames and illegal for frames that came down to it. Nothing here trusts the routing engine:
 //! every path is followed, and the channel dependency graph is that of the paths (as in
-//! [`verify`](super)), all on one lane.
+//! [`verify`](super)), all on one virtual lane.
 //!
-//! Owns no file, and knows nothing of service levels: engines that need several lanes are found
-//! cyclic on one.
+//! Reads no files, and ignores service levels: engines that need several lanes are found cyclic on
+//! one.
 
 mod cables;
 mod dump;

@@ -1,4 +1,5 @@
-//! A network: tables and cables combined, so that each entry leads somewhere.
+//! An InfiniBand network: forwarding tables and cables combined, so that each table entry leads to
+//! a switch or host.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use super::cables::End;
 use super::dump::Table;
 use super::{Cables, Dump, FAULTS, hexadecimal};
 
-/// Switches with their tables, numbered in the order of the dump, and hosts' ports ("hosts"), in the
-/// order of the switches' ports.
+/// The switches of an InfiniBand network with their forwarding tables, numbered in the order of the
+/// dump, and the ports of hosts, in the order of the switches' ports.
 #[derive(Debug, Clone)]
 pub struct Network {
     pub(super) graph: Graph,

@@ -8,8 +8,9 @@ use super::network::Exit;
 use super::walk::{Found, Walk, Witness};
 use crate::Finding;
 
-/// Results for forwarding tables. Fields in common with [`verify::Report`](crate::Report) have the
-/// same meaning; a node is a port of a host, and a primary is the path to the port's base LID.
+/// The result of checking the forwarding tables of an InfiniBand network. Fields in common with
+/// [`verify::Report`](crate::Report) have the same meaning; a node is a port of a host, and a primary is the
+/// path to the port's base LID.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Format of this object: 1.

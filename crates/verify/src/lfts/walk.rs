@@ -1,7 +1,9 @@
-//! Follows every path: from each switch that has hosts to each LID of each host.
+//! Follows every path in an InfiniBand network: from each switch that has hosts to each LID of each
+//! host.
 //!
-//! A table knows the destination alone, so the switches' entries for one LID form a graph with one
-//! way out of each: a switch is settled once per LID, O(switches + cables' ends) each.
+//! A table chooses by destination only, so the switches' entries for one LID form a graph with one
+//! exit from each switch. Each switch is therefore visited once per LID: O(switches + ends of
+//! cables) per LID.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The fabric that is walked, and whether a packet arrives over those parts of it that work.
+//! The node-routed fabric with some parts failed, and whether a packet arrives over the parts that
+//! work.
 
 use tresse_base::id::NodeId;
 use tresse_plan::{Plan, Xy};

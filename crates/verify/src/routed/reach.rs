@@ -1,4 +1,5 @@
-//! Distances by breadth-first search over the cables, independent of coordinates and of routes.
+//! Computes distances between nodes by breadth-first search over the cables, independent of
+//! coordinates and routes.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Effect of the loss of whole switches on a P-Mesh: of one, which may hold several lines that fail
-//! together, and of two.
+//! Computes the effect of losing whole switches of a P-Mesh: one, which may hold several lines that
+//! fail together, or two.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
