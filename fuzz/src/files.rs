@@ -1,4 +1,4 @@
-//! Files that people and other programs write.
+//! Fuzz targets for files that people and other programs write.
 
 use tresse_base::problem::Problems;
 use tresse_plan::Plan;
@@ -8,8 +8,8 @@ use tresse_verify::lfts::{Cables, Dump, Network, Report};
 /// Larger fabrics plan slowly under libFuzzer's counters and teach nothing new.
 const MOST_SWITCHES: usize = 64;
 
-/// The cluster file: no text panics, problems point into the text, have advice and nothing that acts on
-/// a terminal, formatting keeps the meaning.
+/// Fuzzes the parser of the cluster file. No text panics. Problems have positions in the text and
+/// advice, and contain no terminal control characters. Formatting does not change the meaning.
 pub fn cluster(text: &str) {
     match tresse_cluster::parse(text, "cluster.toml") {
         Err(problems) => well_formed(text, &problems),
@@ -23,7 +23,8 @@ pub fn cluster(text: &str) {
     }
 }
 
-/// The lock: no text panics, what is read is written back the same, trees are compared safely.
+/// Fuzzes the parser of the lock. No text panics. A lock that can be read encodes back to an equal
+/// one, and comparing its trees does not panic.
 pub fn lock(text: &str) {
     if let Ok(lock) = Lock::parse(text) {
         assert_eq!(Lock::parse(&lock.emit()).as_ref(), Ok(&lock));

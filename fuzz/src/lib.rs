@@ -1,17 +1,17 @@
-//! Everything that an outsider can send to Tresse or put into a file that it reads, as functions of
-//! bytes. Each function panics where the code that it judges has a fault.
+//! The fuzz targets: functions that feed arbitrary bytes to every parser of data from outside. A
+//! target panics if the code has a fault.
 //!
-//! Two programs call them: libFuzzer's (`src/main.rs`, run by `tests/fuzz.sh`) mutates the input, and
-//! the tests below replay what is kept: `seeds/TARGET`, `regressions/TARGET` (inputs that once found
-//! a fault) and, for cluster files, the examples and the broken files of the tests.
+//! Two programs call them: libFuzzer's (`src/main.rs`, run by `tests/fuzz.sh`) mutates the input,
+//! and the tests below replay stored inputs: `seeds/TARGET`, `regressions/TARGET` (inputs that once
+//! found a fault) and, for cluster files, the examples and the broken files of the tests.
 
 mod files;
 mod wire;
 
-/// Judges one input.
+/// A fuzz target: tests the code with one input, and panics if it finds a fault.
 pub type Target = fn(&[u8]);
 
-/// Every target by name, in order of the name.
+/// All fuzz targets with their names, sorted by name.
 pub const TARGETS: [(&str, Target); 12] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
@@ -27,7 +27,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("state", tressed::fuzz::state),
 ];
 
-/// The target of this name.
+/// Returns the fuzz target with this name.
 #[must_use]
 pub fn target(name: &str) -> Option<Target> {
     TARGETS.iter().find(|(known, _)| *known == name).map(|(_, target)| *target)

@@ -1,4 +1,4 @@
-//! libFuzzer's program for all targets: `FUZZ_TARGET` names the one to run.
+//! The libFuzzer program for all fuzz targets: the environment variable `FUZZ_TARGET` selects one.
 #![no_main]
 
 use std::sync::OnceLock;

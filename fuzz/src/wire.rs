@@ -1,4 +1,4 @@
-//! Frames and records that come from the network.
+//! Fuzz targets for frames and records that come from the network.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -7,7 +7,8 @@ use tempfile::TempDir;
 use tresse_frame::announce::Announcement;
 use tresse_frame::lldp::Lldp;
 
-/// Announcements come from anybody on the wire: no bytes panic, what parses is emitted the same.
+/// Fuzzes the parser of announcements, which anybody on the wire can send. No bytes panic. A frame
+/// that parses encodes back to the same bytes.
 pub fn announcement(bytes: &[u8]) {
     if let Ok((source, announcement)) = Announcement::parse(bytes) {
         let emitted = announcement.emit(source);

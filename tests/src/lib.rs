@@ -1,5 +1,6 @@
-//! What the integration tests, the demonstration and the soak share: running the built programs,
-//! the counters that a plan predicts, what operators do to switches; and the soak itself.
+//! Code that the integration tests, the demonstration and the soak test share: running the built
+//! programs, the counters that a plan predicts, and what operators do to switches; and the soak
+//! test itself.
 
 pub mod failover;
 pub mod frr;

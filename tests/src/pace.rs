@@ -1,17 +1,17 @@
-//! Deadlines in the time that the machine could give: they last longer where the processor is slow or
-//! shared with others.
+//! Deadlines that are longer on a slow or busy machine.
 //!
-//! Slowness is the product of two measurements. The first is taken once: how long a fixed piece of work
-//! takes beside the same work on a processor of 2020 (an emulated processor needs ten times as long).
-//! The second is taken at every look: the tasks that want to run for each processor (`procs_running` of
-//! `/proc/stat`).
+//! Slowness is the product of two measurements. The first is taken once: how long a fixed piece of
+//! work takes, compared with a processor of 2020 (an emulated processor needs ten times as long).
+//! The second is taken at every check: the number of runnable tasks per processor (`procs_running`
+//! of `/proc/stat`).
 
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// A limit of time; ask it often, as it measures the machine at every look.
+/// A time limit that is extended on a slow machine. Check it often, because each check measures the
+/// slowness.
 #[derive(Debug)]
 pub struct Deadline {
     left: f64,
@@ -34,11 +34,11 @@ impl Deadline {
     }
 }
 
-/// Waits until `look` is satisfied, and looks every `pause`, less often on a slow machine: a look may start
-/// programs, and takes the processor away from what is waited for.
+/// Calls `look` every `pause` until it succeeds or the time limit has passed. On a slow machine it
+/// is called less often, because it may start programs, which delays what is waited for.
 ///
 /// # Errors
-/// What `look` saw last, when the time is over.
+/// The last error of `look`, after the time limit.
 pub fn wait<T, E>(
     time: Duration,
     pause: Duration,
@@ -54,7 +54,7 @@ pub fn wait<T, E>(
     }
 }
 
-/// Says on standard error, when it is dropped, how many seconds a test took.
+/// Measures the time of a test and prints it on standard error when dropped.
 #[derive(Debug)]
 pub struct Stopwatch {
     test: String,
@@ -75,7 +75,7 @@ impl Drop for Stopwatch {
     }
 }
 
-/// How many times as long as on an idle, fast machine things take here now, at least 1.
+/// Returns how many times slower this machine is now than an idle, fast one; at least 1.
 #[must_use]
 pub fn slowness() -> f64 {
     static SPEED: LazyLock<f64> = LazyLock::new(speed);

@@ -1,4 +1,4 @@
-//! Runs the `tresse` that was built beside this test or demonstration.
+//! Runs the `tresse` that was built together with this test or demonstration.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -6,24 +6,26 @@ use std::process::{Command, Output, Stdio};
 
 use nix::unistd::Pid;
 
-/// Names the `tresse` to run.
+/// The environment variable with the path of the `tresse` to run.
 pub const TRESSE: &str = "TRESSE_BIN";
-/// Names the `tressed` to run.
+/// The environment variable with the path of the `tressed` to run.
 pub const TRESSED: &str = "TRESSED_BIN";
 
-/// The built `tresse`: `TRESSE_BIN`, or the one in the directory of this program or above it.
+/// Returns the path of the built `tresse`: `TRESSE_BIN`, or the one in the directory of this
+/// program or above.
 ///
 /// # Panics
-/// Where none is found.
+/// If there is none.
 #[must_use]
 pub fn tresse() -> PathBuf {
     built(TRESSE, "tresse")
 }
 
-/// The built `tressed`: `TRESSED_BIN`, or the one in the directory of this program or above it.
+/// Returns the path of the built `tressed`: `TRESSED_BIN`, or the one in the directory of this
+/// program or above.
 ///
 /// # Panics
-/// Where none is found.
+/// If there is none.
 #[must_use]
 pub fn tressed() -> PathBuf {
     built(TRESSED, "tressed")
@@ -38,20 +40,20 @@ fn built(variable: &str, name: &str) -> PathBuf {
     places.find(|p| p.is_file()).unwrap_or_else(|| panic!("{name} is not built: run `cargo build`"))
 }
 
-/// Runs `tresse` with its words on our standard error.
+/// Runs `tresse`; its standard error is ours.
 ///
 /// # Panics
-/// Where it cannot be started.
+/// If it cannot be started.
 pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
     let mut command = Command::new(tresse());
     command.args(args).stdin(Stdio::null()).stderr(Stdio::inherit());
     command.output().expect("tresse starts")
 }
 
-/// Runs `tresse` and gives its standard output; any other exit code than 0 is an error in words.
+/// Runs `tresse` and returns its standard output.
 ///
 /// # Errors
-/// The command line and the exit code.
+/// The command line and the exit code, if that is not 0.
 pub fn output(args: &[&str]) -> Result<String, String> {
     let output = run(args);
     if output.status.success() {
@@ -66,7 +68,7 @@ pub fn output(args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The `tressed` that was started with a configuration whose path ends so.
+/// Returns the process id of the `tressed` whose configuration file's path ends with `config`.
 #[must_use]
 pub fn daemon(config: &str) -> Option<Pid> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();

@@ -1,5 +1,5 @@
-//! Slurm on the nodes of a lab: its controller on the first one, `slurmd` on all, and `munged`, by which they know
-//! each other.
+//! Runs Slurm on the nodes of a lab: its controller on the first node, `slurmd` on all, and
+//! `munged`, by which they authenticate each other.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -15,7 +15,7 @@ use tresse_lab::netns;
 /// So long all may take to be idle.
 const READY: Duration = Duration::from_secs(180);
 
-/// A node.
+/// A node of the lab on which Slurm runs.
 #[derive(Debug, Clone)]
 pub struct Node {
     /// As in the cluster file.
@@ -26,7 +26,7 @@ pub struct Node {
     pub address: IpAddr,
 }
 
-/// All its daemons; killed when dropped.
+/// All Slurm daemons of a lab; killed when dropped.
 #[derive(Debug)]
 pub struct Slurm {
     directory: TempDir,

@@ -1,4 +1,5 @@
-//! What operators do to switches: VLAN memberships changed on a lab's running bridges, by `bridge`.
+//! Changes the VLAN memberships of a running lab's bridges with `bridge`, as operators do with
+//! switches.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,10 +14,10 @@ const OPTIONS: Options = Options { cyclic: true, static_fdb: false };
 /// (port, VID, untagged).
 type Memberships = BTreeSet<(u32, u16, bool)>;
 
-/// Gives every switch of a fabric the VLANs of a next plan beside those of the one it has.
+/// Adds the VLANs of the next plan to every switch, besides those of the present plan.
 ///
 /// # Errors
-/// What `bridge` said.
+/// The error of `bridge`.
 pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunError> {
     let both = configs_keeping(next, now);
     configs(now)
@@ -25,10 +26,10 @@ pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunErr
         .try_for_each(|(now, both)| reconfigure(directory, Some(now), both))
 }
 
-/// Takes from every switch what only the old plan has.
+/// Removes from every switch the VLANs that only the old plan has.
 ///
 /// # Errors
-/// What `bridge` said.
+/// The error of `bridge`.
 pub fn settle(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunError> {
     let both = configs_keeping(new, old);
     both.iter()
@@ -36,10 +37,11 @@ pub fn settle(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunEr
         .try_for_each(|(both, new)| reconfigure(directory, Some(both), new))
 }
 
-/// One switch from one configuration to another, as the export's order has it: prune, then add.
+/// Changes one switch from one configuration to another, in the order of the export: prune, then
+/// add.
 ///
 /// # Errors
-/// What `bridge` said.
+/// The error of `bridge`.
 pub fn reconfigure(
     directory: &Directory,
     old: Option<&SwitchConfig>,
@@ -51,10 +53,10 @@ pub fn reconfigure(
     bridge(directory, &new.name, &(lines("del", &gone) + &lines("add", &more)))
 }
 
-/// `add` or `del` one VID at one port of a switch.
+/// Adds or deletes (`add`, `del`) one VID at one port of a switch.
 ///
 /// # Errors
-/// What `bridge` said.
+/// The error of `bridge`.
 pub fn member(
     directory: &Directory,
     switch: &str,
@@ -65,16 +67,17 @@ pub fn member(
     bridge(directory, switch, &lines(verb, &[(port, vid, false)].into()))
 }
 
-/// What the export says of every switch.
+/// Returns the exported configuration of every switch.
 #[must_use]
 pub fn configs(plan: &Plan) -> Vec<SwitchConfig> {
     switch_configs(plan, OPTIONS)
 }
 
-/// What it says of every switch while nodes change from `old` to `plan` (`--keep`).
+/// Returns the exported configuration of every switch while nodes change from `old` to `plan`
+/// (`--keep`).
 ///
 /// # Panics
-/// Where a switch cannot hold the VLANs of both.
+/// If a switch cannot hold the VLANs of both.
 #[must_use]
 pub fn configs_keeping(plan: &Plan, old: &Plan) -> Vec<SwitchConfig> {
     switch_configs_keeping(plan, old, OPTIONS).expect("labs have switches of 4094 VLANs")

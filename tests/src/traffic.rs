@@ -1,5 +1,5 @@
-//! The frames that a plan predicts for known traffic, per directed link and VLAN, and how they
-//! compare with what the switches counted.
+//! Predicts the frames that known traffic causes, per directed link and VLAN, and compares them
+//! with what the switches counted.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
-/// (from, to, VID) to frames.
+/// Number of frames by (from, to, VID).
 pub type Frames = BTreeMap<(String, String, u16), u64>;
 
 /// One line of `tresse lab counters --json`.
@@ -25,10 +25,10 @@ pub struct CounterLine {
     pub control_frames: u64,
 }
 
-/// Reads `tresse lab counters --json`; directions without a frame are left out.
+/// Reads the output of `tresse lab counters --json`; directions without a frame are left out.
 ///
 /// # Errors
-/// A line that is no counter.
+/// A line that is not a counter.
 pub fn counted(json_lines: &str) -> Result<Frames, serde_json::Error> {
     let mut frames = Frames::new();
     for line in json_lines.lines() {
@@ -40,7 +40,7 @@ pub fn counted(json_lines: &str) -> Result<Frames, serde_json::Error> {
     Ok(frames)
 }
 
-/// One echo request and its answer for every ordered pair of `pings`.
+/// Predicts the frames of one echo request and its reply for every ordered pair of `pings`.
 #[must_use]
 pub fn predicted(plan: &Plan, pings: impl IntoIterator<Item = (NodeId, NodeId)>) -> Frames {
     let mut frames = Frames::new();
@@ -69,7 +69,8 @@ fn add_frame(plan: &Plan, src: NodeId, dst: NodeId, frames: &mut Frames) {
     }
 }
 
-/// Every direction in which the two differ, as `from -> to vlan V: planned P, counted C`.
+/// Returns a line for every direction in which prediction and count differ: `from -> to vlan V:
+/// planned P, counted C`.
 #[must_use]
 pub fn differences(planned: &Frames, counted: &Frames) -> Vec<String> {
     let mut keys: Vec<_> = planned.keys().chain(counted.keys()).collect();

@@ -1,4 +1,4 @@
-//! Citations in text: found word by word, and looked up in what the documents define.
+//! Finds citations in a text and checks that the documents define what they cite.
 
 use crate::definitions::{DESIGN, Definitions, GUIDE, Part, REFERENCES, RULES, STYLE};
 use crate::fault::Fault;
@@ -36,7 +36,7 @@ const NO_AUTHORS: [&str; 13] = [
     "Spring",
 ];
 
-/// Every citation that leads nowhere.
+/// Returns every citation that leads nowhere.
 pub fn check(sources: &[Source], definitions: &Definitions) -> Vec<Fault> {
     let judged = |source: &&Source| !source.path.ends_with("Cargo.toml");
     sources.iter().filter(judged).flat_map(|source| of(sources, source, definitions)).collect()

@@ -13,7 +13,8 @@ const FOLDERS: [&str; 7] =
 /// Folders of packages, and names of examples.
 type Examples = BTreeSet<(String, String)>;
 
-/// What is named in a document and is not there.
+/// Returns every file, package, example and make target that a document names and that does not
+/// exist.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let packages = packages(sources);
     let examples = examples(sources);

@@ -1,4 +1,4 @@
-//! What the documents define: rules, numbered sections, papers with their parts, titles.
+//! Collects what can be cited: rules, numbered sections, papers with their parts, titles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use crate::markdown::{Heading, headings};
 use crate::source::{self, Source};
 use crate::words::words;
 
-/// The rules K1 to K24.
+/// The document that defines the rules K1 to K24.
 pub const RULES: &str = "docs/kernel-rules.md";
-/// What `DESIGN section 4` means.
+/// The document to which a citation like `DESIGN section 4` refers.
 pub const DESIGN: &str = "docs/design.md";
-/// Papers, RFCs, standards, works.
+/// The document that lists papers, RFCs, standards and other works.
 pub const REFERENCES: &str = "docs/references.md";
-/// Has the numbered boundaries of the house style.
+/// The document with the numbered boundaries of the house style.
 pub const STYLE: &str = "CONTRIBUTING.md";
-/// The file that a citation of the form `operator guide, "Title"` means.
+/// The document to which a citation of the form `operator guide, "Title"` refers.
 pub const GUIDE: &str = "docs/operator-guide.md";
 
-/// A part of a paper that has a number.
+/// A numbered part of a paper: a section, definition, theorem or table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Section,
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-/// A paper that is cited by a short name.
+/// A paper that is cited by a short name, with its parts.
 #[derive(Debug)]
 pub struct Paper {
     /// The short name first, then what it is also cited as.
@@ -48,7 +48,7 @@ pub struct Paper {
     pub parts: BTreeSet<(Part, String)>,
 }
 
-/// All that can be cited.
+/// Everything that can be cited, collected from the documents.
 #[derive(Debug)]
 pub struct Definitions {
     pub papers: Vec<Paper>,

@@ -1,4 +1,5 @@
-//! Each dependency of a `Cargo.toml` has its line in the design's section on libraries.
+//! Checks that each dependency in a `Cargo.toml` has its line of justification in the design's
+//! section on libraries.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::source::{self, Source};
 /// Where the table is.
 const SECTION: &str = "## 11. Libraries";
 
-/// Dependencies without a line, and lines without a dependency.
+/// Returns dependencies without a line, and lines without a dependency.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let design = source::find(sources, DESIGN).expect("the design is a document");
     let listed = listed(&design.text);

@@ -1,6 +1,6 @@
-//! What the checks find.
+//! A fault that a check of the documents found.
 
-/// A citation that leads nowhere.
+/// A fault in a document or source file, such as a citation that leads nowhere, with file and line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     /// Path of the file from the root of the repository.

@@ -1,4 +1,4 @@
-//! The tests that `docs/kernel-rules.md` names beside each rule.
+//! Checks that the tests that `docs/kernel-rules.md` names beside each rule exist.
 
 use crate::definitions::RULES;
 use crate::fault::Fault;
@@ -7,7 +7,7 @@ use crate::source::{self, Source};
 /// How the paragraph with a rule's tests begins.
 const HELD_BY: &str = "**Held by**";
 
-/// Rules without a test, and tests that no file has.
+/// Returns rules without a test, and tests that no file contains.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let document = source::find(sources, RULES).expect("the kernel rules are a document");
     let code: Vec<_> = sources.iter().filter(|s| !s.path.ends_with(".md")).collect();

@@ -1,9 +1,10 @@
-//! Every citation in code and documents leads to a definition in the repository's own documents.
+//! Checks that every citation in code and documents leads to a definition in the repository's own
+//! documents.
 //!
-//! Judged are kernel rules (`K5`), sections of documents and papers, RFCs, standards, works by author
-//! and year, places in the kernel's source, files under `docs/`, links between documents, the tests
-//! that are named beside the kernel rules, the reason for each dependency, and the files and commands
-//! that documents name. A failure names file, line and citation.
+//! Checked are kernel rules (`K5`), sections of documents and papers, RFCs, standards, works by
+//! author and year, places in the kernel's source, files under `docs/`, links between documents,
+//! the tests named beside the kernel rules, the reason for each dependency, and the files and
+//! commands that documents name. A failure names file, line and citation.
 
 #![cfg(test)]
 

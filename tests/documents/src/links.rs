@@ -1,11 +1,11 @@
-//! Links between documents, and files under `docs/` that code names.
+//! Checks links between documents, and the files under `docs/` that code names.
 
 use crate::fault::Fault;
 use crate::markdown::{headings, links};
 use crate::source::{self, Source};
 use crate::words::words;
 
-/// Links whose file or heading is not there.
+/// Returns the links whose file or heading does not exist.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for source in sources {

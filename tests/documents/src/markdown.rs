@@ -1,6 +1,6 @@
-//! Headings and links of a Markdown document.
+//! Reads headings and links of a Markdown document.
 
-/// A heading.
+/// A heading of a Markdown document, with the anchor that links use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     /// Line from 1.
@@ -11,7 +11,7 @@ pub struct Heading {
     pub anchor: String,
 }
 
-/// Lines outside of fenced and indented blocks, with their numbers from 1.
+/// Returns the lines outside of fenced and indented blocks, with their numbers from 1.
 pub fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut fenced = false;
     let mut lines = Vec::new();
@@ -25,7 +25,8 @@ pub fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// Headings in order; a title that was there before gets `-1`, `-2`, ... behind its anchor.
+/// Returns the headings in order. A title that occurred before gets `-1`, `-2`, ... after its
+/// anchor.
 pub fn headings(text: &str) -> Vec<Heading> {
     let mut headings: Vec<Heading> = Vec::new();
     for (line, written) in prose(text) {
@@ -47,7 +48,7 @@ fn anchor(title: &str) -> String {
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Targets of links, with their lines; what is between backticks is no link.
+/// Returns the targets of links, with their line numbers. Text between backticks is not searched.
 pub fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (line, written) in prose(text) {

@@ -1,9 +1,9 @@
-//! The files of the repository that are judged.
+//! The files of the repository that are checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file with its text.
+/// A checked file with its text.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// Path from the root of the repository, with `/`.
@@ -29,13 +29,13 @@ const LEFT_OUT: [&str; 8] = [
 const ENDINGS: [&str; 9] =
     [".rs", ".sh", ".md", ".toml", ".service", ".conf", ".rules", ".catalog", "Makefile"];
 
-/// The root of the repository.
+/// Returns the root directory of the repository.
 pub fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(2).expect("the package is tests/documents").to_owned()
 }
 
-/// Every judged file, by path.
+/// Returns all checked files, sorted by path.
 pub fn all() -> Vec<Source> {
     let mut sources = Vec::new();
     visit(&root(), "", &mut sources);
@@ -60,7 +60,7 @@ fn visit(folder: &Path, path: &str, sources: &mut Vec<Source>) {
     }
 }
 
-/// The source of this path.
+/// Returns the file with this path.
 pub fn find<'a>(sources: &'a [Source], path: &str) -> Option<&'a Source> {
     sources.iter().find(|source| source.path == path)
 }

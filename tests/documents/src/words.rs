@@ -1,4 +1,4 @@
-//! The words of a text, across the ends of lines and without the marks of comments.
+//! Splits a text into words, across line ends and without comment marks.
 
 /// A word as written, and without the punctuation around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Word<'a> {
 /// What begins the lines of comments.
 const LEADERS: [&str; 7] = ["//!", "///", "//", "#", "##", "*", "--"];
 
-/// Words in order.
+/// Returns the words of a text in order.
 pub fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     for (line, written) in text.lines().enumerate() {

@@ -1,7 +1,9 @@
-//! `make demo`: a 4x4 torus of VLAN-filtering switches with 16 nodes on this one machine.
+//! The demonstration, `make demo`: a 4x4 torus of VLAN-filtering switches with 16 nodes on this one
+//! machine.
 //!
-//! Every pair answers, the switches count exactly the frames that the plan predicts, and uniform
-//! all-to-all traffic under `stp`, `pdor` and `dor` is held against the channel-load bound and the simulator.
+//! Shows that every pair answers and that the switches count exactly the frames that the plan
+//! predicts. Then compares uniform all-to-all traffic under `stp`, `pdor` and `dor` with the
+//! channel-load bound and the simulator.
 
 use std::process::ExitCode;
 

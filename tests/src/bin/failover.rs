@@ -1,5 +1,7 @@
-//! `failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]`: how long failures last, by fabric and kind of
-//! fault, as a table. `tests/failover.sh` runs it, `vlans` in the virtual machine where the kernel needs that.
+//! Measures how long failures last, by fabric and kind of fault, and prints a table: `failover
+//! [INTERVAL_MS
+//! [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]`. `tests/failover.sh` runs it; `vlans` runs in the virtual
+//! machine where the kernel needs that.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
-//! `in-vm PROGRAM ARGS...`: runs a program of this machine in the virtual machine, with `tresse` and
-//! `tressed` beside it and `CI=true`, so that a missing kernel feature is a failure. Variables of ours
-//! (`TRESSE_*`, `COPY_*`, `SOAK_*`) go along. Made to be cargo's runner: `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
+//! Runs a program of this machine in the virtual machine: `in-vm PROGRAM ARGS...`. It gets `tresse`
+//! and `tressed` beside it, variables that begin with `TRESSE_`, `COPY_` and `SOAK_`, and
+//! `CI=true`, so that a missing kernel feature is a failure. Serves as cargo's runner:
+//! `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `soak [SECONDS [SEED [ROUND]]]`: see `tresse_tests::soak`; `tests/soak.sh` runs it, in the virtual
-//! machine where the kernel needs that.
+//! The soak test: `soak [SECONDS [SEED [ROUND]]]`; see `tresse_tests::soak`. `tests/soak.sh` runs
+//! it, in the virtual machine where the kernel needs that.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

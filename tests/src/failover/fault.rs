@@ -1,4 +1,4 @@
-//! Faults in a lab: which part fails, how, and which node loses its carrier.
+//! Injects faults into a lab: which part fails, how, and which node loses its carrier.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use tresse_topology::path::Crossing;
 
 use crate::program::output;
 
-/// Name of the lab in which parts fail.
+/// Name of the lab into which faults are injected.
 pub const LAB: &str = "failover";
 
-/// What kind of part fails.
+/// The kind of part that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A switch with all its cables.
@@ -27,7 +27,7 @@ pub enum Kind {
     Trunk,
 }
 
-/// How it fails.
+/// The way in which a part fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// Both ends of its cables lose their carrier.
@@ -38,7 +38,7 @@ pub enum How {
     OneWay,
 }
 
-/// One failure.
+/// A fault to inject into the lab.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Name as `tresse lab fail` takes it.

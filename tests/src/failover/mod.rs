@@ -1,5 +1,5 @@
 //! Measures how long failures last: injects faults of every kind into a lab, one after another,
-//! under numbered datagrams.
+//! while numbered datagrams are sent.
 
 mod fault;
 mod routers;
@@ -25,7 +25,7 @@ use crate::program::output;
 
 const DOWN: [&str; 4] = ["lab", "--name", LAB, "down"];
 
-/// A fabric and the lab that it is measured in.
+/// A fabric to measure, and its lab.
 #[derive(Debug, Clone, Copy)]
 pub struct Fabric<'a> {
     /// Name in the table.
@@ -40,7 +40,7 @@ pub struct Fabric<'a> {
     pub pairs: usize,
 }
 
-/// Routing under test.
+/// What routes in the measured fabric: our daemons, or FRR with one of its protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Router {
     /// Our daemons.
@@ -92,10 +92,10 @@ impl Row {
     }
 }
 
-/// Measures a fabric; returns the lines of a table.
+/// Measures a fabric and returns the lines of a table.
 ///
 /// # Errors
-/// What went wrong, in words.
+/// The error in words.
 pub fn measure(
     fabric: &Fabric<'_>,
     router: Router,

@@ -1,4 +1,5 @@
-//! FRR in the place of our daemons: the same nodes and cables, routed by OSPF with BFD or by OpenFabric.
+//! Runs FRR in place of our daemons, for comparison: the same nodes and cables, routed by OSPF with
+//! BFD or by OpenFabric.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use tresse_topology::path::Crossing;
 use crate::frr::Frr;
 use crate::program;
 
-/// Routing protocol.
+/// The routing protocol that FRR runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// OSPF at its default timers, with BFD on every interface.

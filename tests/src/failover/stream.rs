@@ -15,10 +15,10 @@ const PERIOD: Duration = Duration::from_millis(1);
 const LAST: usize = 20;
 const FIRST_PORT: u16 = 21_000;
 
-/// A node's namespace and address.
+/// A node as (namespace, address).
 pub type Station = (String, IpAddr);
 
-/// Outcome of a stream.
+/// The result of one stream of datagrams: how long none arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outage {
     /// From the first lost datagram to the last one, both included.

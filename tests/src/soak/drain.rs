@@ -1,4 +1,5 @@
-//! What is drained on all nodes carries nothing: it may break and nothing is lost.
+//! A round of the soak test: a part that is drained on all nodes carries nothing, so when it breaks
+//! no datagram is lost.
 
 use std::time::Duration;
 

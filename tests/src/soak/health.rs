@@ -1,11 +1,12 @@
-//! What must not grow: memory and descriptors of the daemons, namespaces, processes.
+//! Checks that nothing grows during the soak test: memory and descriptors of the daemons,
+//! namespaces, processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use tresse_lab::netns;
 
-/// Memory and descriptors of one process.
+/// Memory and open descriptors of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Resident set.
@@ -30,8 +31,8 @@ impl Usage {
     }
 }
 
-/// The first usage seen of every daemon under every strategy: each has its own number of sockets
-/// and routes.
+/// The first measured usage of every daemon under every strategy, with which later ones are
+/// compared. Each strategy has its own number of sockets and routes.
 #[derive(Debug, Default)]
 pub struct Growth(BTreeMap<(i32, String), Usage>);
 
@@ -50,7 +51,7 @@ impl Growth {
     }
 }
 
-/// The named network namespaces of this machine.
+/// Returns the named network namespaces of this machine.
 #[must_use]
 pub fn namespaces() -> BTreeSet<String> {
     let entries = netns::path("").read_dir().into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! The lab under soak: built and removed by `tresse lab`, its daemons killed and started, its plans
-//! changed as an operator does.
+//! The lab of the soak test: builds and removes it with `tresse lab`, kills and starts its daemons,
+//! and changes plans as an operator does.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -35,7 +35,7 @@ struct Planned {
     lock: Lock,
 }
 
-/// The running lab; removed when dropped.
+/// The running lab of the soak test; removed when dropped.
 #[derive(Debug)]
 pub struct Lab {
     directory: Directory,

@@ -1,5 +1,5 @@
-//! Numbered datagrams between all pairs of nodes for as long as the soak lasts, each accounted for:
-//! arrived, arrived twice, or lost at a known time.
+//! The traffic of the soak test: numbered datagrams between all pairs of nodes. Each is accounted
+//! for: arrived, arrived twice, or lost at a known time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PORT: u16 = 20_000;
 
-/// One node's end: its name, its namespace and its address.
+/// A node that sends and receives: its name, namespace and address.
 #[derive(Debug, Clone)]
 pub struct Station {
     /// The node.
@@ -28,7 +28,7 @@ pub struct Station {
     pub address: IpAddr,
 }
 
-/// A datagram that did not arrive once.
+/// A datagram that did not arrive exactly once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// From and to.
@@ -39,7 +39,7 @@ pub struct Miss {
     pub twice: bool,
 }
 
-/// The traffic; dropping it stops it.
+/// The running traffic of the soak test; stopped when dropped.
 #[derive(Debug)]
 pub struct Load {
     flows: Arc<Mutex<Vec<Flow>>>,

@@ -1,10 +1,11 @@
-//! `make soak`: a lab under load and random failures, round after round, each of them judged.
+//! The soak test, `make soak`: a lab under load and random failures, round after round, each of
+//! them judged.
 //!
-//! A round is a function of the seed and its number: something breaks and heals, daemons are killed
-//! with SIGKILL and started, the plan is changed, the plan is changed while daemons die, or something
-//! is drained and then breaks, of which no datagram may notice anything. Then
-//! every ordered pair answers, every node is in sync, no datagram was lost (broken hardware aside,
-//! from its failure to the first complete answer after healing), none arrived twice ever, and
+//! A round is a function of the seed and its number. Either something breaks and heals; or daemons
+//! are killed with SIGKILL and started; or the plan is changed, perhaps while daemons die; or
+//! something is drained and then breaks, which no datagram may notice. After each round every
+//! ordered pair answers, every node is in sync, no datagram was lost (except by broken hardware,
+//! from its failure to the first complete answer after healing), none ever arrived twice, and
 //! neither daemons nor namespaces have grown.
 
 mod drain;
@@ -23,7 +24,7 @@ use self::load::{Load, Miss};
 
 const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
 
-/// What to do for how long.
+/// Options of the soak test: duration, seed and first round.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// No round begins later than this.
@@ -44,10 +45,10 @@ enum Act {
     Drain,
 }
 
-/// Runs the soak, telling each round on standard output.
+/// Runs the soak test and prints each round on standard output.
 ///
 /// # Errors
-/// The first round that was judged bad, in words.
+/// The first round that failed, in words.
 pub fn soak(options: Options) -> Result<(), String> {
     let Options { time, seed, .. } = options;
     let before = namespaces();

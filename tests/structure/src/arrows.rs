@@ -1,4 +1,4 @@
-//! The arrows of a crate: which file or module uses names that another one defines.
+//! Finds the arrows of a crate: which file or module uses names that another one defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use crate::scope::Import;
 use crate::source::Crate;
 use crate::uses::Uses;
 
-/// Arrows between files, or between top-level modules.
+/// The arrows between files, or between top-level modules, with the names that cause each.
 pub struct Arrows(BTreeMap<Arrow, BTreeSet<String>>);
 
-/// Code of `from` uses what `to` defines.
+/// An arrow: code of the file or module `from` uses a name that `to` defines.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrow {
     /// The file or module that uses.

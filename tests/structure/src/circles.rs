@@ -1,11 +1,12 @@
-//! Circles: groups of files or modules of which each can be reached from each along arrows.
+//! Finds circles: groups of files or modules in which each depends on every other, directly or
+//! indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::arrows::{Arrow, Arrows};
 
-/// One circle: a strongly connected component of two or more.
+/// One circle: a strongly connected component with two or more members.
 pub struct Circle {
     /// Its files or modules.
     pub members: BTreeSet<String>,
@@ -30,7 +31,7 @@ impl Circle {
     }
 }
 
-/// All circles of `arrows`, sorted by their first member.
+/// Returns all circles of `arrows`, sorted by their first member.
 pub fn circles(arrows: &Arrows) -> Vec<Circle> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (arrow, _) in arrows.iter() {

@@ -1,5 +1,6 @@
-//! Draws public items and modules at random, for a reader who has never seen this project and says of
-//! each in one sentence what it is or does. What that reader cannot say after one reading is not plain.
+//! Draws public items and modules at random for a test of the doc comments: a reader who has never
+//! seen this project reads each once and says in one sentence what it is or does. A comment that
+//! fails is rewritten.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, Visibility};
 
 use crate::workspace::Workspace;
 
-/// One public item or module with its doc comment.
+/// A public item or module that was drawn, with its doc comment.
 pub struct Drawn {
     /// Where it stands: `crates/plan/src/lock.rs: struct Lock`.
     pub place: String,
@@ -16,7 +17,7 @@ pub struct Drawn {
     pub text: String,
 }
 
-/// Draws `count` items with `seed`: the same sources and seed give the same items.
+/// Draws `count` items at random. The same sources and the same `seed` give the same items.
 ///
 /// # Panics
 /// If a source file is not Rust.

@@ -1,4 +1,5 @@
-//! The list of known circles and of crates that are too large, `known.txt`, which only shrinks.
+//! The list of known circles and of crates that are too large, `known.txt`. Entries may only be
+//! removed.
 //!
 //! One entry a line; `#` starts a comment:
 //!
@@ -13,7 +14,7 @@ use std::fmt::Write;
 use crate::sizes;
 use crate::survey::{Place, Survey};
 
-/// The list as it stands in the repository.
+/// The path of the list in the repository.
 pub const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/known.txt");
 
 const HEADER: &str = "\
@@ -21,7 +22,7 @@ const HEADER: &str = "\
 # After mending: cargo run --package tresse-structure -- shrink
 ";
 
-/// Known circles, and known lines of crates that are too large.
+/// The content of the list: known circles, and the lines of crates that are too large.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Known {
     circles: BTreeSet<Place>,

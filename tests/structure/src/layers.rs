@@ -1,8 +1,9 @@
-//! Which crate may import which: the table of docs/design.md, section "Layout".
+//! Checks which crate imports which, by the table of docs/design.md, section "Layout".
 //!
-//! A crate may import what its line names, and what those may import. Dev-dependencies are free, as
-//! cargo refuses no circle through them; but nothing that plans may know the verifier that judges
-//! it, so no file under `src` of such a crate may name it, unit tests included.
+//! A crate may import the crates that its line in the table names, and those that they may import.
+//! Dev-dependencies are free, since cargo refuses circles through them. But nothing that plans may
+//! use the verifier that judges it, so no file under `src` of such a crate may name it, unit tests
+//! included.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,7 +48,8 @@ const FORBIDDEN: &[(&str, &str)] = &[("verify", "routing")];
 /// Crates whose results `verify` judges.
 const PLANNERS: &[&str] = &["design", "topology", "cluster", "routing", "plan", "slice"];
 
-/// All arrows between crates that the table does not allow, and crates that it lacks.
+/// Returns all imports between crates that the table does not allow, and crates that the table
+/// lacks.
 pub fn problems(workspace: &Workspace) -> Vec<String> {
     let mut found = Vec::new();
     for package in &workspace.packages {
@@ -78,7 +80,8 @@ pub fn problems(workspace: &Workspace) -> Vec<String> {
     found
 }
 
-/// The dev-dependencies between members, for a person to read: the table does not judge them.
+/// Returns the dev-dependencies between members of the workspace, for a person to read; no rule
+/// applies to them.
 pub fn dev_dependencies(workspace: &Workspace) -> Vec<String> {
     let of = |package: &Package| {
         let dev = package.dependencies.iter().filter(|d| d.kind == DependencyKind::Dev);

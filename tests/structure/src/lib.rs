@@ -1,19 +1,19 @@
-//! Checks of the structure of this workspace, from its sources alone.
+//! Checks the structure of this workspace from its sources.
 //!
 //! - [`layers`]: which crate may import which. The table stands there.
 //! - [`circles`]: no circle of files and no circle of top-level modules within a crate.
 //! - [`sizes`]: how many lines a crate and a file may have.
 //!
-//! And [`draw`], which draws public items for a reader to explain.
+//! And [`draw`] draws public items at random, for a test of their doc comments.
 //!
-//! Circles and sizes that are known and not mended yet stand in `known.txt`, see [`known`].
+//! Known circles and sizes that still have to be mended are listed in `known.txt`, see [`known`].
 //!
 //! **What counts as an arrow.** File A depends on file B if code of A uses a name that B defines:
 //! by `use`, by a path, or by a name that a glob import or a re-export brings into scope. Names are
 //! followed through `use` and `pub use` to the file that defines them. So `mod child;` and `pub use
 //! child::X` make no arrow from parent to child; code of the parent that uses `X` does. Code under
-//! `#[cfg(test)]` is left out. Calls of methods and accesses of fields name no path, so they are not
-//! seen; the type whose methods are called usually is.
+//! `#[cfg(test)]` is left out. Method calls and field accesses contain no path, so they are not
+//! seen; the type is usually named somewhere else in the file.
 //!
 //! **Why syn and not `cargo modules dependencies --acyclic`.** That tool draws its arrows between
 //! items, so two modules that take types from each other make no circle there (its issue 185), and

@@ -1,5 +1,4 @@
-//! Shows what the checks see, and shortens the list of known circles:
-//! `cargo run --package tresse-structure -- COMMAND`.
+//! The command line of the structure checks: `cargo run --package tresse-structure -- COMMAND`.
 //!
 //! ```text
 //! circles [PACKAGE]            all circles, known or not, with the names that make them

@@ -1,4 +1,4 @@
-//! From a path in a module to the module that defines what the path names.
+//! Resolves a path in Rust source to the module that defines the name at its end.
 
 use std::collections::HashSet;
 

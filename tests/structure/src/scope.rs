@@ -1,4 +1,4 @@
-//! What a name can mean in a module: its items, its imports, its child modules, and names that its
+//! The names in scope of a Rust module: its items, imports and child modules, and names that its
 //! macros may define.
 
 use std::collections::{HashMap, HashSet};

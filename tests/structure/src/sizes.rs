@@ -1,4 +1,4 @@
-//! How many lines a crate and a file may have. Blank lines and comments count.
+//! Checks how many lines a crate and a file have. Blank lines and comments count.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,10 +8,11 @@ use crate::layers::rust_files;
 use crate::source::Crate;
 use crate::workspace::Package;
 
-/// Lines of a source file, tests included.
+/// The largest number of lines of a source file, tests included.
 pub const FILE_LIMIT: usize = 600;
 
-/// How many lines a package may have without its tests; `None` for what is all tests.
+/// Returns how many lines a package may have without its tests; `None` for packages that consist of
+/// tests.
 pub fn limit(package: &str) -> Option<usize> {
     match package {
         "tresse-tests" => None,
@@ -20,7 +21,8 @@ pub fn limit(package: &str) -> Option<usize> {
     }
 }
 
-/// Lines of a package without its tests: of the files of its library and its programs, each once.
+/// Counts the lines of a package without its tests: the files of its library and programs, each
+/// once.
 pub fn lines<'a>(package: &Package, sources: impl Iterator<Item = (&'a Path, &'a Crate)>) -> usize {
     let mut files: HashMap<_, usize> = HashMap::new();
     for (root, source) in sources {
@@ -32,7 +34,7 @@ pub fn lines<'a>(package: &Package, sources: impl Iterator<Item = (&'a Path, &'a
     files.values().sum()
 }
 
-/// Source files below `root` that are too long, with their lines.
+/// Returns the source files below `root` that are too long, with their numbers of lines.
 pub fn long_files(root: &Path) -> BTreeMap<String, usize> {
     let count = |file: &Path| fs::read_to_string(file).map_or(0, |text| text.lines().count());
     rust_files(root)

@@ -1,4 +1,4 @@
-//! The files and modules of one crate, found by following `mod` declarations from its root file.
+//! Loads the files and modules of one crate by following `mod` declarations from its root file.
 //! Code under `#[cfg(test)]` is not loaded.
 
 use std::fs;
@@ -9,7 +9,7 @@ use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, MetaNameValue, Token};
 
 use crate::scope::Scope;
 
-/// The sources of a library or program, without its tests.
+/// The sources of one library or program, without its tests.
 pub struct Crate {
     pub(crate) files: Vec<File>,
     /// The root module is the first.

@@ -1,4 +1,4 @@
-//! All circles and sizes of the workspace.
+//! Finds all circles and sizes of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::sizes;
 use crate::source::Crate;
 use crate::workspace::{Package, Workspace};
 
-/// What the sources of the workspace look like.
+/// All circles and sizes found in the workspace.
 pub struct Survey {
     /// The circles, sorted by their places.
     pub circles: BTreeMap<Place, Circle>,
@@ -16,7 +16,7 @@ pub struct Survey {
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Where a circle is: a package, `files` or `modules`, and which of them.
+/// Where a circle was found: the package, whether between files or modules, and which ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Name of the package.

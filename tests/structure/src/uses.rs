@@ -1,4 +1,4 @@
-//! The paths that the code of a module names.
+//! Finds the paths that the code of a Rust module names.
 
 use std::collections::HashSet;
 
