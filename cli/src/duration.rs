@@ -1,4 +1,4 @@
-//! Parsers of times on the command line.
+//! Parses times given on the command line, such as `60s` and `5m`.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! How verbs end: exit codes (DESIGN section 8) and messages on standard error.
+//! How the verbs of `tresse` end: exit codes (DESIGN section 8) and error messages on standard
+//! error.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use tresse_control::{ClientError, NodeError};
 
 use crate::output;
 
-/// The exit codes that scripts may rely on.
+/// The exit codes of `tresse`, on which scripts may rely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
@@ -46,7 +47,7 @@ impl Code {
     }
 }
 
-/// Why a verb could not do its work.
+/// Why a verb failed: the message, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code of the process.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
-/// The groups in the order of the help, and the verbs of each.
+/// The groups of verbs in `tresse --help`, in order, each with its verbs.
 pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Plan",
@@ -24,7 +24,8 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Other", &["bridge", "completion", "help"]),
 ];
 
-/// The command with a help that lists its verbs by [`GROUPS`]: clap itself knows one list only.
+/// Returns the command with a help text that lists its verbs by [`GROUPS`]; clap itself prints a
+/// single list.
 pub fn grouped(command: Command) -> Command {
     let styles = command.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());

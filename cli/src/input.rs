@@ -1,4 +1,4 @@
-//! Reads cluster files and locks, and shows their problems with the line that each is in.
+//! Reads cluster files and locks for the verbs, and prints their problems, each with its line.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -162,7 +162,7 @@ pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure
         .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display())))
 }
 
-/// A plan, and the older plan that it replaces.
+/// A plan, and the older plan that it replaces, if any.
 pub struct Change {
     /// The plan.
     pub plan: Plan,

@@ -1,4 +1,4 @@
-//! Answers on standard output: JSON and tables, both made from the same value.
+//! Prints the results of verbs on standard output, as JSON or as tables made from the same values.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()>
     out.write_all(b"\n")
 }
 
-/// An empty table without borders, with this header.
+/// Returns an empty table without borders, with this header.
 pub fn table<const N: usize>(head: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -28,12 +28,12 @@ pub fn table<const N: usize>(head: [&str; N]) -> Table {
     table
 }
 
-/// A number of things, such as `1 problem` or `2 problems`.
+/// Formats a number of things, such as `1 problem` or `2 problems`.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A kernel operation in words, such as `add route 10.77.0.3/32 metric 100: missing`.
+/// Formats a kernel operation in words, such as `add route 10.77.0.3/32 metric 100: missing`.
 pub fn operation(line: &OperationLine) -> String {
     format!("{} {} {}: {}", line.op, line.kind, line.object, line.why)
 }

@@ -1,4 +1,4 @@
-//! `tresse gather`: fetches a file or directory of every node to one node.
+//! `tresse gather`: collects a file or directory of every node on one node.
 
 use clap::Args;
 use tresse_ring::talk::Part;

@@ -1,4 +1,5 @@
-//! `tresse scatter`: sends each node its own file from one node, or its piece of one file.
+//! `tresse scatter`: sends from one node to each other node a file of its own, or a piece of one
+//! file.
 
 use clap::Args;
 use tresse_base::id::NodeId;

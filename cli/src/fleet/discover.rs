@@ -1,4 +1,5 @@
-//! `tresse discover`: drafts a cluster file from what the nodes hear: LLDP of switches and of each other.
+//! `tresse discover`: drafts a cluster file from the LLDP frames that the nodes hear, of switches
+//! and of each other.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -26,7 +26,8 @@ struct Answer<'a> {
     nodes: &'a [Line],
 }
 
-/// Asks every node what it would lose, then drains on all nodes. If one fails, the others undo it.
+/// Asks every node which destinations it would lose, then drains the part on all nodes. If one node
+/// fails, undoes the drain on the others.
 pub fn drain(
     args: &FleetArgs,
     cluster: &Cluster,
@@ -83,7 +84,7 @@ pub fn drain(
     Ok(Code::Fault)
 }
 
-/// Ends the drain on every node that has it.
+/// Ends a drain on every node that has it.
 pub fn undrain(
     args: &FleetArgs,
     cluster: &Cluster,

@@ -36,7 +36,7 @@ const SSH: &[&str] = &[
 const SRUN: &[&str] =
     &["--quiet", "--unbuffered", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist"];
 
-/// How nodes are reached.
+/// The program by which nodes are reached, such as ssh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Launcher {
     /// `ssh NODE`, which must not ask for a password.
@@ -63,7 +63,7 @@ pub struct FleetArgs {
     lab: Option<String>,
 }
 
-/// One node and how its daemon is reached.
+/// A node, and the connection to its daemon.
 #[derive(Debug)]
 pub struct Member {
     /// The node's name.
@@ -74,7 +74,7 @@ pub struct Member {
     lab: Option<String>,
 }
 
-/// The nodes that a verb speaks to.
+/// The nodes whose daemons a verb calls.
 #[derive(Debug)]
 pub struct Fleet {
     members: Vec<Member>,

@@ -1,4 +1,4 @@
-//! `tresse lab exec`: runs a program in a node or switch.
+//! `tresse lab exec`: runs a program in the namespace of a node or switch.
 
 use std::os::unix::process::ExitStatusExt;
 

@@ -1,4 +1,5 @@
-//! `tresse lab fail` and `tresse lab heal`.
+//! `tresse lab fail` and `tresse lab heal`: make links, switches and nodes of a lab fail, and end
+//! the failures.
 
 use clap::Args;
 use tresse_lab::fault::{self, FaultError};

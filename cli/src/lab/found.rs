@@ -1,10 +1,10 @@
-//! Finds the lab that a verb works on.
+//! Finds the running lab that a verb works on.
 
 use tresse_lab::state::{Directory, Record, StateError};
 
 use crate::fail::{Code, Failure};
 
-/// A lab that is up.
+/// The running lab that a verb works on.
 pub struct Found {
     pub directory: Directory,
     pub record: Record,
@@ -19,7 +19,8 @@ impl Found {
     }
 }
 
-/// The failure for an error of the lab's state. A lab that does not exist is an error of the command line.
+/// Converts an error of a lab's state into a failure. A lab that does not exist is an error of the
+/// command line.
 pub fn state(error: StateError) -> Failure {
     let code = match error {
         StateError::Io { .. } | StateError::Format { .. } | StateError::Unfinished { .. } => {

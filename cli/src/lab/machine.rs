@@ -11,7 +11,7 @@ use super::arguments::{Lab, LabVerb};
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// The virtual machine to use; `None` to run in this kernel.
+/// Returns the virtual machine to use; `None` to run the lab in this machine's kernel.
 pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(None);

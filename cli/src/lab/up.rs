@@ -135,7 +135,7 @@ impl Up {
     }
 }
 
-/// The name of a lab for a fabric's name: at most 20 letters, digits, `_` and `-`.
+/// Returns the name of the lab for a fabric: at most 20 letters, digits, `_` and `-`.
 pub fn lab_name(fabric: &str) -> String {
     let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     fabric.chars().map(good).take(20).collect()

@@ -1,4 +1,4 @@
-//! Parts of answers that several verbs of this folder print.
+//! Prints parts of replies that several verbs for one node have in common.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use tresse_control::{Applied, FORMAT, OperationLine, PendingLine, Steered, waiti
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 
-/// An answer of the daemon, with the version of the JSON format.
+/// A reply of the daemon for `--json`, with the version of the JSON format added.
 #[derive(Debug, Serialize)]
 pub struct Formatted<'a, T> {
     format: u32,
@@ -33,17 +33,17 @@ pub fn write_operations(out: &mut impl Write, operations: &[OperationLine]) -> i
     operations.iter().try_for_each(|line| writeln!(out, "{}", plain(&output::operation(line))))
 }
 
-/// Writes what is not installed yet, one line per reason.
+/// Writes the pending objects, one line per reason.
 pub fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()> {
     waiting(pending).iter().try_for_each(|line| writeln!(out, "pending {}", plain(line)))
 }
 
-/// The exit code: partly installed if anything is pending.
+/// Returns the exit code of a change: partly installed if anything is pending.
 pub const fn code_of(pending: &[PendingLine]) -> Code {
     if pending.is_empty() { Code::Fine } else { Code::Partly }
 }
 
-/// Prints what a change of the plan did.
+/// Prints the operations that a change of the plan made, and what is pending.
 pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {
@@ -65,7 +65,7 @@ pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failur
     Ok(code_of(&applied.pending))
 }
 
-/// Prints that a request worked which the daemon answers without data.
+/// Prints that a call succeeded to which the daemon replies without data.
 pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {

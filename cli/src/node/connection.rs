@@ -1,4 +1,4 @@
-//! The connection to this node's daemon.
+//! Connects to this node's daemon.
 
 use std::path::PathBuf;
 

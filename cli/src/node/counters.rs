@@ -1,4 +1,4 @@
-//! `tresse counters`: prints what the daemon has counted since it started.
+//! `tresse counters`: prints the daemon's counters.
 
 use std::io::Write;
 

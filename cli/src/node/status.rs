@@ -1,4 +1,4 @@
-//! `tresse status`: shows which plan this node has, and whether all of it works.
+//! `tresse status`: shows which plan this node has, and whether everything in it works.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! `tresse top`: shows the load of this node's NICs and what is not as planned, again and again.
+//! `tresse top`: shows the load of this node's NICs and what differs from the plan, refreshed
+//! continuously.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,9 @@
-//! `tresse env`: environment variables for libraries that choose network interfaces by themselves.
+//! `tresse env`: prints environment variables for libraries that choose network interfaces
+//! themselves (MPI, NCCL, ...).
 //!
-//! A node's own address is on one interface, and routes choose the path to it. A library that uses NICs one by one
-//! would take the addresses of the NICs instead, and distant nodes have no routes to those.
+//! A node's own address is on one interface, and routes choose the path to it. A library that uses
+//! each NIC by itself would take the addresses of the NICs instead, and distant nodes have no
+//! routes to those.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

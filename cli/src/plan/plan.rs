@@ -1,4 +1,5 @@
-//! `tresse plan`: the whole plan, one node's slice of it, or what changes against an older file.
+//! `tresse plan`: prints the whole plan, one node's slice of it, or the changes since an older
+//! file.
 
 use std::io::Write;
 use std::path::PathBuf;

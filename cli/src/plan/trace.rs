@@ -1,4 +1,5 @@
-//! `tresse trace`: the paths of one pair with every switch and port, and why the planner chose them.
+//! `tresse trace`: prints the paths of one pair with every switch and port, and why the planner
+//! chose them.
 
 use std::io::Write;
 

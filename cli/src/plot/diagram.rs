@@ -47,7 +47,7 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where a diagram stands in its picture, and its axes.
+/// The area of a picture in which curves are drawn, with its axes.
 pub struct Diagram {
     /// Where it begins, from the left.
     pub left: u32,

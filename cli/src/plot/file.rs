@@ -1,4 +1,4 @@
-//! The file that a picture is written to.
+//! Writes a picture to a file.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::{png, svg};
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// A file for a picture; the end of its name chooses SVG or PNG.
+/// A file for a picture; its extension selects SVG or PNG.
 pub struct PictureFile<'a> {
     path: &'a Path,
     draw: fn(&Picture) -> Result<Vec<u8>, String>,

@@ -1,4 +1,4 @@
-//! Pictures of curves, as SVG or PNG.
+//! Draws diagrams with curves and writes them as SVG or PNG.
 
 mod diagram;
 mod file;

@@ -1,6 +1,7 @@
-//! A picture as a list of lines and texts.
+//! A picture as a list of lines and texts, independent of the file format.
 
-/// A picture. Places are in units of SVG, from the upper left corner to the right and down.
+/// A picture as a list of shapes. Coordinates are in SVG units, from the upper left corner to the
+/// right and down.
 pub struct Picture {
     /// Width and height.
     pub size: [u32; 2],
@@ -8,7 +9,7 @@ pub struct Picture {
     pub shapes: Vec<Shape>,
 }
 
-/// A part of a picture.
+/// A line or a text in a picture.
 pub enum Shape {
     /// A line through points. `dashes` are lengths of dashes and gaps in turn; none is a whole line.
     Line { points: Vec<[f64; 2]>, width: f32, colour: &'static str, dashes: &'static [f32] },
@@ -16,7 +17,7 @@ pub enum Shape {
     Text { at: [f64; 2], align: Align, colour: &'static str, text: String },
 }
 
-/// Which part of a text stands at its place.
+/// Which part of a text is at its coordinates: beginning, middle or end.
 #[derive(Clone, Copy)]
 pub enum Align {
     Start,

@@ -1,10 +1,10 @@
-//! A picture as SVG, without style sheets or fonts of its own.
+//! Renders a picture as SVG, without style sheets or fonts.
 
 use std::fmt::Write as _;
 
 use super::picture::{Align, Picture, Shape};
 
-/// The text of the file.
+/// Returns the text of the SVG file.
 pub fn draw(picture: &Picture) -> String {
     let [width, height] = picture.size;
     let mut svg = format!(

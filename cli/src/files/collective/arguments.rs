@@ -1,4 +1,4 @@
-//! Arguments of the verbs that move files.
+//! The command-line arguments of the verbs that move files.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! What is to be moved, from which member to which.
+//! The job of a verb that moves files: which files go from which member to which.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use tresse_ring::talk::Part;
 use super::party::Party;
 use crate::fail::{Code, Failure};
 
-/// One file or directory (a part) that some members are to get.
+/// One part of a job, that is, one file or directory: the member that has it, and the role of every
+/// member.
 #[derive(Debug)]
 pub struct Moved {
     /// The member that has the part.
@@ -19,7 +20,8 @@ pub struct Moved {
     pub places: Vec<Part>,
 }
 
-/// All parts that are to be moved. Members are numbered in the order of the first ring.
+/// All files and directories (parts) that a verb moves. Members are numbered in the order of the
+/// first ring.
 #[derive(Debug)]
 pub struct Job {
     /// The node of each member.

@@ -1,4 +1,5 @@
-//! The link to a member: its process or its connection, the requests to it and its reports.
+//! The coordinator's link to one member: the member's process or connection, requests to it, and
+//! its reports.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,7 +17,7 @@ const NOT_FOUND: i32 = 127;
 /// The longest time that a process may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An event of a member.
+/// An event on the coordinator's link to a member: a connection, a report, or its end.
 pub enum Event {
     /// It has connected; another program started it.
     Connected(TcpStream),
@@ -35,7 +36,8 @@ enum Message {
     Input(Vec<u8>, SyncSender<()>),
 }
 
-/// The link to a member. Messages are queued: a member that does not read them delays nothing else.
+/// The coordinator's link to one member. Requests are queued, so that a member that does not read
+/// them delays nothing else.
 pub struct Link {
     child: Option<Child>,
     queue: Option<Sender<Message>>,

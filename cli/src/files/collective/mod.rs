@@ -1,5 +1,6 @@
-//! What `copy`, `scatter`, `gather` and `allgather` have in common. A launcher starts a member (`tresse ring-member`) on
-//! each node. This process tells each member where to send to, and another place if that member is gone or slow.
+//! The common part of `copy`, `scatter`, `gather` and `allgather`. A launcher starts a member
+//! (`tresse ring-member`) on each node. This process, the coordinator, tells each member where to
+//! send to, and another receiver if that one is gone or slow.
 //!
 //! The data goes from member to member. Only standard input passes through this process.
 

@@ -1,11 +1,11 @@
-//! The paths of files on nodes. In a path, `{node}` is the node on which the file is, and `{from}` the node that it
-//! comes from.
+//! Paths of files on nodes, as arguments `NODE:PATH`. In a path, `{node}` stands for the node on
+//! which the file is, and `{from}` for the node that it comes from.
 
 use std::path::{Path, PathBuf};
 
 use crate::fail::{Code, Failure};
 
-/// Splits `NODE:PATH`; `None` if no node stands before the path.
+/// Splits `NODE:PATH`; `None` if the text has no node.
 pub fn on_node(text: &str) -> Option<(&str, &str)> {
     let (node, path) = text.split_once(':')?;
     (!node.contains('/')).then_some((node, path))
@@ -18,7 +18,8 @@ pub fn place(text: &str) -> Result<(&str, &str), Failure> {
     })
 }
 
-/// Checks that a path is absolute and names a file or directory. It may end with `/` only if `directory` is set.
+/// Checks that a path is absolute and names a file or directory, and returns it. It may end with
+/// `/` only if `directory` is set.
 pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(text);
     let named = path.file_name().is_some() && (directory || !text.ends_with('/'));
@@ -29,12 +30,13 @@ pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The path on a node: `{node}` is replaced.
+/// Returns the path on a node, with `{node}` replaced.
 pub fn of_node(path: &Path, node: &str) -> PathBuf {
     replaced(path, "{node}", node)
 }
 
-/// The path on `node` for a file that comes from `from`. A target that ends with `/` is the directory for it.
+/// Returns the path on `node` for a file that comes from `from`. A target that ends with `/` is the
+/// directory for it.
 pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
     let path = if target.ends_with('/') {
         Path::new(target).join(source.file_name().unwrap_or_default())
@@ -44,8 +46,9 @@ pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
     replaced(&of_node(&path, node), "{from}", from)
 }
 
-/// A target that differs for each source node, which the same path on several nodes needs: it contains `{from}`. If it
-/// does not and is a directory, `.{from}` is appended to the name of the file.
+/// Returns a target that differs for each source node, because the same path is collected from
+/// several nodes. If the target does not contain `{from}` and is a directory, `.{from}` is appended
+/// to the name of the file.
 pub fn apart(text: &str, source: &Path) -> Result<String, Failure> {
     let _ = absolute(text, true)?;
     let named = source.file_name().is_some_and(|name| name.to_string_lossy().contains("{node}"));

@@ -1,6 +1,6 @@
-//! How a run ended for one member.
+//! The result of a run for one member.
 
-/// The result of one member.
+/// The result of a run for one member: the parts that it has, and why it lacks others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The parts that it has, also its own: number, bytes, BLAKE3.

@@ -1,4 +1,4 @@
-//! The nodes that take part, and their order.
+//! The nodes that take part in moving files, and their order.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -8,7 +8,7 @@ use super::arguments::{CollectiveArgs, RingArgs};
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// The nodes that take part, and how these are ordered.
+/// The nodes that take part in moving files, and the rings that they form.
 pub struct Party {
     /// The plan of the cluster.
     pub plan: Plan,

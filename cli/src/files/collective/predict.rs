@@ -1,4 +1,4 @@
-//! Predicts how long a run takes in each shape (big-fat-switches, section 3).
+//! Predicts how long a run takes in each shape of broadcast (big-fat-switches, section 3).
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use super::party::Party;
 /// The latency of one stage: `tests/latency.sh` measures 92 to 132 us (big-fat-switches, section 6: 400 us).
 const LATENCY: Duration = Duration::from_micros(120);
 
-/// The shape that `--shape` names, or the fastest for these sizes of the parts. If a size is not known: the ring.
+/// Returns the shape that `--shape` names, or the fastest one for parts of these sizes; the ring if
+/// a size is unknown.
 pub fn shape(
     ring: &RingArgs,
     party: &Party,
@@ -36,12 +37,12 @@ pub fn shape(
     all.into_iter().min_by_key(time).unwrap_or(Shape::Ring)
 }
 
-/// All shapes for a number of members, the ring first.
+/// Returns all shapes for a number of members, the ring first.
 pub fn shapes(members: usize) -> [Shape; 3] {
     [Shape::Ring, Shape::Rings((members as f64).sqrt().ceil() as usize), Shape::Tree]
 }
 
-/// The time that parts of these sizes take.
+/// Returns the time to move parts of these sizes.
 pub fn time(
     party: &Party,
     job: &Job,
@@ -56,7 +57,7 @@ pub fn time(
     Time::of(&party.plan, &job.nodes, &flows, of)
 }
 
-/// How long a copy would take.
+/// The predicted time of a copy in each shape, and the shape that would be used.
 #[derive(Debug, Serialize)]
 pub struct Prediction {
     /// The shape that would be used.
@@ -68,7 +69,8 @@ pub struct Prediction {
     pub crossover_octets: Option<u64>,
 }
 
-/// The time for one shape: size over rate of the busiest link, plus the latency of its stages.
+/// The predicted time for one shape: size over rate of the busiest link, plus the latency of its
+/// stages.
 #[derive(Debug, Serialize)]
 pub struct Predicted {
     pub shape: &'static str,

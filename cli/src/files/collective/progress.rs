@@ -1,4 +1,4 @@
-//! Shows the progress of each node during a run.
+//! Shows the progress of each node while files are moved.
 
 use std::io::{IsTerminal as _, Write};
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ struct Running<'a> {
     left: Option<f64>,
 }
 
-/// The progress of all nodes: a bar for each on a terminal, JSON lines with `--json`, else nothing.
+/// Shows the progress of all nodes: a bar for each on a terminal, JSON lines with `--json`, else
+/// nothing.
 pub struct Progress {
     names: Vec<String>,
     bars: Vec<ProgressBar>,

@@ -1,4 +1,4 @@
-//! The report at the end of a run: what each node has.
+//! Prints the report at the end of a run: which files each node has.
 
 use std::collections::BTreeSet;
 use std::io::Write;

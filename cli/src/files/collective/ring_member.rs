@@ -1,4 +1,4 @@
-//! `tresse ring-member`: the member that the verbs of this folder start on each node.
+//! `tresse ring-member`: the member process that the verbs which move files start on each node.
 
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! Runs a job from the start of its members to the report.
+//! Runs a job of moving files, from the start of its members to the report.
 
 use super::arguments::{CollectiveArgs, RingArgs};
 use super::job::Job;
@@ -7,7 +7,7 @@ use super::party::Party;
 use super::report;
 use crate::fail::{Code, Failure};
 
-/// Runs a job and prints the report; exits with 1 if a node does not have everything.
+/// Runs a job and prints the report. The exit code is 1 if a node does not have everything.
 pub fn run(
     args: &CollectiveArgs,
     ring: &RingArgs,

@@ -1,4 +1,4 @@
-//! How a rollout ends: every node has the plan, or every node returns to the one before.
+//! The end of a rollout: every node has the plan, or every node returns to the plan before.
 
 use std::io::Write;
 

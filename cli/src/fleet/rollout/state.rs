@@ -1,4 +1,4 @@
-//! What is known of a rollout and of each node in it.
+//! The state of a rollout, and of each node in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::fleet::nodes::Fleet;
 
-/// The known state of one node in a rollout, and the line printed for it.
+/// The state of one node in a rollout, and the line printed for it.
 #[derive(Debug, Default, Serialize)]
 pub struct Line {
     pub node: String,
@@ -23,7 +23,7 @@ pub struct Line {
     pub fused: BTreeSet<u16>,
 }
 
-/// A rollout under way.
+/// A rollout under way: the nodes, the plan's generation, and the state of each node.
 pub struct Run {
     pub fleet: Fleet,
     pub generation: String,
@@ -32,7 +32,7 @@ pub struct Run {
     pub partial: bool,
 }
 
-/// Node names as a hostlist: `n[00-15]`.
+/// Formats node names as a hostlist: `n[00-15]`.
 pub fn names(nodes: &[&str]) -> String {
     tresse_base::hostlist::collapse(nodes).join(",")
 }

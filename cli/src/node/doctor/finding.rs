@@ -1,8 +1,8 @@
-//! What one check found.
+//! The findings of the checks of `tresse doctor`.
 
 use serde::Serialize;
 
-/// How bad a finding is.
+/// How serious a finding of `tresse doctor` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -14,7 +14,8 @@ pub enum Verdict {
     Fault,
 }
 
-/// One finding.
+/// One finding of `tresse doctor`: what was checked, with cause, effect and fix if something is
+/// wrong.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     /// The name of the check.
@@ -31,7 +32,7 @@ pub struct Finding {
     pub fix: String,
 }
 
-/// Makes the findings of one check, which has this name.
+/// The name of a check of `tresse doctor`, from which its findings are made.
 pub struct Check(pub &'static str);
 
 impl Check {

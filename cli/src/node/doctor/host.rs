@@ -1,5 +1,5 @@
-//! The state of this host, from iproute2, `/proc/sys` and network managers. What cannot be found out is absent, never
-//! guessed.
+//! Reads the state of this host from iproute2, `/proc/sys` and network managers. What cannot be
+//! read is absent, never guessed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use tresse_base::units::Mac;
 
-/// One interface, as `ip -j -d -s -s link` prints it.
+/// An interface of this host, as `ip -j -d -s -s link` prints it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Link {
     pub ifname: String,
@@ -70,14 +70,14 @@ impl Link {
     }
 }
 
-/// All interfaces by name, or `None` if `ip` does not run.
+/// Returns all interfaces of this host by name; `None` if `ip` does not run.
 pub fn links() -> Option<BTreeMap<String, Link>> {
     let text = output("ip", &["-j", "-d", "-s", "-s", "link", "show"])?;
     let links: Vec<Link> = serde_json::from_str(&text).ok()?;
     Some(links.into_iter().map(|link| (link.ifname.clone(), link)).collect())
 }
 
-/// The addresses of all interfaces, each with its interface.
+/// Returns the addresses of all interfaces of this host, each with its interface.
 pub fn addresses() -> Vec<(String, IpAddr)> {
     let text = output("ip", &["-j", "address", "show"]).unwrap_or_default();
     let links: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
@@ -92,12 +92,12 @@ pub fn addresses() -> Vec<(String, IpAddr)> {
     all
 }
 
-/// The value of a path below `/proc/sys`.
+/// Returns the value of a sysctl, given by its path below `/proc/sys`.
 pub fn sysctl(path: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/{path}")).ok().map(|text| text.trim().to_owned())
 }
 
-/// Whether this kernel has a module: loaded, built in, or as a file to be loaded.
+/// Does this kernel have the module: loaded, built in, or as a file that can be loaded?
 pub fn has_module(name: &str) -> bool {
     if fs::exists(format!("/sys/module/{name}")).unwrap_or(false) {
         return true;
@@ -111,7 +111,7 @@ pub fn has_module(name: &str) -> bool {
     })
 }
 
-/// Firewall chains for forwarded packets whose policy drops them, from iptables and nft.
+/// Returns the firewall chains, of iptables and nft, whose policy drops forwarded packets.
 pub fn forward_drops(ipv4: bool) -> Vec<String> {
     let tool = if ipv4 { "iptables" } else { "ip6tables" };
     let rules = output(tool, &["-S", "FORWARD"]).unwrap_or_default();
@@ -138,7 +138,8 @@ pub fn forward_drops(ipv4: bool) -> Vec<String> {
     drops
 }
 
-/// Interfaces that a network manager of this host manages, each with the manager's name.
+/// Returns the interfaces that a network manager of this host manages, each with the manager's
+/// name.
 pub fn managed() -> BTreeMap<String, &'static str> {
     let mut managed = BTreeMap::new();
     let devices = output("nmcli", &["-t", "-f", "DEVICE,STATE", "device"]).unwrap_or_default();
@@ -159,7 +160,7 @@ pub fn managed() -> BTreeMap<String, &'static str> {
     managed
 }
 
-/// Whether a NIC sends or obeys pause frames (802.3x); `None` if it does not tell.
+/// Does a NIC send or obey pause frames (802.3x)? `None` if its driver does not say.
 pub fn pauses(nic: &str) -> Option<bool> {
     let text = output("ethtool", &["-a", nic])?;
     let on = |line: &str| {
@@ -170,7 +171,7 @@ pub fn pauses(nic: &str) -> Option<bool> {
     (!found.is_empty()).then(|| found.contains(&true))
 }
 
-/// Whether the clock is set by the network; `None` if that is not known.
+/// Is this host's clock set over the network? `None` if unknown.
 pub fn clock_synchronised() -> Option<bool> {
     let text = output("timedatectl", &["show", "-p", "NTPSynchronized", "--value"])?;
     match text.trim() {
@@ -180,7 +181,8 @@ pub fn clock_synchronised() -> Option<bool> {
     }
 }
 
-/// Whether an echo request of this size, IP header included, is answered without being fragmented.
+/// Sends an echo request of this size, IP header included, that must not be fragmented. Returns
+/// whether it is answered.
 pub fn answers(to: IpAddr, bytes: u32) -> bool {
     let header = if to.is_ipv4() { 28 } else { 48 };
     let size = bytes.saturating_sub(header).to_string();

@@ -1,4 +1,4 @@
-//! The input of the checks, and which node of the cluster this host is.
+//! The input of the checks of `tresse doctor`: the plan and the state of this host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use super::host::Link;
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// What all checks read: the plan, and the state of this host.
+/// What all checks read: the plan, this host's node in it, and the state of this host.
 pub struct Seen<'a> {
     pub plan: &'a Plan,
     pub node: NodeId,
@@ -36,7 +36,7 @@ impl Seen<'_> {
     }
 }
 
-/// Which node of the plan this host is.
+/// Finds out which node of the plan this host is.
 pub fn which(
     plan: &Plan,
     links: &BTreeMap<String, Link>,

@@ -1,10 +1,10 @@
-//! Violations and notes as text, one per line.
+//! Prints the violations and notes of `tresse check` as text, one per line.
 
 use std::io::Write;
 
 use tresse_verify::Finding;
 
-/// What was found, violations first.
+/// Writes violations, then notes, one per line.
 pub fn findings(
     out: &mut impl Write,
     violations: &[Finding],

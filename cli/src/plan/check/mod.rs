@@ -1,4 +1,5 @@
-//! `tresse check`: proves what a plan promises; each violation names its witness.
+//! `tresse check`: proves that a plan keeps its promises (reachability, no loops, ...), or shows a
+//! witness of each violation.
 
 mod findings;
 mod lfts;

@@ -1,4 +1,5 @@
-//! `tresse compare`: cost and performance of hub, switch, tree, P-Mesh and other architectures.
+//! `tresse compare`: prints cost and performance of hub, switch, tree, P-Mesh and other
+//! architectures.
 
 mod plot;
 

@@ -1,4 +1,5 @@
-//! Cost and bisection against the number of nodes: two diagrams side by side.
+//! Draws cost and bisection of the architectures against the number of nodes, in two diagrams side
+//! by side.
 //!
 //! All axes are logarithmic. A curve ends where its architecture cannot grow any more.
 
@@ -10,7 +11,7 @@ const WIDTH: u32 = 560;
 const HEIGHT: u32 = 420;
 const LEGEND: u32 = 150;
 
-/// The picture for clusters of up to `nodes` nodes, and of up to 16 at least.
+/// Returns the picture for clusters of up to `nodes` nodes, at least 16.
 pub fn picture(model: &Model, nodes: u64) -> Picture {
     let sizes = sizes(nodes.max(16));
     let table: Vec<Vec<Row>> = sizes.iter().map(|n| model.rows(*n)).collect();

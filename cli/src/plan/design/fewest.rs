@@ -1,5 +1,5 @@
-//! Finds the fewest NICs and switches for a specification that leaves them open, and what more NICs or more switches
-//! would give.
+//! Finds the fewest NICs and switches for a design specification that leaves their numbers open,
+//! and what more NICs or more switches would bring.
 
 use std::io::Write;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use tresse_lab::signals::Signals;
 use super::search::search;
 use crate::output;
 
-/// A combination of NICs and switches, and what it gives.
+/// One possible combination of NICs per PC and switches, with its cost and links.
 #[derive(Debug, Clone, Serialize)]
 pub struct Choice {
     nics: u32,
@@ -24,7 +24,7 @@ pub struct Choice {
     mean_links_per_pair: f64,
 }
 
-/// The cheapest wiring, and the other combinations.
+/// The cheapest wiring, and the other possible combinations.
 #[derive(Debug)]
 pub struct Found {
     pub answer: Answer,
@@ -151,7 +151,7 @@ fn price(spec: &Spec, answer: &Answer, ports: &[u32]) -> Option<f64> {
     Some(nics.unwrap_or(0.0) + switches + uplink)
 }
 
-/// The choices as a table.
+/// Prints the combinations as a table.
 pub fn choices_text(out: &mut impl Write, choices: &[Choice]) -> std::io::Result<()> {
     let mut table = output::table(["NICS", "SWITCHES", "PORTS", "COST", "LINKS/PAIR"]);
     for choice in choices {

@@ -1,4 +1,5 @@
-//! `tresse design`: searches for a wiring, which says the switch of each NIC.
+//! `tresse design`: searches for the wiring of a flat neighbourhood: which NIC is cabled to which
+//! switch.
 
 mod fewest;
 mod search;

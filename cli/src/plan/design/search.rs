@@ -1,4 +1,4 @@
-//! Runs the search for a wiring: its time limit, its progress on a terminal, and Ctrl-C.
+//! Runs the search for a wiring, with its time limit, progress on a terminal, and Ctrl-C.
 
 use std::io::IsTerminal;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! `tresse reflect`: proposes reflectors for the links that are busy now.
+//! `tresse reflect`: proposes detours through reflectors for the links that are busy now.
 
 mod sample;
 mod suggest;

@@ -1,4 +1,4 @@
-//! The results for one plan, as JSON Lines, text and CSV.
+//! The results of a simulation, printed as JSON Lines, text or CSV.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use tresse_sim::sweep::{Point, Sweep};
 
 use crate::output;
 
-/// The results of all loads of one plan.
+/// The results of simulating one plan at all loads.
 pub struct Curve {
     strategy: &'static str,
     lines: Vec<Line>,
@@ -23,8 +23,9 @@ pub struct Curve {
     links: String,
 }
 
-/// The results of one load. Loads are fractions of the rate of most nodes' links and count header flits. Latencies are
-/// in ns, from the generation of a message to the arrival of its last flit.
+/// The results of one simulated load. Loads are fractions of the rate of most nodes' links and
+/// count header flits. Latencies are in ns, from the generation of a message to the arrival of its
+/// last flit.
 #[derive(Debug, Serialize)]
 pub struct Line {
     format: u32,

@@ -1,4 +1,5 @@
-//! `--paper itb`: repeats section 4 of in-transit-buffers, tables 1 to 9.
+//! `tresse simulate --paper itb`: repeats the evaluation of in-transit-buffers, section 4, tables 1
+//! to 9.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The model of switches, links and buffers that the arguments choose.
+//! Builds the simulator's model of switches, links and buffers from the arguments.
 
 use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;

@@ -1,4 +1,4 @@
-//! Latency against accepted traffic, one curve for each plan.
+//! Draws latency against accepted traffic, one curve per plan.
 
 use super::answer::Curve;
 use crate::fail::{Code, Failure};
@@ -7,7 +7,7 @@ use crate::plot::{self, Axis, Diagram, Picture};
 const SIZE: [u32; 2] = [720, 420];
 const LEGEND: u32 = 120;
 
-/// The picture of these curves. Latency has a logarithmic axis.
+/// Returns the picture of these curves. Latency has a logarithmic axis.
 pub fn picture(curves: &[Curve]) -> Result<Picture, Failure> {
     let named = |curve: &Curve| plot::Curve {
         name: curve.name().into(),

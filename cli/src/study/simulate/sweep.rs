@@ -1,4 +1,4 @@
-//! Runs all loads of one plan.
+//! Runs the simulations of one plan at all loads.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -18,7 +18,7 @@ use super::answer::{Curve, strategy};
 use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 
-/// Cycles of a run; long messages get more.
+/// Number of cycles of one simulation; long messages get more.
 pub const CYCLES: u64 = 100_000;
 
 impl Simulate {

@@ -1,4 +1,4 @@
-//! The traffic that the arguments choose.
+//! Builds the simulated traffic from the arguments.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `--paper vlan`: repeats section 4 of vlan-minimal-paths and prints our figures beside the published ones.
+//! `tresse simulate --paper vlan`: repeats the evaluation of vlan-minimal-paths, section 4, and
+//! prints our figures beside the published ones.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What happens when members report something.
+//! Handles the reports of members.
 
 use std::time::{Duration, Instant};
 

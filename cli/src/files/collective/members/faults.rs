@@ -1,11 +1,12 @@
-//! Members that are gone, silent or too slow.
+//! Handles members that are gone, silent or too slow.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::state::{Loss, Member, Members};
 
-/// A member that reports nothing for this long is gone: a member reports every second what it has.
+/// A member that reports nothing for this long counts as gone. Members report their progress every
+/// second.
 pub const SILENT: Duration = Duration::from_secs(20);
 /// A member that reported something within this time is alive.
 const FRESH: Duration = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! Steers the members of a run: keeps what each has reported, and decides what it does next.
+//! Steers the members of a run: records what each has reported, and decides what it does next.
 
 mod events;
 mod faults;

@@ -1,4 +1,4 @@
-//! The state of a run: what is known of each member.
+//! The coordinator's knowledge of each member during a run.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::files::collective::outcome::Outcome;
 use crate::files::collective::party::Party;
 use crate::files::collective::progress::Progress;
 
-/// One member.
+/// What the coordinator knows of one member.
 pub struct Member {
     pub link: Link,
     pub address: IpAddr,
@@ -40,7 +40,7 @@ pub struct Member {
     pub outcome: Option<Outcome>,
 }
 
-/// A member could not send to another one.
+/// A report that one member could not send to another.
 pub struct Loss {
     pub from: usize,
     pub to: usize,
@@ -49,7 +49,7 @@ pub struct Loss {
     pub reached: bool,
 }
 
-/// All members, and what is going on between them.
+/// All members of a run, the flows between them, and what each has.
 pub struct Members<'a> {
     pub job: &'a Job,
     pub party: &'a Party,

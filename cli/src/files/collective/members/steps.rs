@@ -1,4 +1,5 @@
-//! Changes of the run: a member has everything, has failed, or is asked to send to other members.
+//! Changes the state of a run: a member has everything, has failed, or is told to send to other
+//! members.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! The checks, one function each. Each compares what the plan needs with the state of this host.
+//! The checks of `tresse doctor`, one function each. Each compares what the plan needs with the
+//! state of this host.
 
 mod fabric;
 mod kernel;
@@ -9,7 +10,7 @@ use tresse_slice::Slice;
 use super::finding::Finding;
 use super::seen::Seen;
 
-/// Runs all checks. A check stands after those that it depends on.
+/// Runs all checks, each after those that it depends on.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(seen.plan, seen.node);
     let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 13] = [
