@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
-/// Number of frames by (from, to, VID).
+/// Number of frames by directed link and VLAN: (sender, receiver, VID).
 pub type Frames = BTreeMap<(String, String, u16), u64>;
 
 /// One line of `tresse lab counters --json`.

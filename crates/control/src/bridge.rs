@@ -16,7 +16,8 @@ const WORDS: usize = 16 * 1024;
 /// leaves behind may hold that open for ever.
 const LAST: Duration = Duration::from_millis(500);
 
-/// The running program. Dropping this value ends it.
+/// A running program, such as `ssh n3 tresse bridge`, that leads to a daemon's socket. Dropping
+/// this value ends it.
 #[derive(Debug)]
 pub struct Bridge {
     child: Child,

@@ -83,7 +83,7 @@ struct Answer {
     continues: Option<bool>,
 }
 
-/// Parameters of Drain.
+/// Parameters of the method Drain: the part of the fabric, and options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain<'a> {
     /// The part to be drained: a switch, a node, a link, a port or a NIC.
@@ -94,7 +94,7 @@ pub struct Drain<'a> {
     pub force: bool,
 }
 
-/// Parameters of Pin.
+/// Parameters of the method Pin: the destination, the path's rank, and options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pin<'a> {
     /// The destination node.

@@ -69,7 +69,7 @@ pub struct Status {
     pub withdrawn: bool,
 }
 
-/// Parameters of Apply.
+/// Parameters of the method Apply: texts of cluster file and lock, and options.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ApplyRequest {
     /// Text of the cluster file.
@@ -148,7 +148,7 @@ pub struct NeighbourList {
     pub nics: Vec<NicLine>,
 }
 
-/// Reply of Introduce.
+/// Reply of Introduce: on how many NICs an LLDP frame was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Introduced {
     /// Number of NICs on which an LLDP frame was sent.

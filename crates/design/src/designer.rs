@@ -1,8 +1,9 @@
-//! Runs a whole design step by step: first the bounds, then constructions that need no search, then the search.
+//! Runs a whole design step by step: first the bounds, then constructions that need no search, then
+//! the search.
 //!
-//! Several walks run in turn. Each is a search of its own with its own length of run; from time to time the
-//! worst walk continues from a crossover of the two best. A scaled-down problem gives the walks their starting
-//! wirings (section 2.1: PCs and ports divided by one number, NICs kept).
+//! Several searches run in turn, each restarting after its own number of moves. From time to time
+//! the worst one continues from a crossover of the two best. A scaled-down problem gives them their
+//! starting wirings (section 2.1: PCs and ports divided by one number, NICs kept).
 
 use rayon::prelude::*;
 use tresse_base::random::Random;

@@ -388,7 +388,8 @@ const fn seed() -> u64 {
     1
 }
 
-/// Largest number of NICs of a PC: the links of a pair are counted in four bits.
+/// Largest number of NICs of a PC. The links of a pair, at most one per NIC, are counted in four
+/// bits.
 pub const MOST_NICS: u32 = 15;
 const MOST_PORTS: u32 = 4096;
 const MOST_SWITCHES: usize = 4096;

@@ -13,11 +13,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How long after the first copy a second copy would arrive if there is a loop.
+/// Milliseconds after the first copy of an announcement in which a second copy would arrive if
+/// there is a loop.
 pub const QUIET_MS: u64 = 200;
-/// How long each sender waits for the one before it in rank.
+/// Milliseconds that each possible sender of a canary waits for the one before it in rank.
 pub const TURN_MS: u64 = 3000;
-/// How long switches' queues may still hold copies of old announcements after a loop was opened.
+/// Milliseconds in which switches' queues may still hold copies of old announcements after a loop
+/// was opened.
 pub const DRAIN_MS: u64 = 2000;
 /// Sequence numbers remembered per sender and interface.
 const REMEMBERED: usize = 4;
@@ -68,7 +70,7 @@ pub struct Heard<'a> {
     pub own_mac: bool,
 }
 
-/// The state machine that proves one VLAN.
+/// The state machine that proves that one VLAN has no loop.
 #[derive(Debug, Clone)]
 pub struct Canary {
     rank: u32,

@@ -27,8 +27,8 @@ use self::format::{MutableTlvPacket, Tlv, TlvPacket};
 
 /// The EtherType of LLDP.
 pub const ETHERTYPE: u16 = 0x88cc;
-/// Destination MAC addresses of LLDP: nearest bridge, nearest non-TPMR bridge, nearest customer
-/// bridge.
+/// The three standard destination MAC addresses of LLDP: nearest bridge, nearest non-TPMR bridge,
+/// nearest customer bridge.
 pub const GROUPS: [Mac; 3] = [
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]),
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x03]),

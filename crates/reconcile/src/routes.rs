@@ -1,5 +1,5 @@
-//! The routes of a dump, in one sorted list: many thousands of them are filled in, compared and
-//! dropped in a row, and a tree is several times slower at that.
+//! The observed routes of a table, as one sorted list. Many thousands of routes are filled in,
+//! compared and dropped in order, and a tree is several times slower at that.
 
 use std::net::IpAddr;
 use std::ops::Index;

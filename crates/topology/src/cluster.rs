@@ -200,7 +200,7 @@ pub enum Stp {
     Mstp,
 }
 
-/// One node (host).
+/// A node: a computer of the cluster, with its NICs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Node {
     /// Unique name.

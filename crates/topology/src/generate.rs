@@ -1,11 +1,11 @@
 //! Generates fabrics by kind and size (DESIGN section 3): mesh, torus, clique, irregular and flat
-//! neighbourhood, with names, ports, cables and derived MAC addresses; `routed` generates those whose nodes
-//! route. This module defines the numbering. It does not check sizes: the parser does.
+//! neighbourhood, with names, ports, cables and derived MAC addresses. The module `routed`
+//! generates node-routed fabrics. The numbering is defined here. Sizes are checked by the parser.
 //!
-//! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` = NICs
-//! per node): NIC i of the j-th node sits on port `i n + j + 1`; then come, per dimension, the cable to
-//! the lower and to the higher neighbour (a mesh leaves the ports that would lead outside free), or, in
-//! a clique and an irregular fabric, one cable per neighbour in index order.
+//! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` =
+//! NICs per node): NIC i of the j-th node is on port `i n + j + 1`. Then come, per dimension, the
+//! cables to the lower and to the higher neighbour (a mesh leaves ports free that would lead
+//! outside), or, in a clique and an irregular fabric, one cable per neighbour in index order.
 
 mod fabric;
 mod routed;

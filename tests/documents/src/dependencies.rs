@@ -10,7 +10,8 @@ use crate::source::{self, Source};
 /// Where the table is.
 const SECTION: &str = "## 11. Libraries";
 
-/// Returns dependencies without a line, and lines without a dependency.
+/// Returns dependencies that have no line of justification in docs/design.md, and lines there
+/// without a dependency.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let design = source::find(sources, DESIGN).expect("the design is a document");
     let listed = listed(&design.text);

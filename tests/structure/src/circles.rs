@@ -31,7 +31,8 @@ impl Circle {
     }
 }
 
-/// Returns all circles of `arrows`, sorted by their first member.
+/// Returns all circles (strongly connected components) of a graph of arrows, sorted by their first
+/// member.
 pub fn circles(arrows: &Arrows) -> Vec<Circle> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (arrow, _) in arrows.iter() {

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use crate::sizes;
 use crate::survey::{Place, Survey};
 
-/// The path of the list in the repository.
+/// The path of `known.txt` in the repository.
 pub const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/known.txt");
 
 const HEADER: &str = "\
@@ -22,7 +22,7 @@ const HEADER: &str = "\
 # After mending: cargo run --package tresse-structure -- shrink
 ";
 
-/// The content of the list: known circles, and the lines of crates that are too large.
+/// The content of `known.txt`: known circles, and the lines of crates that are too large.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Known {
     circles: BTreeSet<Place>,

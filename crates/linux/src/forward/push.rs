@@ -123,7 +123,6 @@ impl Pusher {
             outbound: ports.iter().map(|port| Outbound::new(port.socket.clone())).collect(),
             loaded,
             arena: vec![0; ARENA],
-            /// Frames in the arena that are to be sent: (port, start of the offload header, end).
             going: Vec::with_capacity(2 * packet::MOST),
             watched: Vec::new(),
         };
@@ -224,7 +223,7 @@ struct Worker {
     /// One per port of `loaded`.
     outbound: Vec<Outbound>,
     arena: Vec<u8>,
-    /// Frames in the arena, each behind its offload header: the port and where they are.
+    /// Frames in the arena that are to be sent: (port, start of the offload header, end).
     going: Vec<(usize, usize, usize)>,
     watched: Vec<libc::pollfd>,
 }

@@ -1,7 +1,7 @@
 //! The system calls that no safe crate wraps: the only `unsafe` code of the workspace.
 //!
-//! Knows no type of ours and keeps no state. Descriptors are passed as [`std::os::fd::BorrowedFd`],
-//! results returned as [`std::io::Result`].
+//! Uses no types of this project and keeps no state. Descriptors are passed as
+//! [`std::os::fd::BorrowedFd`], results returned as [`std::io::Result`].
 
 pub mod ethtool;
 pub mod memory;

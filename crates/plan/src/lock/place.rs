@@ -69,7 +69,7 @@ pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
     cables.join(" ")
 }
 
-/// Returns the cables in a text of [`cables`] that `cluster` still has.
+/// Parses a text written by [`cables`], and returns those of its cables that `cluster` still has.
 #[must_use]
 pub fn links(cluster: &Cluster, text: &str) -> Vec<LinkId> {
     let wanted: HashSet<&str> = text.split(' ').collect();

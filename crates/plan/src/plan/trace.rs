@@ -37,7 +37,7 @@ pub struct Trace {
     pub paths: Vec<TracedPath>,
 }
 
-/// One path of a [`Trace`].
+/// One path of a [`Trace`], with its segments and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedPath {
     /// 0 is the primary.

@@ -1,4 +1,4 @@
-//! Exceptions that an operator can allow.
+//! Exceptions from the rules of a comparison that an operator can allow.
 
 use std::collections::BTreeSet;
 

@@ -73,7 +73,7 @@ pub struct Found {
 pub const MOST_SWITCHES: usize = 1024;
 /// Approximate number of candidate detours for the linear program, in fabrics of up to
 /// [`USUAL_SWITCHES`] switches. Larger fabrics get fewer, because their long paths make the program
-/// harder.
+/// slower.
 pub const CANDIDATES: usize = 1 << 12;
 /// The number of switches up to which the full number of [`CANDIDATES`] is used.
 pub const USUAL_SWITCHES: usize = 128;

@@ -30,7 +30,7 @@ pub struct Network {
     pub flows: Vec<Flow>,
 }
 
-/// One flow and its paths, the direct one first.
+/// The traffic of one pair of switches and its possible paths, the direct one first.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     /// Its demand.

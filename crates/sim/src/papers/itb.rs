@@ -27,8 +27,8 @@ pub const SIZES: [u32; 4] = [8, 16, 32, 64];
 /// Message sizes of the evaluation in bytes.
 pub const OCTETS: [u32; 3] = [32, 512, 1024];
 
-/// Returns random network number `seed` with minimal paths split at transit nodes. They are chosen
-/// as the paper does, or balanced by the planner.
+/// Returns the cluster of random network number `seed` under strategy `transit`: minimal paths,
+/// split at transit nodes. They are chosen as the paper does, or balanced by the planner.
 #[must_use]
 pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     let kind = Kind::Irregular { switches, ports: CABLES + HOSTS, seed };
@@ -38,7 +38,7 @@ pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     cluster
 }
 
-/// Returns the up*/down* routes of a network, chosen as Myricom's program does.
+/// Returns up*/down* routes of a network, chosen as Myricom's `simple_routes` is said to do.
 #[must_use]
 pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);

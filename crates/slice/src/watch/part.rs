@@ -11,7 +11,8 @@ use tresse_topology::cluster::{self, Cluster};
 
 use super::{Crossing, Watch};
 
-/// A part of the fabric that can be drained: a switch, a node, a link, a port or a NIC.
+/// A part of the fabric that can be drained, with its crossings: a switch, a node, a link, a port
+/// or a NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     wires: BTreeSet<Crossing>,
