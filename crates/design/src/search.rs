@@ -39,7 +39,7 @@ impl std::fmt::Debug for Search {
 
 /// Error: the problem has more PCs than a search supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{pcs} PCs are more than a search takes: at most {MOST_PCS}")]
+#[error("a search supports at most {MOST_PCS} PCs, found {pcs}: split the problem")]
 pub struct TooMany {
     /// Number of PCs.
     pub pcs: usize,

@@ -47,7 +47,7 @@ pub enum Assignment {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoutingError {
     /// `dor` and `pdor` need the coordinates of a mesh or torus.
-    #[error("strategy `{strategy}` plans mesh and torus only, and this fabric is {kind}: use stp")]
+    #[error("strategy `{strategy}` is for mesh and torus only, and this fabric is {kind}: use stp")]
     NeedsGrid {
         /// The strategy's name.
         strategy: &'static str,
@@ -56,7 +56,8 @@ pub enum RoutingError {
     },
     /// `xy` needs nodes that are joined by lines or cables.
     #[error(
-        "strategy `xy` plans fabrics whose nodes route, and here switches carry VLANs: use stp"
+        "strategy `xy` is for fabrics whose nodes route, and this one has switches with VLANs: \
+         use stp"
     )]
     NeedsNodes,
     /// Fabrics whose nodes route have no VLANs.
@@ -64,7 +65,8 @@ pub enum RoutingError {
     NeedsXy,
     /// `direct` plans no cables between switches.
     #[error(
-        "strategy `direct` uses no cable between switches, and here are some: use minimal or stp"
+        "strategy `direct` uses no cable between switches, and this fabric has some: use minimal \
+         or stp"
     )]
     NeedsFlat,
     /// A flat neighbourhood has no trees.
@@ -72,7 +74,7 @@ pub enum RoutingError {
     NeedsDirect,
     /// Two nodes of a flat neighbourhood share no switch, and no third node joins them.
     #[error(
-        "nodes {a} and {b} share no switch, and no node that may be in transit shares one with each: \
+        "nodes {a} and {b} share no switch, and no possible transit node shares one with each: \
          give one of them a NIC on a switch of the other"
     )]
     NotJoined {

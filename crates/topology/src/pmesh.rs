@@ -73,8 +73,8 @@ impl Encoding {
 /// The error for a base network that has too few bits for the addresses of a P-Mesh.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{prefix} of `nics` is no base network for the addresses of a P-Mesh of {sizes}, which have \
-     {bits} bits: use a /{longest} or larger"
+    "{prefix} of `nics` is too small for the addresses of a P-Mesh of {sizes}, which take {bits} \
+     bits: use a /{longest} or larger"
 )]
 pub struct BaseTooSmall {
     /// The base network.

@@ -24,8 +24,8 @@ pub(super) fn below_updown(plan: &Plan, survey: &Survey) -> Option<Finding> {
     let bound = ideal(own + forced);
     let why = if bound < updown {
         format!(
-            "whatever minimal paths are chosen{}, some node in transit carries {forced} paths beside \
-             its own {own}, so that {bound:.4} is the most",
+            "whatever minimal paths are chosen{}, some transit node carries {forced} paths \
+             besides its own {own}, so that {bound:.4} is the most",
             if any_root { ", from whatever root" } else { "" }
         )
     } else {
@@ -35,8 +35,8 @@ pub(super) fn below_updown(plan: &Plan, survey: &Survey) -> Option<Finding> {
         kind: "below-updown",
         object: "strategy transit".into(),
         message: format!(
-            "ideal throughput is {here:.4}, and {updown:.4} by updown, which takes longer ways: {why}; \
-             more nodes in transit help, or updown where throughput counts more than hops"
+            "ideal throughput is {here:.4}, and {updown:.4} by updown, whose paths are longer: \
+             {why}; use more transit nodes, or updown if throughput counts more than hops"
         ),
     })
 }

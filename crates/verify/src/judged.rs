@@ -53,7 +53,8 @@ pub(super) fn longer(plan: &Plan, longer: &[u64; Longer::ALL.len()]) -> String {
     let each =
         each.map(|(cause, pairs)| format!("{pairs} because {}", cause.words(plan.cluster())));
     format!(
-        "{} ordered pairs, this one first, have a primary that is longer than the shortest way: {}",
+        "{} ordered pairs, this one first, have a primary that is longer than the shortest path: \
+         {}",
         longer.iter().sum::<u64>(),
         each.collect::<Vec<_>>().join("; ")
     )

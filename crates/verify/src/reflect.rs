@@ -127,8 +127,8 @@ impl Reflect {
         }
         if self.pairs > 0 {
             note(
-                "a sibling carries its share whatever happens on its way: until a node notices a \
-                 failure there, that share of the pair's flows is lost"
+                "a weighted sibling carries its share of the flows even if its path fails: until \
+                 a node notices the failure, that share of the pair's flows is lost"
                     .into(),
             );
         }

@@ -121,7 +121,7 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions) -> std::io::Resul
     if r.transit.paths > 0 {
         writeln!(
             out,
-            "nodes in transit  on {} paths, max {}, mean {:.3} per path",
+            "transit nodes     on {} paths, max {}, mean {:.3} per path",
             r.transit.paths, r.transit.max, r.transit.mean
         )?;
     }

@@ -27,8 +27,8 @@ pub struct VidsExhausted {
 /// some would still have the old tree on it (K4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`[vlans] base` = {vid} was the VID of a VLAN tree before, says the lock: use another VID, or the \
-     file without base"
+    "`[vlans] base` = {vid} was the VID of a VLAN tree, according to the lock: use another VID, \
+     or leave `base` out"
 )]
 pub struct BaseWasTree {
     /// The VID.

@@ -28,11 +28,11 @@ impl Longer {
     pub fn words(self, cluster: &Cluster) -> String {
         match self {
             Self::OneTree => "all pairs use one tree".into(),
-            Self::Illegal => "their shortest ways go up after down".into(),
+            Self::Illegal => "their shortest paths go up after down".into(),
             Self::NoTransit => {
-                "their shortest ways turn from down to up where no node may be in transit".into()
+                "their shortest paths go up after down where there is no transit node".into()
             }
-            Self::NoRoom => format!("{}, and their ways fit into none of these", room(cluster)),
+            Self::NoRoom => format!("{}, and their paths fit into none of these", room(cluster)),
         }
     }
 }

@@ -85,8 +85,8 @@ impl Plan {
                 why.extend(self.why_crowded("minimal", segments));
             }
             (Strategy::Minimal, _) => why.push(format!(
-                "minimal: the least loaded of the shortest ways, on {tree}, the first tree that has \
-                 room for it"
+                "minimal: the least loaded of the shortest paths, on {tree}, the first tree that \
+                 has room for it"
             )),
             (Strategy::Transit { .. }, _) => why.extend(self.why_transit(segments)),
             _ => {
@@ -95,7 +95,7 @@ impl Plan {
                     format!("stp: all pairs use {tree}, the tree with the fewest hops on average");
                 if hops > fewest {
                     text.push_str(&format!(
-                        "; this pair's way is {} longer than its shortest",
+                        "; this pair's path is {} longer than its shortest",
                         hops - fewest
                     ));
                 }
@@ -143,14 +143,14 @@ impl Plan {
         }
         let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
         let mut text = format!(
-            "{what}: {}, and the way chosen for this pair fits into none of these; so {}, of the trees \
-             in which it is shortest the one with the fewest such pairs",
+            "{what}: {}, and the path chosen for this pair fits into none of these: it uses {}, \
+             which among the trees with the shortest path for this pair has the fewest such pairs",
             room(&self.cluster),
             self.specs[first.tree.index()].name
         );
         let fewest = self.distance(first.from, last.to);
         if hops > fewest {
-            text.push_str(&format!(": {} longer than the shortest way", hops - fewest));
+            text.push_str(&format!(": {} longer than the shortest path", hops - fewest));
         }
         Some(text)
     }
@@ -161,8 +161,8 @@ impl Plan {
             let (node, nic) = (self.cluster.node(segment.from), self.sender(segment));
             let nodes = self.in_transit(nic.switch).len();
             format!(
-                "at {} the way turns from down to up, which is not legal: {} takes the frames in and \
-                 sends them on, one of {nodes} nodes there, taken in turn over the pairs of nodes",
+                "at {} the path goes up after down, which is not legal: {} is the transit node, \
+                 one of {nodes} possible ones there, used round-robin over the pairs of nodes",
                 name(nic.switch),
                 node.name,
             )
@@ -171,13 +171,13 @@ impl Plan {
         let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
         let first = match self.cluster.routing.choice {
             _ if hops > self.distance(from.from, to.to) => {
-                "transit: no shortest way without a node in transit where there is none; the least \
-                 loaded of those that can be had"
+                "transit: every shortest path needs a transit node where there is none; the least \
+                 loaded of the possible paths"
             }
-            Choice::Balanced => "transit: the least loaded of the shortest ways",
+            Choice::Balanced => "transit: the least loaded of the shortest paths",
             Choice::Paper => {
-                "transit, choice = \"paper\": one of the shortest ways by lot, of those that never go up \
-                 after down where there are some"
+                "transit, choice = \"paper\": one of the shortest paths at random, if possible \
+                 one that never goes up after down"
             }
         };
         let legs = segments.iter().map(|segment| self.why_updown("a segment", segment));

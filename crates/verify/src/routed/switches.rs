@@ -75,8 +75,8 @@ pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
         let round = match lost {
             0 => "",
             _ => {
-                "; pairs are counted one way, and what is sent in vain may go round among the others until \
-                 its TTL ends"
+                "; pairs are counted in one direction, and packets to lost nodes may circle until \
+                 their TTL ends"
             }
         };
         Finding {

@@ -48,7 +48,11 @@ fn check_says_where_minimal_paths_cost_throughput() {
         let [updown, transit] = both(&kind);
         assert!(transit.minimal && transit.ideal_throughput < updown.ideal_throughput, "{kind:?}");
         let note = transit.notes.iter().find(|note| note.kind == "below-updown").unwrap();
-        assert_eq!(note.message.contains("from whatever root, some node"), proved, "{note}");
+        assert_eq!(
+            note.message.contains("from whatever root, some transit node"),
+            proved,
+            "{note}"
+        );
         let ideal = format!("{:.4} by updown", updown.ideal_throughput);
         assert!(note.message.contains(&ideal), "{note}");
     }

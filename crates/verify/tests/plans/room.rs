@@ -88,10 +88,10 @@ fn pairs_without_room_are_told_apart() {
         let report = verify::check(&plan);
         let note = report.notes.iter().find(|note| note.kind == "not-minimal").unwrap();
         let because =
-            "because max_vlans = 5 of s00 leaves room for 5 trees, and their ways fit into";
+            "because max_vlans = 5 of s00 leaves room for 5 trees, and their paths fit into";
         assert!(note.message.contains(because), "{}", note.message);
         assert_eq!(
-            note.message.contains("because their shortest ways go up after down"),
+            note.message.contains("because their shortest paths go up after down"),
             strategy == UPDOWN
         );
         let (mut longer, mut crowded) = (0, 0);

@@ -50,7 +50,7 @@ fn the_papers_pair_needs_one_transit_node() {
     assert_eq!((path.segments.len(), transit.path_view(path).hops), (2, 2));
     assert_eq!(path.segments[0].to, NodeId(6));
     let why = transit.trace(n4, n1).why.join("\n");
-    assert!(why.contains("at s6 the way turns from down to up"), "{why}");
+    assert!(why.contains("at s6 the path goes up after down"), "{why}");
     assert_eq!(transit.path_mtu(&path.segments), 1496);
 }
 
