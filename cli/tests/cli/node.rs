@@ -175,7 +175,7 @@ fn refusals_exit_as_agreed() {
     assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
     let cut = json!({ "object": "s00", "destinations": ["10.77.0.2"] });
     let ran = refused(&["drain", "s00"], "WouldCut", cut).exits(1);
-    assert!(ran.stderr.contains("no other way leads to 10.77.0.2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no other path leads to 10.77.0.2"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
     refused(&["confirm"], "NothingToConfirm", json!({})).exits(1);
     refused(&["unfuse", "100"], "NotFused", json!({ "vid": 100 })).exits(1);
@@ -225,7 +225,7 @@ fn the_other_changes_tell_what_they_did() {
     let (ran, call) = ask(&["withdraw", "--force", "--json"], operations);
     has(&ran.exits(0).object(), "operations");
     assert_eq!(call["parameters"]["force"], true);
-    let why = "link eth0.7 is not wanted, but foreign link x hangs on it: remove that first";
+    let why = "link eth0.7 is not wanted, but foreign link x depends on it: remove that first";
     let left = json!([{ "op": "refused", "kind": "foreign", "object": "", "why": why }]);
     let some = json!({ "operations": [operation()], "left": left });
     let text = ask(&["withdraw"], some.clone()).0.exits(5).stdout;

@@ -54,7 +54,7 @@ pub enum ClientError {
         message: String,
     },
     /// No reply in time.
-    #[error("{}: no answer to {method} within {seconds} s", path.display())]
+    #[error("{}: no reply to {method} within {seconds} s: see `journalctl -u tressed`", path.display())]
     TimedOut {
         /// The socket's path.
         path: PathBuf,
@@ -344,7 +344,8 @@ impl Client {
         if bytes.pop() != Some(0) {
             return Err(Lost::Broken("the daemon closed the connection".into()));
         }
-        let broken = |error: serde_json::Error| Lost::Broken(format!("not understood: {error}"));
+        let broken =
+            |error: serde_json::Error| Lost::Broken(format!("the reply is not valid: {error}"));
         let answer: Answer = serde_json::from_slice(&bytes).map_err(broken)?;
         if let Some(error) = answer.error {
             let known = serde_json::from_slice::<NodeError>(&bytes);

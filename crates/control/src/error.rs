@@ -125,7 +125,7 @@ impl fmt::Display for NodeError {
             ),
             Self::WouldLockOut { interface, message } => write!(f, "{interface}: {message}"),
             Self::WouldCut { object, destinations } => {
-                write!(f, "{object}: no other way leads to {}", destinations.join(" "))
+                write!(f, "{object}: no other path leads to {}", destinations.join(" "))
             }
             Self::NothingToConfirm => f.write_str("no apply waits for confirmation"),
             Self::NothingToRollBack => f.write_str("there is no previous plan to return to"),

@@ -66,7 +66,7 @@ pub fn unchanged(
         if let Some(is) = after.get(peer).filter(|is| *is != was) {
             return Err(NodeError::WouldLockOut {
                 interface: peer.clone(),
-                message: format!("the way to this management peer was `{was}` and became `{is}`"),
+                message: format!("the route to this management peer was `{was}` and became `{is}`"),
             });
         }
     }
@@ -77,7 +77,7 @@ fn lockout(interface: &str, operation: &Operation, why: &str) -> NodeError {
     NodeError::WouldLockOut {
         interface: interface.into(),
         message: format!(
-            "refused to {}: {why}; --force does it all the same",
+            "refused to {}: {why}; --force does it nevertheless",
             operation.describe()
         ),
     }

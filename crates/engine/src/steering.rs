@@ -70,8 +70,8 @@ impl Steer {
     /// Kind and message of the event.
     pub(super) const fn words(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Drain(_) => ("drained", "paths keep off it"),
-            Self::Undrain(_) => ("undrained", "paths cross it again"),
+            Self::Drain(_) => ("drained", "paths no longer use it"),
+            Self::Undrain(_) => ("undrained", "paths use it again"),
             Self::Pin { .. } => ("pinned", "one path is used"),
             Self::Unpin(_) => ("unpinned", "all paths are used again"),
         }
@@ -175,7 +175,8 @@ fn first_hops(watch: &Watch) -> BTreeSet<Leg> {
 /// The path with this rank.
 fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
     if prepared.routes_for_others() {
-        let message = "nodes of this fabric route for each other: no node chooses a path alone";
+        let message = "nodes of this fabric route for each other, so that no node chooses a whole path: \
+                       drain a part instead";
         return Err(refused(to, message.into()));
     }
     let paths = || prepared.paths_to(to);

@@ -194,7 +194,13 @@ impl Engine {
         self.converge_at = Some(now);
         self.urgent = true;
         self.moving = true;
-        tell(out, Alert::Info, "proven", &vid.to_string(), "one copy, no second: carries traffic");
+        tell(
+            out,
+            Alert::Info,
+            "proven",
+            &vid.to_string(),
+            "one copy of the canary and no second: carries traffic",
+        );
     }
 
     fn fuse(&mut self, now: u64, current: &Prepared, vid: Vid, why: String, out: &mut Vec<Effect>) {

@@ -132,7 +132,7 @@ pub enum Reason {
     #[error("the file does not exist")]
     NoFile,
     /// The route has no usable nexthop.
-    #[error("no leg of it can be used")]
+    #[error("none of its nexthops can be used")]
     NoLeg,
     /// The route's source address is not on this node.
     #[error("its source {0} is not an address of this node")]
@@ -304,7 +304,8 @@ pub enum Refusal {
     },
     /// The kernel has no room for another MPTCP endpoint (MPTCP_PM_ADDR_MAX).
     #[error(
-        "no room for MPTCP endpoint {address}: the kernel holds {}, {others} are there that are not ours",
+        "no room for MPTCP endpoint {address}: the kernel holds at most {}, and {others} are not \
+         ours: remove some",
         super::ENDPOINTS_MAX
     )]
     EndpointsFull {
@@ -322,7 +323,7 @@ pub enum Refusal {
         address: IpAddr,
     },
     /// K15: a foreign object depends on an unwanted object of ours.
-    #[error("{} {object} is not wanted, but foreign {} {user} hangs on it: remove that first", object.kind(), user.kind())]
+    #[error("{} {object} is not wanted, but foreign {} {user} depends on it: remove that first", object.kind(), user.kind())]
     InUse {
         /// Our object.
         object: Object,

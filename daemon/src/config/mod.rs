@@ -63,8 +63,8 @@ impl TryFrom<String> for MetricsAt {
         match text.parse::<SocketAddr>() {
             Ok(at) if at.ip().is_loopback() => Ok(Self::Loopback(at)),
             Ok(at) => Err(format!(
-                "metrics: {} is not a loopback address: whoever is to read from elsewhere comes through a \
-                 proxy with a lock",
+                "metrics: {} is not a loopback address: use 127.0.0.1 or [::1], and for \
+                 readers on other hosts a proxy with access control",
                 at.ip()
             )),
             Err(_) => Err(format!(

@@ -14,24 +14,24 @@ type Known = (&'static str, &'static str, &'static [&'static str]);
 const KNOWN: &[Known] = &[
     ("announcements_dropped_total", "Announcements dropped because the daemon was busy.", &[]),
     ("announcements_foreign_total", "Announcements of another fabric.", &[]),
-    ("announcements_malformed_total", "Frames that are no announcement.", &[]),
+    ("announcements_malformed_total", "Frames that are not announcements.", &[]),
     ("announcements_received_total", "Announcements received.", &[]),
     ("announcements_sent_total", "Announcements sent.", &[]),
     ("announcements_unsent_total", "Announcements that could not be sent.", &[]),
     (
         "announcements_wrong_vlan_total",
-        "Announcements that came by another VLAN than they went.",
+        "Announcements received on another VLAN than they were sent on.",
         &[],
     ),
     ("bfd_echoes_sent_total", "Echo requests to paths whose session was silent.", &[]),
-    ("bfd_malformed_total", "Datagrams that are no BFD control packet.", &[]),
-    ("bfd_packets_received_total", "BFD control packets and echo answers taken.", &[]),
+    ("bfd_malformed_total", "Datagrams that are not BFD control packets.", &[]),
+    ("bfd_packets_received_total", "BFD control packets and echo replies accepted.", &[]),
     ("bfd_packets_sent_total", "BFD control packets sent.", &[]),
-    ("bfd_paths_broken", "Paths that are broken, or on trial after they were.", &[]),
+    ("bfd_paths_broken", "Paths that are broken or held down.", &[]),
     ("bfd_sessions", "BFD sessions.", &[]),
     ("bfd_unknown_total", "BFD control packets for no session of this node.", &[]),
     ("bfd_unsent_total", "BFD control packets that could not be sent.", &[]),
-    ("bfd_wrong_ttl_total", "BFD control packets that came through too many routers.", &[]),
+    ("bfd_wrong_ttl_total", "BFD control packets dropped because of their TTL.", &[]),
     (
         "forward_dropped_frames_total",
         "Labelled frames dropped, by reason.",
@@ -43,18 +43,22 @@ const KNOWN: &[Known] = &[
     ("forward_received_frames_total", "Labelled frames received.", &["interface"]),
     ("forward_sent_bytes_total", "Bytes of frames sent on for others.", &["interface"]),
     ("forward_sent_frames_total", "Frames sent on for others.", &["interface"]),
-    ("forward_spilled_bytes_total", "Bytes that waited as the NIC was busy.", &["interface"]),
-    ("forward_spilled_frames_total", "Frames that waited as the NIC was busy.", &["interface"]),
+    ("forward_spilled_bytes_total", "Bytes that waited because the NIC was busy.", &["interface"]),
+    (
+        "forward_spilled_frames_total",
+        "Frames that waited because the NIC was busy.",
+        &["interface"],
+    ),
     ("forward_waiting_bytes", "Bytes that wait for the NIC.", &["interface"]),
     ("forward_waiting_bytes_most", "The most bytes that have waited for the NIC.", &["interface"]),
-    ("fused_total", "VLANs taken out of use as they looped.", &[]),
-    ("kernel_changes_total", "Changes of the kernel's tables that were looked at.", &[]),
+    ("fused_total", "VLANs fused because they had a loop.", &[]),
+    ("kernel_changes_total", "Observations of the kernel after its tables changed.", &[]),
     ("kernel_failures_total", "Operations that the kernel refused.", &[]),
     ("kernel_operations_total", "Operations done in the kernel.", &[]),
     ("kernel_overruns_total", "Times that the kernel's events were lost.", &[]),
-    ("lldp_malformed_total", "Frames that are no LLDP.", &[]),
+    ("lldp_malformed_total", "Frames that are not LLDP.", &[]),
     ("lldp_received_total", "LLDP frames received.", &[]),
-    ("neighbours_dropped_total", "Neighbours not remembered, as there were too many.", &[]),
+    ("neighbours_dropped_total", "Neighbours not remembered because there were too many.", &[]),
     ("path_changes_total", "Times that paths broke or came back.", &[]),
     ("push_bytes_total", "Bytes that came out of the TUN interface.", &["interface"]),
     (
@@ -65,11 +69,11 @@ const KNOWN: &[Known] = &[
     ("push_packets_total", "Packets that came out of the TUN interface.", &["interface"]),
     ("push_sent_bytes_total", "Bytes sent behind labels.", &["interface"]),
     ("push_sent_frames_total", "Frames sent behind labels.", &["interface"]),
-    ("push_spilled_bytes_total", "Bytes that waited as the NIC was busy.", &["interface"]),
-    ("push_spilled_frames_total", "Frames that waited as the NIC was busy.", &["interface"]),
+    ("push_spilled_bytes_total", "Bytes that waited because the NIC was busy.", &["interface"]),
+    ("push_spilled_frames_total", "Frames that waited because the NIC was busy.", &["interface"]),
     ("push_waiting_bytes", "Bytes that wait for the NIC.", &["interface"]),
     ("push_waiting_bytes_most", "The most bytes that have waited for the NIC.", &["interface"]),
-    ("repairs_total", "Differences repaired that somebody had made.", &[]),
+    ("repairs_total", "Repairs of drift.", &[]),
 ];
 
 /// The complete text: status and counters of this node.
@@ -82,24 +86,24 @@ pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
         ("engine", &status.engine),
         ("source", &status.source),
     ];
-    family(&mut text, "info", "Who this is, and which plan is in force.");
+    family(&mut text, "info", "The name of this node and the plan in force.");
     series(&mut text, "info", &info, 1);
     let confirm = status.confirm_seconds.map_or(0, u64::from);
     for (name, help, value) in [
         ("in_sync", "Does the kernel hold what the plan asks for? 1: yes.", status.in_sync.into()),
-        ("fault", "Did the daemon's last work fail? 1: yes.", status.fault.is_some().into()),
+        ("fault", "Did the daemon's last transaction fail? 1: yes.", status.fault.is_some().into()),
         ("withdrawn", "Was the plan withdrawn? 1: yes.", status.withdrawn.into()),
         ("pending_objects", "Objects that wait for a carrier or a proof.", count(&status.pending)),
         ("drift_objects", "Differences found and not repaired.", count(&status.drift)),
         ("fused_vlans", "VLANs out of use.", count(&status.fused)),
-        ("unproven_vlans", "VLANs whose proof is awaited.", count(&status.unproven)),
+        ("unproven_vlans", "VLANs that are not proven yet.", count(&status.unproven)),
         ("destinations_on_backup", "Destinations reached by their backup.", count(&status.backup)),
         (
             "destinations_unprotected",
             "Destinations reached as planned, without the backup of the plan.",
             count(&status.unprotected),
         ),
-        ("paths_broken", "Paths that are not used as they are broken.", count(&status.broken)),
+        ("paths_broken", "Paths that are not used because they are broken.", count(&status.broken)),
         ("bfd_sessions_up", "BFD sessions that are up.", status.sessions_up.into()),
         ("confirm_seconds", "Seconds left to confirm the last apply; 0: none is due.", confirm),
     ] {

@@ -69,7 +69,7 @@ impl Announcers {
                 }
                 Err(error) => {
                     let error = super::chain(&error);
-                    tracing::warn!(interface = key.0, error, "cannot hear announcements");
+                    tracing::warn!(interface = key.0, error, "cannot receive announcements");
                 }
             }
         }

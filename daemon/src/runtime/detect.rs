@@ -39,7 +39,10 @@ impl Detector {
             }
             Err(error) => {
                 let error = chain(&error);
-                tracing::warn!(error, "paths are not watched: silent failures are not found");
+                tracing::warn!(
+                    error,
+                    "BFD does not run: failures without carrier loss are not detected"
+                );
             }
         }
     }

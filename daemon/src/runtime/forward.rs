@@ -75,7 +75,7 @@ impl Forwarder {
         }
         let errors = self.running.as_mut().map(|running| running.engine.refresh());
         for error in errors.into_iter().flatten() {
-            tracing::debug!(error = chain(&error), "a port of the packet engine waits");
+            tracing::debug!(error = chain(&error), "the packet engine cannot use a NIC yet");
         }
     }
 

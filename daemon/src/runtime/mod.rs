@@ -362,7 +362,7 @@ impl Daemon {
         match self.configured() {
             Ok(configured) => Ok(configured.map(Box::new)),
             Err(error) if self.engine.current().is_some() => {
-                tracing::warn!(%error, "the configured plan is not used: the stored one is");
+                tracing::warn!(%error, "the configured plan has errors: the stored plan is used");
                 Ok(None)
             }
             Err(error) => Err(error),

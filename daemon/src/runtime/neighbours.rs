@@ -294,7 +294,7 @@ fn listener(
     let socket = match LldpSocket::open(interface) {
         Ok(socket) => Rc::new(socket),
         Err(error) => {
-            tracing::debug!(interface, error = chain(&error), "cannot hear LLDP");
+            tracing::debug!(interface, error = chain(&error), "cannot receive LLDP frames");
             return None;
         }
     };

@@ -62,7 +62,7 @@ impl Source {
         }
         let errors = self.pusher.as_mut().map(Pusher::refresh);
         for error in errors.into_iter().flatten() {
-            tracing::debug!(error = chain(&error), "a port of the source engine waits");
+            tracing::debug!(error = chain(&error), "the source engine cannot use a NIC yet");
         }
     }
 

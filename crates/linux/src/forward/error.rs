@@ -9,7 +9,7 @@ use tresse_base::units::Mac;
 pub enum ForwardError {
     /// The kernel does not know the NIC, or does not say.
     #[error(
-        "forward on {interface}: the kernel gives no such NIC; check its name in the cluster file"
+        "forward on {interface}: the kernel has no such NIC: check its name in the cluster file"
     )]
     NoNic {
         /// The NIC.

@@ -286,7 +286,10 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         (
             Operation::AddRoute { replace: true, .. } | Operation::AddGroup { replace: true, .. },
             libc::ENOENT,
-        ) => Some("the kernel removed it meanwhile, as it does on carrier loss: observe again"),
+        ) => Some(
+            "the kernel has just removed it, as it does on carrier loss: the daemon tries \
+             again",
+        ),
         _ => None,
     }
 }
