@@ -92,7 +92,7 @@ fn exports_can_keep_the_plan_before() {
     assert!(before.len() >= 16 && before.iter().all(|line| both.contains(line)), "{both:?}");
     assert!(both.len() > before.len(), "{both:?}");
     let told = tresse(["export", new, "hosts", "--keep", old]).exits(2).stderr;
-    assert!(told.contains("`hosts` is no switch configuration"), "{told}");
+    assert!(told.contains("`hosts` is not a switch configuration"), "{told}");
 }
 
 #[test]

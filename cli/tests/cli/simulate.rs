@@ -159,7 +159,7 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--fail", "s99"], "s99"),
         (&["--loads", "0"], "expected more than 0"),
         (&["--loads=-1"], "expected more than 0"),
-        (&["--warm-up", "100000"], "none is left"),
+        (&["--warm-up", "100000"], "to measure: simulate more"),
         (&["--plot", "plot.gif"], "neither in .svg nor in .png"),
         (&["--loads", "1e300"], "at most 1000"),
         (&["--traffic", "local:0"], "no node sends anything"),

@@ -51,8 +51,8 @@ pub enum ExportError {
     },
     /// A switch cannot hold the VLANs of two plans at once.
     #[error(
-        "switch `{switch}` would have {vlans} VLANs with those of the plan before, and max_vlans = \
-         {limit}: change in two steps, by way of a plan with `strategy = \"stp\"`"
+        "switch `{switch}` would have {vlans} VLANs together with those of the old plan, and \
+         max_vlans = {limit}: change in two steps, with a plan of `strategy = \"stp\"` between"
     )]
     TooManyKept {
         /// The switch.
@@ -63,7 +63,7 @@ pub enum ExportError {
         limit: u32,
     },
     /// Only switch configurations can keep the VLANs of an earlier plan.
-    #[error("`{format}` is no switch configuration: leave the plan to keep out")]
+    #[error("format `{format}` is not a switch configuration: leave out `--keep`")]
     NoKeep {
         /// The format.
         format: &'static str,
@@ -75,7 +75,7 @@ pub enum ExportError {
     )]
     OneVlanEach,
     /// The node needs labels, which the format cannot express.
-    #[error("`{format}` knows no labels and node `{node}` needs them: use iproute2")]
+    #[error("format `{format}` has no MPLS labels, and node `{node}` needs them: use iproute2")]
     Labels {
         /// The format.
         format: &'static str,

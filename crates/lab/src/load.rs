@@ -93,7 +93,7 @@ pub enum LoadError {
     #[error("traffic needs two nodes")]
     TooFew,
     /// A packet that fits no network, or too small for its number.
-    #[error("packets of {bytes} octets cannot be sent: choose 64 to 9000")]
+    #[error("packets of {bytes} bytes cannot be sent: choose 64 to 9000")]
     PacketSize {
         /// The size.
         bytes: usize,

@@ -100,7 +100,7 @@ pub enum StateError {
         name: String,
     },
     /// A name that cannot be part of a namespace's name.
-    #[error("`{name}` is no name for a lab: use up to 20 letters, digits, `-` and `_`")]
+    #[error("`{name}` is not a valid name of a lab: use up to 20 letters, digits, `-` and `_`")]
     BadName {
         /// The name.
         name: String,

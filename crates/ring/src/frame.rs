@@ -132,16 +132,16 @@ impl Record {
             other => return Err(wrong(format!("a record of kind {other}"))),
         };
         if !right || stream as usize >= streams {
-            return Err(wrong(format!("a record of stream {stream} and {follow} octets")));
+            return Err(wrong(format!("a record of stream {stream} with {follow} bytes")));
         }
         Ok(Self { stream, what, octets: follow })
     }
 }
 
-/// Reads exactly `N` bytes.
+/// Reads exactly `N` bytes from `input`.
 ///
 /// # Errors
-/// The reader's.
+/// Those of reading, and the end of input.
 pub fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
     let mut octets = [0; N];
     input.read_exact(&mut octets)?;

@@ -189,7 +189,7 @@ impl Curve {
                 words.push(format!("{} messages without a path", line.without_path));
             }
             if line.spilled > 0 {
-                words.push(format!("{} frames spilled in transit", line.spilled));
+                words.push(format!("{} frames waited in transit buffers", line.spilled));
             }
             table.add_row([
                 format!("{:.4}", line.offered),

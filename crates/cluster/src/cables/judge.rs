@@ -75,9 +75,9 @@ impl Judge<'_> {
             return (Verdict::Unknown, why.into());
         }
         if !interface.patient {
-            return (Verdict::Unknown, "nobody heard yet: ask again later".into());
+            return (Verdict::Unknown, "nothing received yet: ask again later".into());
         }
-        (Verdict::Missing, "carrier, but nobody is heard".into())
+        (Verdict::Missing, "carrier, but nothing is received".into())
     }
 
     /// Returns the NICs of the same switch, or of the same line there, that are not heard.

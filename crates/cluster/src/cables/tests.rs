@@ -245,12 +245,12 @@ fn missing_is_no_interface_no_carrier_or_nobody() {
     let down = with(&|i| i[0].carrier = false);
     assert_eq!(down, (Verdict::Missing, "no carrier".into(), false));
     let silent = with(&|i| i[0].signs.clear());
-    assert_eq!(silent, (Verdict::Missing, "carrier, but nobody is heard".into(), false));
+    assert_eq!(silent, (Verdict::Missing, "carrier, but nothing is received".into(), false));
     let early = with(&|i| {
         i[0].signs.clear();
         i[0].patient = false;
     });
-    assert_eq!(early, (Verdict::Unknown, "nobody heard yet: ask again later".into(), true));
+    assert_eq!(early, (Verdict::Unknown, "nothing received yet: ask again later".into(), true));
 }
 
 #[test]

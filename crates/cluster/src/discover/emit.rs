@@ -58,7 +58,7 @@ impl Discovered<'_> {
             "# A draft by `tresse discover`: look through it before it is used.\n".to_owned();
         for (at, end) in &self.ends {
             let why = match end {
-                End::Unknown => "has carrier and hears nobody: left out",
+                End::Unknown => "has carrier but receives no LLDP: left out",
                 End::Unplugged => "has no carrier: left out",
                 _ => continue,
             };
@@ -142,7 +142,7 @@ impl Discovered<'_> {
                 .collect();
             let name = fresh(&plain(&of.name), &names);
             if nics.is_empty() {
-                let _ = writeln!(text, "\n# {name} hears nobody: left out");
+                let _ = writeln!(text, "\n# {name} receives no LLDP: left out");
                 continue;
             }
             let _ = writeln!(text, "\n[[node]]\nname = \"{name}\"\nnics = [");

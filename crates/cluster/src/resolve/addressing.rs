@@ -156,8 +156,7 @@ fn same_families(
 fn base_network(prefixes: &[Placed], grow_to: &[u32], found: &mut Found) {
     for (prefix, span) in prefixes {
         if let Err(BaseTooSmall { prefix, sizes, bits, longest }) = pmesh::fits(prefix, grow_to) {
-            let message =
-                format!("{prefix} is no base network for a P-Mesh of {sizes}: {bits} bits");
+            let message = format!("{prefix} is too small for a P-Mesh of {sizes}: {bits} bits");
             let help = format!("use a /{longest} or larger");
             let span = span.clone().unwrap_or_default();
             found.add(ProblemKind::PrefixTooSmall, &span, message, help);

@@ -35,9 +35,7 @@ pub enum ChannelError {
         seconds: u64,
     },
     /// The guest was started by another version of this program.
-    #[error(
-        "the running virtual machine speaks protocol {found}, expected {VERSION}: stop it first"
-    )]
+    #[error("the running virtual machine uses protocol {found}, expected {VERSION}: stop it first")]
     Version {
         /// The guest's version.
         found: u32,

@@ -29,7 +29,7 @@ pub enum PackageError {
         stderr: String,
     },
     /// The meta package of the kernel names no kernel.
-    #[error("apt knows no kernel behind {meta}; a Debian source and `apt-get update` are needed")]
+    #[error("apt has no kernel package for {meta}: add a Debian source and run `apt-get update`")]
     NoKernel {
         /// The meta package.
         meta: &'static str,

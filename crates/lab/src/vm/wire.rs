@@ -127,7 +127,7 @@ pub enum FrameError {
         bytes: usize,
     },
     /// A header that is not the JSON expected.
-    #[error("header is not one this side knows")]
+    #[error("unknown header")]
     Header(#[from] serde_json::Error),
 }
 

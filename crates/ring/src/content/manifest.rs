@@ -128,7 +128,7 @@ impl Manifest {
             }
         }
         if !alone && manifest.octets().is_none() {
-            return Err(wrong("more octets than can be counted"));
+            return Err(wrong("more bytes than 64 bits can count"));
         }
         Ok(manifest)
     }

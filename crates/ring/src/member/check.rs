@@ -195,7 +195,8 @@ fn judge(
     if let (Some(partial), Some(right)) = (partial, right)
         && right != hash
     {
-        let words = "the checksum is not that of the source: it was changed while it was copied, or damaged on the way";
+        let words = "the checksum differs from the source's: the source was changed during the \
+                     copy, or data was damaged";
         return Err(partial.named(&io::Error::new(io::ErrorKind::InvalidData, words)));
     }
     if right.is_none() {

@@ -39,7 +39,8 @@ pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Res
             let described = source(&path, piece)?;
             if described.octets.len() > MANIFEST as usize {
                 let words = format!(
-                    "{}: the names of all files take {} octets, at most {MANIFEST} can be sent: copy it in parts",
+                    "{}: the names of all files take {} bytes, and at most {MANIFEST} can be \
+                     sent: copy it in parts",
                     path.display(),
                     described.octets.len()
                 );

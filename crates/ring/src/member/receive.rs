@@ -161,7 +161,7 @@ fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> i
     let right = known.described.is_some()
         && at <= known.has[stripe.number as usize]
         && at.saturating_add(octets.into()) <= most;
-    if right { Ok(()) } else { Err(wrong("data that leaves a gap, or goes beyond the end")) }
+    if right { Ok(()) } else { Err(wrong("data that leaves a gap or exceeds the length")) }
 }
 
 /// Stores the bytes of a data record that are new, and updates the record of what this member has.
@@ -214,6 +214,6 @@ impl Writer {
             file.write_all_at(now, span.offset)?;
             rest = behind;
         }
-        if rest.is_empty() { Ok(()) } else { Err(wrong("octets of no file")) }
+        if rest.is_empty() { Ok(()) } else { Err(wrong("bytes that belong to no file")) }
     }
 }

@@ -103,7 +103,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> Result<(), Pr
                 // It says nothing: this is its end, when it has taken all.
                 return match stream.read(&mut [0]) {
                     Ok(0) => Ok(()),
-                    Ok(_) => Err(wrong("it says more than it should").into()),
+                    Ok(_) => Err(wrong("it sent more than the protocol allows").into()),
                     Err(error) => Err(error.into()),
                 };
             }

@@ -418,7 +418,7 @@ fn a_wrong_checksum_leaves_nothing() {
     stream.write_all(&[&data.to_octets()[..], &[1]].concat()).unwrap();
     let end = Record { stream: 0, what: What::End { total: 100 }, octets: 32 };
     stream.write_all(&[&end.to_octets()[..], &[1; 32]].concat()).unwrap();
-    assert!(member.failed().contains("the checksum is not that of the source"));
+    assert!(member.failed().contains("the checksum differs from the source's"));
     member.quit();
     assert_eq!(names(directory.path()), [""; 0]);
 }

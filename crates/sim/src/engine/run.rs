@@ -31,24 +31,27 @@ pub struct Run<'a> {
 pub enum RunError {
     /// Stop and go is not simulated between channels of different rates.
     #[error(
-        "channels are of different rates: buffers that stop the sender are simulated for one rate alone; take \
-         unlimited buffers, or buffers that drop"
+        "links have different rates, and buffers that stop the sender are simulated for one rate \
+         only: use unlimited buffers, or buffers that drop"
     )]
     Rates,
     /// Queues at the outputs need unlimited buffers.
-    #[error("queues at the outputs hold everything: they go with unlimited buffers alone")]
+    #[error("output queues need unlimited buffers: use input queues, or unlimited buffers")]
     OutputQueues,
     /// The rates have no small common measure.
-    #[error("the rates of the links have no common measure below a thousandth of a node's rate")]
+    #[error(
+        "the rates of the links have no common divisor above a thousandth of a node's rate: use \
+         rates that are multiples of one another"
+    )]
     Measure,
     /// The load is out of range.
-    #[error("a load of {load} is not above 0 and at most 1000")]
+    #[error("load {load}: expected more than 0 and at most 1000")]
     Load {
         /// The load.
         load: f64,
     },
     /// Too many cycles.
-    #[error("{cycles} cycles are too many: 1099511627776 at most")]
+    #[error("{cycles} cycles: expected at most 1099511627776")]
     Cycles {
         /// Cycles of the run.
         cycles: u64,
@@ -57,7 +60,9 @@ pub enum RunError {
     #[error("a node has no NIC with a cable")]
     NoChannel,
     /// The warm-up leaves no cycle to measure.
-    #[error("of {cycles} cycles the first {warm_up} are not measured: none is left")]
+    #[error(
+        "a warm-up of {warm_up} cycles leaves none of the {cycles} cycles to measure: simulate more"
+    )]
     WarmUp {
         /// Cycles of the run.
         cycles: u64,
