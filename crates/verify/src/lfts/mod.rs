@@ -21,7 +21,7 @@ mod walk;
 pub use cables::Cables;
 pub use dump::Dump;
 pub use network::Network;
-pub use report::{Report, Turn};
+pub use report::{Report, ChannelDependency};
 
 use std::ops::Range;
 

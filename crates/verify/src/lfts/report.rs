@@ -32,7 +32,7 @@ pub struct Report {
     /// A cycle of directed channels `[from, to]`.
     pub cycle: Option<Vec<[String; 2]>>,
     /// Why each channel of the cycle waits for the next.
-    pub turns: Option<Vec<Turn>>,
+    pub turns: Option<Vec<ChannelDependency>>,
     /// Mean switch-to-switch cables per path.
     pub mean_hops: f64,
     /// Most paths over one directed switch-to-switch cable.
@@ -51,7 +51,7 @@ pub struct Report {
 /// A channel dependency: frames that pass three switches hold the first channel while they wait for
 /// the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Turn {
+pub struct ChannelDependency {
     /// The switches.
     pub through: [String; 3],
     /// A node that such frames go to.
@@ -181,11 +181,11 @@ fn deadlock(network: &Network, cycle: &[Channel]) -> Finding {
     }
 }
 
-fn turns(network: &Network, cycle: &[Channel]) -> Vec<Turn> {
+fn turns(network: &Network, cycle: &[Channel]) -> Vec<ChannelDependency> {
     let graph = &network.graph;
     let next = cycle.iter().cycle().skip(1);
     let through = cycle.iter().zip(next);
-    let turn = |((from, to), host): ((&Channel, &Channel), Option<usize>)| Turn {
+    let turn = |((from, to), host): ((&Channel, &Channel), Option<usize>)| ChannelDependency {
         through: [graph.tail(*from), graph.head(*from), graph.head(*to)].map(|s| network.name(s)),
         destination: host.map_or_else(String::new, |host| network.hosts[host].name.clone()),
     };
