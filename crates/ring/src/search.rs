@@ -15,9 +15,9 @@ const MOVES: usize = 2_000;
 
 /// The direction in which data goes round a ring: one, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ways {
+pub enum Direction {
     /// Each node sends to the one behind it.
-    There,
+    Forward,
     /// Each node also sends to the one before it.
     Both,
 }
@@ -25,7 +25,7 @@ pub enum Ways {
 /// The search for an order: the order under work, and a cache of the links between pairs of nodes.
 pub struct Search<'a> {
     plan: &'a Plan,
-    ways: Ways,
+    direction: Direction,
     numbers: HashMap<Crossing, u32>,
     between: Vec<bool>,
     paths: HashMap<(NodeId, NodeId), Vec<u32>>,
@@ -36,10 +36,10 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub fn new(plan: &'a Plan, ways: Ways) -> Self {
+    pub fn new(plan: &'a Plan, direction: Direction) -> Self {
         Self {
             plan,
-            ways,
+            direction,
             numbers: HashMap::new(),
             between: Vec::new(),
             paths: HashMap::new(),
@@ -51,18 +51,18 @@ impl<'a> Search<'a> {
 
     /// Counts the stages of another ring as load.
     pub fn hold(&mut self, nodes: &[NodeId]) {
-        let ways = std::mem::replace(&mut self.ways, Ways::There);
+        let direction = std::mem::replace(&mut self.direction, Direction::Forward);
         for (from, to) in stages(nodes) {
             for link in self.numbered(from, to) {
                 self.held[link as usize] += 1;
             }
         }
-        self.ways = ways;
+        self.direction = direction;
     }
 
     fn numbered(&mut self, from: NodeId, to: NodeId) -> Vec<u32> {
         let mut crossings = links(self.plan, from, to);
-        if self.ways == Ways::Both {
+        if self.direction == Direction::Both {
             crossings.extend(links(self.plan, to, from));
         }
         let numbered = crossings.into_iter().map(|crossing| {
@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
 
     /// With stages in both directions, the order of the pair does not matter.
     fn key(&self, from: NodeId, to: NodeId) -> (NodeId, NodeId) {
-        if self.ways == Ways::Both { (from.min(to), from.max(to)) } else { (from, to) }
+        if self.direction == Direction::Both { (from.min(to), from.max(to)) } else { (from, to) }
     }
 
     fn path(&mut self, from: NodeId, to: NodeId) -> &[u32] {

@@ -9,7 +9,7 @@ use tresse_plan::Plan;
 
 use super::candidates::candidates;
 use super::ring::Ring;
-use crate::search::{Search, Ways};
+use crate::search::{Search, Direction};
 
 /// Number of pairs that are tried as the first pair.
 const FIRST: usize = 8;
@@ -60,7 +60,7 @@ fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
 /// Returns a ring and its reverse that share no directed link with each other or with `others`. The
 /// first `skip` pairs that are found are left out.
 fn pair(plan: &Plan, members: &[NodeId], others: &[Ring], skip: usize) -> Option<[Ring; 2]> {
-    let mut search = Search::new(plan, Ways::Both);
+    let mut search = Search::new(plan, Direction::Both);
     others.iter().for_each(|other| search.hold(&other.nodes));
     let mut orders = candidates(plan, members, &mut search);
     orders.sort_by_key(|order| search.cost(order));
@@ -70,7 +70,7 @@ fn pair(plan: &Plan, members: &[NodeId], others: &[Ring], skip: usize) -> Option
         (cost.excess == 0).then_some(order)
     });
     let nodes = found.nth(skip)?;
-    let mut one_way = Search::new(plan, Ways::There);
+    let mut one_way = Search::new(plan, Direction::Forward);
     let mut ring = |nodes: Vec<NodeId>| {
         let cost = one_way.cost(&nodes);
         Ring { nodes, cost }.from(members[0])

@@ -5,7 +5,7 @@ use tresse_plan::Plan;
 
 use super::candidates::candidates;
 use crate::links::Cost;
-use crate::search::{Search, Ways};
+use crate::search::{Search, Direction};
 
 /// An order of nodes in a circle: each sends to the next one, the last one to the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Ring {
 
     /// Returns the best order, given the links that other rings use.
     pub(super) fn beside(plan: &Plan, members: &[NodeId], others: &[Self]) -> Self {
-        let mut search = Search::new(plan, Ways::There);
+        let mut search = Search::new(plan, Direction::Forward);
         others.iter().for_each(|other| search.hold(&other.nodes));
         let mut best: Option<(Cost, Vec<NodeId>)> = None;
         for order in candidates(plan, members, &mut search) {
