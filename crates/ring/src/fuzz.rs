@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::frame::Hello;
 use crate::member;
-use crate::talk::{Ask, Join, Part, hear};
+use crate::talk::{Join, MemberRequest, Part, hear};
 
 /// Feeds `octets` to a member as the records of a peer that knows the token. Nothing may panic, and
 /// nothing may be written outside the directory of the unfinished copy.
@@ -12,7 +12,7 @@ pub fn ring(octets: &[u8], directory: &std::path::Path) {
     let Some((first, rest)) = octets.split_first() else { return };
     match first % 4 {
         0 => drop(Hello::read(&mut &rest[..], 2, 2)),
-        1 => drop(hear::<Ask>(&mut &rest[..])),
+        1 => drop(hear::<MemberRequest>(&mut &rest[..])),
         _ => {
             let part = |name: &str| Part::Target { path: directory.join(name), input: false };
             let join = Join {

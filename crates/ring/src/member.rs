@@ -29,7 +29,7 @@ use times::LOOK;
 use crate::content::Stripe;
 use crate::proof;
 use crate::strangers::Strangers;
-use crate::talk::{Ask, Join, STREAMS, Tell, hear, say};
+use crate::talk::{Join, MemberReport, MemberRequest, STREAMS, hear, say};
 use crate::wrong;
 
 /// Interval between two checks whether progress must be reported.
@@ -51,12 +51,12 @@ pub fn run(
     knows: Option<proof::Token>,
 ) -> io::Result<()> {
     let output = Mutex::new(output);
-    let tell = |what: Tell| {
+    let tell = |what: MemberReport| {
         let mut output = output.lock().expect("nobody panics with it");
         say(&mut *output, &what)
     };
     let join: Join = match hear(&mut input)? {
-        Some(Ask::Join(join)) => join,
+        Some(MemberRequest::Join(join)) => join,
         Some(_) => return Err(wrong("expected to join")),
         None => return Ok(()),
     };
@@ -69,14 +69,14 @@ pub fn run(
     });
     let ((shared, octets), listener, address) = match begun {
         Ok(begun) => begun,
-        Err(error) => return tell(Tell::Failed { words: error.to_string() }),
+        Err(error) => return tell(MemberReport::Failed { words: error.to_string() }),
     };
-    tell(Tell::Listens { port: address.port(), octets })?;
+    tell(MemberReport::Listens { port: address.port(), octets })?;
     let strangers = Strangers::default();
     let tell = &|what| drop(tell(what));
     let failed = &|error: io::Error| {
         // To remove much takes long.
-        tell(Tell::Failed { words: error.to_string() });
+        tell(MemberReport::Failed { words: error.to_string() });
         shared.fail();
     };
     let heard = std::thread::scope(|scope| {
@@ -88,7 +88,7 @@ pub fn run(
         scope.spawn(|| tell_progress(&shared, tell));
         let heard = loop {
             match hear(&mut input) {
-                Ok(Some(Ask::Quit) | None) => break Ok(()),
+                Ok(Some(MemberRequest::Quit) | None) => break Ok(()),
                 Ok(Some(ask)) => {
                     if let Err(error) = asked(scope, &shared, ask, &mut input, tell, failed) {
                         break Err(error);
@@ -109,7 +109,7 @@ pub fn run(
 
 /// Reports signs of life while `begin` lists the files of a source, which may take long.
 fn while_telling_that_it_lives<T>(
-    tell: &(impl Fn(Tell) -> io::Result<()> + Sync),
+    tell: &(impl Fn(MemberReport) -> io::Result<()> + Sync),
     begin: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
     let (ended, end) = channel::<()>();
@@ -118,7 +118,7 @@ fn while_telling_that_it_lives<T>(
             loop {
                 let (streams, complete) = (Vec::new(), Vec::new());
                 // Nobody may listen any more, which is seen elsewhere.
-                drop(tell(Tell::Has { octets: 0, of: 0, streams, complete, read: 0 }));
+                drop(tell(MemberReport::Has { octets: 0, of: 0, streams, complete, read: 0 }));
                 if end.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
@@ -134,13 +134,13 @@ fn while_telling_that_it_lives<T>(
 fn asked<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope Shared,
-    ask: Ask,
+    ask: MemberRequest,
     input: &mut impl BufRead,
-    tell: &'scope (dyn Fn(Tell) + Sync),
+    tell: &'scope (dyn Fn(MemberReport) + Sync),
     failed: impl Fn(io::Error) + Send + Copy + 'scope,
 ) -> io::Result<()> {
     match ask {
-        Ask::Send(stage) => {
+        MemberRequest::Send(stage) => {
             let all = shared.streams();
             if stage.streams.iter().any(|stream| *stream as usize >= all) {
                 return Err(wrong("a stream that there is not"));
@@ -150,15 +150,15 @@ fn asked<'scope>(
                 scope.spawn(move || send::send(shared, &stage, tell, failed));
             }
         }
-        Ask::Start => shared.start().unwrap_or_else(failed),
-        Ask::Input { octets } if octets <= INPUT => {
+        MemberRequest::Start => shared.start().unwrap_or_else(failed),
+        MemberRequest::Input { octets } if octets <= INPUT => {
             let mut piece = vec![0; octets as usize];
             input.read_exact(&mut piece)?;
             take(shared, &piece).unwrap_or_else(failed);
         }
-        Ask::Input { .. } => return Err(wrong("too much input at once")),
-        Ask::Join(_) => return Err(wrong("joined already")),
-        Ask::Quit => {}
+        MemberRequest::Input { .. } => return Err(wrong("too much input at once")),
+        MemberRequest::Join(_) => return Err(wrong("joined already")),
+        MemberRequest::Quit => {}
     }
     Ok(())
 }
@@ -189,7 +189,7 @@ fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
 }
 
 /// Reports progress whenever it has changed, and at regular intervals.
-fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
+fn tell_progress(shared: &Shared, tell: &dyn Fn(MemberReport)) {
     let (mut told, mut ticks) = (((Vec::new(), 0), Vec::new(), 0), 0);
     while !shared.wait_to_end(TICK) {
         let has = (shared.has(), shared.complete(), shared.read.load(Ordering::Relaxed));
@@ -201,7 +201,7 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(Tell)) {
             // Nobody is slow who cannot send yet.
             let told = streams.len() <= STREAMS && !shared.verifies();
             let streams = if told { streams } else { Vec::new() };
-            tell(Tell::Has { octets, of, streams, complete, read });
+            tell(MemberReport::Has { octets, of, streams, complete, read });
         }
     }
 }

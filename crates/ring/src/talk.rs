@@ -18,7 +18,7 @@ const LINE: u64 = 64 << 20;
 /// A request from the coordinator to a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum MemberRequest {
     /// The first request: the member's parts.
     Join(Join),
     /// The streams that it sends to one other member from now on.
@@ -90,7 +90,7 @@ pub struct Send {
 /// A report from a member to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tell {
+pub enum MemberReport {
     /// It is ready.
     Listens {
         /// TCP port.

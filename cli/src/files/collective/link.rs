@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use tresse_ring::talk::{Ask, Tell, hear, say};
+use tresse_ring::talk::{MemberReport, MemberRequest, hear, say};
 
 use crate::fail::{Code, Failure};
 use crate::fleet::FleetArgs;
@@ -22,7 +22,7 @@ pub enum Event {
     /// It has connected; another program started it.
     Connected(TcpStream),
     /// It reports something.
-    Report(Tell),
+    Report(MemberReport),
     /// Its process or connection has ended; the text says why.
     Gone(String),
     /// Standard input has been read to its end, or cannot be read.
@@ -31,7 +31,7 @@ pub enum Event {
 
 /// A message to a member.
 enum Message {
-    Ask(Ask),
+    MemberRequest(MemberRequest),
     /// A piece of standard input, and where to report that it was sent.
     Input(Vec<u8>, SyncSender<()>),
 }
@@ -96,9 +96,9 @@ impl Link {
     }
 
     /// Queues a request. If the member is gone, an event has reported that already or will.
-    pub fn ask(&self, ask: Ask) {
+    pub fn ask(&self, ask: MemberRequest) {
         if let Some(queue) = &self.queue {
-            let _ = queue.send(Message::Ask(ask));
+            let _ = queue.send(Message::MemberRequest(ask));
         }
     }
 
@@ -161,9 +161,9 @@ fn speak(mut asks: impl Write + Send + 'static) -> Sender<Message> {
     std::thread::spawn(move || {
         for message in messages {
             let written = match message {
-                Message::Ask(ask) => say(&mut asks, &ask),
+                Message::MemberRequest(ask) => say(&mut asks, &ask),
                 Message::Input(piece, sent) => {
-                    let ask = Ask::Input { octets: piece.len() as u32 };
+                    let ask = MemberRequest::Input { octets: piece.len() as u32 };
                     let written = say(&mut asks, &ask).and_then(|()| asks.write_all(&piece));
                     let written = written.and_then(|()| asks.flush());
                     // The reader of standard input may have ended.

@@ -17,7 +17,7 @@ use super::state::{Shared, State};
 use crate::content::{Content, Stripe};
 use crate::frame::Hash;
 use crate::named;
-use crate::talk::Tell;
+use crate::talk::MemberReport;
 
 /// Most bytes of one read.
 const PIECE: u64 = 1 << 20;
@@ -45,7 +45,7 @@ struct Reader {
 }
 
 /// Checks all parts; returns when all are finished or the run ends.
-pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
+pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()> {
     let reader = |place: &Place| Reader {
         hasher: blake3::Hasher::new(),
         at: 0,
@@ -78,7 +78,7 @@ pub fn check_all(shared: &Shared, tell: &dyn Fn(Tell)) -> io::Result<()> {
                 judge(shared, part, &described, hash, right)?;
                 reader.done = true;
                 let hash = blake3::Hash::from(hash).to_hex().to_string();
-                tell(Tell::Done { part: part as u32, octets: reader.at, hash });
+                tell(MemberReport::Done { part: part as u32, octets: reader.at, hash });
             }
         }
     }

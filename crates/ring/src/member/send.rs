@@ -14,7 +14,7 @@ use super::state::{Shared, State};
 use super::times::STALL;
 use crate::frame::{HASH, Hash, Hello, Record, What};
 use crate::proof;
-use crate::talk::{Send, Tell};
+use crate::talk::{MemberReport, Send};
 use crate::wrong;
 use data::Reader;
 use problem::Problem;
@@ -53,11 +53,18 @@ struct Progress {
 }
 
 /// Sends the streams of a request until all are sent or a newer request replaces it.
-pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell), failed: impl Fn(io::Error)) {
+pub fn send(
+    shared: &Shared,
+    stage: &Send,
+    tell: &dyn Fn(MemberReport),
+    failed: impl Fn(io::Error),
+) {
     let number = stage.number;
     match stage_of(shared, stage, tell) {
         Ok(()) => {}
-        Err(Problem::Connection(error)) => tell(Tell::Lost { number, words: error.to_string() }),
+        Err(Problem::Connection(error)) => {
+            tell(MemberReport::Lost { number, words: error.to_string() })
+        }
         // What it has removed cannot be read, of course.
         Err(Problem::Own(_)) if shared.state().failed => {}
         Err(Problem::Own(error)) => failed(error),
@@ -66,7 +73,7 @@ pub fn send(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell), failed: impl Fn(
     shared.wait_to_end(Duration::MAX);
 }
 
-fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> Result<(), Problem> {
+fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Result<(), Problem> {
     let connected = TcpStream::connect_timeout(&stage.address, STALL);
     let mut stream = connected.inspect_err(|_| {
         shared.wait_to_end(AGAIN);
@@ -76,7 +83,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(Tell)) -> Result<(), Pr
     stream.set_write_timeout(Some(STALL))?;
     proof::greet(&mut stream, &shared.token)?;
     let hello = Hello::read(&mut stream, shared.places.len(), shared.stripes as usize)?;
-    tell(Tell::Linked { number: stage.number });
+    tell(MemberReport::Linked { number: stage.number });
     let mut sent: HashMap<u32, Progress> = HashMap::new();
     let mut reader = Reader::default();
     // What is little goes with what comes right behind it.

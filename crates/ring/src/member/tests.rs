@@ -13,7 +13,7 @@ const TOKEN_TEXT: &str = "00112233445566778899aabbccddeeff";
 
 struct Member {
     asks: PipeWriter,
-    tells: Receiver<Tell>,
+    tells: Receiver<MemberReport>,
     port: u16,
     told: u32,
     runs: JoinHandle<()>,
@@ -36,17 +36,22 @@ impl Member {
         let address = IpAddr::from(Ipv4Addr::LOCALHOST);
         let token = TOKEN_TEXT.into();
         // One that fails at once does not hear it.
-        drop(say(&mut asks, &Ask::Join(Join { token, address, parts, stripes, keep: true })));
+        drop(say(
+            &mut asks,
+            &MemberRequest::Join(Join { token, address, parts, stripes, keep: true }),
+        ));
         let mut member = Self { asks, tells, port: 0, told: 0, runs };
         // It is alive before.
         let mut told = std::iter::repeat_with(|| member.tell());
-        if let Some(Tell::Listens { port, .. }) = told.find(|it| !matches!(it, Tell::Has { .. })) {
+        if let Some(MemberReport::Listens { port, .. }) =
+            told.find(|it| !matches!(it, MemberReport::Has { .. }))
+        {
             member.port = port;
         }
         member
     }
 
-    fn tell(&self) -> Tell {
+    fn tell(&self) -> MemberReport {
         self.tells.recv_timeout(Duration::from_secs(20)).unwrap()
     }
 
@@ -55,18 +60,18 @@ impl Member {
         self.told += 1;
         let (number, streams) = (self.told, streams.to_vec());
         let stage = Stage { to: to.port.into(), number, address, streams };
-        say(&mut self.asks, &Ask::Send(stage)).unwrap();
+        say(&mut self.asks, &MemberRequest::Send(stage)).unwrap();
     }
 
     fn start(&mut self) {
-        say(&mut self.asks, &Ask::Start).unwrap();
+        say(&mut self.asks, &MemberRequest::Start).unwrap();
     }
 
     fn done(&self) -> (u64, String) {
         loop {
             match self.tell() {
-                Tell::Done { octets, hash, .. } => return (octets, hash),
-                Tell::Failed { words } => panic!("{words}"),
+                MemberReport::Done { octets, hash, .. } => return (octets, hash),
+                MemberReport::Failed { words } => panic!("{words}"),
                 _ => {}
             }
         }
@@ -75,8 +80,8 @@ impl Member {
     fn failed(&self) -> String {
         loop {
             match self.tell() {
-                Tell::Failed { words } => return words,
-                Tell::Done { .. } => panic!("done"),
+                MemberReport::Failed { words } => return words,
+                MemberReport::Done { .. } => panic!("done"),
                 _ => {}
             }
         }
@@ -84,7 +89,7 @@ impl Member {
 
     fn quit(mut self) {
         // One that has failed may be gone.
-        drop(say(&mut self.asks, &Ask::Quit));
+        drop(say(&mut self.asks, &MemberRequest::Quit));
         drop(self.asks);
         self.runs.join().unwrap();
     }
@@ -215,7 +220,7 @@ fn all_have_what_each_had() {
         let streams = (0..4_u32).map(|back| (from as u32 + 4 - back) % 4);
         let streams = streams.filter(|stream| *stream != to as u32).collect();
         let stage = Stage { to: to as u32, number: 1, address, streams };
-        say(&mut members[from].asks, &Ask::Send(stage)).unwrap();
+        say(&mut members[from].asks, &MemberRequest::Send(stage)).unwrap();
     }
     members.iter_mut().for_each(Member::start);
     for member in &members {
@@ -262,7 +267,7 @@ fn input_comes_to_all() {
         let all = content(octets);
         for piece in all.chunks(INPUT as usize).chain([&[][..]]) {
             let asks = &mut members[0].asks;
-            say(asks, &Ask::Input { octets: piece.len() as u32 }).unwrap();
+            say(asks, &MemberRequest::Input { octets: piece.len() as u32 }).unwrap();
             asks.write_all(piece).unwrap();
         }
         for member in &members {
@@ -329,7 +334,7 @@ fn send_as(member: &Member, manifest: &crate::content::Manifest, octets: &[u8]) 
 }
 
 fn wait_until_it_has(member: &Member, wanted: u64) {
-    while !matches!(member.tell(), Tell::Has { octets, .. } if octets == wanted) {}
+    while !matches!(member.tell(), MemberReport::Has { octets, .. } if octets == wanted) {}
 }
 
 #[test]
@@ -456,8 +461,8 @@ fn a_source_that_changes_is_told() {
     // It has started when it has done what it was asked after that.
     let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let stage = Stage { to: 7, number: 7, address: nobody, streams: vec![0] };
-    say(&mut member.asks, &Ask::Send(stage)).unwrap();
-    while !matches!(member.tell(), Tell::Lost { number: 7, .. }) {}
+    say(&mut member.asks, &MemberRequest::Send(stage)).unwrap();
+    while !matches!(member.tell(), MemberReport::Lost { number: 7, .. }) {}
     fs::write(&path, content(1000)).unwrap();
     let words = member.failed();
     assert!(words.contains("changed") || words.contains("shorter"), "{words}");

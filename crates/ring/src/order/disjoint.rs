@@ -9,7 +9,7 @@ use tresse_plan::Plan;
 
 use super::candidates::candidates;
 use super::ring::Ring;
-use crate::search::{Search, Direction};
+use crate::search::{Direction, Search};
 
 /// Number of pairs that are tried as the first pair.
 const FIRST: usize = 8;

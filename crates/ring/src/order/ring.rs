@@ -5,7 +5,7 @@ use tresse_plan::Plan;
 
 use super::candidates::candidates;
 use crate::links::Cost;
-use crate::search::{Search, Direction};
+use crate::search::{Direction, Search};
 
 /// An order of nodes in a circle: each sends to the next one, the last one to the first.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ mod walk;
 pub use cables::Cables;
 pub use dump::Dump;
 pub use network::Network;
-pub use report::{Report, ChannelDependency};
+pub use report::{ChannelDependency, Report};
 
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tresse_ring::talk::{Part, Tell};
+use tresse_ring::talk::{MemberReport, Part};
 
 use super::state::Members;
 use crate::files::collective::link::Event;
@@ -22,10 +22,10 @@ impl Members<'_> {
 
     fn happens(&mut self, at: usize, event: Event) {
         match event {
-            Event::Connected(_) | Event::Report(Tell::Listens { .. }) => {}
+            Event::Connected(_) | Event::Report(MemberReport::Listens { .. }) => {}
             Event::Input(Ok(())) => self.input = false,
-            Event::Report(Tell::Linked { number }) => self.linked(at, number),
-            Event::Report(Tell::Has { octets, of, streams, complete, read }) => {
+            Event::Report(MemberReport::Linked { number }) => self.linked(at, number),
+            Event::Report(MemberReport::Has { octets, of, streams, complete, read }) => {
                 self.all[at].has = (octets, of);
                 self.all[at].read = read;
                 let mut new = false;
@@ -43,7 +43,7 @@ impl Members<'_> {
                     self.progress.has(at, octets, of, rate);
                 }
             }
-            Event::Report(Tell::Done { part, octets, hash }) => {
+            Event::Report(MemberReport::Done { part, octets, hash }) => {
                 let Some(moved) = self.job.parts.get(part as usize) else { return };
                 self.all[at].done.push((part, octets, hash));
                 if matches!(moved.places[at], Part::Target { .. }) {
@@ -53,8 +53,8 @@ impl Members<'_> {
                 self.judge(at);
                 self.start_next();
             }
-            Event::Report(Tell::Lost { number, words }) => self.lost(at, number, &words),
-            Event::Report(Tell::Failed { words }) => {
+            Event::Report(MemberReport::Lost { number, words }) => self.lost(at, number, &words),
+            Event::Report(MemberReport::Failed { words }) => {
                 // A member that fails removes what it had.
                 self.all[at].has = (0, 0);
                 self.fail(at, words);

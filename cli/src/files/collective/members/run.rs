@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tresse_ring::pace::Pace;
 use tresse_ring::proof::{self, Token};
 use tresse_ring::routes::Routes;
-use tresse_ring::talk::{Ask, Join, Part, Tell};
+use tresse_ring::talk::{Join, MemberReport, MemberRequest, Part};
 
 use super::faults;
 use super::state::{Member, Members};
@@ -95,7 +95,7 @@ impl<'a> Members<'a> {
 
     fn join(&self, at: usize, token: &Token) {
         let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
-        self.all[at].link.ask(Ask::Join(Join {
+        self.all[at].link.ask(MemberRequest::Join(Join {
             // A member that another program started has the token already.
             token: if self.args.fleet.is_manual() { String::new() } else { proof::text(token) },
             address: self.all[at].address,
@@ -118,11 +118,11 @@ impl<'a> Members<'a> {
                     self.all[at].link.connect(stream, at, self.send.clone());
                     self.join(at, token);
                 }
-                Ok((at, Event::Report(Tell::Listens { port, octets }))) => {
+                Ok((at, Event::Report(MemberReport::Listens { port, octets }))) => {
                     self.all[at].port = Some(port);
                     self.all[at].octets = octets;
                 }
-                Ok((at, Event::Report(Tell::Failed { words }))) => self.out(at, words),
+                Ok((at, Event::Report(MemberReport::Failed { words }))) => self.out(at, words),
                 Ok((at, Event::Gone(words))) => {
                     let found_nothing = self.all[at].link.found_nothing();
                     let words = if found_nothing { no_tresse(&words) } else { words };
@@ -191,7 +191,7 @@ impl<'a> Members<'a> {
                 matches!(part.places[at], Part::Source { .. } | Part::Target { input: true, .. })
             };
             if self.job.parts.iter().any(starts) {
-                member.link.ask(Ask::Start);
+                member.link.ask(MemberRequest::Start);
             }
         }
         if self.job.input {
@@ -204,7 +204,7 @@ impl<'a> Members<'a> {
         self.ended = self.started.elapsed();
         self.progress.end();
         for member in &mut self.all {
-            member.link.ask(Ask::Quit);
+            member.link.ask(MemberRequest::Quit);
             member.link.close();
         }
         let until = Instant::now() + ENDING;

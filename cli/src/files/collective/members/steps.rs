@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use tresse_ring::routes::Stage;
-use tresse_ring::talk::{Ask, Part, Send};
+use tresse_ring::talk::{MemberRequest, Part, Send};
 
 use super::state::Members;
 use crate::files::collective::job::Moved;
@@ -113,7 +113,12 @@ impl Members<'_> {
             from.receivers.push(stage.to);
             let streams = stage.streams.clone();
             self.unlinked += usize::from(!streams.is_empty());
-            from.link.ask(Ask::Send(Send { to: stage.to as u32, number, address, streams }));
+            from.link.ask(MemberRequest::Send(Send {
+                to: stage.to as u32,
+                number,
+                address,
+                streams,
+            }));
             if !stage.streams.is_empty() {
                 self.active.push(stage);
             }
