@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use tresse_base::units::Rate;
 use tresse_lab::load::{self, LoadOptions, LoadReport, Trial};
 use tresse_lab::signals::Signals;
-use tresse_lab::state::Shape;
+use tresse_lab::state::Shaping;
 
 use super::found::Found;
 use crate::duration::seconds;
@@ -55,7 +55,7 @@ impl Load {
         let (directory, record) = (&found.directory, &found.record);
         let rate_bps = match (self.rate, record.shape) {
             (Some(rate), _) => rate.0,
-            (None, Shape::Rate(bps)) => bps,
+            (None, Shaping::Rate(bps)) => bps,
             (None, _) => {
                 let words = "the cables of this lab are not shaped to one rate: name the links' rate with --rate";
                 return Err(Failure::new(Code::Usage, words));

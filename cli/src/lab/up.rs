@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tresse_base::units::Rate;
 use tresse_lab::signals::Signals;
-use tresse_lab::state::Shape;
+use tresse_lab::state::Shaping;
 use tresse_lab::up::{self, LabEngine, UpError, UpOptions};
 
 use super::status;
@@ -73,9 +73,9 @@ impl Up {
         let options = UpOptions {
             name: name.map_or_else(|| lab_name(&plan.cluster().name), Into::into),
             shape: match self.rate {
-                Some(rate) => Shape::Rate(rate.0),
-                None if self.shape => Shape::File,
-                None => Shape::None,
+                Some(rate) => Shaping::Rate(rate.0),
+                None if self.shape => Shaping::File,
+                None => Shaping::None,
             },
             tressed: self.daemon()?,
             cluster: input::cluster_text(&self.cluster.file)?,

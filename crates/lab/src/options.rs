@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::state::Shape;
+use crate::state::Shaping;
 
 /// The options of `tresse lab up`.
 #[derive(Debug, Clone)]
@@ -10,7 +10,7 @@ pub struct UpOptions {
     /// The lab's name.
     pub name: String,
     /// Rate of the cables.
-    pub shape: Shape,
+    pub shape: Shaping,
     /// The node daemon; `None` sets nodes up by iproute2 instead.
     pub tressed: Option<PathBuf>,
     /// Text of the cluster file, for the daemons.

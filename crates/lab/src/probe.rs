@@ -2,7 +2,7 @@
 
 use crate::netns::{self, NetnsError};
 use crate::run::spawn;
-use crate::state::Shape;
+use crate::state::Shaping;
 
 /// Why the running kernel cannot run a lab.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum ProbeError {
 }
 
 /// Tests everything that a lab needs. `vlans`: also VLAN-filtering bridges and VLAN interfaces.
-pub fn probe(vlans: bool, shape: Shape) -> Result<(), ProbeError> {
+pub fn probe(vlans: bool, shape: Shaping) -> Result<(), ProbeError> {
     netns::in_scratch(|| {
         need("link add name a type veth peer name b", "veth pairs", "CONFIG_VETH")?;
         if vlans {
@@ -42,7 +42,7 @@ pub fn probe(vlans: bool, shape: Shape) -> Result<(), ProbeError> {
                 "CONFIG_VLAN_8021Q, module 8021q",
             )?;
         }
-        if shape != Shape::None {
+        if shape != Shaping::None {
             let args = "qdisc add dev a root tbf rate 1mbit burst 4000 limit 8000";
             let output = spawn("tc", &words(args), "").map_err(ProbeError::Iproute)?;
             if !output.status.success() {

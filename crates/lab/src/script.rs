@@ -12,7 +12,7 @@ use tresse_base::units::Rate;
 use tresse_export::vid_runs;
 
 use crate::blueprint::{Blueprint, End};
-use crate::state::{Directory, Shape};
+use crate::state::{Directory, Shaping};
 
 /// Returns the `ip -batch` input for the host: creates every cable with both ends directly in their
 /// namespaces.
@@ -116,13 +116,13 @@ pub fn nics(blueprint: &Blueprint, node: &str, ipv6: bool) -> String {
 /// Returns the `tc -batch` input for a node or switch: the rate of each cable, and in switches the
 /// counters of announcements.
 #[must_use]
-pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shape, announcements: bool) -> String {
+pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shaping, announcements: bool) -> String {
     let mut text = String::new();
     for cable in &blueprint.cables {
         let rate = match shape {
-            Shape::None => None,
-            Shape::Rate(bps) => Some(bps),
-            Shape::File => Some(cable.rate.0),
+            Shaping::None => None,
+            Shaping::Rate(bps) => Some(bps),
+            Shaping::File => Some(cable.rate.0),
         };
         for end in [&cable.a, &cable.b].into_iter().filter(|e| e.place == place) {
             if let Some(bps) = rate {

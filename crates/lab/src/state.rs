@@ -30,7 +30,7 @@ pub struct Record {
     /// Whether daemons run in the nodes.
     pub daemons: bool,
     /// The rate that all cables are shaped to, or each cable's own.
-    pub shape: Shape,
+    pub shape: Shaping,
     /// Its parts.
     pub blueprint: Blueprint,
     /// Injected faults.
@@ -59,7 +59,7 @@ pub enum Phase {
 /// How a lab limits the rate of its cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
-pub enum Shape {
+pub enum Shaping {
     /// As fast as they go.
     #[default]
     None,

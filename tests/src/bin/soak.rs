@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tresse_lab::probe;
-use tresse_lab::state::Shape;
+use tresse_lab::state::Shaping;
 use tresse_tests::soak::{Options, soak};
 
 const SECONDS: u64 = 1800;
@@ -13,7 +13,7 @@ const SECONDS: u64 = 1800;
 fn main() -> ExitCode {
     // For the script: can this kernel hold the lab?
     if std::env::args().nth(1).is_some_and(|word| word == "--can") {
-        return match probe::probe(true, Shape::None) {
+        return match probe::probe(true, Shaping::None) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };

@@ -41,7 +41,7 @@ mod uplink;
 
 use libtest_mimic::{Arguments, Trial};
 use tresse_lab::probe as features;
-use tresse_lab::state::Shape;
+use tresse_lab::state::Shaping;
 use tresse_tests::pace::Stopwatch;
 
 /// Name and body of the tests of one module.
@@ -85,7 +85,8 @@ const ROUTED: &[Tests] = &[
 
 fn main() {
     let missing = |vlans, shape| features::probe(vlans, shape).err().map(|e| e.to_string());
-    let (switched, routed) = (missing(true, Shape::Rate(1_000_000)), missing(false, Shape::None));
+    let (switched, routed) =
+        (missing(true, Shaping::Rate(1_000_000)), missing(false, Shaping::None));
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     let switched = TESTS.iter().copied().flatten().map(|test| (test, switched.clone()));
     let trials = ROUTED
