@@ -9,7 +9,7 @@
 //!            name of x
 //! ```
 
-use super::picture::{Align, Picture, Shape};
+use super::picture::{Align, Element, Picture};
 
 /// Colours of curves, in turn: people with the usual kinds of colour blindness can tell them apart (Okabe and Ito
 /// 2008). Black is the first.
@@ -105,7 +105,7 @@ impl Diagram {
         let x = |value: f64| start + self.x.share(value) * (end - start);
         let y = |value: f64| bottom - self.y.share(value) * (bottom - top);
         let mut text = |at, align, colour, text: &str| {
-            picture.shapes.push(Shape::Text { at, align, colour, text: text.into() });
+            picture.shapes.push(Element::Text { at, align, colour, text: text.into() });
         };
         text([start, 24.0], Align::Start, BLACK, &self.y.name);
         text(
@@ -130,7 +130,7 @@ impl Diagram {
             );
         }
         let mut line = |points, width, colour, dashes| {
-            picture.shapes.push(Shape::Line { points, width, colour, dashes });
+            picture.shapes.push(Element::Line { points, width, colour, dashes });
         };
         for (value, _) in &self.y.marks {
             line(vec![[start, y(*value)], [end, y(*value)]], 1.0, GREY, &[]);

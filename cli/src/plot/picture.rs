@@ -6,11 +6,11 @@ pub struct Picture {
     /// Width and height.
     pub size: [u32; 2],
     /// What is drawn, in order: later shapes cover earlier ones.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<Element>,
 }
 
 /// A line or a text in a picture.
-pub enum Shape {
+pub enum Element {
     /// A line through points. `dashes` are lengths of dashes and gaps in turn; none is a whole line.
     Line { points: Vec<[f64; 2]>, width: f32, colour: &'static str, dashes: &'static [f32] },
     /// A text whose base line is at `at`.

@@ -6,7 +6,7 @@ use tiny_skia::{
     Transform,
 };
 
-use super::picture::{Align, Picture, Shape};
+use super::picture::{Align, Element, Picture};
 
 const SCALE: f32 = 2.0;
 const LETTERS: RasterHeight = RasterHeight::Size20;
@@ -18,7 +18,7 @@ pub fn draw(picture: &Picture) -> Result<Vec<u8>, String> {
     pixels.fill(Color::WHITE);
     for shape in &picture.shapes {
         match shape {
-            Shape::Line { points, width, colour, dashes } => {
+            Element::Line { points, width, colour, dashes } => {
                 let mut builder = PathBuilder::new();
                 for (i, [x, y]) in points.iter().enumerate() {
                     let (x, y) = (*x as f32, *y as f32);
@@ -38,7 +38,7 @@ pub fn draw(picture: &Picture) -> Result<Vec<u8>, String> {
                 let scale = Transform::from_scale(SCALE, SCALE);
                 pixels.stroke_path(&path, &paint, &stroke, scale, None);
             }
-            Shape::Text { at, align, colour, text } => {
+            Element::Text { at, align, colour, text } => {
                 write(&mut pixels, *at, *align, rgb(colour), text);
             }
         }

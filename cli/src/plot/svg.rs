@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::picture::{Align, Picture, Shape};
+use super::picture::{Align, Element, Picture};
 
 /// Returns the text of the SVG file.
 pub fn draw(picture: &Picture) -> String {
@@ -15,7 +15,7 @@ pub fn draw(picture: &Picture) -> String {
     for shape in &picture.shapes {
         // Writing to a string cannot fail.
         let _ = match shape {
-            Shape::Line { points, width, colour, dashes } => {
+            Element::Line { points, width, colour, dashes } => {
                 let points: Vec<String> =
                     points.iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect();
                 let dashes: Vec<String> = dashes.iter().map(ToString::to_string).collect();
@@ -27,7 +27,7 @@ pub fn draw(picture: &Picture) -> String {
                     if dashes.is_empty() { "none".into() } else { dashes.join(" ") }
                 )
             }
-            Shape::Text { at: [x, y], align, colour, text } => {
+            Element::Text { at: [x, y], align, colour, text } => {
                 let anchor = match align {
                     Align::Start => "start",
                     Align::Middle => "middle",
