@@ -10,7 +10,7 @@ use tresse_routing::updown::Order;
 use tresse_routing::{Assignment, Balance, RoutingError};
 use tresse_topology::cluster::{Cluster, Nic};
 use tresse_topology::path::Segment;
-use tresse_topology::vlan::{Role, Shape, Tree, TreeError, TreeSpec};
+use tresse_topology::vlan::{Role, Tree, TreeError, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Graph, Grid};
 
 use crate::lock::{self, Lock};
@@ -90,17 +90,17 @@ impl Trees {
     /// # Errors
     /// The reason why it does not span the switches.
     pub fn try_tree(&self, id: TreeId) -> Result<Tree, TreeError> {
-        self.build(&self.specs[id.index()].shape)
+        self.build(&self.specs[id.index()].links)
     }
 
-    /// Builds the tree of a shape.
-    fn build(&self, shape: &Shape) -> Result<Tree, TreeError> {
-        match (shape, &self.grid) {
-            (Shape::Lines { center, order }, Some(grid)) => {
+    /// Builds the tree with these links.
+    fn build(&self, links: &TreeLinks) -> Result<Tree, TreeError> {
+        match (links, &self.grid) {
+            (TreeLinks::Lines { center, order }, Some(grid)) => {
                 Ok(Tree::of_lines(grid, &self.graph, center, order))
             }
-            (Shape::Lines { .. }, None) => unreachable!("lines exist on grids only"),
-            (Shape::Links(links), _) => {
+            (TreeLinks::Lines { .. }, None) => unreachable!("lines exist on grids only"),
+            (TreeLinks::Links(links), _) => {
                 let ends: Vec<_> = links
                     .iter()
                     .map(|&id| {
@@ -116,7 +116,7 @@ impl Trees {
     /// Returns a tree as one line of text. [`lock::tree`] reads its links from it without the plan.
     #[must_use]
     pub fn tree_text(&self, id: TreeId) -> String {
-        lock::tree::text(&self.cluster, &self.specs[id.index()].shape)
+        lock::tree::text(&self.cluster, &self.specs[id.index()].links)
     }
 
     /// Digest of a tree: 16 hexadecimal digits. If it changes, the VID must be proven again.

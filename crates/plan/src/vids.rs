@@ -42,7 +42,7 @@ impl Vids {
 
 /// Everything that has a VID, trees then lines: its name and the text that the lock keeps for it.
 pub(crate) fn named_texts(trees: &Trees) -> Vec<(String, String)> {
-    let text = |spec: &TreeSpec| lock::tree::text(&trees.cluster, &spec.shape);
+    let text = |spec: &TreeSpec| lock::tree::text(&trees.cluster, &spec.links);
     let of_trees = trees.specs.iter().map(|spec| (spec.name.clone(), text(spec)));
     let lines = line_names(trees).into_iter().map(|name| (name.clone(), name));
     of_trees.chain(lines).collect()

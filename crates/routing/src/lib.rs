@@ -23,7 +23,7 @@ pub use updown::{Demand, Leg, Updown};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
-use tresse_topology::vlan::{Role, Shape, TreeSpec};
+use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
 use tresse_topology::{Graph, Grid};
 
 /// The result of a strategy: which VLAN tree each ordered pair of switches uses.
@@ -132,7 +132,7 @@ impl Assignment {
                 let spec = TreeSpec {
                     name: "stp".into(),
                     role: Role::Primary,
-                    shape: Shape::Links(links),
+                    links: TreeLinks::Links(links),
                 };
                 Ok((vec![spec], Self::Single))
             }
@@ -228,7 +228,7 @@ fn numbered(trees: Vec<Vec<LinkId>>) -> Vec<TreeSpec> {
     let spec = |(k, links)| TreeSpec {
         name: format!("T{k}"),
         role: Role::Primary,
-        shape: Shape::Links(links),
+        links: TreeLinks::Links(links),
     };
     trees.into_iter().enumerate().map(spec).collect()
 }

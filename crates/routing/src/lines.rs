@@ -2,7 +2,7 @@
 //! the two cuts a and b of a ring in dimension 0 (vlan-minimal-paths, Definitions 2.3, 3.3,
 //! sections 2.4, 3.2, 3.4).
 
-use tresse_topology::vlan::{Role, Shape, TreeSpec};
+use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
 use tresse_topology::{Coordinates, Grid};
 
 /// a = floor((N-1)/2): the centre of lines of dimension 0 that are cut at the wrap-around link.
@@ -56,7 +56,7 @@ pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
         name.push_str(&format!("|({})", order.join(",")));
     }
     name.push(')');
-    TreeSpec { name, role: Role::Primary, shape: Shape::Lines { center, order } }
+    TreeSpec { name, role: Role::Primary, links: TreeLinks::Lines { center, order } }
 }
 
 /// Returns the rows of a grid: every vertex of dimensions 1..M-1 in index order, with coordinate 0

@@ -31,12 +31,12 @@ pub struct TreeSpec {
     /// What it is for.
     pub role: Role,
     /// Which links it has.
-    pub shape: Shape,
+    pub links: TreeLinks,
 }
 
 /// How the links of a VLAN tree are given: by a list, or by a rule on a grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shape {
+pub enum TreeLinks {
     /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to dimension
     /// `order[0]`, then lines parallel to `order[1]` through all of these, and so on. On a torus
     /// every line lacks the link between `center + floor(N/2)` and the next.
@@ -83,7 +83,7 @@ pub enum TreeError {
 }
 
 impl Tree {
-    /// Builds the tree VL(x | order) of [`Shape::Lines`]. O(switches).
+    /// Builds the tree VL(x | order) of [`TreeLinks::Lines`]. O(switches).
     ///
     /// A switch's parent is one step towards the centre in the last dimension of `order` in
     /// which it differs from the centre.

@@ -6,24 +6,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_topology::cluster::{Cluster, Kind};
-use tresse_topology::vlan::{Shape, Tree};
+use tresse_topology::vlan::{Tree, TreeLinks};
 use tresse_topology::{Coordinates, Graph, Grid, Parts, generate};
 
 /// Returns the text of a VLAN tree of `cluster`.
 #[must_use]
-pub fn text(cluster: &Cluster, shape: &Shape) -> String {
+pub fn text(cluster: &Cluster, links: &TreeLinks) -> String {
     let joined =
         |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    match (shape, &cluster.kind) {
-        (Shape::Lines { center, order }, Kind::Mesh { dims } | Kind::Torus { dims }) => {
+    match (links, &cluster.kind) {
+        (TreeLinks::Lines { center, order }, Kind::Mesh { dims } | Kind::Torus { dims }) => {
             let kind = if matches!(cluster.kind, Kind::Torus { .. }) { "torus" } else { "mesh" };
             let sizes: Vec<_> = dims.iter().map(ToString::to_string).collect();
             let order: Vec<u32> = order.iter().map(|d| *d as u32).collect();
             let center = &center[..dims.len()];
             format!("{kind} {} at {} order {}", sizes.join("x"), joined(center), joined(&order))
         }
-        (Shape::Lines { .. }, _) => String::new(),
-        (Shape::Links(links), _) => {
+        (TreeLinks::Lines { .. }, _) => String::new(),
+        (TreeLinks::Links(links), _) => {
             let end = |port: tresse_topology::cluster::Port| {
                 format!("{}:{}", cluster.switch(port.switch).name, port.port)
             };

@@ -2,7 +2,7 @@
 
 use tresse_base::id::{LinkId, Vid};
 use tresse_routing::least_hops_tree;
-use tresse_topology::vlan::Shape;
+use tresse_topology::vlan::TreeLinks;
 use tresse_topology::{Grid, Parts};
 
 use super::Plan;
@@ -32,7 +32,7 @@ pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
 /// The tree with the fewest average hops.
 fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
     if let [single] = plan.specs()
-        && let Shape::Links(links) = &single.shape
+        && let TreeLinks::Links(links) = &single.links
         && single.name == "stp"
     {
         return Some(links.clone());

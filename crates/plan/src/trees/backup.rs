@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_routing::updown::detour_trees;
 use tresse_routing::{Assignment, lines};
-use tresse_topology::vlan::{Role, Shape, Tree, TreeSpec};
+use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Grid, Parts};
 
 use super::Trees;
@@ -51,21 +51,22 @@ impl Trees {
                 .map(|(k, links)| TreeSpec {
                     name: format!("T{k}"),
                     role: Role::Backup,
-                    shape: Shape::Links(links),
+                    links: TreeLinks::Links(links),
                 })
                 .collect();
         }
-        let mut shapes: Vec<Shape> = self.reverse_combs().into_iter().map(|t| t.shape).collect();
-        shapes.extend((0..n as u32).map(|root| Shape::Links(self.breadth_first(root))));
+        let mut candidates: Vec<TreeLinks> =
+            self.reverse_combs().into_iter().map(|t| t.links).collect();
+        candidates.extend((0..n as u32).map(|root| TreeLinks::Links(self.breadth_first(root))));
         let mut chosen = Vec::new();
         open.retain(|(s, d, links)| self.detour(*s, *d, links).is_some());
         while !open.is_empty() {
-            shapes.push(Shape::Links(self.woven(&open)));
-            let helped = |shape: &Shape| {
-                let tree = self.shape(shape);
+            candidates.push(TreeLinks::Links(self.woven(&open)));
+            let helped = |links: &TreeLinks| {
+                let tree = self.tree_of(links);
                 open.iter().filter(|(s, d, l)| self.avoids(&tree, *s, *d, l)).count()
             };
-            let scores: Vec<_> = shapes.iter().map(helped).collect();
+            let scores: Vec<_> = candidates.iter().map(helped).collect();
             let Some((at, &score)) =
                 scores.iter().enumerate().max_by_key(|(i, s)| (**s, usize::MAX - i))
             else {
@@ -74,11 +75,11 @@ impl Trees {
             if score == 0 || chosen.len() >= self.spare_vids() {
                 break;
             }
-            let shape = shapes.swap_remove(at);
-            let tree = self.shape(&shape);
+            let links = candidates.swap_remove(at);
+            let tree = self.tree_of(&links);
             open.retain(|(s, d, l)| !self.avoids(&tree, *s, *d, l));
             let name = format!("T{}", self.specs.len() + chosen.len());
-            chosen.push(TreeSpec { name, role: Role::Backup, shape });
+            chosen.push(TreeSpec { name, role: Role::Backup, links });
         }
         chosen
     }
@@ -89,8 +90,8 @@ impl Trees {
         self.cluster.most_trees().saturating_sub(self.specs.len())
     }
 
-    fn shape(&self, shape: &Shape) -> Tree {
-        self.build(shape).expect("breadth-first trees span a connected fabric")
+    fn tree_of(&self, links: &TreeLinks) -> Tree {
+        self.build(links).expect("breadth-first trees span a connected fabric")
     }
 
     fn avoids(&self, tree: &Tree, s: SwitchId, d: SwitchId, links: &[LinkId]) -> bool {
