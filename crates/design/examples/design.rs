@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use tresse_design::pattern::{Kind, Pattern};
+use tresse_design::pattern::{Pattern, PatternKind};
 use tresse_design::{Answer, Designer, Maximize, Problem, Required};
 
 #[path = "../src/instances.rs"]

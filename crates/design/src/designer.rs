@@ -12,7 +12,7 @@ use tresse_base::wiring::Wiring;
 use super::bound::{self, Violation};
 use super::construct::construct;
 use super::fill::fill;
-use super::pattern::Kind;
+use super::pattern::PatternKind;
 use super::problem::{Maximize, Problem, Required};
 use super::search::{MOST_PCS, Progress, Search, TooMany, cross, lowest};
 
@@ -196,7 +196,7 @@ pub fn enough(problem: &Problem) -> Option<f64> {
 pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
     let heaviest = problem.weights.values().copied().fold(0.0, f64::max);
     if let [pattern] = &problem.patterns[..]
-        && matches!(pattern.kind, Kind::RowsAndColumns | Kind::AxisLines)
+        && matches!(pattern.kind, PatternKind::RowsAndColumns | PatternKind::AxisLines)
         && let [a, b] = pattern.dims[..]
     {
         let lines = |used| bound::lindsey(u64::from(a), u64::from(b), used);

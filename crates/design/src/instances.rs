@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, Maximize, Pattern, Problem, Required};
+use super::{Maximize, Pattern, PatternKind, Problem, Required};
 
 /// Returns all published instances as JSON.
 pub fn all() -> Vec<Value> {
@@ -20,13 +20,13 @@ pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
     let sparse = value["require"].is_object();
     let patterns = match (sparse, value["objective"].is_object()) {
         (true, _) => vec![
-            pattern(Kind::Ring, &[pcs]),
-            pattern(Kind::RowsAndColumns, &[16, 8]),
-            pattern(Kind::AxisLines, &[8, 4, 4]),
-            pattern(Kind::BitReversal, &[pcs]),
-            pattern(Kind::Hypercube, &[pcs]),
+            pattern(PatternKind::Ring, &[pcs]),
+            pattern(PatternKind::RowsAndColumns, &[16, 8]),
+            pattern(PatternKind::AxisLines, &[8, 4, 4]),
+            pattern(PatternKind::BitReversal, &[pcs]),
+            pattern(PatternKind::Hypercube, &[pcs]),
         ],
-        (false, true) => vec![pattern(Kind::RowsAndColumns, &[8, 8])],
+        (false, true) => vec![pattern(PatternKind::RowsAndColumns, &[8, 8])],
         (false, false) => Vec::new(),
     };
     let mut problem = Problem {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The kind of a communication pattern: ring, hypercube, ...
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum PatternKind {
     /// Pairs of a PC and the next one, and of the last and the first.
     Ring,
     /// Pairs of PCs in one row or one column of a two-dimensional grid.
@@ -31,7 +31,7 @@ pub enum Kind {
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
     /// The kind of pattern.
-    pub kind: Kind,
+    pub kind: PatternKind,
     /// Sizes, dimension 0 fastest; the number of PCs for ring, hypercube and bit-reversal.
     #[serde(default)]
     pub dims: Vec<u32>,
@@ -101,14 +101,16 @@ impl Pattern {
         let kind = self.kind.name();
         let number = pcs as u32;
         let places: u64 = self.dims.iter().map(|d| u64::from(*d)).product();
-        let grid = self.kind != Kind::Pairs;
+        let grid = self.kind != PatternKind::Pairs;
         if grid && (self.dims.is_empty() || places != pcs as u64) {
             return Err(PatternError::Places { dims: self.dims.clone(), places, pcs });
         }
         let expected = match (self.kind, self.dims.len()) {
-            (Kind::RowsAndColumns, 2) | (Kind::AxisLines, _) | (Kind::Pairs, 0) => None,
-            (Kind::RowsAndColumns, _) => Some("two dims"),
-            (Kind::Pairs, _) => Some("`pairs` and no dims"),
+            (PatternKind::RowsAndColumns, 2)
+            | (PatternKind::AxisLines, _)
+            | (PatternKind::Pairs, 0) => None,
+            (PatternKind::RowsAndColumns, _) => Some("two dims"),
+            (PatternKind::Pairs, _) => Some("`pairs` and no dims"),
             (_, 1) => None,
             _ => Some("one of the dims: the number of PCs"),
         };
@@ -116,7 +118,9 @@ impl Pattern {
             return Err(PatternError::Dimensions { kind, expected, dims: self.dims.clone() });
         }
         let bits = number.trailing_zeros();
-        if matches!(self.kind, Kind::Hypercube | Kind::BitReversal) && !pcs.is_power_of_two() {
+        if matches!(self.kind, PatternKind::Hypercube | PatternKind::BitReversal)
+            && !pcs.is_power_of_two()
+        {
             return Err(PatternError::PowerOfTwo { kind, pcs });
         }
         let mut pairs = BTreeSet::new();
@@ -126,18 +130,18 @@ impl Pattern {
             }
         };
         match self.kind {
-            Kind::Ring => (0..number).for_each(|a| add(a, (a + 1) % number)),
-            Kind::RowsAndColumns | Kind::AxisLines => lines(&self.dims, number, add),
-            Kind::Hypercube => {
+            PatternKind::Ring => (0..number).for_each(|a| add(a, (a + 1) % number)),
+            PatternKind::RowsAndColumns | PatternKind::AxisLines => lines(&self.dims, number, add),
+            PatternKind::Hypercube => {
                 for a in 0..number {
                     (0..bits).for_each(|bit| add(a, a ^ (1 << bit)));
                 }
             }
-            Kind::BitReversal if bits > 0 => {
+            PatternKind::BitReversal if bits > 0 => {
                 (0..number).for_each(|a| add(a, a.reverse_bits() >> (32 - bits)));
             }
-            Kind::BitReversal => {}
-            Kind::Pairs => {
+            PatternKind::BitReversal => {}
+            PatternKind::Pairs => {
                 for &[a, b] in &self.pairs {
                     if a == b || a.max(b) >= number {
                         return Err(PatternError::Pair { a, b, last: pcs.saturating_sub(1) });
@@ -162,7 +166,7 @@ fn lines(dims: &[u32], number: u32, mut add: impl FnMut(u32, u32)) {
     }
 }
 
-impl Kind {
+impl PatternKind {
     /// Returns the word for the kind in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -7,7 +7,7 @@ use tresse_base::wiring::Wiring;
 
 use super::answer::{Answer, judge};
 use super::construct::{construct, families};
-use super::pattern::{Kind, Pattern};
+use super::pattern::{Pattern, PatternKind};
 use super::*;
 
 #[path = "instances.rs"]
