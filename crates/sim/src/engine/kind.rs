@@ -1,10 +1,10 @@
 //! The kinds of events of the simulator.
 
-/// Kind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
+/// EventKind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
 /// channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     /// The first frame of a buffer is routed and may leave.
     Ready,
     /// A frame in a node's memory, or of an output's queue, may leave.
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Dry,
 }
 
-impl Kind {
+impl EventKind {
     pub const ALL: [Self; 13] = [
         Self::Ready,
         Self::FrameReady,

@@ -5,7 +5,7 @@
 //! events. The results are exact to the cycle: equal to those of moving each flit in each cycle
 //! (`reference` in the tests does that).
 //!
-//! Order within a cycle: first the events ([`Kind`]), then free outputs choose among waiting
+//! Order within a cycle: first the events ([`EventKind`]), then free outputs choose among waiting
 //! frames, then runs begin and end, then buffers compare with their marks. No step depends on the
 //! order of events within it.
 
@@ -30,7 +30,7 @@ use crate::network::Place;
 use crate::outcome::Outcome;
 use crate::wheel::Event;
 use frames::NONE;
-use kind::Kind;
+use kind::EventKind;
 use port::Port;
 pub use run::{Run, RunError};
 use state::Engine;
@@ -128,20 +128,20 @@ impl Engine<'_> {
     #[inline]
     fn happens(&mut self, event: Event, now: u64) {
         let at = event.index() as u32;
-        match Kind::ALL[event.kind() as usize] {
-            Kind::Ready => self.ready(at),
-            Kind::FrameReady => self.leaving_memory.push(at),
-            Kind::Free => self.free(at, now),
-            Kind::Wake => self.wake(at),
-            Kind::Arrive => self.arriving_heads.push(at),
-            Kind::Head => self.head(at, now),
-            Kind::On => self.arriving(at, true, now),
-            Kind::Off => self.arriving(at, false, now),
-            Kind::Tail => self.tail(at, now),
-            Kind::Check => self.touch(at),
-            Kind::Stop => self.told(at, true),
-            Kind::Go => self.told(at, false),
-            Kind::Dry => self.change(at),
+        match EventKind::ALL[event.kind() as usize] {
+            EventKind::Ready => self.ready(at),
+            EventKind::FrameReady => self.leaving_memory.push(at),
+            EventKind::Free => self.free(at, now),
+            EventKind::Wake => self.wake(at),
+            EventKind::Arrive => self.arriving_heads.push(at),
+            EventKind::Head => self.head(at, now),
+            EventKind::On => self.arriving(at, true, now),
+            EventKind::Off => self.arriving(at, false, now),
+            EventKind::Tail => self.tail(at, now),
+            EventKind::Check => self.touch(at),
+            EventKind::Stop => self.told(at, true),
+            EventKind::Go => self.told(at, false),
+            EventKind::Dry => self.change(at),
         }
     }
 
@@ -158,7 +158,7 @@ impl Engine<'_> {
     }
 
     #[inline]
-    fn at(&mut self, when: u64, kind: Kind, index: u32) {
+    fn at(&mut self, when: u64, kind: EventKind, index: u32) {
         self.wheel.push(when, Event::new(kind as u8, index));
     }
 

@@ -4,7 +4,7 @@
 use tresse_base::id::NodeId;
 
 use super::frames::{Frame, NONE};
-use super::kind::Kind;
+use super::kind::EventKind;
 use super::source::Source;
 use super::state::Engine;
 use crate::network::Place;
@@ -23,7 +23,7 @@ impl Engine<'_> {
                 let (way, frames) = (Vec::new(), Vec::new());
                 let mut source = Source { node, sequence, message, way, frames, waits: false };
                 if self.generate(out, &mut source) {
-                    self.at(source.message.born, Kind::Wake, out);
+                    self.at(source.message.born, EventKind::Wake, out);
                     self.sources[out as usize] = Some(source);
                 }
             }
@@ -125,7 +125,7 @@ impl Engine<'_> {
                 return Some(frame);
             }
             if source.message.born > now {
-                self.at(source.message.born, Kind::Wake, out);
+                self.at(source.message.born, EventKind::Wake, out);
             } else {
                 source.waits = true;
             }

@@ -7,7 +7,7 @@
 
 use super::flow::NEVER;
 use super::frames::NONE;
-use super::kind::Kind;
+use super::kind::EventKind;
 use super::port::Far;
 use super::state::Engine;
 use crate::model::Buffers;
@@ -91,7 +91,7 @@ impl Engine<'_> {
         } else if self.run.model.transit_stores {
             match u64::from(self.run.model.transit) * self.ticks {
                 0 => self.leaving_memory.push(frame),
-                wait => self.at(now + wait, Kind::FrameReady, frame),
+                wait => self.at(now + wait, EventKind::FrameReady, frame),
             }
         }
     }
@@ -111,7 +111,7 @@ impl Engine<'_> {
         }
         let flow = &mut self.flow[out as usize];
         (flow.sends, flow.done) = (false, NEVER);
-        self.at(now + self.link, Kind::Tail, out);
+        self.at(now + self.link, EventKind::Tail, out);
         true
     }
 
@@ -149,7 +149,7 @@ impl Engine<'_> {
         if sends && from != NONE {
             let behind = &self.flow[from as usize];
             if behind.arriving == frame && !behind.arrives {
-                self.at(now + u64::from(here) * self.ticks, Kind::Dry, out);
+                self.at(now + u64::from(here) * self.ticks, EventKind::Dry, out);
             }
         }
     }
@@ -180,16 +180,16 @@ impl Engine<'_> {
         let left = flow.left;
         if !sends {
             flow.done = NEVER;
-            self.at(now + self.link, Kind::Off, out);
+            self.at(now + self.link, EventKind::Off, out);
             return;
         }
         flow.done = now + u64::from(left) * self.ticks;
-        self.at(self.flow[out as usize].done, Kind::Free, out);
+        self.at(self.flow[out as usize].done, EventKind::Free, out);
         if left == flits {
             self.send_head(out, frame, now);
-            self.at(now + self.link, Kind::Head, frame);
+            self.at(now + self.link, EventKind::Head, frame);
         } else {
-            self.at(now + self.link, Kind::On, out);
+            self.at(now + self.link, EventKind::On, out);
         }
     }
 
@@ -236,12 +236,12 @@ impl Engine<'_> {
         let flow = &mut self.flow[buffer as usize];
         let held = flow.held;
         let told = match flow.stops {
-            false if held > stop => Some(Kind::Stop),
-            true if held < go => Some(Kind::Go),
+            false if held > stop => Some(EventKind::Stop),
+            true if held < go => Some(EventKind::Go),
             _ => None,
         };
         if let Some(kind) = told {
-            flow.stops = kind == Kind::Stop;
+            flow.stops = kind == EventKind::Stop;
         }
         let (stops, arrives, leaves) = (flow.stops, flow.arrives, flow.leaves);
         if let Some(kind) = told {
@@ -252,7 +252,7 @@ impl Engine<'_> {
             (true, false, true) => held + 1 - go,
             _ => return,
         };
-        self.at(now + u64::from(ahead) * self.ticks, Kind::Check, buffer);
+        self.at(now + u64::from(ahead) * self.ticks, EventKind::Check, buffer);
     }
 
     /// Ends all runs, to count their flits.

@@ -1,7 +1,7 @@
 //! Simulated switches: input buffers, a crossbar, and outputs that choose among waiting frames.
 
 use super::frames::NONE;
-use super::kind::Kind;
+use super::kind::EventKind;
 use super::port::Far;
 use super::state::Engine;
 use crate::model::Buffers;
@@ -50,7 +50,7 @@ impl Engine<'_> {
         }
         self.busy[out as usize] += self.measured(now, now + time);
         self.outcome.flit_hops += u64::from(flits);
-        self.at(now + time, Kind::Free, out);
+        self.at(now + time, EventKind::Free, out);
         self.send_head(out, frame, now);
         if self.frames.has_arrived(frame) {
             let arrives = now + self.link;
@@ -72,12 +72,12 @@ impl Engine<'_> {
         let (far, period) = (port.far, u64::from(port.period));
         match (far, self.run.model.buffers) {
             _ if self.frames.has_arrived(frame) => {}
-            (Far::Buffer, Buffers::Drop { .. }) => self.at(arrives, Kind::Arrive, frame),
+            (Far::Buffer, Buffers::Drop { .. }) => self.at(arrives, EventKind::Arrive, frame),
             (Far::Buffer, _) => self.line_up(out, frame, now),
             (Far::Sorter, _) => {
                 let from = arrives + self.routing;
                 let when = self.not_dry(frame, from);
-                self.at(when, Kind::FrameReady, frame);
+                self.at(when, EventKind::FrameReady, frame);
             }
             (Far::Node, _) => {
                 self.enters_memory(out, flits);
@@ -88,7 +88,7 @@ impl Engine<'_> {
                 }
                 let whole = if stores { flits * period } else { 0 };
                 let when = self.not_dry(frame, arrives + wait + whole);
-                self.at(when, Kind::FrameReady, frame);
+                self.at(when, EventKind::FrameReady, frame);
             }
         }
     }
@@ -130,7 +130,7 @@ impl Engine<'_> {
         if when <= now {
             self.ready(buffer);
         } else {
-            self.at(when, Kind::Ready, buffer);
+            self.at(when, EventKind::Ready, buffer);
         }
     }
 
