@@ -10,7 +10,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-pub use manifest::{Entry, Kind, Manifest, Name};
+pub use manifest::{Entry, EntryKind, Manifest, Name};
 
 /// Bytes of a block, the unit by which content is divided into stripes.
 pub const BLOCK: u64 = 1 << 20;
@@ -43,7 +43,7 @@ impl Content {
         let mut files = Vec::new();
         let mut start = 0;
         for entry in &manifest.entries {
-            if let Kind::File { size } = entry.kind {
+            if let EntryKind::File { size } = entry.kind {
                 // One whose end is not known is the only one.
                 if size != Some(0) {
                     files.push((start, entry.path.below(root)));

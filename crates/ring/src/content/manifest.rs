@@ -33,14 +33,14 @@ pub struct Entry {
     pub mode: u32,
     /// Time of the last change: seconds since 1970, and nanoseconds.
     pub changed: (i64, u32),
-    /// Kind of the entry.
-    pub kind: Kind,
+    /// EntryKind of the entry.
+    pub kind: EntryKind,
 }
 
 /// The kind of a manifest entry: file, directory or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File {
         /// Size in bytes; `None` for standard input, which is then the only entry.
@@ -70,7 +70,7 @@ impl Manifest {
     /// Returns the manifest of standard input: one file of unknown size.
     #[must_use]
     pub fn of_input(now: (i64, u32)) -> Self {
-        let kind = Kind::File { size: None };
+        let kind = EntryKind::File { size: None };
         let entry = Entry { path: Name(OsString::new()), mode: 0o644, changed: now, kind };
         Self { entries: vec![entry], start: 0 }
     }
@@ -79,7 +79,7 @@ impl Manifest {
     #[must_use]
     pub fn octets(&self) -> Option<u64> {
         let mut sizes = self.entries.iter().map(|entry| match entry.kind {
-            Kind::File { size } => size,
+            EntryKind::File { size } => size,
             _ => Some(0),
         });
         sizes.try_fold(0_u64, |sum, size| sum.checked_add(size?))
@@ -88,7 +88,7 @@ impl Manifest {
     /// Returns whether the copied object is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
-        self.entries.first().is_some_and(|first| first.kind == Kind::Directory)
+        self.entries.first().is_some_and(|first| first.kind == EntryKind::Directory)
     }
 
     /// Encodes the manifest for sending; [`parse`](Self::parse) decodes it.
@@ -105,8 +105,8 @@ impl Manifest {
         let manifest: Self = serde_json::from_slice(octets)?;
         let (first, below) =
             manifest.entries.split_first().ok_or_else(|| wrong("a manifest of nothing"))?;
-        let alone = matches!(first.kind, Kind::File { .. }) && below.is_empty();
-        if !first.path.0.is_empty() || !(alone || first.kind == Kind::Directory) {
+        let alone = matches!(first.kind, EntryKind::File { .. }) && below.is_empty();
+        if !first.path.0.is_empty() || !(alone || first.kind == EntryKind::Directory) {
             return Err(wrong("a manifest of neither a file nor a directory"));
         }
         let (mut all, mut directories) = (BTreeSet::new(), BTreeSet::from([Path::new("")]));
@@ -119,12 +119,12 @@ impl Manifest {
                 return Err(wrong(format!("`{}` in a manifest", path.display())));
             }
             match &entry.kind {
-                Kind::Directory => drop(directories.insert(path)),
-                Kind::File { size: None } => return Err(wrong("a file of unknown size")),
-                Kind::Link { to } if to.0.is_empty() || to.0.as_bytes().contains(&0) => {
+                EntryKind::Directory => drop(directories.insert(path)),
+                EntryKind::File { size: None } => return Err(wrong("a file of unknown size")),
+                EntryKind::Link { to } if to.0.is_empty() || to.0.as_bytes().contains(&0) => {
                     return Err(wrong(format!("`{}` leads nowhere", path.display())));
                 }
-                Kind::File { .. } | Kind::Link { .. } => {}
+                EntryKind::File { .. } | EntryKind::Link { .. } => {}
             }
         }
         if !alone && manifest.octets().is_none() {
@@ -142,10 +142,10 @@ fn walk(
 ) -> io::Result<()> {
     let at = if path.as_os_str().is_empty() { root.to_owned() } else { root.join(&path) };
     let kind = if metadata.is_dir() {
-        Kind::Directory
+        EntryKind::Directory
     } else if metadata.is_symlink() {
         let to = fs::read_link(&at).map_err(|e| named(&at, &e))?;
-        Kind::Link { to: Name(to.into_os_string()) }
+        EntryKind::Link { to: Name(to.into_os_string()) }
     } else if metadata.is_file() {
         // Whether it may be read is known before anything is sent.
         let nonblocking = OFlag::O_NONBLOCK.bits();
@@ -155,16 +155,16 @@ fn walk(
             let words = "said to be empty, and is not, as in /proc: copy it by standard input";
             return Err(named(&at, &io::Error::new(io::ErrorKind::InvalidInput, words)));
         }
-        Kind::File { size: Some(metadata.len()) }
+        EntryKind::File { size: Some(metadata.len()) }
     } else {
         let words = format!("{}: neither file, directory nor symbolic link", at.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
     };
-    let below = kind == Kind::Directory;
+    let below = kind == EntryKind::Directory;
     let mode = metadata.mode() & 0o7777;
     // That of a link is nobody's concern.
     let changed = match kind {
-        Kind::Link { .. } => (0, 0),
+        EntryKind::Link { .. } => (0, 0),
         _ => (metadata.mtime(), metadata.mtime_nsec().unsigned_abs() as u32),
     };
     entries.push(Entry { path: Name(path.clone().into_os_string()), mode, changed, kind });

@@ -4,11 +4,11 @@ use std::os::unix::ffi::OsStringExt as _;
 use super::*;
 
 fn file(path: &str, size: u64) -> Entry {
-    let kind = Kind::File { size: Some(size) };
+    let kind = EntryKind::File { size: Some(size) };
     Entry { path: path.into(), mode: 0o644, changed: (1, 2), kind }
 }
 
-fn other(path: &str, kind: Kind) -> Entry {
+fn other(path: &str, kind: EntryKind) -> Entry {
     Entry { path: path.into(), mode: 0o755, changed: (1, 2), kind }
 }
 
@@ -38,10 +38,10 @@ fn stripes_have_each_octet_once_and_in_order() {
 #[test]
 fn spans_are_the_files_in_order() {
     let entries = vec![
-        other("", Kind::Directory),
+        other("", EntryKind::Directory),
         file("a", 3),
         file("b", 0),
-        other("c", Kind::Directory),
+        other("c", EntryKind::Directory),
         file("c/d", 2 * BLOCK),
     ];
     let manifest = Manifest { entries, start: 0 };
@@ -71,8 +71,8 @@ fn spans_are_the_files_in_order() {
 #[test]
 fn a_manifest_is_what_it_was() {
     let name = Name(std::ffi::OsString::from_vec(vec![b'%', 0xff, b'x', 0xc3, 0xa4]));
-    let link = Kind::Link { to: "../%41".into() };
-    let entries = vec![other("", Kind::Directory), Entry { path: name, ..other("", link) }];
+    let link = EntryKind::Link { to: "../%41".into() };
+    let entries = vec![other("", EntryKind::Directory), Entry { path: name, ..other("", link) }];
     let manifest = Manifest { entries, start: 0 };
     assert_eq!(Manifest::parse(&manifest.to_octets()).unwrap(), manifest);
     let root = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn a_manifest_is_what_it_was() {
 
 #[test]
 fn a_manifest_does_not_lead_out_of_its_directory() {
-    let link = || Kind::Link { to: "/etc".into() };
+    let link = || EntryKind::Link { to: "/etc".into() };
     for below in [
         vec![file("../x", 1)],
         vec![file("/etc/x", 1)],
@@ -97,10 +97,10 @@ fn a_manifest_does_not_lead_out_of_its_directory() {
         vec![file("", 1)],
         vec![file("a\0b", 1)],
         vec![file("a", u64::MAX), file("b", 1)],
-        vec![other("f", Kind::File { size: None })],
-        vec![other("l", Kind::Link { to: "".into() })],
+        vec![other("f", EntryKind::File { size: None })],
+        vec![other("l", EntryKind::Link { to: "".into() })],
     ] {
-        let entries = [vec![other("", Kind::Directory)], below].concat();
+        let entries = [vec![other("", EntryKind::Directory)], below].concat();
         let manifest = Manifest { entries, start: 0 };
         assert!(Manifest::parse(&manifest.to_octets()).is_err(), "{manifest:?}");
     }

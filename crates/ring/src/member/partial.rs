@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-use crate::content::{Entry, Kind, Manifest};
+use crate::content::{Entry, EntryKind, Manifest};
 use crate::frame::Hash;
 use crate::{named, wrong};
 
@@ -138,7 +138,8 @@ impl Partial {
 
     /// Creates the directories of the manifest.
     pub fn make_directories(&self, manifest: &Manifest) -> io::Result<()> {
-        let directories = manifest.entries.iter().filter(|entry| entry.kind == Kind::Directory);
+        let directories =
+            manifest.entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
         for entry in directories {
             let path = entry.path.below(&self.content());
             match DirBuilder::new().mode(0o700).create(path) {
@@ -164,7 +165,7 @@ impl Partial {
         for entry in &manifest.entries {
             let path = entry.path.below(&root);
             match &entry.kind {
-                Kind::File { size } => {
+                EntryKind::File { size } => {
                     let file = open(&path)?;
                     if size.is_some_and(|size| file.metadata().is_ok_and(|of| of.len() != size)) {
                         return Err(wrong(
@@ -177,8 +178,8 @@ impl Partial {
                         file.sync_all()?;
                     }
                 }
-                Kind::Directory => {}
-                Kind::Link { to } => match symlink(&to.0, &path) {
+                EntryKind::Directory => {}
+                EntryKind::Link { to } => match symlink(&to.0, &path) {
                     Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
                     _ => {}
                 },
@@ -196,7 +197,7 @@ impl Partial {
         let _ = fs::remove_file(self.directory.join("state"));
         fs::rename(self.content(), &self.target).map_err(|e| self.named(&e))?;
         // One that may not be written could not be moved, nor removed; what is in a directory changes its time.
-        for entry in manifest.entries.iter().rev().filter(|it| it.kind == Kind::Directory) {
+        for entry in manifest.entries.iter().rev().filter(|it| it.kind == EntryKind::Directory) {
             dress(&File::open(entry.path.below(&self.target))?, entry, keep)?;
         }
         let _ = fs::remove_dir(&self.directory);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::described::Described;
 use super::known::Known;
 use super::partial::Partial;
-use crate::content::{Entry, Kind, Manifest};
+use crate::content::{Entry, EntryKind, Manifest};
 use crate::frame::MANIFEST;
 use crate::talk::Part;
 use crate::wrong;
@@ -70,7 +70,7 @@ pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
     let mut skip = 0;
     if let Some((piece, of)) = piece {
-        let [Entry { kind: Kind::File { size: Some(size) }, .. }] = &mut manifest.entries[..]
+        let [Entry { kind: EntryKind::File { size: Some(size) }, .. }] = &mut manifest.entries[..]
         else {
             return Err(wrong(format!("{}: only a file is cut into pieces", path.display())));
         };

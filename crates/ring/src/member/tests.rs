@@ -305,8 +305,8 @@ fn a_member_that_is_gone_is_left_out() {
 
 /// A source that says so many octets of a file itself, by the frames.
 fn send_some(member: &Member, octets: &[u8], of: u64) -> TcpStream {
-    use crate::content::{Entry, Kind, Manifest};
-    let kind = Kind::File { size: Some(of) };
+    use crate::content::{Entry, EntryKind, Manifest};
+    let kind = EntryKind::File { size: Some(of) };
     let entry = Entry { path: "".into(), mode: 0o640, changed: (7, 0), kind };
     send_as(member, &Manifest { entries: vec![entry], start: 0 }, octets)
 }
