@@ -98,8 +98,8 @@ fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterEr
                         let key = (port.interface.clone(), ingress, vlan.vlan, kind);
                         filtered.get(&key).copied()
                     };
-                    let (control_frames, _) = of(Kind::Announcement).unwrap_or_default();
-                    let (frames, bytes) = of(Kind::Other).unwrap_or(bridged);
+                    let (control_frames, _) = of(FrameKind::Announcement).unwrap_or_default();
+                    let (frames, bytes) = of(FrameKind::Other).unwrap_or(bridged);
                     all.push(Counter {
                         from: from.into(),
                         to: to.into(),
@@ -126,13 +126,13 @@ fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterEr
 
 /// What a filter counts, by its preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum FrameKind {
     Announcement,
     Other,
 }
 
 /// (port, ingress, VID, kind) to (frames, bytes without Ethernet header).
-type Filtered = BTreeMap<(String, bool, u16, Kind), (u64, u64)>;
+type Filtered = BTreeMap<(String, bool, u16, FrameKind), (u64, u64)>;
 
 fn filtered(record: &Record, netns: &str, switch: &str) -> Result<Filtered, CounterError> {
     let mut lines = String::new();
@@ -161,7 +161,7 @@ fn filtered(record: &Record, netns: &str, switch: &str) -> Result<Filtered, Coun
         })?;
         for filter in filters {
             let (Some(options), Some(pref)) = (filter.options, filter.pref) else { continue };
-            let kind = if pref == 1 { Kind::Announcement } else { Kind::Other };
+            let kind = if pref == 1 { FrameKind::Announcement } else { FrameKind::Other };
             let Some(vid) = options.keys.and_then(|k| k.vlan_id) else { continue };
             let Some(action) = options.actions.into_iter().next() else { continue };
             let Stats { packets, bytes } = action.stats;

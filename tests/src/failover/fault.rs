@@ -18,7 +18,7 @@ pub const LAB: &str = "failover";
 
 /// The kind of part that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PartKind {
     /// A switch with all its cables.
     Switch,
     /// The cable of a NIC.
@@ -43,7 +43,7 @@ pub enum How {
 pub struct Fault {
     /// Name as `tresse lab fail` takes it.
     object: String,
-    pub kind: Kind,
+    pub kind: PartKind,
     pub how: How,
     /// Directed links that carry no frame any more.
     pub wires: BTreeSet<Crossing>,
@@ -69,17 +69,17 @@ impl Fault {
             Ok::<_, String>(())
         };
         for switch in &cluster.switches {
-            add(switch.name.clone(), Kind::Switch, How::Dead, None, None)?;
+            add(switch.name.clone(), PartKind::Switch, How::Dead, None, None)?;
         }
         let nics = cluster.nodes.iter().enumerate().flat_map(|(node, of)| {
             of.nics.iter().enumerate().map(move |(at, nic)| (NodeId::from(node), of, at, nic))
         });
         for (node, of, at, nic) in nics.step_by(every) {
             let object = format!("{}:{}", of.name, nic.name);
-            add(object.clone(), Kind::Nic, How::Dead, None, None)?;
+            add(object.clone(), PartKind::Nic, How::Dead, None, None)?;
             if switched {
                 // A cable between nodes has no bridge that could lose frames and keep the carriers.
-                add(object.clone(), Kind::Nic, How::Silent, None, None)?;
+                add(object.clone(), PartKind::Nic, How::Silent, None, None)?;
             }
             let last = match nic.peer {
                 Some(peer) => {
@@ -88,19 +88,19 @@ impl Fault {
                 }
                 None => (cluster.switch(nic.switch).name.clone(), port_name(nic.port)),
             };
-            add(object, Kind::Nic, How::OneWay, Some(last), Some(Crossing::In(node, at)))?;
+            add(object, PartKind::Nic, How::OneWay, Some(last), Some(Crossing::In(node, at)))?;
         }
         for link in cluster.links.iter().step_by(every) {
             let name = |switch: SwitchId| cluster.switch(switch).name.clone();
             let object = format!("{}:{}", name(link.a.switch), link.a.port);
-            add(object.clone(), Kind::Trunk, How::Dead, None, None)?;
-            add(object.clone(), Kind::Trunk, How::Silent, None, None)?;
+            add(object.clone(), PartKind::Trunk, How::Dead, None, None)?;
+            add(object.clone(), PartKind::Trunk, How::Silent, None, None)?;
             let part = Part::named(cluster, &object).map_err(|e| e.to_string())?;
             let from_a = part.wires().iter().find(
                 |wire| matches!(wire, Crossing::Between(c) if graph.tail(*c) == link.a.switch.0),
             );
             let last = (name(link.a.switch), port_name(link.a.port));
-            add(object, Kind::Trunk, How::OneWay, Some(last), from_a.copied())?;
+            add(object, PartKind::Trunk, How::OneWay, Some(last), from_a.copied())?;
         }
         // What breaks again soon is readmitted late: the same part rests meanwhile.
         all.sort_by_key(|fault| fault.how);

@@ -15,7 +15,7 @@ use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_slice::watch::Crossing;
 
-use self::fault::{Fault, How, Kind, LAB};
+use self::fault::{Fault, How, LAB, PartKind};
 use crate::program;
 
 pub use self::routers::Protocol;
@@ -71,7 +71,7 @@ impl Router {
 /// A kind of fault, and whether the sender that meets it loses its carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
-    kind: Kind,
+    kind: PartKind,
     how: How,
     seen: bool,
 }
@@ -79,9 +79,9 @@ struct Row {
 impl Row {
     fn words(self) -> String {
         let part = match self.kind {
-            Kind::Switch => "switch",
-            Kind::Nic => "cable of a NIC",
-            Kind::Trunk => "cable between switches",
+            PartKind::Switch => "switch",
+            PartKind::Nic => "cable of a NIC",
+            PartKind::Trunk => "cable between switches",
         };
         match (self.how, self.seen) {
             (How::Dead, true) => format!("{part} dead: the sender loses its carrier"),
