@@ -12,7 +12,7 @@ use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct NodeResult {
     node: String,
     #[serde(flatten)]
     steered: Option<Steered>,
@@ -23,7 +23,7 @@ struct Line {
 struct Answer<'a> {
     format: u32,
     object: &'a str,
-    nodes: &'a [Line],
+    nodes: &'a [NodeResult],
 }
 
 /// Asks every node which destinations it would lose, then drains the part on all nodes. If one node
@@ -102,7 +102,7 @@ pub fn undrain(
     Ok(if fine { Code::Fine } else { Code::Fault })
 }
 
-fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) -> Vec<Line> {
+fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) -> Vec<NodeResult> {
     let undrain = |client: &mut Client| match client.undrain(object) {
         // This node had not drained it.
         Err(ClientError::Node(NodeError::Refused { .. })) => Ok(None),
@@ -112,18 +112,18 @@ fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) 
     answers.map(|(node, answer)| line(node, answer)).collect()
 }
 
-fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<Line> {
+fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<NodeResult> {
     answers.into_iter().map(|(node, answer)| line(node, answer.map(Some))).collect()
 }
 
-fn line(node: String, answer: Result<Option<Steered>, Failure>) -> Line {
+fn line(node: String, answer: Result<Option<Steered>, Failure>) -> NodeResult {
     match answer {
-        Ok(steered) => Line { node, steered, error: None },
-        Err(failure) => Line { node, steered: None, error: Some(failure.message) },
+        Ok(steered) => NodeResult { node, steered, error: None },
+        Err(failure) => NodeResult { node, steered: None, error: Some(failure.message) },
     }
 }
 
-fn report(object: &str, lines: &[Line], json: bool) -> Result<(), Failure> {
+fn report(object: &str, lines: &[NodeResult], json: bool) -> Result<(), Failure> {
     let mut out = output::stdout();
     if json {
         output::json_line(&mut out, &Answer { format: FORMAT, object, nodes: lines })?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_control::{Client, FORMAT};
 
-use super::state::{Line, Run, names};
+use super::state::{NodeState, Run, names};
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 
@@ -15,7 +15,7 @@ struct Answer<'a> {
     generation: &'a str,
     /// Whether all nodes have the plan.
     done: bool,
-    nodes: Vec<&'a Line>,
+    nodes: Vec<&'a NodeState>,
 }
 
 impl Run {

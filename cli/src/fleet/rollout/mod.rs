@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tresse_control::ApplyRequest;
 
-use self::state::{Line, Run};
+use self::state::{NodeState, Run};
 use crate::duration::duration;
 use crate::fail::{Code, Failure};
 use crate::fleet::nodes::FleetArgs;
@@ -58,7 +58,9 @@ impl Rollout {
         };
         let names = self.fleet.nodes(plan.cluster())?;
         let partial = names.len() < plan.cluster().nodes.len();
-        let line = |name: &String| (name.clone(), Line { node: name.clone(), ..Line::default() });
+        let line = |name: &String| {
+            (name.clone(), NodeState { node: name.clone(), ..NodeState::default() })
+        };
         let mut run = Run {
             lines: names.iter().map(line).collect(),
             fleet: self.fleet.fleet(names),

@@ -8,7 +8,7 @@ use crate::fleet::nodes::Fleet;
 
 /// The state of one node in a rollout, and the line printed for it.
 #[derive(Debug, Default, Serialize)]
-pub struct Line {
+pub struct NodeState {
     pub node: String,
     /// The generation of its plan before the rollout.
     pub before: Option<String>,
@@ -27,7 +27,7 @@ pub struct Line {
 pub struct Run {
     pub fleet: Fleet,
     pub generation: String,
-    pub lines: BTreeMap<String, Line>,
+    pub lines: BTreeMap<String, NodeState>,
     /// Whether nodes are left out, which go on sending by the plan before.
     pub partial: bool,
 }

@@ -39,7 +39,7 @@ pub struct Samples {
 
 /// One line of a sample; its other keys are ignored.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct CounterSample {
     from: String,
     to: String,
     frames: u64,
@@ -129,11 +129,14 @@ fn read(path: &Path) -> Result<Bytes, Failure> {
 fn parse(text: &str, name: &str) -> Result<Bytes, Failure> {
     let mut sums = Bytes::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let Line { from, to, frames, bytes } = serde_json::from_str(line).map_err(|e| {
-            let words =
-                format!("{name}:{}: not a line of `tresse lab counters --json`: {e}", number + 1);
-            Failure::new(Code::BadFile, words)
-        })?;
+        let CounterSample { from, to, frames, bytes } =
+            serde_json::from_str(line).map_err(|e| {
+                let words = format!(
+                    "{name}:{}: not a line of `tresse lab counters --json`: {e}",
+                    number + 1
+                );
+                Failure::new(Code::BadFile, words)
+            })?;
         let sum = sums.entry((from, to)).or_default();
         *sum = frames.saturating_mul(OVERHEAD).saturating_add(bytes).saturating_add(*sum);
     }

@@ -17,7 +17,7 @@ use crate::output;
 /// The results of simulating one plan at all loads.
 pub struct Curve {
     strategy: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<LoadResult>,
     last: Last,
     /// The lines of the table of all links, if `--links` asks for it.
     links: String,
@@ -27,7 +27,7 @@ pub struct Curve {
 /// count header flits. Latencies are in ns, from the generation of a message to the arrival of its
 /// last flit.
 #[derive(Debug, Serialize)]
-pub struct Line {
+pub struct LoadResult {
     format: u32,
     strategy: &'static str,
     /// What each sending node offers, over all its NICs.
@@ -92,7 +92,7 @@ impl Curve {
             }
         }
         let traced = sweep.bound().is_infinite();
-        let of = |point: &Point| Line::new(plan, network, model, point, strategy, traced);
+        let of = |point: &Point| LoadResult::new(plan, network, model, point, strategy, traced);
         Self {
             strategy,
             lines: sweep.points().iter().map(of).collect(),
@@ -223,7 +223,7 @@ fn used(network: &Network, point: &Point, channel: usize) -> f64 {
     point.outcome.sent[channel] as f64 / rate / point.outcome.cycles.max(1) as f64
 }
 
-impl Line {
+impl LoadResult {
     fn new(
         plan: &Plan,
         network: &Network,

@@ -95,12 +95,12 @@ fn near(plan: &Plan, most: u32) -> Vec<Vec<u32>> {
 }
 
 /// A line of a file: its place as `FILE:LINE`, and its words.
-struct Line<const N: usize> {
+struct TraceLine<const N: usize> {
     place: String,
     words: [String; N],
 }
 
-impl<const N: usize> Line<N> {
+impl<const N: usize> TraceLine<N> {
     fn wrong(&self, words: &str) -> Failure {
         Failure::new(Code::BadFile, format!("{}: {words}", self.place))
     }
@@ -113,7 +113,7 @@ impl<const N: usize> Line<N> {
 }
 
 /// The lines of a file that are neither empty nor a comment; each must have N words.
-fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
+fn lines<const N: usize>(path: &Path) -> Result<Vec<TraceLine<N>>, Failure> {
     let text = input::read_text(path)?;
     let mut all = Vec::new();
     for (at, line) in (1..).zip(text.lines()) {
@@ -127,7 +127,7 @@ fn lines<const N: usize>(path: &Path) -> Result<Vec<Line<N>>, Failure> {
             let words = format!("{place}: expected {N} words, found {found}");
             Failure::new(Code::BadFile, words)
         })?;
-        all.push(Line { place, words });
+        all.push(TraceLine { place, words });
     }
     Ok(all)
 }

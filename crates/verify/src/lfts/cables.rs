@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use tresse_base::problem::{Found, ProblemKind, Problems};
 
-use super::{FAULTS, Line, hexadecimal, leading, name, port};
+use super::{FAULTS, TextLine, hexadecimal, leading, name, port};
 
 const PAIR: &str = "{ SW Ports:08 SystemGUID:0000000000200000 NodeGUID:0000000000200000 \
                     PortGUID:0000000000200000 VenID:000000 DevID:0000 Rev:000000A1 {S0} LID:0002 PN:01 } \
@@ -65,7 +65,7 @@ impl Cables {
     }
 
     fn read_list(&mut self, text: &str, found: &mut Found) {
-        for line in Line::all(text).filter(|line| !line.text.trim().is_empty()) {
+        for line in TextLine::all(text).filter(|line| !line.text.trim().is_empty()) {
             if found.len() >= FAULTS {
                 return;
             }
@@ -93,7 +93,7 @@ impl Cables {
 
     fn read_discovered(&mut self, text: &str, found: &mut Found) {
         let mut switch = None;
-        for line in Line::all(text) {
+        for line in TextLine::all(text) {
             if found.len() >= FAULTS {
                 return;
             }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use tresse_base::problem::{Found, ProblemKind, Problems};
 
-use super::{FAULTS, Line, hexadecimal, leading, name};
+use super::{FAULTS, TextLine, hexadecimal, leading, name};
 
 /// The highest unicast LID (InfiniBand Architecture, volume 1, section 4.1.3).
 const LAST_LID: u64 = 0xbfff;
@@ -70,7 +70,7 @@ impl Dump {
         let mut dump = Self { file: file.into(), tables: Vec::new(), lids: BTreeMap::new() };
         let mut seen = Seen::default();
         let mut open = false;
-        for line in Line::all(text) {
+        for line in TextLine::all(text) {
             if found.len() >= FAULTS {
                 break;
             }
@@ -111,7 +111,7 @@ impl Dump {
         self.tables.len()
     }
 
-    fn begin(&mut self, line: &Line<'_>, seen: &mut Seen, found: &mut Found) {
+    fn begin(&mut self, line: &TextLine<'_>, seen: &mut Seen, found: &mut Found) {
         let after = line.text.split_once(" guid ");
         let named = after.and_then(|(_, rest)| {
             let (guid, rest) = rest.split_once(' ')?;
@@ -150,7 +150,7 @@ impl Dump {
         self.tables.push(Table { guid, name, place, ports: Vec::new(), entries: 0 });
     }
 
-    fn entry(&mut self, line: &Line<'_>, word: &str, found: &mut Found) {
+    fn entry(&mut self, line: &TextLine<'_>, word: &str, found: &mut Found) {
         let mut words = word.split_whitespace();
         let (lid_text, port_text) =
             (words.next().unwrap_or(word), words.next().unwrap_or_default());
@@ -185,7 +185,7 @@ impl Dump {
         }
     }
 
-    fn end(&self, line: &Line<'_>, word: &str, found: &mut Found) {
+    fn end(&self, line: &TextLine<'_>, word: &str, found: &mut Found) {
         let count = leading(word, u8::is_ascii_digit);
         let Some(table) = self.tables.last() else { return };
         match count.parse::<u64>() {

@@ -33,12 +33,12 @@ const FAULTS: usize = 20;
 
 /// One line of a dump with the byte at which it begins.
 #[derive(Debug, Clone, Copy)]
-struct Line<'a> {
+struct TextLine<'a> {
     text: &'a str,
     start: usize,
 }
 
-impl<'a> Line<'a> {
+impl<'a> TextLine<'a> {
     fn all(text: &'a str) -> impl Iterator<Item = Self> {
         let mut start = 0;
         text.split_inclusive('\n').map(move |line| {
