@@ -105,7 +105,7 @@ impl Diagram {
         let x = |value: f64| start + self.x.share(value) * (end - start);
         let y = |value: f64| bottom - self.y.share(value) * (bottom - top);
         let mut text = |at, align, colour, text: &str| {
-            picture.shapes.push(Element::Text { at, align, colour, text: text.into() });
+            picture.elements.push(Element::Text { at, align, colour, text: text.into() });
         };
         text([start, 24.0], Align::Start, BLACK, &self.y.name);
         text(
@@ -130,7 +130,7 @@ impl Diagram {
             );
         }
         let mut line = |points, width, colour, dashes| {
-            picture.shapes.push(Element::Line { points, width, colour, dashes });
+            picture.elements.push(Element::Line { points, width, colour, dashes });
         };
         for (value, _) in &self.y.marks {
             line(vec![[start, y(*value)], [end, y(*value)]], 1.0, GREY, &[]);

@@ -1,12 +1,12 @@
 //! A picture as a list of lines and texts, independent of the file format.
 
-/// A picture as a list of shapes. Coordinates are in SVG units, from the upper left corner to the
+/// A picture as a list of elements. Coordinates are in SVG units, from the upper left corner to the
 /// right and down.
 pub struct Picture {
     /// Width and height.
     pub size: [u32; 2],
-    /// What is drawn, in order: later shapes cover earlier ones.
-    pub shapes: Vec<Element>,
+    /// What is drawn, in order: later elements cover earlier ones.
+    pub elements: Vec<Element>,
 }
 
 /// A line or a text in a picture.

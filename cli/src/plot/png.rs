@@ -16,8 +16,8 @@ pub fn draw(picture: &Picture) -> Result<Vec<u8>, String> {
     let [width, height] = picture.size.map(|units| units * SCALE as u32);
     let mut pixels = Pixmap::new(width, height).ok_or("a picture of no size")?;
     pixels.fill(Color::WHITE);
-    for shape in &picture.shapes {
-        match shape {
+    for element in &picture.elements {
+        match element {
             Element::Line { points, width, colour, dashes } => {
                 let mut builder = PathBuilder::new();
                 for (i, [x, y]) in points.iter().enumerate() {

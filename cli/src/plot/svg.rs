@@ -12,9 +12,9 @@ pub fn draw(picture: &Picture) -> String {
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
-    for shape in &picture.shapes {
+    for element in &picture.elements {
         // Writing to a string cannot fail.
-        let _ = match shape {
+        let _ = match element {
             Element::Line { points, width, colour, dashes } => {
                 let points: Vec<String> =
                     points.iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect();

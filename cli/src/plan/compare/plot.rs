@@ -15,7 +15,7 @@ const LEGEND: u32 = 150;
 pub fn picture(model: &Model, nodes: u64) -> Picture {
     let sizes = sizes(nodes.max(16));
     let table: Vec<Vec<Row>> = sizes.iter().map(|n| model.rows(*n)).collect();
-    let mut picture = Picture { size: [2 * WIDTH, HEIGHT], shapes: Vec::new() };
+    let mut picture = Picture { size: [2 * WIDTH, HEIGHT], elements: Vec::new() };
     draw(&mut picture, 0, "Cost per node", &sizes, &curves(&sizes, &table, |row| row.cost));
     let bisection = curves(&sizes, &table, |row| row.bisection);
     draw(&mut picture, WIDTH, "Bisection, MB/s per node", &sizes, &bisection);

@@ -29,7 +29,7 @@ pub fn picture(curves: &[Curve]) -> Result<Picture, Failure> {
         x: Axis::linear("accepted, of a node link's rate", most * 1.05),
         y: Axis::decades("Mean latency, us", points.map(|(_, ns)| *ns), us),
     };
-    let mut picture = Picture { size: SIZE, shapes: Vec::new() };
+    let mut picture = Picture { size: SIZE, elements: Vec::new() };
     diagram.draw(&curves, &mut picture);
     Ok(picture)
 }

@@ -33,7 +33,7 @@ pub struct Entry {
     pub mode: u32,
     /// Time of the last change: seconds since 1970, and nanoseconds.
     pub changed: (i64, u32),
-    /// EntryKind of the entry.
+    /// The kind of the entry.
     pub kind: EntryKind,
 }
 

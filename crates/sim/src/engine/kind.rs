@@ -1,6 +1,6 @@
 //! The kinds of events of the simulator.
 
-/// EventKind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
+/// The kind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
 /// channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
