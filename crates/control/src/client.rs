@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::bridge::Bridge;
+use crate::proxy::ProxyCommand;
 use crate::{
     Applied, ApplyRequest, Call, Counters, Difference, Event, Introduced, MonitorReply,
     NeighbourList, NodeError, PathList, Status, Steered, Withdrawn,
@@ -30,7 +30,7 @@ pub struct Client {
     path: PathBuf,
     /// Longest wait for any reply.
     patience: Option<Duration>,
-    bridge: Option<Bridge>,
+    proxy: Option<ProxyCommand>,
 }
 
 /// Why a call failed.
@@ -117,7 +117,7 @@ impl Client {
         let path = path.as_ref().to_path_buf();
         match UnixStream::connect(&path) {
             Ok(stream) => {
-                Ok(Self { stream: BufReader::new(stream), path, patience: None, bridge: None })
+                Ok(Self { stream: BufReader::new(stream), path, patience: None, proxy: None })
             }
             Err(source) => Err(ClientError::Unreachable { path, source }),
         }
@@ -133,12 +133,12 @@ impl Client {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
         let path = PathBuf::from(words.join(" "));
-        match Bridge::start(command) {
-            Ok((stream, bridge)) => Ok(Self {
+        match ProxyCommand::start(command) {
+            Ok((stream, proxy)) => Ok(Self {
                 stream: BufReader::new(stream),
                 path,
                 patience: Some(patience),
-                bridge: Some(bridge),
+                proxy: Some(proxy),
             }),
             Err(source) => Err(ClientError::Unreachable { path, source }),
         }
@@ -363,10 +363,10 @@ impl Client {
     }
 
     fn lost(&mut self, message: &str) -> ClientError {
-        if self.bridge.is_some() {
+        if self.proxy.is_some() {
             let _ = self.stream.get_ref().shutdown(Shutdown::Both);
         }
-        let said = self.bridge.as_mut().map(Bridge::last_words).unwrap_or_default();
+        let said = self.proxy.as_mut().map(ProxyCommand::last_words).unwrap_or_default();
         let message = if said.is_empty() { message.into() } else { said };
         ClientError::Protocol { path: self.path.clone(), message }
     }

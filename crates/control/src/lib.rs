@@ -5,10 +5,10 @@
 //! Source: varlink.org (one JSON object per message, ended by a NUL byte, over a Unix stream
 //! socket); DESIGN section 7.
 
-mod bridge;
 pub mod call;
 mod client;
 mod error;
+mod proxy;
 mod reply;
 mod types;
 

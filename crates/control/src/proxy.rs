@@ -19,13 +19,13 @@ const LAST: Duration = Duration::from_millis(500);
 /// A running program, such as `ssh n3 tresse bridge`, that leads to a daemon's socket. Dropping
 /// this value ends it.
 #[derive(Debug)]
-pub struct Bridge {
+pub struct ProxyCommand {
     child: Child,
     words: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
-impl Bridge {
+impl ProxyCommand {
     /// Starts the program; the returned socket is connected to its standard input and output.
     pub fn start(mut command: Command) -> io::Result<(UnixStream, Self)> {
         let (ours, theirs) = UnixStream::pair()?;
@@ -72,7 +72,7 @@ fn hear(mut stderr: ChildStderr, kept: &Mutex<Vec<u8>>) {
     }
 }
 
-impl Drop for Bridge {
+impl Drop for ProxyCommand {
     fn drop(&mut self) {
         self.end();
     }
