@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tresse_reconcile::{Observed, PROTOCOL};
 
-use tresse_linux::kernel::{self, Way};
+use tresse_linux::kernel::{self, HostRoute};
 
 /// The port of sshd if its configuration names none.
 const SSH_PORT: u16 = 22;
@@ -41,23 +41,23 @@ pub fn look(
             peers.extend(ssh_peers(&text, &ports).take(MOST_PEERS));
         }
     }
-    let mut ways = BTreeMap::new();
+    let mut routes = BTreeMap::new();
     let peers: Vec<IpAddr> = peers.into_iter().filter(|p| !p.is_loopback()).collect();
-    for (peer, way) in peers.iter().zip(kernel::ways(&peers)) {
-        match way {
-            Ok(way) => {
-                ways.insert(peer.to_string(), words(&way));
+    for (peer, route) in peers.iter().zip(kernel::host_routes(&peers)) {
+        match route {
+            Ok(route) => {
+                routes.insert(peer.to_string(), words(&route));
                 guarded
-                    .entry(way.interface)
+                    .entry(route.interface)
                     .or_insert_with(|| format!("it leads to management peer {peer}"));
             }
             Err(error) => {
-                ways.insert(peer.to_string(), format!("unreachable ({error})"));
+                routes.insert(peer.to_string(), format!("unreachable ({error})"));
             }
         }
     }
     guarded.remove("lo");
-    (guarded, ways)
+    (guarded, routes)
 }
 
 /// The ports on which sshd may listen: the usual one, and those in its configuration.
@@ -113,12 +113,12 @@ fn address(text: &str) -> Option<IpAddr> {
 }
 
 /// The route in the words of `ip route get`.
-fn words(way: &Way) -> String {
-    let interface = Some(&way.interface).filter(|name| !name.is_empty());
+fn words(route: &HostRoute) -> String {
+    let interface = Some(&route.interface).filter(|name| !name.is_empty());
     let words = [
         interface.map(|name| format!("dev {name}")),
-        way.source.map(|source| format!("src {source}")),
-        way.gateway.map(|gateway| format!("via {gateway}")),
+        route.source.map(|source| format!("src {source}")),
+        route.gateway.map(|gateway| format!("via {gateway}")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn a_way_is_told_in_the_words_of_ip_route_get() {
-        let mut way = Way { interface: "eth0".into(), gateway: None, source: None };
-        assert_eq!(words(&way), "dev eth0");
-        way.source = Some([10, 0, 0, 1].into());
-        way.gateway = Some([10, 0, 0, 9].into());
-        assert_eq!(words(&way), "dev eth0 src 10.0.0.1 via 10.0.0.9");
+        let mut route = HostRoute { interface: "eth0".into(), gateway: None, source: None };
+        assert_eq!(words(&route), "dev eth0");
+        route.source = Some([10, 0, 0, 1].into());
+        route.gateway = Some([10, 0, 0, 9].into());
+        assert_eq!(words(&route), "dev eth0 src 10.0.0.1 via 10.0.0.9");
     }
 }

@@ -5,7 +5,7 @@
 //!   which took effect; [`Events`] reports that something changed.
 //! - [`carrier`], [`nic`] and [`nics`] read the state of NICs. [`LldpSocket`] and
 //!   [`AnnounceSocket`] send and receive the daemon's own frames. [`label_support`] says what this
-//!   kernel can do with labels, [`ways`] which routes packets take.
+//!   kernel can do with labels, [`host_routes`] which routes packets take.
 //! - All functions work in the network namespace of the calling thread (sockets: the one where they
 //!   were opened).
 //! - Functions that are not `async` block until the kernel has replied.
@@ -27,6 +27,7 @@ mod execute;
 mod filter;
 #[doc(hidden)]
 pub mod fuzz;
+mod host_route;
 mod label;
 mod link;
 mod lldp;
@@ -43,7 +44,6 @@ mod single;
 mod support;
 mod sysctl;
 mod turn;
-mod way;
 
 use std::io;
 
@@ -51,13 +51,13 @@ pub use announce::{AnnounceError, AnnounceSocket};
 pub use error::ExecuteError;
 pub use events::{Event, Events};
 pub use execute::{Outcome, Status, Tun, execute};
+pub use host_route::{HostRoute, host_routes};
 pub use lldp::LldpSocket;
 pub use message::Malformed;
 pub use nic::{NicState, nic};
 pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
-pub use way::{Way, ways};
 
 /// Does `interface` have carrier, according to its driver (ETHTOOL_GLINK)? `None` if there is no
 /// such interface or the driver cannot tell.

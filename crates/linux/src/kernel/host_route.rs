@@ -10,7 +10,7 @@ use super::route::ip;
 
 /// The route that packets to one host take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct HostRoute {
     /// The interface by which they leave.
     pub interface: String,
     /// The gateway; `None` if the host is on the link.
@@ -22,38 +22,38 @@ pub struct Way {
 /// Asks the kernel of the calling thread's network namespace which route packets to each of `hosts`
 /// take. One result per host, in order. Blocks until all are there.
 #[must_use]
-pub fn ways(hosts: &[IpAddr]) -> Vec<io::Result<Way>> {
+pub fn host_routes(hosts: &[IpAddr]) -> Vec<io::Result<HostRoute>> {
     if hosts.is_empty() {
         return Vec::new();
     }
-    let all = async || -> io::Result<Vec<io::Result<Way>>> {
+    let all = async || -> io::Result<Vec<io::Result<HostRoute>>> {
         let requests = Requests::open()?;
-        let mut ways = Vec::with_capacity(hosts.len());
+        let mut routes = Vec::with_capacity(hosts.len());
         for host in hosts {
-            ways.push(requests.route_get(*host).await.and_then(|route| way(&route)));
+            routes.push(requests.route_get(*host).await.and_then(|message| host_route(&message)));
         }
-        Ok(ways)
+        Ok(routes)
     };
-    requests::blocking(all).and_then(|ways| ways).unwrap_or_else(|error| {
+    requests::blocking(all).and_then(|routes| routes).unwrap_or_else(|error| {
         let again = || io::Error::new(error.kind(), error.to_string());
         hosts.iter().map(|_| Err(again())).collect()
     })
 }
 
-fn way(route: &RouteMessage) -> io::Result<Way> {
-    let mut way = Way { interface: String::new(), gateway: None, source: None };
-    for attribute in &route.attributes {
+fn host_route(message: &RouteMessage) -> io::Result<HostRoute> {
+    let mut route = HostRoute { interface: String::new(), gateway: None, source: None };
+    for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Oif(index) => {
                 let name = nix::net::if_::if_indextoname(*index)?;
-                way.interface = name.to_string_lossy().into_owned();
+                route.interface = name.to_string_lossy().into_owned();
             }
-            RouteAttribute::Gateway(gateway) => way.gateway = ip(gateway),
-            RouteAttribute::PrefSource(source) => way.source = ip(source),
+            RouteAttribute::Gateway(gateway) => route.gateway = ip(gateway),
+            RouteAttribute::PrefSource(source) => route.source = ip(source),
             _ => {}
         }
     }
-    Ok(way)
+    Ok(route)
 }
 
 #[cfg(test)]
@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_ourselves_is_lo() {
+    fn the_route_to_ourselves_is_lo() {
         let host = IpAddr::from([127, 0, 0, 1]);
-        let found = ways(&[host, host]);
+        let found = host_routes(&[host, host]);
         assert_eq!(found.len(), 2);
-        for way in found {
-            assert_eq!(way.unwrap().interface, "lo");
+        for route in found {
+            assert_eq!(route.unwrap().interface, "lo");
         }
-        assert!(ways(&[]).is_empty());
+        assert!(host_routes(&[]).is_empty());
     }
 }
