@@ -93,10 +93,10 @@ impl Forwarder {
                 [("received", port.received), ("sent", port.sent), ("spilled", port.spilled)];
             for (what, count) in frames {
                 line(&format!("forward_{what}_frames_total"), object, count.frames);
-                line(&format!("forward_{what}_bytes_total"), object, count.octets);
+                line(&format!("forward_{what}_bytes_total"), object, count.bytes);
             }
-            line("forward_waiting_bytes", object, port.waiting_octets);
-            line("forward_waiting_bytes_most", object, port.waiting_octets_most);
+            line("forward_waiting_bytes", object, port.waiting_bytes);
+            line("forward_waiting_bytes_most", object, port.waiting_bytes_most);
             for (reason, frames) in port.dropped {
                 line(
                     "forward_dropped_frames_total",
@@ -108,7 +108,7 @@ impl Forwarder {
         for label in counters.labels {
             let object = label.label.0.to_string();
             line("forward_label_frames_total", &object, label.popped.frames);
-            line("forward_label_bytes_total", &object, label.popped.octets);
+            line("forward_label_bytes_total", &object, label.popped.bytes);
         }
         lines
     }

@@ -76,15 +76,15 @@ impl Source {
         };
         let tun = counters.tun.interface.as_str();
         line("push_packets_total", tun, counters.tun.received.frames);
-        line("push_bytes_total", tun, counters.tun.received.octets);
+        line("push_bytes_total", tun, counters.tun.received.bytes);
         for port in &counters.ports {
             let object = port.interface.as_str();
             for (what, count) in [("sent", port.sent), ("spilled", port.spilled)] {
                 line(&format!("push_{what}_frames_total"), object, count.frames);
-                line(&format!("push_{what}_bytes_total"), object, count.octets);
+                line(&format!("push_{what}_bytes_total"), object, count.bytes);
             }
-            line("push_waiting_bytes", object, port.waiting_octets);
-            line("push_waiting_bytes_most", object, port.waiting_octets_most);
+            line("push_waiting_bytes", object, port.waiting_bytes);
+            line("push_waiting_bytes_most", object, port.waiting_bytes_most);
         }
         for port in std::iter::once(&counters.tun).chain(&counters.ports) {
             for (reason, frames) in &port.dropped {

@@ -34,9 +34,9 @@ pub struct PortCounters {
     /// Frames that had to wait in the port's transit buffer.
     pub spilled: Count,
     /// Bytes in the transit buffer now.
-    pub waiting_octets: u64,
+    pub waiting_bytes: u64,
     /// The most bytes that were ever in the transit buffer.
-    pub waiting_octets_most: u64,
+    pub waiting_bytes_most: u64,
     /// Frames dropped, by reason; reasons without drops are left out. A frame counts for the port
     /// where it arrived; with a full buffer or a failed send, for the port that it should have left
     /// by.
@@ -58,7 +58,7 @@ pub struct Count {
     /// Frames.
     pub frames: u64,
     /// Bytes.
-    pub octets: u64,
+    pub bytes: u64,
 }
 
 impl PortCounters {
@@ -73,17 +73,17 @@ impl PortCounters {
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     frames: AtomicU64,
-    octets: AtomicU64,
+    bytes: AtomicU64,
 }
 
 impl Counting {
-    pub fn add(&self, frames: u64, octets: u64) {
+    pub fn add(&self, frames: u64, bytes: u64) {
         self.frames.fetch_add(frames, Relaxed);
-        self.octets.fetch_add(octets, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
     }
 
     fn now(&self) -> Count {
-        Count { frames: self.frames.load(Relaxed), octets: self.octets.load(Relaxed) }
+        Count { frames: self.frames.load(Relaxed), bytes: self.bytes.load(Relaxed) }
     }
 }
 
@@ -112,8 +112,8 @@ impl PortCounting {
             received: self.received.now(),
             sent: self.sent.now(),
             spilled: self.spilled.now(),
-            waiting_octets: self.waiting.load(Relaxed),
-            waiting_octets_most: self.waiting_most.load(Relaxed),
+            waiting_bytes: self.waiting.load(Relaxed),
+            waiting_bytes_most: self.waiting_most.load(Relaxed),
             dropped: counts.filter(|(_, count)| *count > 0).collect(),
         }
     }
@@ -137,10 +137,10 @@ impl Labels {
         Self(blocks)
     }
 
-    pub fn add(&self, label: Label, octets: u64) {
+    pub fn add(&self, label: Label, bytes: u64) {
         let place = label.0.saturating_sub(FIRST_LABEL.0) as usize;
         if let Some(block) = self.0.get(place / BLOCK) {
-            block[place % BLOCK].add(1, octets);
+            block[place % BLOCK].add(1, bytes);
         }
     }
 

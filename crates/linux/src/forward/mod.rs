@@ -57,7 +57,7 @@ pub struct Config {
     /// Number of threads; at most one per interface.
     pub threads: usize,
     /// Size limit of a port's transit buffer in bytes.
-    pub buffer_octets: u64,
+    pub buffer_bytes: u64,
     /// Size of a port's receive ring in bytes; it has room for at least 64 frames.
     pub ring_bytes: usize,
     /// How long an idle thread polls its rings before it sleeps, if polling pays.
@@ -74,7 +74,7 @@ impl Config {
         Self {
             threads: cores.min(interfaces.len()),
             interfaces,
-            buffer_octets: 512 * 1024,
+            buffer_bytes: 512 * 1024,
             ring_bytes: 4 << 20,
             watch: Duration::from_micros(50),
         }
@@ -120,7 +120,7 @@ impl Engine {
         }
         fits(&table, count)?;
         let threads = config.threads.clamp(1, count);
-        let shared = Arc::new(Shared::new(table.clone(), count, threads, config.buffer_octets));
+        let shared = Arc::new(Shared::new(table.clone(), count, threads, config.buffer_bytes));
         let mut inbound: Vec<Vec<Inbound>> = (0..threads).map(|_| Vec::new()).collect();
         let mut ports = Vec::with_capacity(count);
         for (port, interface) in config.interfaces.iter().enumerate() {

@@ -60,15 +60,15 @@ impl Outbound {
     pub fn emit(&mut self, port: &PortCounting, limit: u64, frames: &[&[u8]]) {
         let sent = if self.backlog.is_empty() { self.send(port, frames) } else { 0 };
         for frame in &frames[sent..] {
-            let octets = octets(frame);
-            let waiting = port.waiting.fetch_add(octets, Relaxed) + octets;
+            let bytes = length(frame);
+            let waiting = port.waiting.fetch_add(bytes, Relaxed) + bytes;
             if waiting > limit {
-                port.waiting.fetch_sub(octets, Relaxed);
+                port.waiting.fetch_sub(bytes, Relaxed);
                 port.drop(Reason::BufferFull, 1);
                 continue;
             }
             port.waiting_most.fetch_max(waiting, Relaxed);
-            port.spilled.add(1, octets);
+            port.spilled.add(1, bytes);
             self.backlog.push(frame);
         }
     }
@@ -81,8 +81,8 @@ impl Outbound {
             let mut frames = [&[][..]; packet::MOST];
             let found = backlog.oldest(&mut frames);
             let sent = self.send(port, &frames[..found]);
-            let octets = frames[..sent].iter().map(|f| octets(f)).sum();
-            port.waiting.fetch_sub(octets, Relaxed);
+            let bytes = frames[..sent].iter().map(|f| length(f)).sum();
+            port.waiting.fetch_sub(bytes, Relaxed);
             self.backlog = backlog;
             self.backlog.pop(sent);
             any |= sent > 0;
@@ -104,7 +104,7 @@ impl Outbound {
             let error = match packet::send_many(self.socket.as_fd(), &frames[done..]) {
                 Ok(sent) => {
                     let sent = &frames[done..done + sent];
-                    port.sent.add(sent.len() as u64, sent.iter().map(|f| octets(f)).sum());
+                    port.sent.add(sent.len() as u64, sent.iter().map(|f| length(f)).sum());
                     done += sent.len();
                     self.blocked = None;
                     continue;
@@ -139,6 +139,6 @@ impl Outbound {
     }
 }
 
-fn octets(frame: &[u8]) -> u64 {
+fn length(frame: &[u8]) -> u64 {
     frame.len().saturating_sub(OFFLOAD_HEADER) as u64
 }

@@ -37,7 +37,7 @@ const LONGEST: usize = 1 << 16;
 const HEAD: usize = (OFFLOAD_HEADER + MOST_BEFORE).next_multiple_of(32);
 const ARENA: usize = 4 * LONGEST;
 /// Size limit of a port's buffer in bytes.
-const BUFFER_OCTETS: u64 = 512 * 1024;
+const BUFFER_BYTES: u64 = 512 * 1024;
 
 /// A running source engine: pushes labels onto this node's own packets. Dropping it ends its thread
 /// and removes the TUN interface.
@@ -270,7 +270,7 @@ impl Worker {
     /// whether there were any.
     fn batch(&mut self) -> io::Result<bool> {
         let mut at = 0;
-        let (mut packets, mut octets) = (0, 0);
+        let (mut packets, mut total) = (0, 0);
         // After the longest packet there must be room for its longest segment.
         while self.going.len() < packet::MOST && ARENA - at >= 2 * (HEAD + LONGEST) {
             let begin = at + HEAD;
@@ -282,14 +282,14 @@ impl Worker {
             };
             let length = read.saturating_sub(OFFLOAD_HEADER);
             packets += 1;
-            octets += length as u64;
+            total += length as u64;
             match self.push(begin, length) {
                 Ok(end) => at = end,
                 Err(reason) => self.shared.tun.drop(reason, 1),
             }
         }
         self.dispatch();
-        self.shared.tun.received.add(packets, octets);
+        self.shared.tun.received.add(packets, total);
         Ok(packets > 0)
     }
 
@@ -374,7 +374,7 @@ fn send<'a>(
                 *place = frame(*from, *to);
             }
             let counting = &loaded.ports[some[0].0].counting;
-            outbound[some[0].0].emit(counting, BUFFER_OCTETS, &frames[..some.len()]);
+            outbound[some[0].0].emit(counting, BUFFER_BYTES, &frames[..some.len()]);
         }
     }
     going.clear();

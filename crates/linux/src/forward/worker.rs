@@ -196,7 +196,7 @@ fn serve(
 fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared) {
     // Single frames are the common case in request and reply traffic.
     if let [(to, frame)] = *going {
-        return outbound[to].emit(&shared.ports[to], shared.buffer_octets, &[frame]);
+        return outbound[to].emit(&shared.ports[to], shared.buffer_bytes, &[frame]);
     }
     let mut left = going.len();
     let mut done = [false; BATCH];
@@ -218,7 +218,7 @@ fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared
             }
         }
         left -= count;
-        outbound[to].emit(&shared.ports[to], shared.buffer_octets, &frames[..count]);
+        outbound[to].emit(&shared.ports[to], shared.buffer_bytes, &frames[..count]);
     }
 }
 

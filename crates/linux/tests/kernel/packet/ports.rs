@@ -20,7 +20,7 @@ pub fn blocked() {
     cables(2);
     tc("qdisc add dev eth1 root tbf rate 1mbit burst 4kb limit 32kb");
     let config =
-        Config { buffer_octets: 100_000, ..Config::new(vec!["eth0".into(), "eth1".into()]) };
+        Config { buffer_bytes: 100_000, ..Config::new(vec!["eth0".into(), "eth1".into()]) };
     let engine = Engine::start(&config, table().into()).unwrap();
     let (mut far0, mut far1) = (Tap::open("far0"), Tap::open("far1"));
     let start = Instant::now();
@@ -30,12 +30,12 @@ pub fn blocked() {
         far0.send(&[sent.frame()]);
     }
     let back = far0.expect(300);
-    assert!(engine.counters().ports[1].waiting_octets > 0, "eth1 is still busy");
+    assert!(engine.counters().ports[1].waiting_bytes > 0, "eth1 is still busy");
     assert!(back.iter().map(|s| s.sequence).eq((0..300).map(|n| 10 * n + 9)));
     let mut across = Vec::new();
     eventually("eth1's buffer is empty", || {
         across.extend(far1.take());
-        engine.counters().ports[1].waiting_octets == 0
+        engine.counters().ports[1].waiting_bytes == 0
     });
     eventually("all that was sent has arrived", || {
         across.extend(far1.take());
@@ -44,7 +44,7 @@ pub fn blocked() {
     let port = &engine.counters().ports[1];
     assert!(across.is_sorted_by(|a, b| a.sequence < b.sequence), "in order");
     assert_eq!(port.sent.frames + port.dropped(Reason::BufferFull), 2700, "{port:?}");
-    assert!((90_000..=100_000).contains(&port.waiting_octets_most), "{port:?}");
+    assert!((90_000..=100_000).contains(&port.waiting_bytes_most), "{port:?}");
     assert!(port.spilled.frames > 90 && port.dropped.len() == 1, "{port:?}");
     assert!(start.elapsed() >= Duration::from_millis(800), "shaped, not bypassed");
 }
