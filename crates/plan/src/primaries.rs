@@ -113,13 +113,14 @@ impl Primaries {
     fn segments(&self, (src, nic): (NodeId, usize), (dst, to_nic): (NodeId, usize)) -> Segments {
         let switch = |(node, nic): (NodeId, usize)| self.cluster.node(node).nics[nic].switch;
         let mut at = (src, nic);
-        let legs = self.assignment.legs(switch(at), switch((dst, to_nic)));
+        let tree_segments = self.assignment.tree_segments(switch(at), switch((dst, to_nic)));
         let mut segments = Segments::new();
-        for leg in legs {
-            let next =
-                self.transit_at(leg.to, src, dst).filter(|_| leg.to != switch((dst, to_nic)));
+        for tree_segment in tree_segments {
+            let next = self
+                .transit_at(tree_segment.to, src, dst)
+                .filter(|_| tree_segment.to != switch((dst, to_nic)));
             let (to, to_nic) = next.unwrap_or((dst, to_nic));
-            segments.push(Segment { from: at.0, nic: at.1, tree: leg.tree, to, to_nic });
+            segments.push(Segment { from: at.0, nic: at.1, tree: tree_segment.tree, to, to_nic });
             at = (to, to_nic);
         }
         segments

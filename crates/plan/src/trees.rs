@@ -210,9 +210,9 @@ impl Trees {
     /// The channels of the primary path from `s` to `d`.
     pub(crate) fn between(&self, s: SwitchId, d: SwitchId) -> Vec<Channel> {
         let (mut channels, mut at) = (Vec::new(), s);
-        for leg in self.assignment.legs(s, d) {
-            self.tree(leg.tree).walk(&self.graph, at, leg.to, &mut channels);
-            at = leg.to;
+        for tree_segment in self.assignment.tree_segments(s, d) {
+            self.tree(tree_segment.tree).walk(&self.graph, at, tree_segment.to, &mut channels);
+            at = tree_segment.to;
         }
         channels
     }

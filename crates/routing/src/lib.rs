@@ -19,7 +19,7 @@ pub mod xy;
 pub use balance::Balance;
 pub use minimal::Minimal;
 pub use stp::{StpMethod, least_hops_tree};
-pub use updown::{Demand, Leg, Updown};
+pub use updown::{Demand, TreeSegment, Updown};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
@@ -185,21 +185,25 @@ impl Assignment {
         Ok((numbered(trees), Self::Updown(updown)))
     }
 
-    /// Returns the path of a frame from a node on `s` to a node on `d`: one leg, or several with a transit
+    /// Returns the path of a frame from a node on `s` to a node on `d`: one segment, or several with a transit
     /// node between each and the next. O(dimensions).
-    pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
+    pub fn tree_segments(
+        &self,
+        s: SwitchId,
+        d: SwitchId,
+    ) -> impl Iterator<Item = TreeSegment> + '_ {
         let (one, several) = match self {
             Self::Untagged => (None, None),
-            Self::Single => (Some(Leg { tree: TreeId(0), to: d }), None),
-            Self::Dor(dor) => (Some(Leg { tree: dor.tree(s, d), to: d }), None),
-            Self::Pdor(pdor) => (Some(Leg { tree: pdor.tree(s, d), to: d }), None),
-            Self::Minimal(minimal) => (Some(minimal.leg(s, d)), None),
-            Self::Updown(updown) => (None, Some(updown.legs(s, d))),
+            Self::Single => (Some(TreeSegment { tree: TreeId(0), to: d }), None),
+            Self::Dor(dor) => (Some(TreeSegment { tree: dor.tree(s, d), to: d }), None),
+            Self::Pdor(pdor) => (Some(TreeSegment { tree: pdor.tree(s, d), to: d }), None),
+            Self::Minimal(minimal) => (Some(minimal.tree_segment(s, d)), None),
+            Self::Updown(updown) => (None, Some(updown.tree_segments(s, d))),
         };
         one.into_iter().chain(several.into_iter().flatten())
     }
 
-    /// Lists the trees from `s` to every switch, by switch; `None` if paths may have several legs.
+    /// Lists the trees from `s` to every switch, by switch; `None` if paths may have several segments.
     #[must_use]
     pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) -> Option<()> {
         trees.clear();
@@ -210,16 +214,17 @@ impl Assignment {
                 let row = dor.row_from(s);
                 trees.extend(row.iter().cycle().take(switches));
             }
-            _ => trees
-                .extend((0..switches).filter_map(|d| Some(self.legs(s, d.into()).next()?.tree))),
+            _ => trees.extend(
+                (0..switches).filter_map(|d| Some(self.tree_segments(s, d.into()).next()?.tree)),
+            ),
         }
         Some(())
     }
 
-    /// The tree of the first leg from `s` to `d`.
+    /// The tree of the first segment from `s` to `d`.
     #[must_use]
     pub fn tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
-        self.legs(s, d).next().map_or(TreeId(0), |leg| leg.tree)
+        self.tree_segments(s, d).next().map_or(TreeId(0), |tree_segment| tree_segment.tree)
     }
 }
 

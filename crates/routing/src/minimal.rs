@@ -5,7 +5,7 @@
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::{Channel, Graph, Parts};
 
-use super::updown::{Demand, Leg, Routes, longest_first, unreached};
+use super::updown::{Demand, Routes, TreeSegment, longest_first, unreached};
 
 /// How much work balancing may be: searches times channels.
 const WORK: usize = 1 << 26;
@@ -61,8 +61,11 @@ impl Minimal {
 
     /// The path of an ordered pair of switches.
     #[must_use]
-    pub fn leg(&self, s: SwitchId, d: SwitchId) -> Leg {
-        Leg { tree: TreeId(self.trees[s.index() * self.switches + d.index()].into()), to: d }
+    pub fn tree_segment(&self, s: SwitchId, d: SwitchId) -> TreeSegment {
+        TreeSegment {
+            tree: TreeId(self.trees[s.index() * self.switches + d.index()].into()),
+            to: d,
+        }
     }
 }
 
@@ -158,8 +161,9 @@ mod tests {
                 for s in 0..switches {
                     graph.distances(s, &mut distance, &mut queue);
                     for d in 0..switches {
-                        let leg = minimal.leg(SwitchId(s), SwitchId(d));
-                        let hops = trees[leg.tree.index()].distance(SwitchId(s), SwitchId(d));
+                        let tree_segment = minimal.tree_segment(SwitchId(s), SwitchId(d));
+                        let hops =
+                            trees[tree_segment.tree.index()].distance(SwitchId(s), SwitchId(d));
                         assert_eq!(hops, distance[d as usize], "{s} to {d}");
                     }
                 }

@@ -273,11 +273,11 @@ impl Primaries {
         true
     }
 
-    /// The tree of the primary path from `s` to `d`, if it has one leg.
+    /// The tree of the primary path from `s` to `d`, if it has one segment.
     fn one_leg(&self, s: SwitchId, d: SwitchId) -> Option<TreeId> {
-        let mut legs = self.assignment.legs(s, d);
-        let leg = legs.next()?;
-        legs.next().is_none().then_some(leg.tree)
+        let mut tree_segments = self.assignment.tree_segments(s, d);
+        let tree_segment = tree_segments.next()?;
+        tree_segments.next().is_none().then_some(tree_segment.tree)
     }
 
     fn along(&self, tree: TreeId, s: SwitchId, d: SwitchId) -> Vec<Channel> {

@@ -180,9 +180,9 @@ impl Plan {
                  one that never goes up after down"
             }
         };
-        let legs = segments.iter().map(|segment| self.why_updown("a segment", segment));
+        let details = segments.iter().map(|segment| self.why_updown("a segment", segment));
         let first = self.why_crowded("transit", segments).unwrap_or_else(|| first.to_owned());
-        std::iter::once(first).chain(turns).chain(legs).collect()
+        std::iter::once(first).chain(turns).chain(details).collect()
     }
 
     fn why_updown(&self, what: &str, segment: &Segment) -> String {

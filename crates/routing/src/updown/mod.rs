@@ -5,20 +5,20 @@
 
 mod detours;
 mod forced;
-mod leg;
 mod order;
 mod pack;
 mod paper;
 mod relieve;
 mod routes;
 mod spread;
+mod tree_segment;
 
 pub use detours::detour_trees;
 pub use forced::forced_turns;
-pub use leg::Leg;
 pub use order::Order;
 pub use pack::Packer;
 use relieve::relieve;
+pub use tree_segment::TreeSegment;
 
 pub use routes::{Cost, Demand, Routes};
 use spread::Spread;
@@ -41,7 +41,7 @@ const SOME_ROOTS: usize = 8;
 /// With more switches than these, pairs are placed source by source: much faster, and in fewer trees;
 /// with few switches it can take one or two more.
 const MANY: u32 = 512;
-/// In [`Updown::ways`]: this bit marks a path of one leg; the other bits are its tree.
+/// In [`Updown::ways`]: this bit marks a path of one segment; the other bits are its tree.
 const ONE: u32 = 1 << 31;
 
 /// The result of up*/down* routing: for each ordered pair of switches the VLAN tree of each segment of its
@@ -49,10 +49,10 @@ const ONE: u32 = 1 << 31;
 #[derive(Debug, Clone)]
 pub struct Updown {
     order: Order,
-    /// By source and destination: [`ONE`] and the tree, or the index of the first of several legs.
+    /// By source and destination: [`ONE`] and the tree, or the index of the first of several segments.
     ways: Vec<u32>,
-    /// The legs of all paths that have several. A path ends with the leg that reaches its destination.
-    legs: Vec<Leg>,
+    /// The segments of all paths that have several. A path ends with the segment that reaches its destination.
+    tree_segments: Vec<TreeSegment>,
     /// Pairs whose route fits into no tree, ascending.
     crowded: Vec<(u32, u32)>,
 }
@@ -94,8 +94,8 @@ impl Updown {
         for (s, d, channels) in &routes {
             packing.place(*s, *d, channels);
         }
-        let (links, Packed { ways, legs, crowded }) = packing.finish();
-        Ok((links, Self { order, ways, legs, crowded }))
+        let (links, Packed { ways, tree_segments, crowded }) = packing.finish();
+        Ok((links, Self { order, ways, tree_segments, crowded }))
     }
 
     /// Returns the routes alone, before they are packed into trees, and the order of switches.
@@ -126,7 +126,7 @@ impl Updown {
             for s in 0..n {
                 spread.place(&mut packing.packer, routes, s);
                 for d in (0..n).filter(|d| *d != s) {
-                    spread.legs(routes, s, d, &mut way);
+                    spread.tree_segments(routes, s, d, &mut way);
                     packing.keep(s, d, &way);
                 }
             }
@@ -138,24 +138,29 @@ impl Updown {
                 packing.place(s, d, &channels);
             }
         }
-        let (links, Packed { ways, legs, crowded }) = packing.finish();
-        (links, Self { order, ways, legs, crowded })
+        let (links, Packed { ways, tree_segments, crowded }) = packing.finish();
+        (links, Self { order, ways, tree_segments, crowded })
     }
 
-    /// The path of an ordered pair of switches: one leg, or several with a transit node between each and
+    /// The path of an ordered pair of switches: one segment, or several with a transit node between each and
     /// the next.
-    pub fn legs(&self, s: SwitchId, d: SwitchId) -> impl Iterator<Item = Leg> + '_ {
+    pub fn tree_segments(
+        &self,
+        s: SwitchId,
+        d: SwitchId,
+    ) -> impl Iterator<Item = TreeSegment> + '_ {
         let way = self.ways[s.index() * self.order.switches() + d.index()];
-        let one = (way & ONE != 0).then_some(Leg { tree: TreeId(way & !ONE), to: d });
-        let several = if one.is_some() { &[][..] } else { &self.legs[way as usize..] };
-        let last = several.iter().position(|leg| leg.to == d).map_or(0, |at| at + 1);
+        let one = (way & ONE != 0).then_some(TreeSegment { tree: TreeId(way & !ONE), to: d });
+        let several = if one.is_some() { &[][..] } else { &self.tree_segments[way as usize..] };
+        let last =
+            several.iter().position(|tree_segment| tree_segment.to == d).map_or(0, |at| at + 1);
         one.into_iter().chain(several[..last].iter().copied())
     }
 
     /// Whether some paths have transit nodes.
     #[must_use]
     pub const fn has_transit(&self) -> bool {
-        !self.legs.is_empty()
+        !self.tree_segments.is_empty()
     }
 
     /// Whether the route of two switches fits into no tree. They use the shortest path that a tree has.
@@ -174,7 +179,7 @@ impl Updown {
 /// What [`Updown`] keeps of routes in trees.
 struct Packed {
     ways: Vec<u32>,
-    legs: Vec<Leg>,
+    tree_segments: Vec<TreeSegment>,
     crowded: Vec<(u32, u32)>,
 }
 
@@ -183,18 +188,18 @@ struct Packing<'a> {
     graph: &'a Graph,
     packer: Packer<'a>,
     ways: Vec<u32>,
-    legs: Vec<Leg>,
+    tree_segments: Vec<TreeSegment>,
     /// Pairs without room.
     left: Vec<(u32, u32)>,
     /// The way in hand.
-    way: Vec<Leg>,
+    way: Vec<TreeSegment>,
 }
 
 impl<'a> Packing<'a> {
     fn new(graph: &'a Graph, order: &'a Order, most: usize) -> Self {
         let packer = Packer::new(graph, order, most.min(u16::MAX.into()));
         let ways = vec![ONE; graph.switches().pow(2)];
-        Self { graph, packer, ways, legs: Vec::new(), left: Vec::new(), way: Vec::new() }
+        Self { graph, packer, ways, tree_segments: Vec::new(), left: Vec::new(), way: Vec::new() }
     }
 
     /// Places one route.
@@ -206,7 +211,7 @@ impl<'a> Packing<'a> {
             let (part, after) = rest.split_at(self.packer.legal(rest));
             let to = SwitchId(self.graph.head(*part.last().unwrap_or(next)));
             match self.packer.place(part) {
-                Some(tree) => way.push(Leg { tree, to }),
+                Some(tree) => way.push(TreeSegment { tree, to }),
                 None => {
                     way.clear();
                     break;
@@ -218,27 +223,27 @@ impl<'a> Packing<'a> {
         self.way = way;
     }
 
-    /// The legs of a pair, none where there is no room for one of them.
-    fn keep(&mut self, s: u32, d: u32, way: &[Leg]) {
+    /// The segments of a pair, none where there is no room for one of them.
+    fn keep(&mut self, s: u32, d: u32, way: &[TreeSegment]) {
         let at = s as usize * self.graph.switches() + d as usize;
         match way {
             [] => self.left.push((s, d)),
-            [leg] => self.ways[at] = ONE | leg.tree.0,
+            [tree_segment] => self.ways[at] = ONE | tree_segment.tree.0,
             _ => {
-                self.ways[at] = self.legs.len() as u32;
-                self.legs.extend_from_slice(way);
+                self.ways[at] = self.tree_segments.len() as u32;
+                self.tree_segments.extend_from_slice(way);
             }
         }
     }
 
-    /// The links of the trees, and all ways with their legs: pairs without room have a tree too.
+    /// The links of the trees, and all ways with their segments: pairs without room have a tree too.
     fn finish(mut self) -> (Vec<Vec<LinkId>>, Packed) {
         let links = self.packer.finish();
         for (s, d, tree) in shortest_left(self.graph, &links, &self.left) {
             self.ways[s as usize * self.graph.switches() + d as usize] = ONE | tree.0;
         }
         self.left.sort_unstable();
-        (links, Packed { ways: self.ways, legs: self.legs, crowded: self.left })
+        (links, Packed { ways: self.ways, tree_segments: self.tree_segments, crowded: self.left })
     }
 }
 

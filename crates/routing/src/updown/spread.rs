@@ -11,9 +11,9 @@
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Channel;
 
-use super::leg::Leg;
 use super::pack::{Marks, Packer, first_fit};
 use super::routes::{Routes, State};
+use super::tree_segment::TreeSegment;
 
 /// No state, and no tree.
 const NONE: u32 = u32::MAX;
@@ -25,7 +25,7 @@ const UNUSED: u32 = NONE - 1;
 pub(super) struct Spread {
     /// By state.
     nodes: Vec<Node>,
-    /// The way in hand, without its start; and by step and 64 trees, what they make of its last leg.
+    /// The way in hand, without its start; and by step and 64 trees, what they make of its last segment.
     way: Vec<Step>,
     marks: Vec<Marks>,
 }
@@ -38,7 +38,7 @@ struct Node {
     beside: u32,
     /// The cable's channel up, and in the lowest bit whether the routes go up there.
     up: u32,
-    /// The last leg's tree, and where that leg begins.
+    /// The last segment's tree, and where that segment begins.
     tree: u32,
     begins: u32,
 }
@@ -47,8 +47,8 @@ struct Node {
 struct Step {
     state: u32,
     up: Channel,
-    /// The first step of its leg.
-    leg: u32,
+    /// The first step of its segment.
+    tree_segment: u32,
 }
 
 impl Spread {
@@ -80,20 +80,26 @@ impl Spread {
         }
     }
 
-    /// The legs of the way from `s` to `d`, in order; none where there is no room for one of
+    /// The segments of the way from `s` to `d`, in order; none where there is no room for one of
     /// them.
-    pub fn legs(&self, routes: &Routes, s: u32, d: u32, legs: &mut Vec<Leg>) {
-        legs.clear();
+    pub fn tree_segments(
+        &self,
+        routes: &Routes,
+        s: u32,
+        d: u32,
+        tree_segments: &mut Vec<TreeSegment>,
+    ) {
+        tree_segments.clear();
         let (mut state, start) = (routes.end(s, d) as u32, 2 * s);
         while state != start {
             let Node { tree, begins, .. } = self.nodes[state as usize];
             if tree == NONE {
-                return legs.clear();
+                return tree_segments.clear();
             }
-            legs.push(Leg { tree: TreeId(tree), to: SwitchId(state / 2) });
+            tree_segments.push(TreeSegment { tree: TreeId(tree), to: SwitchId(state / 2) });
             state = begins;
         }
-        legs.reverse();
+        tree_segments.reverse();
     }
 
     /// What is behind each state.
@@ -121,15 +127,15 @@ impl Spread {
         let at = self.way.len();
         let node = &mut self.nodes[state as usize];
         let up = node.up >> 1;
-        let (leg, begins) = match self.way.last() {
+        let (tree_segment, begins) = match self.way.last() {
             None => (0, start),
             // It turns from down to up.
             Some(last) if last.state & node.up & 1 == 1 => (at as u32, last.state),
-            Some(last) if last.leg == 0 => (0, start),
-            Some(last) => (last.leg, self.way[last.leg as usize - 1].state),
+            Some(last) if last.tree_segment == 0 => (0, start),
+            Some(last) => (last.tree_segment, self.way[last.tree_segment as usize - 1].state),
         };
         node.begins = begins;
-        self.way.push(Step { state, up, leg });
+        self.way.push(Step { state, up, tree_segment });
         self.mark(packer, at);
     }
 
@@ -139,10 +145,10 @@ impl Spread {
         if self.marks.len() < (at + 1) * blocks {
             self.marks.resize((at + 1) * blocks, Marks::ALL);
         }
-        let Step { up, leg, .. } = self.way[at];
+        let Step { up, tree_segment, .. } = self.way[at];
         let (before, own) = self.marks.split_at_mut(at * blocks);
         let own = own[..blocks].iter_mut().zip(packer.marks(up));
-        if leg == at as u32 {
+        if tree_segment == at as u32 {
             own.for_each(|(own, marks)| *own = *marks);
         } else {
             let before = &before[(at - 1) * blocks..];
@@ -150,21 +156,21 @@ impl Spread {
         }
     }
 
-    /// Gives the last leg in hand a tree, and those on the way that have none.
+    /// Gives the last segment in hand a tree, and those on the way that have none.
     fn give(&mut self, packer: &mut Packer) {
         let last = self.way.len() - 1;
-        let leg = self.way[last].leg as usize;
+        let tree_segment = self.way[last].tree_segment as usize;
         let blocks = packer.blocks();
         let marks = &self.marks[last * blocks..][..blocks];
         let fits = marks.iter().map(|marks| marks.free);
         let Some(tree) = packer.open(first_fit(fits)) else { return };
         let has = |marks: &Marks| marks.taken >> (tree.index() % 64) & 1 == 1;
         if !marks.get(tree.index() / 64).is_some_and(has) {
-            self.way[leg..].iter().for_each(|step| packer.take(tree, step.up));
-            // Where a leg begins, the last cable of the one before may have lost this tree.
+            self.way[tree_segment..].iter().for_each(|step| packer.take(tree, step.up));
+            // Where a segment begins, the last cable of the one before may have lost this tree.
             (0..self.way.len()).for_each(|at| self.mark(packer, at));
         }
-        for step in self.way[leg..].iter().rev() {
+        for step in self.way[tree_segment..].iter().rev() {
             let given = &mut self.nodes[step.state as usize].tree;
             if *given != NONE {
                 break;

@@ -13,7 +13,7 @@ fn without_transit(nodes: &[u64]) -> Demand<'_> {
 static ZEROS: [u64; 64] = [0; 64];
 
 fn tree(updown: &Updown, s: u32, d: u32) -> TreeId {
-    updown.legs(SwitchId(s), SwitchId(d)).next().unwrap().tree
+    updown.tree_segments(SwitchId(s), SwitchId(d)).next().unwrap().tree
 }
 
 fn is_legal(graph: &Graph, order: &Order, way: &[Channel]) -> bool {
@@ -136,7 +136,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 
-    /// One after the other or by source, with in-transit nodes or without: each leg's tree holds a
+    /// One after the other or by source, with in-transit nodes or without: each segment's tree holds a
     /// legal way to its end, and together they are as long as the route; where there is room for all.
     #[test]
     fn both_ways_of_packing_hold_the_routes(
@@ -157,9 +157,9 @@ proptest! {
             let trees = build(&graph, &trees);
             for (s, d) in (0..n as u32).flat_map(|s| (0..n as u32).map(move |d| (s, d))) {
                 let (mut at, mut hops) = (SwitchId(s), 0);
-                for leg in updown.legs(SwitchId(s), SwitchId(d)) {
-                    hops += trees[leg.tree.index()].distance(at, leg.to);
-                    at = leg.to;
+                for tree_segment in updown.tree_segments(SwitchId(s), SwitchId(d)) {
+                    hops += trees[tree_segment.tree.index()].distance(at, tree_segment.to);
+                    at = tree_segment.to;
                 }
                 prop_assert_eq!(at, SwitchId(d));
                 prop_assert!(hops == routes.hops(s, d) || most == 2, "{} to {}: {}", s, d, hops);
