@@ -109,8 +109,8 @@ fn network(wanted: &Wanted, name: &str) -> String {
     text
 }
 
-/// [NextHop] sections of legs and groups, and [Route] and [RoutingPolicyRule] sections, by interface. A
-/// group and its routes go to the interface of its first leg.
+/// [NextHop] sections of nexthops and groups, and [Route] and [RoutingPolicyRule] sections, by interface. A
+/// group and its routes go to the interface of its first nexthop.
 fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let numbered = Nexthops::of(wanted);
     let (mut nexthops, mut routes) = (BTreeMap::<_, String>::new(), BTreeMap::<_, String>::new());

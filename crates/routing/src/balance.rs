@@ -27,7 +27,7 @@ impl Balance {
         Self { nodes, transit }
     }
 
-    /// Whether every switch that had nodes in transit has one now, and moving a quarter of the nodes would
+    /// Whether every switch that had transit nodes has one now, and moving a quarter of the nodes would
     /// make the shares of `self` those of `now`.
     #[must_use]
     pub fn is_near(&self, now: &Self) -> bool {

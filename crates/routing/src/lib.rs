@@ -37,7 +37,7 @@ pub enum Assignment {
     Pdor(pdor::Pdor),
     /// Minimal paths in few trees.
     Minimal(Minimal),
-    /// Up*/down* routing, with or without in-transit nodes.
+    /// Up*/down* routing, with or without transit nodes.
     Updown(Updown),
     /// No trees: the nodes route, or no two switches are cabled together.
     Untagged,

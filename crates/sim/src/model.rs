@@ -21,7 +21,7 @@ pub struct Model {
     pub link: u32,
     /// Time from a head's arrival at a transit node until it may leave.
     pub transit: u32,
-    /// Memory of a node for frames in transit, in flits per NIC; frames beyond it are counted as
+    /// Memory of a node for forwarded frames, in flits per NIC; frames beyond it are counted as
     /// spilled.
     pub transit_flits: u64,
     /// Whether a transit node must have the whole frame before its first flit leaves.

@@ -99,7 +99,7 @@ pub struct Outcome {
     pub in_transit: [u64; 2],
     /// The most flits that a node had in transit at once, per NIC.
     pub transit_peak: u64,
-    /// Frames that found a node's memory for frames in transit full.
+    /// Frames that found a node's memory for forwarded frames full.
     pub spilled: u64,
     /// A circle of channels that wait for each other, and the cycle in which it was found.
     pub deadlock: Option<(u64, Vec<u32>)>,

@@ -34,7 +34,7 @@ pub struct Survey {
     pub not_minimal: Option<(NodeId, NodeId)>,
     /// Pairs whose primary is not minimal, by [`Longer`].
     pub longer: [u64; Longer::ALL.len()],
-    /// Primaries through in-transit nodes.
+    /// Primaries through transit nodes.
     pub transit: Transit,
     /// Channel dependencies of paths of every rank.
     pub dependencies: Dependencies,
@@ -206,7 +206,7 @@ impl Survey {
         receiver
     }
 
-    /// The same where primaries may have in-transit nodes: pair by pair, segment by segment.
+    /// The same where primaries may have transit nodes: pair by pair, segment by segment.
     fn walk_primaries(&mut self, plan: &Plan, s: NodeId, scratch: &mut Scratch) {
         let cluster = plan.cluster();
         let mut fewest = vec![u32::MAX; plan.graph().switches()];
@@ -316,7 +316,7 @@ impl Survey {
         }
     }
 
-    /// Counts a primary that is longer than the shortest way.
+    /// Counts a primary that is longer than the shortest path.
     fn find_longer(&mut self, plan: &Plan, s: NodeId, d: NodeId, primary: &[Segment]) {
         if let (Some(first), Some(last)) = (primary.first(), primary.last()) {
             let (from, to) = (plan.sender(first).switch, plan.receiver(last).switch);
@@ -369,7 +369,7 @@ pub struct Transit {
 }
 
 impl Transit {
-    /// Counts a primary with so many in-transit nodes.
+    /// Counts a primary with so many transit nodes.
     pub(super) fn add(&mut self, nodes: u32) {
         self.paths += u64::from(nodes > 0);
         self.nodes += u64::from(nodes);

@@ -59,7 +59,7 @@ reasons! {
     Uncuttable = "uncuttable",
     /// Lost by the kernel: the receive ring was full.
     RingFull = "ring-full",
-    /// Its port could not send and the port's in-transit buffer was full.
+    /// Its port could not send and the port's transit buffer was full.
     BufferFull = "buffer-full",
     /// The kernel refused to send it.
     SendError = "send-error",

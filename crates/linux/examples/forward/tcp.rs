@@ -1,4 +1,4 @@
-//! TCP through the node and back out of the NIC that it came in by, frames of 1500 octets of payload,
+//! TCP through the node and back out of the NIC that it came in by, frames of 1500 bytes of payload,
 //! all offloads off: by the kernel's IPv4 forwarding, and with one label that the engine pops, on
 //! data and acknowledgements alike. The kernel forwards on the sender's core, the engine on the sink's.
 //!

@@ -95,7 +95,7 @@ impl Paths {
     }
 
     /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares
-    /// no link with the way there unless they differ in one dimension only.
+    /// no link with the path there unless they differ in one dimension only.
     fn candidates(&self, s: SwitchId, d: SwitchId) -> Vec<TreeId> {
         if self.specs.len() <= ALL_TREES {
             return (0..self.specs.len()).map(TreeId::from).collect();

@@ -8,7 +8,7 @@ use tresse_topology::Dependencies;
 use crate::primaries::Primaries;
 
 /// The channel dependencies of all primaries: each pair of channels that some segment crosses one after
-/// the other. A node in transit takes a frame in whole, so segments do not depend on each other.
+/// the other. A transit node takes a frame in whole, so segments do not depend on each other.
 /// O(node pairs x hops).
 pub(super) fn of_primaries(primaries: &Primaries) -> Dependencies {
     let nodes = primaries.cluster.nodes.len();

@@ -26,7 +26,7 @@ const CHUNK: usize = 64;
 #[derive(Debug, Clone, Default)]
 struct Sum {
     weight: u64,
-    /// NICs in transit on the primaries, by number, and how much crosses them.
+    /// NICs of transit nodes on the primaries, by number, and how much crosses them.
     transit: BTreeMap<usize, u64>,
 }
 
@@ -194,7 +194,7 @@ impl Primaries {
             };
             let mut way = self.along(there, s, at);
             way.extend(self.along(on, at, d));
-            // What crosses all that the direct way crosses relieves nothing.
+            // What crosses all that the direct path crosses relieves nothing.
             if direct.iter().all(|c| way.contains(c)) {
                 continue;
             }

@@ -72,7 +72,7 @@ pub struct TracedSegment {
     pub interface: String,
     /// VID.
     pub vlan: Option<Vid>,
-    /// The label stack on it, the top first: one label for each node in transit that is still to come.
+    /// The label stack on it, the top first: one label for each transit node that is still to come.
     pub labels: Vec<Label>,
     /// Name of the VID's tree.
     pub tree: Option<String>,

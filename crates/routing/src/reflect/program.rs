@@ -103,7 +103,7 @@ impl Network {
         Some(Optimum { congestion: t * without, shares })
     }
 
-    /// By resource, what a share of each detour adds there instead of the direct way: (flow, way, load).
+    /// By resource, what a share of each detour adds there instead of the direct path: (flow, way, load).
     fn rows(&self) -> Vec<Vec<(usize, usize, f64)>> {
         let mut rows: Vec<Vec<(usize, usize, f64)>> = vec![Vec::new(); self.capacity.len()];
         for (f, flow) in self.flows.iter().enumerate() {
@@ -127,7 +127,7 @@ struct Program<'a> {
     network: &'a Network,
     rows: &'a [Vec<(usize, usize, f64)>],
     base: &'a [f64],
-    /// Congestion by the direct ways: the program's t is in units of it, from 0 to 1.
+    /// Congestion by the direct paths: the program's t is in units of it, from 0 to 1.
     unit: f64,
     least: f64,
 }

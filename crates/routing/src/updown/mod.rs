@@ -183,7 +183,7 @@ struct Packed {
     crowded: Vec<(u32, u32)>,
 }
 
-/// Routes that are being packed, and the ways that they have become.
+/// Routes that are being packed into trees, and the segments that they have become.
 struct Packing<'a> {
     graph: &'a Graph,
     packer: Packer<'a>,
@@ -191,7 +191,7 @@ struct Packing<'a> {
     tree_segments: Vec<TreeSegment>,
     /// Pairs without room.
     left: Vec<(u32, u32)>,
-    /// The way in hand.
+    /// The route being extended.
     way: Vec<TreeSegment>,
 }
 
@@ -236,7 +236,7 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The links of the trees, and all ways with their segments: pairs without room have a tree too.
+    /// The links of the trees, and all routes with their segments: pairs without room have a tree too.
     fn finish(mut self) -> (Vec<Vec<LinkId>>, Packed) {
         let links = self.packer.finish();
         for (s, d, tree) in shortest_left(self.graph, &links, &self.left) {
@@ -255,7 +255,7 @@ pub(super) fn unreached(graph: &Graph) -> Result<(), SwitchId> {
     missing.map_or(Ok(()), |missing| Err(missing.into()))
 }
 
-/// For pairs that found no place: of the trees with the shortest way that with the fewest of them.
+/// For each pair without room in any tree: of the trees with its shortest route, the one with the fewest such pairs.
 pub(super) fn shortest_left(
     graph: &Graph,
     links: &[Vec<LinkId>],
@@ -346,7 +346,7 @@ fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
     (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect()
 }
 
-/// The routes without in-transit nodes, where none of them is longer for it, as on a mesh: nothing that
+/// The routes without transit nodes, where none of them is longer for it, as on a mesh: nothing that
 /// turns need be worse than they are.
 fn legal_and_minimal(
     graph: &Graph,

@@ -11,7 +11,7 @@ use super::order::Order;
 /// The seed of the random choice, fixed because every node must plan the same routes.
 const SEED: u64 = 1;
 
-/// A route for every ordered pair of switches, those with long routes first: of all shortest ways,
+/// A route for every ordered pair of switches, those with long routes first: of all shortest routes,
 /// each as likely as any other. A way may turn from down to up where `transit` is not 0.
 /// O(switches x channels).
 #[must_use]
@@ -38,7 +38,7 @@ pub(super) fn routes(
     routes
 }
 
-/// How many shortest ways lead from one source to each state: switch v still going up is 2v, going
+/// How many shortest routes lead from one source to each state: switch v still going up is 2v, going
 /// down 2v + 1.
 struct Count<'a> {
     graph: &'a Graph,
@@ -116,7 +116,7 @@ impl<'a> Count<'a> {
         way
     }
 
-    /// One of the states that are so many hops away, each as likely as it has ways.
+    /// One of the states that are so many hops away, each as likely as it has routes.
     fn one_of(
         &self,
         entries: impl Iterator<Item = (Channel, usize)> + Clone,

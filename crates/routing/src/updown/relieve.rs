@@ -238,7 +238,7 @@ impl<'a> Relief<'a> {
     }
 }
 
-/// Does the step between two states turn from down to up?
+/// Does the step between two states go up after down?
 const fn turns(before: u32, state: u32) -> bool {
     before & 1 == 1 && state & 1 == 0
 }

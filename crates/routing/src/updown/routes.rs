@@ -17,7 +17,7 @@ pub(super) type State = usize;
 pub struct Demand<'a> {
     /// Nodes on each switch: every node sends 1 unit to every other.
     pub nodes: &'a [u64],
-    /// In-transit nodes on each switch: 0 where no route may turn from down to up.
+    /// Transit nodes on each switch: 0 where no route may go up after down.
     pub transit: &'a [u64],
 }
 
@@ -124,7 +124,7 @@ impl Routes {
         u32::from(self.ends[s as usize * n + d as usize] >> 1)
     }
 
-    /// Most node pairs over one channel or one in-transit node's link, then how uneven they are.
+    /// Most node pairs over one channel or one transit node's link, then how uneven they are.
     #[must_use]
     pub fn cost(&self, demand: &Demand) -> Cost {
         let own = demand.nodes.iter().sum::<u64>().saturating_sub(1);
@@ -159,7 +159,7 @@ struct Search<'a> {
     edges: Vec<Edge>,
     /// By state: the edges that lead on from there without a turn.
     on: Vec<(u32, u32)>,
-    /// Squared load of an in-transit node on each switch.
+    /// Squared load of a transit node on each switch.
     turn_price: Vec<f32>,
     /// By state, in the order of their bits, which is theirs: [`NONE`] before it is reached, then the
     /// least cost so far, 0 once that is final.

@@ -25,7 +25,7 @@ const UNUSED: u32 = NONE - 1;
 pub(super) struct Spread {
     /// By state.
     nodes: Vec<Node>,
-    /// The way in hand, without its start; and by step and 64 trees, what they make of its last segment.
+    /// The route being extended, without its start; and by step and 64 trees, what they make of its last segment.
     way: Vec<Step>,
     marks: Vec<Marks>,
 }
@@ -129,7 +129,7 @@ impl Spread {
         let up = node.up >> 1;
         let (tree_segment, begins) = match self.way.last() {
             None => (0, start),
-            // It turns from down to up.
+            // It goes up after down.
             Some(last) if last.state & node.up & 1 == 1 => (at as u32, last.state),
             Some(last) if last.tree_segment == 0 => (0, start),
             Some(last) => (last.tree_segment, self.way[last.tree_segment as usize - 1].state),

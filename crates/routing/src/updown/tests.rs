@@ -136,7 +136,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 
-    /// One after the other or by source, with in-transit nodes or without: each segment's tree holds a
+    /// One after the other or by source, with transit nodes or without: each segment's tree holds a
     /// legal way to its end, and together they are as long as the route; where there is room for all.
     #[test]
     fn both_ways_of_packing_hold_the_routes(

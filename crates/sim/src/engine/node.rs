@@ -86,7 +86,7 @@ impl Engine<'_> {
         self.wants(out);
     }
 
-    /// Takes the next frame for a channel out of memory: own frames and frames in transit
+    /// Takes the next frame for a channel out of memory: own frames and forwarded frames
     /// alternate.
     pub(super) fn next_in_memory(&mut self, out: u32, now: u64) -> Option<u32> {
         let own = self.sources[out as usize].as_ref().is_some_and(|source| source.waits);

@@ -48,6 +48,6 @@ pub(super) struct Port {
     /// Flits for which room in this buffer is reserved.
     pub held: u32,
     pub peak: u32,
-    /// Flits of frames in transit from this channel in the node's memory.
+    /// Flits of forwarded frames from this channel in the node's memory.
     pub transit: u64,
 }

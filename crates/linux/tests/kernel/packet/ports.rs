@@ -15,7 +15,7 @@ fn tc(words: &str) {
     assert!(output.status.success(), "tc {words}: {output:?}");
 }
 
-/// eth1 sends 1 Mbit/s; 3000 frames of 1000 octets for it, and one in ten for eth0.
+/// eth1 sends 1 Mbit/s; 3000 frames of 1000 bytes for it, and one in ten for eth0.
 pub fn blocked() {
     cables(2);
     tc("qdisc add dev eth1 root tbf rate 1mbit burst 4kb limit 32kb");
