@@ -75,7 +75,7 @@ pub fn run(
     let strangers = Strangers::default();
     let tell = &|what| drop(tell(what));
     let failed = &|error: io::Error| {
-        // To remove much takes long.
+        // Reported first, because removing many files takes long.
         tell(MemberReport::Failed { words: error.to_string() });
         shared.fail();
     };
@@ -99,7 +99,7 @@ pub fn run(
         };
         shared.end();
         strangers.end();
-        // Whoever waits for a connection sees that.
+        // Wakes the thread that waits for a connection, so that it sees the end.
         drop(TcpStream::connect_timeout(&address, LOOK));
         heard
     });
@@ -117,7 +117,7 @@ fn while_telling_that_it_lives<T>(
         scope.spawn(move || {
             loop {
                 let (streams, complete) = (Vec::new(), Vec::new());
-                // Nobody may listen any more, which is seen elsewhere.
+                // An error means that the coordinator is gone, which is noticed elsewhere.
                 drop(tell(MemberReport::Has { octets: 0, of: 0, streams, complete, read: 0 }));
                 if end.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                     return;
@@ -198,7 +198,8 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(MemberReport)) {
             (told, ticks) = (has.clone(), 0);
             let ((streams, of), complete, read) = has;
             let octets = streams.iter().sum();
-            // Nobody is slow who cannot send yet.
+            // A member that cannot send yet must not be judged slow, so its streams are not
+            // reported.
             let told = streams.len() <= STREAMS && !shared.verifies();
             let streams = if told { streams } else { Vec::new() };
             tell(MemberReport::Has { octets, of, streams, complete, read });

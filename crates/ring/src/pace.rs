@@ -47,7 +47,7 @@ impl Pace {
     /// Adds a sample: the bytes that a member has of each stream, and how many it still lacks.
     pub fn tell(&mut self, member: usize, at: Duration, streams: &[u64], lacks: u64) {
         if streams.is_empty() {
-            // It does not say, or does not send what it has yet.
+            // The member reports no streams, or cannot send yet what it has.
             let seen = &mut self.seen[member];
             seen.has.clear();
             seen.streams.clear();
@@ -56,7 +56,7 @@ impl Pace {
         let of_stripe = |stripe| streams.iter().skip(stripe).step_by(self.stripes).sum();
         let has = (0..self.stripes).map(of_stripe).collect();
         let seen = &mut self.seen[member];
-        // The last one that is older than the window stays.
+        // The newest sample older than the window is kept.
         while seen.has.get(1).is_some_and(|(then, _)| *then + WINDOW <= at) {
             seen.has.pop_front();
         }
@@ -99,7 +99,8 @@ impl Pace {
             (0..self.seen.len()).flat_map(|m| (0..self.stripes).map(move |stripe| (m, stripe)));
         let (culprit, parent) = all.into_iter().find_map(|(member, stripe)| {
             let parent = self.waits_for(member, stripe, now, routes)?;
-            // What was bypassed behind it was not the reason.
+            // If the member before was blamed once already, the member bypassed behind it was not
+            // the cause.
             let culprit = if self.seen[parent].blamed { parent } else { member };
             let can_go = !routes.parents(culprit).is_empty() && !self.seen[culprit].bypassed;
             can_go.then_some((culprit, parent))

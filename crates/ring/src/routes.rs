@@ -136,7 +136,7 @@ impl Routes {
             let heir = before.or_else(|| self.heir(part));
             let parents = &mut self.flows[stream].parents;
             match (before, heir) {
-                // Who has all gets it from nobody.
+                // A member that has everything needs no sender.
                 (None, Some(heir)) => parents[heir] = None,
                 (None, None) => {
                     let open = |m: usize| self.wants[part][m] && !self.complete[part][m];
@@ -153,7 +153,7 @@ impl Routes {
             }
         }
         for (part, orphan) in &orphans {
-            // Nothing is waited for any more.
+            // The member no longer gets this part.
             self.wants[*part][*orphan] = false;
         }
         orphans.into_iter().collect()
@@ -205,7 +205,7 @@ impl Routes {
         });
         let mut changes = Vec::new();
         for ((from, to), before) in &self.told {
-            // What is complete meanwhile is no reason to say anything.
+            // A stream that is complete by now needs no change.
             let open = |stream: &&u32| !self.complete[**stream as usize / self.stripes][*to];
             let goes = !wanted.contains_key(&(*from, *to)) && before.iter().any(|it| open(&it));
             if goes && self.lives[*from] {

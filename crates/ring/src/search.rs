@@ -155,7 +155,7 @@ impl<'a> Search<'a> {
         self.take(own, after);
         self.add(before, after);
         let mut best = (was, at);
-        // Behind which of the others.
+        // Tries every place behind the other nodes.
         for step in 1..n - 1 {
             if step > FAR && n - step > FAR {
                 continue;

@@ -39,7 +39,7 @@ impl Strangers {
         if state.all.len() > MOST
             && let Some((_, oldest)) = state.all.pop_front()
         {
-            // It may be gone.
+            // The peer may be gone already.
             drop(oldest.shutdown(Shutdown::Both));
         }
         Ok(number)

@@ -147,7 +147,8 @@ fn walk(
         let to = fs::read_link(&at).map_err(|e| named(&at, &e))?;
         EntryKind::Link { to: Name(to.into_os_string()) }
     } else if metadata.is_file() {
-        // Whether it may be read is known before anything is sent.
+        // Opens the file now, so that a file that cannot be read is noticed before anything is
+        // sent.
         let nonblocking = OFlag::O_NONBLOCK.bits();
         let file = File::options().read(true).custom_flags(nonblocking).open(&at);
         let mut file = file.map_err(|e| named(&at, &e))?;
@@ -162,7 +163,7 @@ fn walk(
     };
     let below = kind == EntryKind::Directory;
     let mode = metadata.mode() & 0o7777;
-    // That of a link is nobody's concern.
+    // The time of a symbolic link does not matter.
     let changed = match kind {
         EntryKind::Link { .. } => (0, 0),
         _ => (metadata.mtime(), metadata.mtime_nsec().unsigned_abs() as u32),

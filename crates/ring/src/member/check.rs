@@ -92,7 +92,8 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
     for (part, known) in state.parts.iter().enumerate() {
         let (reader, place) = (&readers[part], &shared.places[part]);
         let Some(described) = known.described.as_ref().filter(|_| !reader.done) else { continue };
-        // What this node has itself is right as it is; all else has to be what the source said.
+        // A node's own content defines the checksum; received content must match that of the
+        // source.
         let own = matches!(place, Place::Source { .. } | Place::Target { input: true, .. });
         if let Some(left) = known.left.as_ref().filter(|left| left.octets == reader.at) {
             return Some(Work::Verify(part, left.hash));
@@ -200,7 +201,7 @@ fn judge(
         return Err(partial.named(&io::Error::new(io::ErrorKind::InvalidData, words)));
     }
     if right.is_none() {
-        // Others can be told before the disk has it.
+        // Other members can learn the checksum before the data is on the disk.
         shared.change(|state| state.parts[part].hash = Some(hash));
     }
     if let Some(partial) = partial {
@@ -213,7 +214,7 @@ fn judge(
         shared.state().parts[part].done = true;
         return Ok(());
     };
-    // Nobody waits for that.
+    // The lock is held meanwhile: nothing waits for it.
     let mut state = shared.state();
     let root = partial.rename(&described.manifest, shared.keep)?;
     let known = &mut state.parts[part];

@@ -66,7 +66,7 @@ impl Partial {
                 made => made.is_ok(),
             };
             let own = match fs::symlink_metadata(&directory) {
-                // Another run ended right then.
+                // Another run has just ended and removed it.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 own => own.map_err(named)?,
             };
@@ -80,7 +80,7 @@ impl Partial {
             };
             let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
                 .map_err(|_| refused("is being copied to by another run"))?;
-            // One that was removed meanwhile keeps nobody away.
+            // A lock on a directory that has just been removed excludes nobody.
             let locked = lock.metadata().map_err(named)?;
             let there = fs::symlink_metadata(&directory);
             if there.is_ok_and(|it| (it.dev(), it.ino()) == (locked.dev(), locked.ino())) {
@@ -89,7 +89,7 @@ impl Partial {
         };
         let note = fs::read(directory.join("state")).ok();
         let left: Option<Left> = note.and_then(|note| serde_json::from_slice(&note).ok());
-        // What is shorter than it was noted is begun anew.
+        // Content shorter than the record says cannot be continued.
         let content = fs::symlink_metadata(directory.join("content"));
         let all_there = |left: &Left| match &content {
             Ok(content) => !content.is_file() || content.len() >= left.octets,
@@ -193,10 +193,12 @@ impl Partial {
 
     /// Moves the content to its final name and returns that.
     pub fn rename(&self, manifest: &Manifest, keep: bool) -> io::Result<PathBuf> {
-        // Without it another run begins anew, as there would be nothing to go on with.
+        // Without the record another run starts from the beginning, because the content is about to
+        // move.
         let _ = fs::remove_file(self.directory.join("state"));
         fs::rename(self.content(), &self.target).map_err(|e| self.named(&e))?;
-        // One that may not be written could not be moved, nor removed; what is in a directory changes its time.
+        // Directories get their permissions only now: a read-only one could not be moved or
+        // removed, and new entries would change its time.
         for entry in manifest.entries.iter().rev().filter(|it| it.kind == EntryKind::Directory) {
             dress(&File::open(entry.path.below(&self.target))?, entry, keep)?;
         }
@@ -206,7 +208,7 @@ impl Partial {
 
     /// Flushes the directory that holds the final name.
     pub fn settle(&self) {
-        // A name that is gone after a loss of power is not worth an error.
+        // An error is ignored: the name may be lost in a power failure, which is acceptable.
         let _ = self.target.parent().map(|parent| File::open(parent)?.sync_all()).transpose();
     }
 
@@ -230,7 +232,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     options.open(path).or_else(|error| match error.kind() {
-        // It has its last permissions from a run that was killed right then.
+        // A killed run had already set the final permissions.
         io::ErrorKind::PermissionDenied => {
             fs::set_permissions(path, Permissions::from_mode(0o600))?;
             options.open(path)
@@ -241,7 +243,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Sets permissions and time of the last change.
 fn dress(file: &File, entry: &Entry, keep: bool) -> io::Result<()> {
-    // What would run as the owner, who may be another one here, does not any more.
+    // Drops set-uid and set-gid, because the owner may be another user here.
     let mode = if keep { entry.mode & 0o1777 } else { entry.mode & 0o777 & !0o022 };
     file.set_permissions(Permissions::from_mode(mode))?;
     if keep {

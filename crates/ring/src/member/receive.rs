@@ -55,7 +55,7 @@ pub fn accept_all<'scope>(
         let accepted = listener.accept();
         let accepted = accepted.and_then(|(stream, _)| Ok((strangers.enter(&stream)?, stream)));
         let Ok((number, stream)) = accepted else {
-            // Out of descriptors, or the one that came is gone.
+            // No descriptors are left, or the peer is gone.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -65,14 +65,14 @@ pub fn accept_all<'scope>(
             if !known.is_ok_and(|known| known) {
                 return;
             }
-            // Data, which is more, does not go by its buffer.
+            // The buffer is for headers; data bypasses it.
             let mut input = BufReader::with_capacity(16 * 1024, &stream);
             if let Err(Problem::Own(error)) = records(shared, &mut input) {
                 failed(error);
             }
-            // So that the other end sees that all was taken, or that nothing is any more.
+            // Tells the other end that everything was received, or that nothing more will be.
             drop(stream.shutdown(Shutdown::Both));
-            // The end of a thread takes longer than what is empty takes to come.
+            // Waits, because ending a thread now would take longer than receiving an empty file.
             shared.wait_to_end(Duration::MAX);
         });
     }
@@ -86,7 +86,7 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     stream.set_write_timeout(Some(PATIENCE))?;
     proof::welcome(&mut stream, &shared.token)?;
     stream.write_all(&shared.hello().to_octets())?;
-    // The one before may itself wait for what comes.
+    // No timeout: the member before may itself wait for data.
     stream.set_read_timeout(None)?;
     Ok(shared.connected(stream.try_clone()?))
 }
@@ -182,7 +182,7 @@ pub fn store(
         (if over { end } else { known.has[number] }, known.described.clone())
     };
     let (Some(described), true) = (described, has < end) else { return Ok(()) };
-    // Two that send the same write the same.
+    // Two senders of the same bytes write the same content.
     let new = has.max(at);
     file.write(&described.content, stripe, new, &octets[(new - at) as usize..])?;
     shared.change(|state| {

@@ -65,11 +65,11 @@ pub fn send(
         Err(Problem::Connection(error)) => {
             tell(MemberReport::Lost { number, words: error.to_string() })
         }
-        // What it has removed cannot be read, of course.
+        // Files that this node has removed cannot be read.
         Err(Problem::Own(_)) if shared.state().failed => {}
         Err(Problem::Own(error)) => failed(error),
     }
-    // The end of a thread takes longer than what is empty takes to be sent.
+    // Waits, because ending a thread now would take longer than sending an empty file.
     shared.wait_to_end(Duration::MAX);
 }
 
@@ -86,7 +86,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
     tell(MemberReport::Linked { number: stage.number });
     let mut sent: HashMap<u32, Progress> = HashMap::new();
     let mut reader = Reader::default();
-    // What is little goes with what comes right behind it.
+    // Small records are sent together with those that follow.
     let mut little = Vec::new();
     loop {
         let at_once = next(shared, &shared.state(), stage, &sent);
@@ -101,13 +101,15 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
         match work {
             Work::Off => return Ok(()),
             Work::All => {
-                // What is little has come everywhere before; nobody is to wake for its end on the way.
+                // Small files have arrived everywhere before, so no member needs to be woken for
+                // the end.
                 if shared.wait_to_end(SOON) {
                     return Ok(());
                 }
                 stream.shutdown(Shutdown::Write)?;
                 stream.set_read_timeout(Some(TAKING))?;
-                // It says nothing: this is its end, when it has taken all.
+                // The peer sends nothing more and closes the connection when it has received
+                // everything.
                 return match stream.read(&mut [0]) {
                     Ok(0) => Ok(()),
                     Ok(_) => Err(wrong("it sent more than the protocol allows").into()),
@@ -119,7 +121,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
                 let record = Record { stream: of, what: What::Manifest, octets };
                 little.extend(record.to_octets());
                 little.extend(&described.octets);
-                // What it has of another one is of no use.
+                // Data that the receiver has of another manifest is useless.
                 let same = hello.manifests[shared.stream(of).0] == described.hash;
                 let at = if same { hello.has[of as usize] } else { 0 };
                 sent.insert(of, Progress { described: true, at, ended: false });
@@ -161,7 +163,7 @@ fn next(
         let (part, stripe) = shared.stream(*of);
         let known = &state.parts[part];
         let Some(described) = &known.described else { continue };
-        // What is empty comes with its end, as nothing is gained by being told of it before.
+        // The manifest of an empty part is sent together with its end.
         let open = known.total == Some(0) && known.hash.is_none();
         if !progress.described && !open {
             return Some(Work::Manifest(*of, described.clone()));

@@ -260,7 +260,7 @@ impl Shared {
 
     /// Removes unfinished copies that a later run cannot use.
     pub fn tidy(&self) {
-        // Somebody may have written while it was removed.
+        // A thread may have written files while they were being removed.
         let failed = self.state().failed;
         self.unfinished(if failed { Partial::remove } else { Partial::remove_if_empty });
     }
@@ -271,7 +271,7 @@ impl Shared {
         for (place, _) in places.filter(|(_, known)| !known.done) {
             match place {
                 Place::Target { partial, input: false } => what(partial),
-                // Nobody can go on with these.
+                // No later run can continue these.
                 Place::Target { partial, .. } | Place::Source { copy: Some(partial), .. } => {
                     partial.remove();
                 }

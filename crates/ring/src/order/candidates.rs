@@ -87,9 +87,9 @@ fn gray(dims: &[u32], i: usize, from_last: bool, modular: bool) -> usize {
         let n = dims[*dim] as usize;
         let digit = digits[place];
         at[*dim] = match modular {
-            // Less by one for each step of all slower digits.
+            // Shifted by one for each step of all slower digits.
             true => (digit + n - above % n) % n,
-            // Back on every second way.
+            // Backwards in every second line.
             false if above % 2 == 1 => n - 1 - digit,
             false => digit,
         };

@@ -31,7 +31,7 @@ fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
     if nics < 2 || members.len() < 3 || one.cost.excess > 0 {
         return vec![one];
     }
-    // Which pair is taken first decides which others there are.
+    // The first pair decides which others are possible.
     let mut best = vec![one];
     for first in 0..FIRST {
         let Some(pair) = pair(plan, members, &[], first) else { break };

@@ -38,7 +38,7 @@ impl Reader {
             let described = described(shared, part)?;
             match self.spans(&described, stripe, at, octets.end - at, stream) {
                 Ok(count) => at += count,
-                // It has its final name meanwhile.
+                // The file has got its final name in the meantime.
                 Err((count, Problem::Own(error)))
                     if error.kind() == io::ErrorKind::NotFound
                         && !Arc::ptr_eq(&described, &self::described(shared, part)?) =>
@@ -103,12 +103,12 @@ fn own(path: &Path, error: io::Error) -> Problem {
 /// Decides which end an error of `sendfile` belongs to.
 fn problem(path: &Path, errno: Errno) -> Problem {
     match errno {
-        // A timeout of the connection comes as "try again".
+        // A timeout of the connection is reported as EAGAIN.
         Errno::EAGAIN => {
             let words = format!("nothing could be sent for {} seconds", STALL.as_secs());
             Problem::Connection(io::Error::new(io::ErrorKind::TimedOut, words))
         }
-        // The file's: what a disk and a file system over the network say.
+        // Errors of the file: those that disks and network file systems return.
         Errno::EIO | Errno::ESTALE | Errno::EUCLEAN | Errno::ENOMEDIUM | Errno::EREMOTEIO => {
             own(path, errno.into())
         }
