@@ -32,7 +32,7 @@ pub(super) fn number(value: &DeValue<'_>) -> Option<String> {
         DeValue::String(text) => text.trim().parse::<u32>().ok().map(|n| n.to_string()),
         DeValue::Float(float) => {
             let float: f64 = float.as_str().parse().ok()?;
-            // Something is not nothing, however little: weights and counts begin at 1.
+            // A positive value is never rounded to 0: weights and counts begin at 1.
             let whole = if float > 0.0 { float.round().max(1.0) } else { 0.0 };
             (0.0..=f64::from(u32::MAX)).contains(&float).then(|| format!("{whole}"))
         }

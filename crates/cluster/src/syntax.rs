@@ -26,7 +26,7 @@ impl Trust {
         let fault = matches!(kind, ProblemKind::Syntax | ProblemKind::DuplicateKey);
         let next = self.lines.partition_point(|line| line.end <= span.start);
         let beside = self.lines.get(next).is_none_or(|line| span.end <= line.start);
-        // What TOML puts in place of a value that it could not read has no place.
+        // The placeholder for a value that TOML could not read has no position.
         fault || (kind.is_local() && !span.is_empty() && span.start < self.until && beside)
     }
 }
@@ -49,8 +49,8 @@ pub(super) fn faults(
             trust.whole &= !is_header(&text[line.clone()]);
         } else {
             trust.whole = false;
-            // What follows a fault on its line is mostly the same fault again, and what follows an
-            // open bracket is one fault to the end of the file.
+            // The rest of a line after a fault is mostly the same fault again, and everything after
+            // an open bracket is one fault up to the end of the file.
             let open = is_open(error.message());
             if told.insert(line.start) && !(open && bracket) {
                 fault(text, &line, error.message(), &span, found);

@@ -101,7 +101,7 @@ impl Answer {
 }
 
 const fn needed(problem: &Problem) -> u32 {
-    // The first link of a pair is needed where it is required at all; that is counted apart.
+    // The first link of a required pair is counted separately, because it is needed in any case.
     if problem.minimum_pattern_links > 1 { problem.minimum_pattern_links } else { 0 }
 }
 

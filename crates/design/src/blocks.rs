@@ -15,7 +15,7 @@ pub fn blocks(switches: usize, k: usize) -> Option<Family> {
     let (_, rows) = WIRINGS.iter().find(|(m, _)| *m == switches)?;
     let mut sets = Vec::new();
     for (copies, set) in *rows {
-        // A set that several PCs take stands there as often.
+        // A set used by several PCs is listed as many times.
         sets.extend(std::iter::repeat_n(set.to_vec(), *copies));
     }
     let most = sets.iter().map(Vec::len).max();

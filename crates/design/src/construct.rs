@@ -89,7 +89,7 @@ fn cyclic(m: usize, cover: &[u32]) -> Family {
 
 fn projective(field: &Field, q: usize) -> Family {
     let points = field.points();
-    // The conic's lines first, so that they can be told below.
+    // The lines of the conic come first, so that the code below recognises them.
     let mut lines = field.conic();
     lines.extend(points.iter().copied().filter(|line| !field.conic().contains(line)));
     let name = format!("projective plane of order {q}");

@@ -70,7 +70,7 @@ impl Designer {
                     let enough = enough(&problem);
                     for walk in 0..WALKS {
                         let lowest = || lowest(&problem);
-                        // Half of the walks begin where nothing is fixed yet.
+                        // Half of the searches start from an empty wiring.
                         let from = from.clone().filter(|_| walk % 2 == 0).unwrap_or_else(lowest);
                         let length = RUN << walk;
                         let seed = random.number();
@@ -220,7 +220,7 @@ fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
         return None;
     }
     (2..=widest.min(problem.pcs() as u32) / 2).rev().take(SCALES).find_map(|factor| {
-        // PCs with as many NICs stand together, so that a group loses none.
+        // Sorts PCs by number of NICs, so that no group loses one.
         let mut order: Vec<u32> = (0..problem.pcs() as u32).collect();
         order.sort_by_key(|pc| problem.nics[*pc as usize]);
         let groups: Vec<&[u32]> = order.chunks(factor as usize).collect();

@@ -189,10 +189,10 @@ impl<const W: usize> Walk<W> {
     }
 
     fn walk_to(&mut self, end: u64) {
-        // Draws that may not be done count too, or a wiring without choice would never end.
+        // Impossible moves count too: otherwise a wiring without possible moves would never end.
         while self.moves < end && !self.done() {
             if self.run >= self.length {
-                // A longer run from the best, warm again.
+                // Starts a longer run from the best wiring, at a higher temperature.
                 self.restart(wiring(&self.best), self.length.saturating_mul(2));
             }
             let temperature = self.temperature();
@@ -206,7 +206,7 @@ impl<const W: usize> Walk<W> {
             }
             self.run += judged;
             self.moves += judged;
-            // Sums of fractions drift.
+            // Recomputed, because sums of fractions accumulate rounding errors.
             self.cost.links =
                 if self.run.is_multiple_of(64) { self.state.cost().links } else { self.cost.links };
         }

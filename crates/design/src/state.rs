@@ -199,12 +199,12 @@ impl<const W: usize> State<W> {
         let empty = [0; W];
         let a = self.members.get(one.switch as usize).unwrap_or(&empty);
         let b = self.members.get(two.switch as usize).unwrap_or(&empty);
-        // One branch: which of these it is cannot be foreseen.
+        // One branch only, because which case occurs cannot be predicted.
         let same = (one.switch == two.switch) | (one.pc == two.pc);
         if same | on(b, one.pc) | on(a, two.pc) {
             return None;
         }
-        // Those on both switches keep their links, and so do the two with each other.
+        // PCs on both switches keep their links, and so do the two PCs with each other.
         let (mut leaves, mut joins) = (empty, empty);
         for w in 0..W {
             leaves[w] = a[w] & !b[w];
@@ -291,7 +291,7 @@ impl<const W: usize> State<W> {
         let mut change = Change::default();
         for w in 0..W {
             let mask = !(bit(p, w) | bit(q, w));
-            // What both need, or neither, is there as before.
+            // PCs that both or neither share a switch with are unchanged.
             let mine = |of: &[Set<W>]| {
                 let (of_p, of_q) = (of[p as usize][w] & mask, of[q as usize][w] & mask);
                 (of_p & !of_q, of_q & !of_p)

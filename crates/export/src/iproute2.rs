@@ -32,7 +32,7 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
         "# Before another generation's script: undo. The same objects as tressed makes, but"
     );
     line!(out, "# nothing watches them: no repair, no canary before the first frame, no BFD.");
-    // A script pops labels by the kernel: it is no packet engine.
+    // The script makes the kernel pop labels; there is no packet engine.
     let wanted = &slice.without_daemon();
     line!(out, "set -eu");
     line!(out, ": \"${{state:=/run/tresse-script}}\"");

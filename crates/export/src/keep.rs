@@ -87,7 +87,7 @@ fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(Swit
         tagged.extend(port.tagged.iter().map(|vid| (*vid, port.port)));
     }
     let new: BTreeSet<Vid> = config.vlans.iter().map(|vlan| vlan.vid).collect();
-    // A port is in one line at a time: of an old one nothing is kept.
+    // A port is in one line only, so nothing of an old line is kept.
     let trees = before.vlans.iter().filter(|vlan| vlan.untagged.is_empty());
     config.vlans.extend(trees.filter(|vlan| !new.contains(&vlan.vid)).cloned());
     let known: BTreeSet<_> = config.fdb.iter().map(|entry| (entry.vid, entry.mac)).collect();

@@ -62,7 +62,7 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, Expo
         line!(text, "# {ALL_FORWARDING} = 1, and accept_ra = 2 where routers are to be heard.");
     }
     for (key, value) in &wanted.sysctls {
-        // What starts with a dash may be missing.
+        // A file whose name starts with a dash may be missing.
         line!(text, "{}{key} = {value}", if forced(key) { "-" } else { "" });
     }
     files.push(ExportFile {

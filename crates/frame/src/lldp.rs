@@ -311,7 +311,7 @@ impl<'a> Iterator for Tlvs<'a> {
         let bytes = std::mem::take(&mut self.0);
         let kind = bytes.first()? >> 1;
         if kind == END {
-            // Its length is 0 in all but broken frames, whose rest means nothing either.
+            // The length is 0 except in broken frames, whose remainder is meaningless too.
             return None;
         }
         let cut = Some(Err(LldpError::Cut { kind }));

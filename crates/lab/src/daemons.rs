@@ -132,7 +132,7 @@ fn start_one(
     let mut command = Command::new(tressed);
     command.arg("--config").arg(&config).current_dir(&own);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
-    // Out of the terminal's process group: Ctrl-C is for us, we end them in order.
+    // In a process group of its own: Ctrl-C goes to this process, which ends the daemons in order.
     command.process_group(0).env_remove("NOTIFY_SOCKET");
     netns::inside(&directory.netns(node), || command.spawn())?
         .map_err(|source| DaemonError::Start { path: tressed.into(), source })

@@ -131,7 +131,7 @@ fn bring(
         run::batch(Some(&netns), "ip", &links)?;
         for state in states {
             match run::batch(Some(&netns), "bridge", &state) {
-                // Without a carrier yet: it forwards when that comes.
+                // It has no carrier yet and forwards when the carrier comes.
                 Err(RunError::Failed { message, .. }) if message.contains("Network is down") => {}
                 other => other?,
             }
@@ -140,7 +140,7 @@ fn bring(
     // A node at either end has lost neighbours, or nexthops with their carrier.
     for place in places {
         if let Ok(again) = std::fs::read_to_string(directory.again_file(place)) {
-            // What another failure still keeps down cannot come back yet.
+            // A port that another failure still needs stays down.
             let netns = directory.netns(place);
             let _ = run::read(&netns, "ip", &["-force", "-batch", "-"], &again);
         }
@@ -158,8 +158,8 @@ fn ports<'a>(blueprint: &'a Blueprint, object: &str) -> Result<Vec<&'a End>, Fau
         } else {
             return None;
         };
-        // The far end goes down, so that this place sees its carrier go; a node never goes down
-        // itself, that would flush its neighbours (K1).
+        // The other end is set down, so that this node sees the carrier go. A node's own interface
+        // is never set down, because the kernel would delete its neighbours (K1).
         Some(if far.switch { far } else { near })
     };
     let cables = blueprint.cables.iter();

@@ -145,7 +145,8 @@ pub fn fair(
         if delivered && step == 0 {
             break;
         }
-        // Delivered, but less than was asked for: the senders' own links or the processor limit.
+        // Everything arrived, but less was sent than asked for: the senders' links or the processor
+        // limit the rate.
         if delivered && full {
             low = load;
         } else {
@@ -313,7 +314,7 @@ fn summary(tallies: &[Tally], options: &LoadOptions, load: f64) -> Trial {
             }
         }
     }
-    // What a hiccup before the window had queued and arrives in it was not offered in it.
+    // Datagrams that were queued before the window and arrive in it do not count as offered in it.
     let received = received.min(sent);
     let offered = sent as f64 * per_node;
     let loss = if sent == 0 { 1.0 } else { 1.0 - received as f64 / sent as f64 };
@@ -337,8 +338,8 @@ fn frame_bits(options: &LoadOptions) -> f64 {
 fn open(address: IpAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(SocketAddr::new(address, PORT))?;
     let buffers = socket2::SockRef::from(&socket);
-    // The kernel counts a datagram against its sender until it has arrived, also across veth: a
-    // small buffer would be a window and hold back what the fabric should have to drop.
+    // The kernel counts a datagram against its sender's buffer until it arrives, also across veth.
+    // A small buffer would act as a window and prevent the drops that the fabric should cause.
     buffers.set_send_buffer_size(8 << 20)?;
     buffers.set_recv_buffer_size(8 << 20)?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;

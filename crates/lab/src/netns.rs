@@ -101,7 +101,7 @@ pub fn in_scratch<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsEr
 /// error if it does not exist.
 pub fn delete(name: &str) -> Result<(), NetnsError> {
     let path = path(name);
-    // Not mounted means that its maker died between the file and the mount.
+    // If it is not mounted, its creator died between the file and the mount.
     let _ = umount2(&path, MntFlags::MNT_DETACH);
     match fs::remove_file(&path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed("delete", name, e)),

@@ -98,7 +98,7 @@ pub fn spawn(program: &str, args: &[&str], stdin: &str) -> std::io::Result<Outpu
     let input = child.stdin.take();
     thread::scope(|scope| {
         if let Some(mut input) = input {
-            // A program that stops reading says why on its standard error.
+            // If the program stops reading, its standard error says why.
             scope.spawn(move || input.write_all(stdin.as_bytes()));
         }
         child.wait_with_output()

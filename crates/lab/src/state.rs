@@ -216,7 +216,7 @@ impl Directory {
         if record.phase == Phase::Up {
             return Ok(record);
         }
-        // The lock says whether its maker is still at it.
+        // The lock shows whether its creator still works on it.
         self.lock()?;
         Err(StateError::Unfinished { name: self.name.clone() })
     }
@@ -234,7 +234,7 @@ impl Directory {
 
     /// Removes the directory.
     pub fn remove(&self) -> Result<(), StateError> {
-        // First the file that says what to remove: a rest without it is no lab.
+        // The state file is removed first: without it the rest is not a lab.
         let _ = fs::remove_file(self.state_file());
         match fs::remove_dir_all(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at(&self.path)(e)),

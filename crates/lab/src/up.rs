@@ -88,7 +88,7 @@ pub fn up(
         Ok(record) if record.phase == Phase::Up => {
             return Err(UpError::Exists { name: options.name.clone() });
         }
-        // We hold the lock, so whoever began this is dead.
+        // This process holds the lock, so the process that began this lab is dead.
         Ok(record) => {
             progress("removing what an interrupted `lab up` left");
             down::clear(&directory, &record);
@@ -216,7 +216,7 @@ fn quiet(switch: bool) {
     if switch {
         for scope in ["all", "default"] {
             let file = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
-            // Absent where the kernel has no IPv6, which is as quiet.
+            // The file is absent on kernels without IPv6, which send nothing either.
             let _ = std::fs::write(file, "1");
         }
     }

@@ -156,7 +156,7 @@ impl Direct {
         let first = primary[0];
         let alone = primary.len() > 1;
         let shared = shared(&self.rows[src.index()], &self.rows[dst.index()]);
-        // From the primary on, so that pairs do not all begin with the same NIC.
+        // Begins at the primary's NIC, so that not all pairs begin with the same NIC.
         let at = shared.iter().position(|nics| *nics == (first.nic, first.to_nic)).unwrap_or(0);
         let others = (1..shared.len()).map(|i| shared[(at + i) % shared.len()]);
         let others = others.map(|(nic, to_nic)| direct(src, nic, dst, to_nic));
@@ -193,7 +193,7 @@ impl Direct {
                 let in_turn = from_turn.iter().chain(before_turn);
                 let others = in_turn.filter(|relay| ![src, dst].contains(&relay.node));
                 let is_taken = |relay: &Relay| taken.iter().any(|s| s.to == relay.node);
-                // The first that is free, and for want of one, the first that goes another way.
+                // The first that is free; if none is, the first with another path.
                 let found = others.clone().find(|relay| !is_taken(relay)).or_else(|| {
                     others.clone().find(|relay| {
                         let way = relay.way((src, nic), (dst, to_nic));

@@ -163,7 +163,7 @@ impl Routes<'_> {
         };
         let (mut at, mut came, mut path) = (src, None, Vec::new());
         while at != dst {
-            // Who crosses more goes in a circle, until its packets' time to live is over.
+            // A path with more crossings is a loop, which ends with the packet's TTL.
             if path.len() > 2 * self.nodes {
                 return None;
             }

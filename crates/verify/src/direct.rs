@@ -20,7 +20,7 @@ use super::{limits, uplink};
 pub(super) fn check(plan: &Plan) -> Report {
     let seen = Seen::of(plan);
     let (switches, nodes) = (&plan.cluster().switches, &plan.cluster().nodes);
-    // No path crosses an uplink's cables, or it is broken and not reached.
+    // A path that crosses an uplink's cables is broken and not counted as reached.
     let cables = [&seen.nics[..], &vec![0; plan.cluster().links.len()]].concat();
     let failures = Failures {
         link: Worst::of(&cables, |nic| nic_name(plan, &seen.survey.first_nic, nic)),
@@ -124,7 +124,7 @@ impl Seen {
                 self.survey.not_minimal.get_or_insert(pair);
             }
         }
-        // What every path of the pair needs.
+        // The parts that every path of the pair needs.
         let mut parts = Parts::of(plan, &self.survey.first_nic, primary);
         for path in &paths[1..] {
             let other = Parts::of(plan, &self.survey.first_nic, path);

@@ -210,8 +210,8 @@ impl Fabric<'_> {
         let lines = self.xy.layout().has_switches();
         let line_of = |end: NicEnd| self.xy.layout().line(end.node, end.nic);
         let line = if lines { line_of(own) } else { 0 };
-        // Where the way by the spare needs nothing of what has failed, packets take it: by own NIC, far
-        // NIC, line, node.
+        // If the path through the spare needs no failed part, packets take it: by its own NIC, the
+        // far NIC, line and node.
         let mut met = [self.plan.cluster().routing.paths < 2; 4];
         let (mut here, mut next, mut hops) = (at, self.xy.spare(at, to), 0);
         while let Some(way) = next.filter(|_| !met[0] && hops <= self.nodes) {
@@ -247,7 +247,7 @@ impl Fabric<'_> {
         if stops(met[1], &|end, hop| end != far && there(hop) != far) {
             lost.nics[self.nic(far)] += pairs;
         }
-        // A switch is a line, or `switches` walks what it takes.
+        // A switch holds one line; several are handled by `switches`.
         if !self.xy.layout().shares_switches() && stops(met[2], &|end, _| line_of(end) != line) {
             lost.switches[line] += pairs;
         }

@@ -59,7 +59,7 @@ impl Survey {
 
     fn walk(plan: &Plan, backups: bool) -> Self {
         let nodes = plan.cluster().nodes.len();
-        // Built here once: built lazily by several threads at once, some would wait.
+        // Built here once: if several threads built it lazily, some would wait.
         (0..plan.specs().len()).into_par_iter().for_each(|t| {
             let _ = plan.tree(t.into());
         });
@@ -301,7 +301,7 @@ impl Survey {
             steps[v as usize] = steps[p as usize] + 1;
         }
         for (v, count) in group.counts.iter_mut().enumerate() {
-            // Where nodes have several NICs, the search for the nearest has seen to it.
+            // For nodes with several NICs the search for the nearest has done this.
             if *count > 0 && steps[v] != distance[v] && self.homes.is_some() {
                 let cause = plan.why_longer(SwitchId(group.from), v.into());
                 self.longer[cause as usize] += u64::from(*count);

@@ -100,7 +100,7 @@ impl Judge<'_> {
         if !own.is_empty() {
             return Some(own);
         }
-        // Whoever is not on his switch or line may be where this cable should be.
+        // A node that is not on its own switch or line may be where this cable should end.
         let heard = seen.interface.map(|i| self.reader.heard(i)).unwrap_or_default();
         let gone = self.reader.at(*switch, *line).filter(|end| !heard.contains(end));
         let gone: Vec<String> =

@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
                 None => votes.push((place, by(sign), 1)),
             }
         }
-        // Of equals `max_by_key` takes the last.
+        // `max_by_key` returns the last of equal elements.
         let most = votes.iter().rev().max_by_key(|(place, _, votes)| (*votes, is_expected(place)));
         most.map(|(place, by, _)| (place.clone(), *by)).or_else(|| {
             let stranger = interface.signs.iter().find_map(stranger)?;
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         let Sign::Lldp { system, port, port_mac, description } = sign else { return None };
         let switch = self.cluster.switches.iter().position(|switch| is(system, &switch.name))?;
         let switch = SwitchId::from(switch);
-        // Exported configurations describe each port by who is at its other end.
+        // Exported configurations describe each port by the device at its other end.
         let described = description
             .as_ref()
             .and_then(|description| self.on(switch).find(|end| self.name(*end) == *description));

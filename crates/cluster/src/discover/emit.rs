@@ -112,7 +112,7 @@ impl Discovered<'_> {
         let switches = self.switches();
         let mut text = "[fabric]\ntopology = { kind = \"explicit\" }\n".to_owned();
         if self.joined.is_empty() && switches.ports.len() > 1 {
-            // No frame got from one switch to another.
+            // No frame crossed from one switch to another.
             text += "\n[routing]\nstrategy = \"direct\"\n";
         }
         let mut spare: BTreeMap<&String, u32> = BTreeMap::new();
@@ -168,7 +168,7 @@ impl Discovered<'_> {
     fn switches(&self) -> Switches {
         let mut switches = Switches::default();
         let hosts: BTreeSet<String> = self.hosts.iter().map(|host| plain(&host.name)).collect();
-        // Ports that are named first: others get what is left.
+        // Named ports are assigned first; other NICs get the ports that are left.
         let mut ends: Vec<(&At, &End)> = self.ends.iter().collect();
         let named = |end: &End| matches!(end, End::Switch { port, .. } if number(port).is_some());
         ends.sort_by_key(|(_, end)| !named(end));

@@ -119,7 +119,7 @@ impl<'a> Discovered<'a> {
             };
             ends.insert(at, end);
         }
-        // A switch's NICs all hear each other, but for those that lost a frame.
+        // All NICs on a switch hear each other, except those that lost a frame.
         let silent: BTreeSet<usize> = ends
             .iter()
             .filter(|(_, end)| matches!(end, End::Silent(_)))

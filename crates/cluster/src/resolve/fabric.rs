@@ -128,7 +128,7 @@ impl Draft {
     ) -> Option<usize> {
         let existing = self.switch_index.get(text).copied();
         match existing {
-            // A fabric of unknown shape may be one of those whose switches are only overridden.
+            // A fabric of unknown kind may be one whose switches are only overridden.
             Some(i) if self.generated || !self.known => {
                 let earlier = self.switch_width.insert(i, width);
                 self.refuse_twice("switch", text, earlier, width, name, found).then_some(i)

@@ -173,7 +173,7 @@ impl Draft {
     fn lay_nics(&mut self, i: usize, j: usize, nics: &[Written<'_>], found: &mut Found) {
         let generated: HashMap<String, usize> =
             self.nodes[i].nics.iter().enumerate().map(|(k, nic)| (nic.name.clone(), k)).collect();
-        // A list of all of them is in their order, whatever they are called.
+        // A list of all NICs is in their order, whatever their names.
         let whole = nics.len() == generated.len() && nics.iter().all(|nic| nic.name.is_some());
         for (position, written) in nics.iter().enumerate() {
             let name = written.name.filter(|_| !whole);

@@ -55,7 +55,7 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
         | TopologyKind::FullMesh => routed::shape(topology, kind.value, found),
         TopologyKind::Fnn => flat::shape(topology, found),
     };
-    // A key that was read wrongly or not at all may be the one that sizes the fabric.
+    // A key that could not be read may be the one that gives the size.
     shape.filter(|_| topology.whole).unwrap_or(unknown)
 }
 
@@ -172,7 +172,7 @@ fn irregular(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
         return None;
     }
     let for_nics = nodes_per_switch * nics;
-    // Two cables a switch connect any number of switches, one connects two.
+    // With two cables per switch any number of switches can be connected, with one cable only two.
     let cables = count.saturating_sub(1).min(2);
     if for_nics + cables > number {
         let message = format!(

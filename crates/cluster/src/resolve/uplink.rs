@@ -27,7 +27,7 @@ impl Draft {
             };
             match (1..=*ports).rev().find(|port| !used.contains(port)) {
                 Some(port) => link.a.port = port,
-                // NICs that have no port either are reported with all ports that are needed.
+                // NICs without a port are reported together with the number of ports needed.
                 None if next > ports + 1 => link.a.port = next,
                 None => {
                     let name = &switch.name;

@@ -88,7 +88,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // Swallows what arrived too late to be passed on; there is no one left to tell.
+        // Discards signals that arrived too late to be passed on.
         while let Ok(Some(_)) = self.descriptor.read_signal() {}
         let _ = self.before.thread_set_mask();
     }

@@ -134,7 +134,7 @@ fn wait_for(path: &Path) -> io::Result<()> {
 fn mount_new(kind: &str, at: &str, options: Option<&str>) -> io::Result<()> {
     fs::create_dir_all(at)?;
     match mount(Some(kind), at, Some(kind), MsFlags::empty(), options) {
-        // The kernel has mounted it by itself, or was built without it.
+        // An error is ignored: the kernel has mounted it already, or lacks it.
         Ok(()) | Err(Errno::EBUSY | Errno::ENODEV) => Ok(()),
         Err(errno) => Err(named(&format!("mount {kind} on {at}"), errno)),
     }

@@ -53,7 +53,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
     ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
     ("etc/hostname", "tresse-vm\n"),
-    // Programs make the devices they want; one that comes with a module would surprise them.
+    // No devices are created when a module is loaded, because programs create those that they want.
     (
         "etc/modprobe.d/tresse.conf",
         "options dummy numdummies=0\noptions ifb numifbs=0\noptions bonding max_bonds=0\n",

@@ -56,8 +56,8 @@ impl Primaries {
         };
         let most = self.most_detours();
         let mut kept = candidates;
-        // With the greatest of each flow kept, the shares are found anew; if others have too many now,
-        // once more, with nothing but what is used.
+        // After the largest shares of each flow are kept, the shares are computed again. If other
+        // flows then have too many, the computation is repeated with the used detours only.
         for used_alone in [false, true] {
             if !self.keep_greatest(&mut network, &mut kept, &optimum, most, used_alone) {
                 break;
@@ -129,7 +129,7 @@ impl Primaries {
         let busy: Vec<f64> = base.iter().zip(&network.capacity).map(|(l, c)| l / c).collect();
         let mut candidates = vec![Vec::new(); network.flows.len()];
         let first = self.first_nics();
-        // The pairs whose way is the busiest come first, if not all can have detours.
+        // If not all pairs can have detours, those with the busiest paths come first.
         let height = |flow: &Flow| {
             flow.ways[0].iter().map(|(r, _)| busy[*r as usize]).fold(0.0_f64, f64::max)
         };
@@ -194,7 +194,7 @@ impl Primaries {
             };
             let mut way = self.along(there, s, at);
             way.extend(self.along(on, at, d));
-            // What crosses all that the direct path crosses relieves nothing.
+            // A detour that crosses everything the direct path crosses brings no relief.
             if direct.iter().all(|c| way.contains(c)) {
                 continue;
             }
@@ -238,7 +238,7 @@ impl Primaries {
         if optimum.shares.iter().all(|shares| used(shares).len() <= most) {
             return false;
         }
-        // Shares that differ by round-off are equal, and the first counts.
+        // Shares that differ by rounding only are equal; the first one wins.
         let grain = |share: f64| (share * 1e5).round() as i64;
         for ((flow, detours), shares) in network.flows.iter_mut().zip(detours).zip(&optimum.shares)
         {

@@ -109,7 +109,7 @@ impl Plan {
                 }
             }
         }
-        // What is left stays on its switch.
+        // The rest is traffic within the switch.
         let (mut out, mut into) = (vec![0.0; sent.len()], vec![0.0; sent.len()]);
         for ((s, d), bps) in &pairs {
             out[s.index()] += bps;

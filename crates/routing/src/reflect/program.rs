@@ -88,7 +88,7 @@ impl Network {
         let base = self.loads(&direct);
         let without = highest(&base, &self.capacity);
         let rows = self.rows();
-        // No way moves these loads.
+        // No choice of paths changes these loads.
         let still = (0..base.len()).filter(|r| rows[*r].is_empty());
         let least = still.map(|r| base[r] / self.capacity[r]).fold(0.0, f64::max);
         if without <= least * (1.0 + SLACK) {

@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
     /// loads; puts the demand of `s` on the channels.
     fn lay(&mut self, s: usize, routes: &mut Routes) {
         let n = self.turn_price.len();
-        // Slices of their own, lest each store makes the compiler look up all of them again.
+        // Separate slices: otherwise the compiler reloads all of them after each store.
         let (edges, on, transit) = (&self.edges[..], &self.on[..2 * n], &self.demand.transit[..n]);
         let (costs, queue) = (&mut self.costs[..=2 * n], &mut self.queue[..=2 * n]);
         let (cost, ending) = (&mut self.cost[..2 * n], &mut self.ending[..n]);
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
                 *final_cost = f32::from_bits(std::mem::take(&mut cost[state as usize]));
                 let (v, phase) = (state as usize >> 1, (state & 1) as u16);
                 let (end, ending) = (&mut ends[v], &mut ending[v]);
-                // Going up where both ways are as long, unless down is cheaper.
+                // Goes up if both are equally long, unless down is cheaper.
                 let cheaper = final_cost < ending || phase == 0 && final_cost == ending;
                 if *end == u16::MAX || *end >> 1 == hops && cheaper {
                     (*end, *ending) = (hops << 1 | phase, *final_cost);
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
             for at in begin..end {
                 let (state, so_far) = (queue[at], costs[at]);
                 let (v, phase) = ((state >> 1) as usize, state & 1);
-                // Without branches: whether a way is better cannot be foreseen.
+                // Without branches, because which one is better cannot be predicted.
                 let mut enter = |(first, end): (u32, u32), so_far: f32| {
                     for (edge, at) in edges[first as usize..end as usize].iter().zip(first..) {
                         let to = edge.to as usize;
@@ -272,7 +272,7 @@ impl<'a> Search<'a> {
         queue[0] = 2 * s as u32;
         let mut reached = 1;
         for (d, end) in routes.ends[s * n..][..n].iter().enumerate() {
-            // From the end back to what has been seen: the states before come before.
+            // Backwards over the visited states: predecessors come earlier.
             let (mut state, from) = (last(d, *end), reached);
             while std::mem::take(&mut seen[state]) == NONE {
                 queue[reached] = state as u32;

@@ -167,7 +167,8 @@ impl Spread {
         let has = |marks: &Marks| marks.taken >> (tree.index() % 64) & 1 == 1;
         if !marks.get(tree.index() / 64).is_some_and(has) {
             self.way[tree_segment..].iter().for_each(|step| packer.take(tree, step.up));
-            // Where a segment begins, the last cable of the one before may have lost this tree.
+            // At the beginning of a segment, this tree may have been lost to the last cable of the
+            // segment before.
             (0..self.way.len()).for_each(|at| self.mark(packer, at));
         }
         for step in self.way[tree_segment..].iter().rev() {

@@ -136,7 +136,8 @@ impl Xy {
     fn aside(&self, at: NodeId, to: NodeId, only: usize) -> Option<Hop> {
         let (x, y) = (self.layout.coordinates(at), self.layout.coordinates(to));
         let rank = self.layout.rank();
-        // From a later dimension nobody sends it back; only from the last one has there to be a turn.
+        // Packets from a later dimension are never sent back; only those from the last one need to
+        // be redirected.
         let (first, others) = if only + 1 < rank { (only + 1, rank - 1 - only) } else { (0, only) };
         let turn = x[only] + y[only];
         if others == 0 {

@@ -272,7 +272,7 @@ impl Engine<'_> {
         let next = |channel: u32| -> Option<u32> {
             let flow = &self.flow[channel as usize];
             let port = &self.ports[channel as usize];
-            // One that is being told to go on waits no longer.
+            // A channel that is about to get a go no longer waits.
             if !(flow.stopped && flow.stops) || port.frame == NONE || port.far != Far::Buffer {
                 return None;
             }

@@ -94,7 +94,7 @@ fn cheapest(
             if all < best[next] {
                 best[next] = all;
                 came[next] = Some((channel, at));
-                // Of numbers that are not negative the bits are in the same order.
+                // The bits of non-negative numbers sort like the numbers.
                 heap.push(Reverse((all.to_bits(), next)));
             }
         }

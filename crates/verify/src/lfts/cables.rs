@@ -167,7 +167,7 @@ impl Listed {
     fn read(text: &str) -> Option<(Self, &str)> {
         let rest = text.trim_start().strip_prefix('{')?.trim_start();
         let (head, rest) = rest.split_once('{')?;
-        // A description may hold anything, so its end is what only an end can be.
+        // A description may contain anything, so it ends only at text that cannot be part of it.
         let (description, rest) = rest.split_once("} LID:")?;
         let (lid, rest) = rest.split_once(" PN:")?;
         let (port_text, rest) = rest.split_once('}')?;

@@ -123,7 +123,8 @@ fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
     if cluster.nodes.len() > WALKED || shared && switches > PAIRED {
         return None;
     }
-    // Of lines on switches of their own every pair is like one with the first switch of some dimension.
+    // If each line has its own switch, every pair of switches is equivalent to one with the first
+    // switch of some dimension.
     let counts = dims.iter().map(|n| cluster.nodes.len() / *n as usize);
     let firsts = counts.scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
     let firsts: Vec<usize> = if shared { (0..switches).collect() } else { firsts.collect() };

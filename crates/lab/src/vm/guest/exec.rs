@@ -253,7 +253,7 @@ struct Ready {
 fn watch(mut child: Child, alive: io::PipeWriter) -> mpsc::Receiver<io::Result<ExitStatus>> {
     let (sender, status) = mpsc::channel();
     std::thread::spawn(move || {
-        // Nobody asks any more when the client has gone.
+        // The client has gone, so nothing waits for the result.
         let _ = sender.send(child.wait());
         drop(alive);
     });

@@ -41,8 +41,8 @@ fn run() -> io::Result<Infallible> {
             eprintln!("guest: idle, switching off");
             power_off();
         }
-        // The kernel tells of a new client only by a signal, so look; less often when unused,
-        // because each look wakes the whole emulator.
+        // The kernel reports a new client only by a signal, so the port is polled; less often while
+        // unused, because each poll wakes the whole emulator.
         let quiet = last_use.elapsed() > Duration::from_secs(10);
         std::thread::sleep(if quiet { 6 * LOOK } else { LOOK });
     }
@@ -88,7 +88,7 @@ fn requests(port: &mut Port) -> Result<Infallible, SessionEnd> {
                 port.send(&Reply::Done, &[])?;
                 power_off();
             }
-            // Meant for a program or a file that has ended meanwhile.
+            // The request was for a program or file that has ended.
             Request::Stdin | Request::Signal { .. } | Request::Data => {}
         }
     }
