@@ -17,7 +17,7 @@ use tresse_reconcile::WantedRoute;
 
 use super::prepared::Prepared;
 
-/// Who announced itself on which VLAN.
+/// The announcements heard: (VID, sender's MAC address).
 pub type Heard = BTreeSet<(Option<Vid>, Mac)>;
 
 /// Number of unanswered canaries after which a silent peer no longer delays the removal of the old

@@ -45,7 +45,8 @@ impl Engine {
         }
     }
 
-    /// A peer announced itself while plans change. Did it say something new?
+    /// Records the announcement of a peer while plans change. Returns whether it said something
+    /// new.
     pub(super) fn heard_peer(
         &mut self,
         now: u64,

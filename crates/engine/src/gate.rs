@@ -28,12 +28,12 @@ impl Gate {
     }
 }
 
-/// A plan and the gates of its VLANs.
+/// A plan, and which of its VLANs and paths may be used now.
 #[derive(Debug, Clone, Copy)]
 pub struct Gated<'a> {
     /// The plan.
     pub prepared: &'a Prepared,
-    /// By VID; open where absent.
+    /// By VID; VLANs that are not listed are open.
     pub gates: &'a BTreeMap<Vid, Gate>,
     /// Paths that are broken.
     pub dead: &'a BTreeSet<PathId>,
@@ -152,7 +152,7 @@ impl Gated<'_> {
         part(&open, |leg| self.lives(leg)).unwrap_or(open)
     }
 
-    /// The part of a route that may be used, or the VLAN that closes it.
+    /// The usable part of a route, or the VLAN that closes it.
     pub(super) fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (Vid, Gate)> {
         let mut closed = None;
         let mut open = route.clone();
@@ -168,7 +168,7 @@ impl Gated<'_> {
     }
 }
 
-/// The legs of a route that are such, if any.
+/// The route with only the nexthops for which `is` holds, if there are any.
 fn part(route: &WantedRoute, is: impl Fn(&Leg) -> bool) -> Option<WantedRoute> {
     let legs: Vec<Leg> = route.legs.iter().filter(|leg| is(leg)).cloned().collect();
     (!legs.is_empty()).then(|| WantedRoute { legs, ..route.clone() })

@@ -35,7 +35,7 @@ impl Engine {
     fn pair(&self, pair: &[PathEntry]) -> Vec<PathLine> {
         let carriers = pair.iter().filter(|path| path.line.weight > 0).count();
         let unused: Vec<Option<&str>> = pair.iter().map(|path| self.unused(path.watched)).collect();
-        // Where all that carry are not used the first that is takes their place.
+        // If no path that normally carries traffic is used, the first usable one takes over.
         let next = unused[..carriers].iter().all(Option::is_some);
         let whole = |why: &Option<&str>| *why != Some("broken");
         let first = || unused.iter().position(Option::is_none);

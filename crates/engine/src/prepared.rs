@@ -14,7 +14,7 @@ use tresse_slice::watch::Watches;
 
 use super::index::Index;
 
-/// One node's part of one plan, with the texts that it came from.
+/// One node's part of a plan, with the texts of cluster file and lock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepared {
     /// This node's name.
@@ -62,7 +62,7 @@ pub struct PlannedInterface {
     /// The VLAN; `None` for a NIC itself, which has no tree: nothing to prove and nothing that could loop.
     #[serde(with = "untagged_as_zero")]
     pub vid: Option<Vid>,
-    /// Digest of the VLAN's tree: proofs are kept by (VID, digest).
+    /// Digest of the VLAN's tree: proofs are stored by (VID, digest).
     pub digest: String,
     /// Does a segment end at this NIC? Then it announces itself (K17).
     pub announces: bool,
@@ -195,7 +195,7 @@ mod untagged_as_zero {
     }
 }
 
-/// FNV-1a (64 bits): tells fabrics on one cable and plans of one fabric apart, no more.
+/// FNV-1a (64 bits). Only distinguishes fabrics on one cable, and plans of one fabric.
 fn digest(text: &str) -> [u8; 8] {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -24,7 +24,7 @@ pub struct PushPath {
     pub nic: String,
     /// The VLAN it leaves on; `None`: untagged.
     pub vid: Option<Vid>,
-    /// The NIC of the first transit node.
+    /// MAC address of the first transit node's NIC.
     pub mac: Mac,
     /// The label stack, outermost first.
     pub labels: Vec<Label>,

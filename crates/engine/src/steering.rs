@@ -52,9 +52,9 @@ pub enum Steer {
 /// The paths of one plan that are kept free.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptFree {
-    /// All of them.
+    /// All of them: drained paths, and paths beside a pin.
     pub rested: BTreeSet<PathId>,
-    /// Those that cross what is drained.
+    /// Those that cross a drained part.
     pub drained: BTreeSet<PathId>,
 }
 
@@ -137,7 +137,7 @@ impl Steering {
         KeptFree { rested, drained }
     }
 
-    /// Those of them that cross what is drained.
+    /// First nexthops of paths that cross a drained part.
     fn drained(&self, prepared: &Prepared) -> BTreeSet<PathId> {
         if self.drained.is_empty() {
             return BTreeSet::new();

@@ -52,9 +52,9 @@ pub struct Stored {
     pub steering: Steering,
     /// The original values that withdraw restores.
     pub saved: Saved,
-    /// VLANs proven: VID to digest of its tree (K5).
+    /// Proven VLANs: VID to digest of its tree (K5).
     pub proven: BTreeMap<Vid, String>,
-    /// VLANs fused: VID to what was seen.
+    /// Fused VLANs: VID to what was seen.
     pub fused: BTreeMap<Vid, String>,
 }
 

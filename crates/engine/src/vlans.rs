@@ -20,7 +20,7 @@ use super::{Effect, Engine, PlannedInterface, Prepared, tell};
 const GRID_MS: u64 = 1000;
 
 impl Engine {
-    /// How far each VLAN of a plan may be used; what is untagged is open.
+    /// How far each VLAN of a plan may be used. Untagged interfaces are open.
     pub(super) fn gates(&self, prepared: &Prepared) -> BTreeMap<Vid, Gate> {
         let gate = |vid: Vid, digest: &str| {
             if self.stored.fused.contains_key(&vid) {
@@ -237,7 +237,7 @@ impl Engine {
             if self.refresh.get(name).is_some_and(|refresh| refresh.due > now) {
                 continue;
             }
-            // The first asks, so that everybody soon knows who is at his cables.
+            // The first one is a canary, so that every node soon knows its neighbours on cables.
             let asks = interface.vid.is_none() && !self.refresh.contains_key(name);
             let kind = if asks { Kind::Canary } else { Kind::Refresh };
             self.announce(current, name, kind, out);

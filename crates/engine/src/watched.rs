@@ -12,7 +12,7 @@ use tresse_slice::watch::Watches;
 pub(super) struct Paths {
     /// The paths that `watching` was made of.
     pub(super) watches: Arc<Watches>,
-    /// What was last to be watched.
+    /// The list last sent to failure detection.
     pub(super) watching: Watching,
     /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
     /// which outlive plans.

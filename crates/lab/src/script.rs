@@ -178,7 +178,8 @@ fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place
     }
 }
 
-/// The bridge of a switch; where it holds several lines of nodes, each has `br<vid>`.
+/// Name of a switch's bridge. A switch with several lines of nodes has a bridge `br<vid>` for each
+/// instead.
 pub const BRIDGE: &str = "br0";
 /// EtherType of announcements (K5).
 const ANNOUNCEMENT: u16 = 0x88b5;

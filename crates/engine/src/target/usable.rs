@@ -136,7 +136,7 @@ fn unheard(vid: Option<Vid>) -> String {
     }
 }
 
-/// Why something waits for a VLAN.
+/// The reason why an object waits for a VLAN.
 fn waits(vid: Vid, gate: Gate) -> String {
     match gate {
         Gate::Fused => format!("VLAN {vid} is fused: run `tresse unfuse {vid}` once repaired"),

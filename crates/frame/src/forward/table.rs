@@ -18,7 +18,7 @@ pub(super) const C_TAG: u16 = 0x8100;
 pub(super) const S_TAG: u16 = 0x88a8;
 const MAX_VID: u16 = 4094;
 
-/// One NIC of the node.
+/// A NIC of the transit node: its MAC address, MTU and the neighbours that may send to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nic {
     /// Its own MAC.

@@ -55,8 +55,8 @@ impl Outbound {
         all.iter().filter(|o| o.blocked() == Some(Blocked::Socket)).map(|o| &*o.socket)
     }
 
-    /// Sends `frames`, each behind its offload header, or keeps them as long as all that wait for
-    /// the port have no more than `limit` octets.
+    /// Sends `frames`, each preceded by its offload header. Keeps what cannot be sent now, up to
+    /// `limit` bytes waiting for the port in all threads.
     pub fn emit(&mut self, port: &PortCounting, limit: u64, frames: &[&[u8]]) {
         let sent = if self.backlog.is_empty() { self.send(port, frames) } else { 0 };
         for frame in &frames[sent..] {
