@@ -1,4 +1,4 @@
-//! What the sessions of this node say of its paths.
+//! The path events: which watched paths are broken or sound, according to their BFD sessions.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,20 @@ use tresse_base::id::PathId;
 
 use crate::{Diagnostic, State};
 
-/// The state of all watched paths, sent when it changes.
+/// The state of all watched paths, sent whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathEvent {
-    /// That of the [`Watching`](crate::Watching) which named the paths.
+    /// The generation of the [`Watching`](crate::Watching) list that named the paths.
     pub generation: [u8; 8],
-    /// Paths that are broken, or were a short time ago.
+    /// Paths that are broken or held down.
     pub down: BTreeSet<PathId>,
-    /// Paths that are shown to lead to the other end.
+    /// Paths that are proven to lead to the peer.
     pub up: BTreeSet<PathId>,
     /// The sessions.
     pub sessions: Vec<SessionLine>,
 }
 
-/// The state of one session.
+/// The state of one BFD session, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLine {
     /// The path that it runs over.

@@ -1,14 +1,16 @@
-//! Bidirectional Forwarding Detection, RFC 5880, in asynchronous mode: what packets say, what a session makes
-//! of them, and which paths of this node are broken (DESIGN section 7, rule K10).
+//! Failure detection with BFD (RFC 5880, asynchronous mode), without socket and clock: control
+//! packets, session state machines, and the decision which paths of this node are broken (DESIGN
+//! section 7, rule K10).
 //!
-//! - `packet` and `session` are RFC 5880's.
-//! - `table` has the sessions, one for each watched path, and applies the rules of RFC 5881 (one hop) and RFC
-//!   5883 (several hops) on ports, TTLs and which session a packet is for; `verdict` judges one path.
-//! - `watching` is what goes in, `sending` what goes out, `event` what is said of the paths.
+//! - `packet` and `session` implement RFC 5880.
+//! - `table` holds one session per watched path, and applies the rules of RFC 5881 (one hop) and
+//!   RFC 5883 (several hops) on ports, TTLs and the session of a packet; `verdict` decides on one
+//!   path.
+//! - `watching` is the input, `sending` and `event` are the output.
 //!
-//! No socket and no clock: the caller passes the time, any [`Duration`](std::time::Duration) that only grows,
-//! and makes bytes of what is to be sent. Not here: demand mode of our own, echo, and authentication, whose
-//! packets are refused as such.
+//! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), and turns packets
+//! into bytes. Not implemented: demand mode, echo mode, and authentication; packets with
+//! authentication are refused.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! What the sessions send and receive, as values: whoever has the sockets makes bytes of them.
+//! The packets that BFD sessions send and receive, as values. The owner of the sockets turns them
+//! into bytes.
 
 use std::net::IpAddr;
 
@@ -7,7 +8,7 @@ use tresse_base::units::Mac;
 
 use crate::Packet;
 
-/// Something to send.
+/// A packet to send, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sending {
     /// A frame that follows a planned path, whatever routes are in force (K10).
@@ -23,7 +24,8 @@ pub enum Sending {
     },
 }
 
-/// The headers of a packet that follows a planned path. Source and destination are of one family.
+/// The headers of a packet that follows a planned path. Source and destination are of the same
+/// family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encapsulation {
     /// Outgoing interface.
@@ -40,7 +42,7 @@ pub struct Encapsulation {
     pub destination: IpAddr,
 }
 
-/// What follows the IP header.
+/// The part of a packet after the IP header: a BFD control packet or an ICMP echo request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A control packet by UDP.
@@ -54,7 +56,7 @@ pub enum Content {
     Echo(Echo),
 }
 
-/// An ICMP echo: the identifier of this daemon, and which of its requests.
+/// The fields of an ICMP echo request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     /// Identifier, the same for all requests of a daemon.
@@ -65,7 +67,7 @@ pub struct Echo {
     pub session: u32,
 }
 
-/// A datagram that was received on a port of BFD.
+/// A UDP datagram received on a BFD port.
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     /// Interface on which it arrived.
@@ -80,7 +82,7 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why a datagram was dropped.
+/// Why a received datagram or echo reply was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dropped {
     /// It is no control packet.

@@ -1,5 +1,5 @@
-//! The sessions of this node, one for each path that is watched: which session a received packet belongs to,
-//! what is to be sent and when, and which paths are broken. No socket and no clock.
+//! All BFD sessions of this node, one per watched path: finds the session of a received packet,
+//! decides what to send and when, and which paths are broken. No socket and no clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,9 +17,9 @@ use crate::{
     WatchedPath, Watching,
 };
 
-/// First of the ports that packets come from, of which each session has one (RFC 5881 section 4).
+/// The first source port; each session has its own (RFC 5881 section 4).
 const FIRST_PORT: u32 = 49152;
-/// Nodes that a packet which says the end of a session may have come through.
+/// The largest number of routers that a packet which ends a session may have crossed.
 const HOPS_MOST: u8 = 64;
 
 struct Entry {
@@ -32,7 +32,7 @@ struct Entry {
     due: Option<Duration>,
 }
 
-/// All sessions of this node.
+/// All BFD sessions of this node.
 pub struct Table {
     timing: Timing,
     lot: Random,
@@ -83,8 +83,8 @@ impl Table {
         self.identifier
     }
 
-    /// Watches exactly this from now on. Paths that stay keep their sessions; the other ends of those that
-    /// go are told that this is no fault.
+    /// Watches exactly these paths from now on. Paths that stay keep their sessions; the peers of
+    /// the others are told that this is not a failure.
     pub fn set(&mut self, watching: Watching, now: Duration, out: &mut Vec<Sending>) {
         let before = std::mem::take(&mut self.entries).into_iter();
         let mut before: BTreeMap<Trail, (PathId, Entry)> =
@@ -142,10 +142,10 @@ impl Table {
         self.changed = true;
     }
 
-    /// A datagram that has come in.
+    /// Handles a received datagram.
     ///
     /// # Errors
-    /// [`Dropped`] says why it has no effect.
+    /// [`Dropped`]: why it has no effect.
     pub fn hear(
         &mut self,
         datagram: &Datagram<'_>,
@@ -205,10 +205,10 @@ impl Table {
         Ok(())
     }
 
-    /// An answer to an echo.
+    /// Handles an echo reply.
     ///
     /// # Errors
-    /// [`Dropped::Unknown`] if no session of this table asked.
+    /// [`Dropped::Unknown`] if no session of this table sent the request.
     pub fn answered(&mut self, echo: Echo, now: Duration) -> Result<(), Dropped> {
         let session = NonZeroU32::new(echo.session).filter(|_| echo.identifier == self.identifier);
         let id = session.and_then(|session| self.mine.get(&session)).copied();
@@ -221,7 +221,7 @@ impl Table {
         Ok(())
     }
 
-    /// All that is due.
+    /// Sends everything that is due.
     pub fn poll(&mut self, now: Duration, out: &mut Vec<Sending>) {
         while let Some(&(at, id)) = self.schedule.first()
             && at <= now
@@ -230,13 +230,13 @@ impl Table {
         }
     }
 
-    /// When [`Self::poll`] has something to do.
+    /// When [`Self::poll`] will have something to do.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         self.schedule.first().map(|(at, _)| *at)
     }
 
-    /// Which paths are broken and which are shown to be sound, if that has changed.
+    /// Returns which paths are broken and which are sound, if that has changed.
     pub fn news(&mut self, now: Duration) -> Option<PathEvent> {
         std::mem::take(&mut self.changed).then(|| PathEvent {
             generation: self.generation,
@@ -246,7 +246,7 @@ impl Table {
         })
     }
 
-    /// Tells all other ends that this one stops.
+    /// Tells all peers that this end stops.
     pub fn stop(&mut self, now: Duration, out: &mut Vec<Sending>) {
         let ids: Vec<PathId> = self.entries.keys().copied().collect();
         for id in ids {

@@ -1,25 +1,25 @@
-//! Whether a path may be used, from what its session and its echoes tell.
+//! Decides whether one path may be used, from its BFD session and its ICMP echoes.
 //!
-//! A session alone tells a daemon that has ended from a path that has: the kernel of the other end goes on
-//! forwarding without its daemon. So while nothing comes of the session the path is asked by ICMP echo,
-//! which that kernel answers, and a path that answers stays in use. The answer may come by another path:
-//! what it proves is that ours leads there, which is what we send by.
+//! A session alone cannot distinguish a dead daemon from a dead path: the peer's kernel forwards
+//! without its daemon. So while the session is silent the path is tested with ICMP echo requests,
+//! which that kernel answers, and a path that is answered stays in use. The reply may come by
+//! another path: it proves that our direction works, and that is the direction in which we send.
 //!
-//! A path that was broken is used again after it has been sound for a while, and for twice as long each
-//! time that it breaks again soon.
+//! A path that was broken is used again after it has been sound for a while (the hold), which
+//! doubles each time that the path soon breaks again.
 
 use std::time::Duration;
 
-/// How long a path must have been sound after it broke for the first time.
+/// How long a path must be sound before it is used again, after it broke for the first time.
 const HOLD: Duration = Duration::from_secs(2);
-/// The longest such time.
+/// The longest hold.
 const HOLD_MOST: Duration = Duration::from_secs(60);
-/// After so many times its hold a path that breaks breaks for the first time.
+/// After so many holds without a failure, the next failure counts as the first.
 const FORGIVEN: u32 = 10;
-/// How often a path that is broken is asked.
+/// Interval of the echo requests on a broken path.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The judgement of one path.
+/// The decision on one path.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
     interval: Duration,

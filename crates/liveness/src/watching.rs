@@ -1,4 +1,4 @@
-//! The paths that the sessions of this node run over.
+//! The list of paths that BFD sessions watch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, PathId};
 use tresse_base::units::Mac;
 
-/// Everything that sessions run over.
+/// The paths to watch, and the interfaces to send on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watching {
     /// First 8 bytes of the digest of the plan that the paths are of; comes back in the path events.
@@ -22,7 +22,7 @@ pub struct Watching {
     pub interfaces: BTreeMap<String, Interface>,
 }
 
-/// A path from this node to a peer, as a session needs it.
+/// A path from this node to a peer, with what its BFD session needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedPath {
     /// The path.
@@ -49,7 +49,7 @@ pub struct WatchedPath {
     pub nodes: Option<(IpAddr, IpAddr)>,
 }
 
-/// An interface that is up and has carrier.
+/// An interface on which BFD packets can be sent now: up and with carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {
     /// Its number in the kernel.

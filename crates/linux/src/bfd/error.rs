@@ -1,8 +1,8 @@
-//! Why paths cannot be watched.
+//! The error of starting failure detection.
 
 use std::io;
 
-/// Why no path is watched.
+/// Why BFD cannot run, so that no path is watched.
 #[derive(Debug, thiserror::Error)]
 pub enum BfdError {
     /// Another program has the port.

@@ -1,5 +1,5 @@
-//! What goes out: a BFD control packet or an ICMP echo, in the encapsulation of its path (RFC 5881 section
-//! 4, RFC 5883, RFC 3032, RFC 792, RFC 4443); and which answers to echoes are ours.
+//! Encodes BFD control packets and ICMP echo requests in the encapsulation of their path (RFC 5881
+//! section 4, RFC 5883, RFC 3032, RFC 792, RFC 4443), and decodes echo replies.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Datagrams that anybody may send to the sessions: part of no interface.
+//! Feeds arbitrary datagrams to the BFD sessions, for fuzzing. Not part of any interface.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use tresse_liveness::{
 
 use super::frame;
 
-/// Bytes as a sequence of datagrams and answers, 24 bytes each behind three that say how they come in. Numbers
-/// from the end stand for those of the sessions, which nobody guesses.
+/// Reads `bytes` as a sequence of datagrams and echo replies: 24 bytes each, after three bytes that
+/// say how they arrive. Numbers near the maximum stand for the sessions' discriminators, which
+/// nobody can guess.
 ///
 /// # Panics
-/// Where a datagram that cannot have come by a planned path has an effect.
+/// If a datagram that cannot have come along a planned path has an effect.
 pub fn bfd(bytes: &[u8]) {
     let timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
     let mut table = Table::new(timing, 1);

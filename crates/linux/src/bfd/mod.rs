@@ -1,8 +1,10 @@
-//! The sockets and the thread of failure detection (DESIGN section 7, rule K10): the sessions of
-//! [`tresse_liveness::Table`] run in a thread of their own, which nothing that the main loop does can delay.
+//! Failure detection on the network (DESIGN section 7, rule K10): the sockets of the BFD sessions
+//! in
+//! [`tresse_liveness::Table`], and the thread that runs them, so that the main loop cannot delay them.
 //!
-//! - `frame` makes what is sent; it goes out by `AF_PACKET`, so that the routes in force do not matter.
-//! - `sockets` receives: control packets by UDP, answers to echoes by raw sockets.
+//! - `frame` encodes packets, which are sent through `AF_PACKET`, so that the present routes do not
+//!   matter.
+//! - `sockets` receives: control packets by UDP, echo replies by raw sockets.
 //! - `worker` is the thread.
 
 mod error;

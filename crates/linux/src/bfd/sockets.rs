@@ -1,5 +1,6 @@
-//! The sockets of the sessions: frames go out by one `AF_PACKET` socket that hears nothing; datagrams come
-//! in by UDP with their TTL and interface, answers to echoes by raw sockets that hear no others.
+//! The sockets of the BFD sessions. Frames are sent through `AF_PACKET` sockets that receive
+//! nothing. Control packets are received by UDP sockets with TTL and interface, echo replies by raw
+//! sockets that receive nothing else.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ const ROUND: usize = 256;
 /// Longer than any control packet or answer.
 const LONG: usize = 256;
 
-/// All of them.
+/// All sockets of the BFD sessions.
 pub(super) struct Sockets {
     /// One for each interface: what one does not take keeps none of the others waiting.
     out: RefCell<BTreeMap<u32, Socket>>,

@@ -1,5 +1,6 @@
-//! The thread that has the sessions: what came in first, then what time brings, then what is to be sent.
-//! A thread that was kept waiting hears all that waits for it before it judges who was silent.
+//! The thread that runs the BFD sessions. Each round it reads received packets, then handles
+//! timers, then sends. A thread that was delayed reads all waiting packets before it decides which
+//! sessions were silent.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -28,7 +29,7 @@ struct Counting {
     unsent: AtomicU64,
 }
 
-/// The sessions of this node.
+/// The running BFD thread with the sessions of this node.
 pub struct Bfd {
     orders: Option<mpsc::Sender<Watching>>,
     wake: UnixStream,
