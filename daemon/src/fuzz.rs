@@ -1,5 +1,5 @@
-//! What an outsider can hand to the daemon, as functions of bytes. `fuzz/` mutates the bytes and
-//! replays its seeds and what it once found. Part of no interface.
+//! Functions that feed the daemon's parsers with arbitrary bytes. `fuzz/` mutates the bytes and
+//! replays its seeds and findings. Not part of any interface.
 
 use std::collections::VecDeque;
 use std::path::Path;

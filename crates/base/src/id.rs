@@ -55,11 +55,11 @@ impl TreeId {
     pub const NONE: Self = Self(u32::MAX);
 }
 
-/// Identifies one path of a plan: the ordered pair of nodes that it joins, and its rank among the paths of
-/// that pair.
+/// Identifies one path of a plan: source and destination node, and the path's rank among the paths
+/// of that pair.
 ///
-/// The nodes are indices, so a `PathId` means a path only together with the plan that it is of. What names a
-/// path to people or across plans is written at the edge.
+/// The nodes are indices, so a `PathId` is valid only within its plan. Names for people, or for use
+/// across plans, are made where they are printed or stored.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::id::Vid;
 use crate::units::Mac;
 
-/// Where a transit node sends a frame whose label it has popped: out of this NIC, on this VID, to this MAC
-/// address (DESIGN section 6).
+/// The meaning of an MPLS label at a transit node: after the label is popped, the frame leaves by
+/// this NIC, on this VID, to this MAC address (DESIGN section 6).
 ///
-/// `N` is what names the NIC: its name, or its index in a forwarding table.
+/// `N` identifies the NIC: by name, or by index in a forwarding table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelExit<N> {
     /// The NIC that the frame leaves by.

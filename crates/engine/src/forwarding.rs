@@ -13,7 +13,7 @@ use tresse_base::units::Mac;
 pub struct Forwarding {
     /// The NICs needed, by name.
     pub nics: BTreeMap<String, ForwardingNic>,
-    /// What each label means.
+    /// The meaning of each incoming label.
     pub labels: BTreeMap<Label, LabelExit<String>>,
 }
 
@@ -24,6 +24,6 @@ pub struct ForwardingNic {
     pub mac: Mac,
     /// Its MTU in bytes.
     pub mtu: u32,
-    /// From whom labelled frames are taken, each with the VID; `None`: untagged.
+    /// Neighbours from which labelled frames are accepted: VID (`None`: untagged) and MAC address.
     pub neighbours: BTreeSet<(Option<Vid>, Mac)>,
 }

@@ -49,7 +49,7 @@ pub enum Steer {
     Unpin(String),
 }
 
-/// The paths of one plan that are kept free.
+/// The paths of one plan that are kept free of traffic because of drains and pins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptFree {
     /// All of them: drained paths, and paths beside a pin.

@@ -64,8 +64,8 @@ impl Engine {
         names.into_iter().filter_map(|name| Some((name.clone(), interface(name)?))).collect()
     }
 
-    /// Takes a path event: paths that are broken, and paths that are shown to be sound, of the plan that was
-    /// to be watched then.
+    /// Records a path event: which paths are broken and which are sound, of the plan that was
+    /// watched then.
     pub(super) fn seen(
         &mut self,
         generation: [u8; 8],
@@ -120,7 +120,7 @@ impl Engine {
         self.paths.broken.contains(&path)
     }
 
-    /// The paths that are not used as they are broken, in words.
+    /// The broken paths in words.
     pub(super) fn broken(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let paths = current.watches.paths().iter().filter(|watch| self.is_broken(watch.id));

@@ -1,5 +1,5 @@
-//! Linux bridge with VLAN filtering: a shell script over iproute2's `ip` and `bridge`
-//! (ip-link(8), bridge(8)). The switches of a lab hold the same.
+//! Export for Linux bridges with VLAN filtering: a shell script that calls `ip` and `bridge` of
+//! iproute2 (ip-link(8), bridge(8)). The switches of a lab have the same configuration.
 
 use tresse_base::id::Vid;
 

@@ -1,4 +1,4 @@
-//! The numbers of nexthop objects in what is written for a node.
+//! Assigns ids to the nexthop objects and groups that an export writes for a node.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Installs a node's slice with `ip`, in labs without daemons.
 //!
-//! Runs the commands that `tresse export iproute2` writes into a node's script, as a few batches. So
-//! a lab without daemons tests these commands. Two things differ from the script: nothing is checked
-//! first, as the namespace is new, and there is no filter on labelled frames. The kernel forwards
+//! Runs the commands that `tresse export iproute2` writes into a node's script, as a few batches,
+//! so that such a lab tests these commands. Two things differ from the script: nothing is checked
+//! first, because the namespace is new, and labelled frames are not filtered. The kernel forwards
 //! labels.
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use tresse_reconcile::Wanted;
 use crate::netns;
 use crate::run::{self, RunError};
 
-/// Installs what a slice asks of a host without a daemon, into a new namespace. The NICs are up and
+/// Installs the wanted kernel state of a slice into a new network namespace, whose NICs are up and
 /// have carrier. `ipv6`: the kernel has IPv6.
 pub fn slice(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
     run::batch(Some(netns), "ip", &links(wanted, ipv6))?;
@@ -40,7 +40,7 @@ pub fn slice(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
     run::read(netns, "ip", &["-f", "mpls", "-batch", "-"], &labels).map(drop)
 }
 
-/// Returns the commands that restore what an interface loses by going down.
+/// Returns the commands that restore what the kernel deletes when an interface goes down.
 #[must_use]
 pub fn restoring(wanted: &Wanted) -> String {
     commands::neighbours(wanted) + &commands::routes(wanted) + &commands::table_routes(wanted)

@@ -1,5 +1,6 @@
-//! What only Linux can do: kernel objects by netlink ([`kernel`]), forwarding by raw sockets ([`forward`]),
-//! the sockets of failure detection ([`bfd`]), and the system calls that need `unsafe` ([`sys`]), which is allowed there alone.
+//! All access to the Linux kernel: kernel objects over netlink ([`kernel`]), forwarding of frames
+//! through raw sockets ([`forward`]), the sockets of failure detection ([`bfd`]), and the system
+//! calls that need `unsafe` ([`sys`]).
 //!
 //! Decides nothing: other crates compute which objects are wanted; [`kernel`] reads and changes
 //! them.

@@ -180,8 +180,8 @@ impl Watches {
     }
 }
 
-/// The path of [`Watches`] whose state is that of `path`: itself, or on a node-routed fabric the path to the
-/// first neighbour on it.
+/// Returns the path in [`Watches`] from whose session the state of `path` is known: `path` itself,
+/// or on a node-routed fabric the path to the first neighbour on it.
 #[must_use]
 pub fn watched_path(plan: &Plan, path: &Path) -> PathId {
     match plan.xy() {

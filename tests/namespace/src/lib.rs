@@ -1,6 +1,7 @@
-//! A fresh network namespace per test, what a test needs of the kernel, and `ip -j` as the judge.
+//! Runs each test in a fresh network namespace, checks which kernel features it needs, and reads
+//! the result with `ip -j`.
 //!
-//! For tests that a program of `libtest-mimic` runs. Linked into nothing but tests.
+//! For test programs built on `libtest-mimic`. Linked into tests only.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -10,7 +11,7 @@ use libtest_mimic::{Failed, Trial};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 
-/// What a test needs beyond network namespaces.
+/// A kernel feature that a test needs besides network namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     /// 802.1Q VLAN interfaces (module 8021q).
@@ -23,8 +24,8 @@ pub enum Feature {
     Mptcp,
 }
 
-/// A test in a namespace of its own. Without root or a needed feature it is ignored with the
-/// reason, and fails where `CI=true`.
+/// Makes a test that runs in a network namespace of its own. Without root or a needed feature the
+/// test is ignored with the reason; with `CI=true` it fails.
 pub fn trial(name: &str, needs: &'static [Feature], body: fn()) -> Trial {
     let missing = missing(needs);
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
@@ -86,14 +87,14 @@ fn has(feature: Feature) -> bool {
     .unwrap_or(false)
 }
 
-/// Runs `ip` with words split at spaces; panics with its words when it fails.
+/// Runs `ip` with arguments split at spaces. Panics with its output if it fails.
 pub fn ip(words: &str) -> String {
     let (ok, text) = try_ip(words);
     assert!(ok, "ip {words}: {text}");
     text
 }
 
-/// Runs `tc` likewise.
+/// Runs `tc` with arguments split at spaces. Panics with its output if it fails.
 pub fn tc(words: &str) -> String {
     let output = Command::new("tc").args(words.split_whitespace()).output().expect("tc runs");
     let error = String::from_utf8_lossy(&output.stderr);
@@ -101,14 +102,14 @@ pub fn tc(words: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs `ip`, gives success and output.
+/// Runs `ip` and returns whether it succeeded, and its output.
 pub fn try_ip(words: &str) -> (bool, String) {
     let output = Command::new("ip").args(words.split_whitespace()).output().expect("ip runs");
     let text = if output.status.success() { output.stdout } else { output.stderr };
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// `ip -j -d` as a list.
+/// Runs `ip -j -d` and returns its output as a list.
 pub fn ip_json(words: &str) -> Vec<Value> {
     let text = ip(&format!("-j -d {words}"));
     if text.trim().is_empty() {
@@ -121,7 +122,7 @@ pub fn ip_json(words: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until `condition` holds, at most a minute.
+/// Waits at most a minute until `condition` holds.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {

@@ -1,7 +1,8 @@
-//! The `ip` commands that make a node's kernel objects, as `ip -batch` reads them, one a line.
+//! Writes the `ip` commands that create a node's kernel objects, one per line, as `ip -batch` reads
+//! them.
 //!
-//! `tresse export iproute2` writes them into a node's script; a lab without daemons runs them
-//! itself. Each function returns one batch. Links come first, then sysctls (K5: nothing may be sent
+//! `tresse export iproute2` puts them into a node's script; a lab without daemons runs them itself.
+//! Each function returns one batch. The order is: links, then sysctls (K5: nothing may be sent
 //! before they are set), then the batches in the order of this file.
 
 use std::collections::BTreeMap;
@@ -11,8 +12,8 @@ use tresse_reconcile::{ENDPOINT_IDS, Leg, LinkKind, METRIC_PRIMARY, PROTOCOL, Ru
 use crate::nexthops::{FIRST_GROUP, Nexthops};
 use crate::spell::shell;
 
-/// Returns the words behind `ip link add` that make an interface, the best way first. A kernel that
-/// refuses one way takes the next (K8). Empty for an interface that only the daemon makes.
+/// Returns the arguments of `ip link add` that create an interface, in alternatives: if a kernel
+/// refuses the first, the next is tried (K8). Empty for an interface that only the daemon creates.
 #[must_use]
 pub fn link(name: &str, kind: &LinkKind) -> Vec<String> {
     let name = shell(name);
@@ -27,7 +28,7 @@ pub fn link(name: &str, kind: &LinkKind) -> Vec<String> {
     }
 }
 
-/// Returns the commands that set addresses and bring our interfaces up.
+/// Returns the commands that add addresses and set our interfaces up.
 #[must_use]
 pub fn addresses(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -50,7 +51,7 @@ pub fn addresses(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that set permanent neighbours.
+/// Returns the commands that add permanent neighbours.
 #[must_use]
 pub fn neighbours(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -65,8 +66,8 @@ pub fn neighbours(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that set nexthops, their groups and the routes through them. A nexthop
-/// whose interface has no carrier is refused, and all that needs it.
+/// Returns the commands that add nexthops, their groups and the routes through them. A nexthop on
+/// an interface without carrier is refused by the kernel, together with everything that needs it.
 #[must_use]
 pub fn routes(wanted: &Wanted) -> String {
     let nexthops = Nexthops::of(wanted);
@@ -110,7 +111,7 @@ pub fn routes(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that set label routes, for `ip -f mpls`.
+/// Returns the commands that add label routes, for `ip -f mpls`.
 #[must_use]
 pub fn labels(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -126,7 +127,7 @@ pub fn labels(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that set the table routes.
+/// Returns the commands that add the table routes.
 #[must_use]
 pub fn table_routes(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -142,8 +143,8 @@ pub fn table_routes(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that add the policy rules of one family, for `ip -4` or `ip -6`. Without
-/// checks: for a namespace that has no rules of ours yet.
+/// Returns the commands that add the policy rules of one family, for `ip -4` or `ip -6`. They check
+/// nothing: the namespace must not have rules of ours yet.
 #[must_use]
 pub fn rules(wanted: &Wanted, ipv4: bool) -> String {
     let mut out = String::new();
@@ -167,8 +168,8 @@ pub fn endpoints(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the command that sets how many subflows a connection may have, `None` for as many as it
-/// is.
+/// Returns the command that sets the limit of subflows of a connection; `None` if it need not
+/// change.
 #[must_use]
 pub fn subflows(wanted: &Wanted) -> Option<String> {
     (wanted.subflows() > 0).then(|| format!("mptcp limits set subflows {}", wanted.subflows()))

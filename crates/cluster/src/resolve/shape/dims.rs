@@ -1,4 +1,4 @@
-//! Resolves `dims`, the sizes of a mesh, a torus or a fabric whose nodes route.
+//! Resolves `dims`, the sizes of a mesh, a torus or a node-routed fabric.
 
 use tresse_base::problem::{Found, ProblemKind};
 
