@@ -1,4 +1,4 @@
-//! Prints a wiring and its properties.
+//! Prints a wiring and its properties (`tresse design`).
 
 use std::io::Write;
 

@@ -39,7 +39,7 @@ pub struct Flow {
     pub ways: Vec<Uses>,
 }
 
-/// The solution: the shares of each flow's paths, and t.
+/// The solution of the linear program: the share of each flow's paths, and the congestion t.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimum {
     /// The highest load divided by capacity, exact except for rounding.
