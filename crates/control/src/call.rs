@@ -2,7 +2,7 @@
 //! reply and description. The macro makes from it the call that a client sends, the parser that the
 //! daemon uses, and the interface description that varlinkctl(1) shows.
 //!
-//! A new method takes a line in [`methods`], a reply type in `reply`, and an arm in the daemon's
+//! A new method takes a line in `methods`, a reply type in `reply`, and an arm in the daemon's
 //! dispatch.
 
 use std::borrow::Cow;

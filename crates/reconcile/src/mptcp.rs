@@ -33,7 +33,8 @@ pub const MPTCP_ENABLED: &str = "net/mptcp/enabled";
 /// The MPTCP endpoints that a node wants, and the tables for packets from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct WantedMptcp {
-    /// Addresses from which subflows start, at most [`ENDPOINTS_MAX`], each with its NIC.
+    /// Addresses from which subflows start, at most
+    /// [`ENDPOINTS_MAX`](tresse_base::kernel::ENDPOINTS_MAX), each with its NIC.
     pub endpoints: BTreeMap<IpAddr, String>,
     /// Table routes by (NIC, destination), for packets whose source is that NIC's endpoint; a table
     /// per NIC.
