@@ -1,8 +1,10 @@
-//! The blueprint of a lab as plain data: every namespace, cable, interface and VLAN membership.
+//! Computes the blueprint of a lab from a plan, as plain data: every namespace, cable, interface
+//! and VLAN membership.
 //!
-//! A pure function of the plan. It is stored with the lab, so that later verbs (`fail`, `heal`)
-//! need no plan. Switches are configured by [`tresse_export`], so that the lab tests what operators
-//! get. Rules: K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
+//! It depends on the plan only. It is stored with the lab, so that later commands (`tresse lab
+//! fail`, `heal`) need no plan. The VLANs of the switches are computed by [`tresse_export`], which
+//! also writes the configuration of real switches, so that the lab tests what operators get. Rules:
+//! K3 (no default VLAN), K9 (MTU), K23 (distinct ifindexes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +16,8 @@ use tresse_export::{Options, PortConfig, SwitchConfig, switch_configs};
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Nic, NicEnd, Node, Port};
 
-/// The description of a whole lab: nodes, switches and cables.
+/// The description of a whole lab (a cluster in network namespaces on one machine): its nodes,
+/// switches and cables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
     /// The plan's generation.
@@ -28,7 +31,8 @@ pub struct Blueprint {
     pub cables: Vec<Cable>,
 }
 
-/// A node of a lab: the namespace and its interfaces.
+/// A node (computer) of a lab: its name and IP addresses, and on how many (NIC, VID) pairs it
+/// announces itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabNode {
     /// Its name in the plan.
@@ -39,7 +43,8 @@ pub struct LabNode {
     pub announces: usize,
 }
 
-/// A switch of a lab: the namespace, its ports and their VLANs.
+/// A switch of a lab: its name, whether it filters VLANs, and its forwarding database (FDB). Its
+/// ports and their VLANs are [`End`]s of cables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabSwitch {
     /// Its name in the plan.
@@ -86,7 +91,7 @@ pub struct End {
     pub untagged: Option<u16>,
 }
 
-/// Why a plan cannot be built as a lab.
+/// Error: no lab can be built from a plan, because a node and a switch have the same name.
 #[derive(Debug, thiserror::Error)]
 pub enum BlueprintError {
     /// A node and a switch share a name.
@@ -162,7 +167,7 @@ impl Blueprint {
     }
 }
 
-/// The interface name of a switch port.
+/// Returns the interface name of a switch port in a lab: `p` and the port's number.
 #[must_use]
 pub fn port_name(port: u32) -> String {
     format!("p{port}")

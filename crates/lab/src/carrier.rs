@@ -1,8 +1,9 @@
-//! Waits for the kernel to notice that cables are plugged in.
+//! Waits until the kernel reports that the NICs of a lab's nodes have carrier.
 //!
-//! A NIC has carrier at once, but the kernel tells its routes up to a second later, and much later on a
-//! busy machine (`linkwatch`). Until then a route through that NIC is not used, as fabric NICs ignore
-//! routes whose link is down (`ignore_routes_with_linkdown`).
+//! A NIC of a lab has carrier as soon as the other end of its cable is up. The kernel updates the
+//! routes through it up to a second later, and much later on a busy machine (`linkwatch`). Until
+//! then those routes are not used, because fabric NICs ignore routes whose link is down
+//! (`ignore_routes_with_linkdown`).
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,8 @@ use crate::state::Directory;
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why waiting ended before all NICs were up.
+/// Why [`wait`] ended before all NICs were up: one had no carrier after a minute, `ip` failed, or a
+/// signal arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum CarrierError {
     /// It lasts too long.
@@ -45,7 +47,8 @@ struct Link {
     operstate: String,
 }
 
-/// Waits until every NIC that a cable ends at is operationally up.
+/// Waits until every node NIC at the end of a cable is operationally up (`operstate` is `UP`), at
+/// most 60 seconds.
 ///
 /// # Errors
 /// [`CarrierError`]

@@ -1,9 +1,9 @@
-//! Counts the frames of a lab per directed link and VLAN.
+//! Counts the frames of a lab per VLAN and per direction of each cable that ends at a switch.
 //!
-//! A direction is counted where it leaves a switch; a node's own frames are counted where they
-//! enter one. If daemons announce themselves (EtherType 0x88B5), flower filters on the ports count
-//! announcements and other frames separately; otherwise the bridges' per-port per-VLAN statistics
-//! are used.
+//! A frame that leaves a switch is counted there; a frame that a node sends is counted where it
+//! enters a switch. If the lab has daemons and the kernel has flower filters, such filters on the
+//! switch ports count announcements (EtherType 0x88B5) and other frames separately; otherwise the
+//! bridges' statistics per port and VLAN are used.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Counter {
     pub interface: String,
 }
 
-/// Why the counters of a lab could not be read.
+/// Why the frame counters of a lab could not be read or reset.
 #[derive(Debug, thiserror::Error)]
 pub enum CounterError {
     /// iproute2.
@@ -52,7 +52,8 @@ pub enum CounterError {
     },
 }
 
-/// Returns the counters since the last [`reset`], sorted by sender, receiver and VLAN.
+/// Returns the frame counters of a lab since the last [`reset`], sorted by sender, receiver,
+/// interface and VLAN.
 pub fn counters(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
     let mut now = raw(directory, record)?;
     let path = directory.path.join("baseline.json");
@@ -71,7 +72,8 @@ pub fn counters(directory: &Directory, record: &Record) -> Result<Vec<Counter>, 
     Ok(now)
 }
 
-/// Sets the counters of a lab to zero.
+/// Sets the frame counters of a lab to zero: stores their present values, which [`counters`]
+/// subtracts from then on.
 pub fn reset(directory: &Directory, record: &Record) -> Result<(), CounterError> {
     Ok(directory.write("baseline.json", &raw(directory, record)?)?)
 }

@@ -1,7 +1,8 @@
-//! Runs a `tressed` in every node of a lab: writes its configuration, starts it, and waits until
-//! all are in sync.
+//! Runs the daemon (`tressed`) of every node of a lab: writes its configuration, starts it, and
+//! waits until all are ready.
 //!
-//! A daemon is found by the namespace that it runs in, because a process id on disk may be stale.
+//! A daemon's process is found by the network namespace that it runs in, because a process id on
+//! disk may be stale.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -17,7 +18,7 @@ use crate::run;
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, Record};
 
-/// Why the daemons of a lab do not run, or are not in sync.
+/// Why the daemons of a lab could not be started, ended by themselves, or were not ready in time.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// A file of a daemon's.
@@ -68,7 +69,8 @@ pub enum DaemonError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Starts the daemon of every node.
+/// Starts the daemon (`tressed`) of every node of a lab in the node's network namespace. Does not
+/// wait until it is ready; see [`wait`].
 pub fn start(
     directory: &Directory,
     record: &Record,
@@ -138,7 +140,9 @@ fn start_one(
         .map_err(|source| DaemonError::Start { path: tressed.into(), source })
 }
 
-/// Waits until the daemon of every node is in sync, has proven its VLANs and has announced itself.
+/// Waits until every daemon of a lab is ready: its kernel holds what the plan wants (in sync), each
+/// of its VLANs is proven (seen to deliver exactly one copy of a frame), and it has announced
+/// itself. The limit is 60 s plus 2 s per node.
 pub fn wait(directory: &Directory, record: &Record, signals: &Signals) -> Result<(), DaemonError> {
     let nodes = &record.blueprint.nodes;
     let limit = LIMIT + LIMIT_PER_NODE * u32::try_from(nodes.len()).unwrap_or(u32::MAX);

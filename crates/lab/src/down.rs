@@ -11,7 +11,7 @@ use crate::netns::{self, NetnsError};
 use crate::run;
 use crate::state::{Directory, Record, StateError};
 
-/// A part of a lab that could not be removed.
+/// Why a part of a lab (a process, a namespace, the directory) could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum DownError {
     /// The lab's directory.
@@ -30,10 +30,10 @@ pub enum DownError {
     },
 }
 
-/// Removes a lab, whatever state it is in.
+/// Removes a lab, whether it was built completely or not: its processes, namespaces and directory.
 ///
 /// # Errors
-/// All parts that could not be removed. The others have been removed.
+/// One error for each part that could not be removed. The others have been removed.
 pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
     let one = |e: StateError| vec![DownError::from(e)];
     let _lock = directory.lock().map_err(one)?;
@@ -42,8 +42,9 @@ pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Removes everything that `record` names; the caller holds the lab's lock. The directory is
-/// removed last, so that a second attempt still knows what is left.
+/// Removes everything that `record`, the content of a lab's state file, names; the caller holds the
+/// lab's lock. Returns the errors. The directory is removed last, and only without errors, so that
+/// a second attempt still knows what is left.
 pub fn clear(directory: &Directory, record: &Record) -> Vec<DownError> {
     let names: Vec<String> = record.blueprint.places().map(|p| directory.netns(p)).collect();
     let present: Vec<&String> = names.iter().filter(|n| netns::exists(n)).collect();

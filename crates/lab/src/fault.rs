@@ -1,8 +1,10 @@
 //! Makes links, switches and nodes of a lab fail, with or without carrier loss, and heals them.
 //!
-//! A failure is a set of switch ports. With carrier loss the ports are set down, which the other
-//! end notices. Silently, their bridge state becomes `disabled`: frames vanish while the carrier
-//! stays. Healing restores every port that no remaining failure needs.
+//! A failure takes one port of each cable concerned out of use: a switch port, or a NIC if the
+//! cable joins two nodes. With carrier loss the port is set down, which the other end notices. In a
+//! silent failure a switch port's bridge state becomes `disabled`: frames vanish while the carrier
+//! stays; a NIC is set down all the same. Healing restores every port that no remaining failure
+//! needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,7 +13,7 @@ use crate::blueprint::{Blueprint, End, port_name};
 use crate::run::{self, RunError};
 use crate::state::{Directory, Fault, Record, StateError};
 
-/// Why a part of a lab could not be made to fail or heal.
+/// Why a link, switch or node of a lab could not be made to fail, or could not be healed.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
     /// No object of that name.
@@ -34,7 +36,8 @@ pub enum FaultError {
     Run(#[from] RunError),
 }
 
-/// Makes a link, switch or node of a lab fail until it is healed. `silent`: without carrier loss.
+/// Makes the link, switch or node `object` of a lab fail until [`heal`] is called. `silent`: its
+/// frames are lost while the carrier stays up.
 pub fn fail(directory: &Directory, object: &str, silent: bool) -> Result<(), FaultError> {
     let _lock = directory.lock()?;
     let mut record = directory.load_up()?;
@@ -49,7 +52,8 @@ pub fn fail(directory: &Directory, object: &str, silent: bool) -> Result<(), Fau
     Ok(())
 }
 
-/// Heals one failure of a lab, or all of them.
+/// Ends the failures of `object` (a link, switch or node of a lab), or without `object` all
+/// failures of the lab.
 pub fn heal(directory: &Directory, object: Option<&str>) -> Result<(), FaultError> {
     let _lock = directory.lock()?;
     let mut record = directory.load_up()?;

@@ -1,9 +1,9 @@
-//! Installs a node's slice with `ip`, in labs without daemons.
+//! Installs a node's slice (its part of the plan) with `ip`, in labs without daemons.
 //!
 //! Runs the commands that `tresse export iproute2` writes into a node's script, as a few batches,
 //! so that such a lab tests these commands. Two things differ from the script: nothing is checked
-//! first, because the namespace is new, and labelled frames are not filtered. The kernel forwards
-//! labels.
+//! first, because the namespace is new, and labelled frames are not filtered. In such a lab the
+//! kernel forwards labelled frames.
 
 use std::fmt::Write;
 
@@ -13,8 +13,10 @@ use tresse_reconcile::Wanted;
 use crate::netns;
 use crate::run::{self, RunError};
 
-/// Installs the wanted kernel state of a slice into a new network namespace, whose NICs are up and
-/// have carrier. `ipv6`: the kernel has IPv6.
+/// Installs the kernel objects that a node's slice (its part of the plan) wants into the node's new
+/// network namespace: interfaces, sysctls, addresses, neighbours, routes, policy rules, MPTCP
+/// endpoints and label routes. The node's NICs must be up and have carrier. `ipv6`: the kernel has
+/// IPv6.
 pub fn slice(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
     run::batch(Some(netns), "ip", &links(wanted, ipv6))?;
     netns::inside(netns, || {
@@ -40,7 +42,8 @@ pub fn slice(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
     run::read(netns, "ip", &["-f", "mpls", "-batch", "-"], &labels).map(drop)
 }
 
-/// Returns the commands that restore what the kernel deletes when an interface goes down.
+/// Returns the `ip -batch` input that adds a node's neighbours, routes and table routes again after
+/// the kernel deleted them with an interface that went down.
 #[must_use]
 pub fn restoring(wanted: &Wanted) -> String {
     commands::neighbours(wanted) + &commands::routes(wanted) + &commands::table_routes(wanted)

@@ -2,7 +2,8 @@
 //! VLAN-filtering bridges as switches, and a daemon per node (DESIGN section 9).
 //!
 //! Everything that a lab creates is first named in its state file, so that [`down`] can remove it
-//! even if the builder died. Nothing outside the lab's own namespaces and directory is changed.
+//! even if the process that built the lab died. Nothing outside the lab's own namespaces and
+//! directory is changed.
 
 pub mod blueprint;
 mod carrier;

@@ -1,17 +1,19 @@
 //! Sends uniform all-to-all traffic in a lab and measures what arrives.
 //!
 //! Every node sends UDP datagrams of one size to every other node, in rounds. Each round is a fresh
-//! random order of all other nodes, so that all pairs get the same and no order repeats. What
-//! counts is what the receivers' sockets got. Rates are fractions of the link rate, with headers
-//! counted as the links' tbf does: Ethernet header, IP and UDP, without tag and FCS.
+//! random order of all other nodes, so that all pairs get the same and no order repeats. A datagram
+//! has arrived when the receiver's socket gets it. Rates are fractions of the rate of a node's
+//! link. A frame counts with the bytes that the link's rate limiter (`tbf`) counts: Ethernet
+//! header, IP, UDP and data, without VLAN tag and FCS.
 //!
 //! | mode | offered | what it tells |
 //! |---|---|---|
 //! | [`saturated`] | each node's whole link | accepted throughput past saturation |
 //! | [`fair`] | the same for every pair, searched by bisection | the highest rate at which every pair gets its share |
 //!
-//! `fair` is the figure to compare with the channel-load bound, which assumes uniform traffic that
-//! is delivered completely.
+//! The result of `fair` is the one to compare with the channel-load bound (the load per node at
+//! which the most loaded direction of any link is full), because that bound assumes uniform traffic
+//! that is delivered completely.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -44,7 +46,7 @@ pub struct LoadOptions {
     pub steps: u32,
 }
 
-/// The result of one trial: traffic offered and traffic that arrived.
+/// The result of one trial at one load: how much traffic the nodes sent, and how much arrived.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
     /// What every node was to offer, in units of its link's rate.
@@ -66,7 +68,7 @@ pub struct Trial {
     pub starved: bool,
 }
 
-/// The result of a load measurement, with the figures of both modes.
+/// The result of a load measurement: the trials of [`saturated`] and [`fair`], where asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadReport {
     /// Version of this object: 1.
@@ -111,7 +113,8 @@ pub enum LoadError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Runs one trial in which every node sends at the rate of its link, whatever is lost.
+/// Runs one trial in which every node offers traffic at the full rate of its link, however much is
+/// lost.
 pub fn saturated(
     directory: &Directory,
     record: &Record,
@@ -121,8 +124,9 @@ pub fn saturated(
     trial(directory, record, options, 1.0, signals)
 }
 
-/// Searches for the highest load per node, to 1/2^steps, at which at most `loss_limit` is lost.
-/// Returns that trial, and all trials.
+/// Searches by bisection for the highest load per node at which at most the share `loss_limit` of
+/// the datagrams is lost. Runs up to `steps` trials, the first at the full rate of a node's link.
+/// Returns the best trial, if any stayed within the limit, and all trials in order.
 pub fn fair(
     directory: &Directory,
     record: &Record,

@@ -1,6 +1,6 @@
 //! Creates, enters and deletes named network namespaces, kept like those of `ip netns`: a bind
-//! mount per name below `/run/netns`. No process is started for it: a thread unshares or joins the
-//! namespace, and ends. Source: ip-netns(8), setns(2).
+//! mount per name below `/run/netns`. No process is started to create or enter one: a thread
+//! unshares or joins the namespace, does the work, and ends. Source: ip-netns(8), setns(2).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -59,7 +59,8 @@ pub fn prepare() -> Result<(), NetnsError> {
     }
 }
 
-/// Creates a named network namespace. `setup` runs inside it before anyone else can enter.
+/// Creates a named network namespace, runs `setup` inside it, and returns its result. Fails if the
+/// name is taken.
 pub fn create<T: Send>(name: &str, setup: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     let path = path(name);
     let fault = |source: io::Error| failed("create", name, source);
@@ -97,8 +98,8 @@ pub fn in_scratch<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsEr
     .map_err(|e| failed("create", "for a probe", e))
 }
 
-/// Deletes the name of a network namespace; the namespace itself vanishes with its last process. No
-/// error if it does not exist.
+/// Deletes the name of a network namespace; the namespace itself vanishes with its last process. A
+/// missing name is not an error.
 pub fn delete(name: &str) -> Result<(), NetnsError> {
     let path = path(name);
     // If it is not mounted, its creator died between the file and the mount.
@@ -109,7 +110,7 @@ pub fn delete(name: &str) -> Result<(), NetnsError> {
     }
 }
 
-/// Returns whether a namespace of this name exists.
+/// Returns whether a network namespace of this name exists.
 #[must_use]
 pub fn exists(name: &str) -> bool {
     path(name).exists()
@@ -122,7 +123,7 @@ pub fn processes(name: &str) -> Vec<i32> {
 }
 
 /// Returns the ids of the processes in any of these network namespaces, each with the index of its
-/// namespace. Zombies are left out.
+/// namespace in `names`. Zombies are left out.
 #[must_use]
 pub fn processes_in<S: AsRef<str>>(names: &[S]) -> Vec<(i32, usize)> {
     let identity = |m: fs::Metadata| (m.dev(), m.ino());
@@ -138,7 +139,7 @@ pub fn processes_in<S: AsRef<str>>(names: &[S]) -> Vec<(i32, usize)> {
         .collect()
 }
 
-/// Returns the path of a network namespace's name.
+/// Returns the path of the file that names a network namespace, below `/run/netns`.
 #[must_use]
 pub fn path(name: &str) -> PathBuf {
     Path::new(DIRECTORY).join(name)

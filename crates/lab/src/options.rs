@@ -1,10 +1,11 @@
-//! The options of `tresse lab up`.
+//! The options of `tresse lab up`, which builds a lab from a cluster file.
 
 use std::path::PathBuf;
 
 use crate::state::Shaping;
 
-/// The options of `tresse lab up`.
+/// The options of `tresse lab up`, which builds a lab: its name, cable rates, daemons and cluster
+/// file.
 #[derive(Debug, Clone)]
 pub struct UpOptions {
     /// The lab's name.
@@ -28,7 +29,8 @@ pub struct UpOptions {
     pub source: &'static str,
 }
 
-/// What forwards labelled frames in a lab: the kernel or the daemons.
+/// Which engine forwards labelled (MPLS) frames in a lab: the kernel, or raw sockets of the
+/// daemons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LabEngine {
     /// Each daemon's own choice.

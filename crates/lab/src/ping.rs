@@ -1,7 +1,7 @@
 //! Sends echo requests between all ordered pairs of nodes of a lab.
 //!
-//! Uses `ping` of iputils, an independent judge; or, if the caller wants speed, one thread per node
-//! that sends ICMP echo requests itself (RFC 792, RFC 4443).
+//! Uses the `ping` program of iputils, which shares no code with this project; or, if the caller
+//! wants speed, one thread per node that sends ICMP echo requests itself (RFC 792, RFC 4443).
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
@@ -89,7 +89,8 @@ impl From<NetnsError> for PingError {
     }
 }
 
-/// Sends echo requests between all ordered pairs of different nodes that the options select.
+/// Sends ICMP echo requests between all ordered pairs of different nodes that the options select,
+/// and reports which pairs answered.
 pub fn ping(
     directory: &Directory,
     record: &Record,
@@ -180,8 +181,9 @@ fn echo(
     Ok(all)
 }
 
-/// Sends echo requests from an address of the calling thread's namespace, and returns how many of
-/// them each target answered. Of the options only `count` and `wait` are used.
+/// Sends ICMP echo requests from the address `from` of the calling thread's network namespace to
+/// every address in `targets`, and returns how many of them each target answered. Of the options
+/// only `count` and `wait` are used.
 ///
 /// # Errors
 /// If a raw socket cannot be opened or read.

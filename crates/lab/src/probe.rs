@@ -26,7 +26,9 @@ pub enum ProbeError {
     Iproute(std::io::Error),
 }
 
-/// Tests everything that a lab needs. `vlans`: also VLAN-filtering bridges and VLAN interfaces.
+/// Tests whether the kernel has all that a lab needs: network namespaces, veth pairs, the token
+/// bucket filter if `shape` limits rates, and if `vlans` is set VLAN-filtering bridges and VLAN
+/// interfaces. The error names what is missing.
 pub fn probe(vlans: bool, shape: Shaping) -> Result<(), ProbeError> {
     netns::in_scratch(|| {
         need("link add name a type veth peer name b", "veth pairs", "CONFIG_VETH")?;
@@ -54,7 +56,8 @@ pub fn probe(vlans: bool, shape: Shaping) -> Result<(), ProbeError> {
     })?
 }
 
-/// Can the kernel count announcements apart from other frames (clsact and flower)?
+/// Returns whether the kernel can count announcements apart from other frames, for which it needs
+/// clsact and flower.
 #[must_use]
 pub fn counts_announcements() -> bool {
     let try_it = || {

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::netns::{self, NetnsError};
 
-/// Why a program inside a network namespace failed.
+/// Why a program could not be run in a network namespace, or failed there.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The namespace.
@@ -43,8 +43,8 @@ pub enum RunError {
     },
 }
 
-/// Feeds `lines` to `PROGRAM -batch -` inside a network namespace (`None`: the present one). Does
-/// nothing for empty lines.
+/// Runs `PROGRAM -batch -` (`ip`, `bridge` or `tc`) inside a network namespace (`None`: that of the
+/// calling thread) with `lines` as standard input. Does nothing if `lines` is empty.
 pub fn batch(netns: Option<&str>, program: &str, lines: &str) -> Result<(), RunError> {
     if lines.is_empty() {
         return Ok(());
@@ -89,7 +89,8 @@ fn run(netns: Option<&str>, program: &str, args: &[&str], stdin: &str) -> Result
     output.map_err(|source| RunError::Start { program: program.into(), source })
 }
 
-/// Runs a program in the network namespace of the calling thread, and returns its output.
+/// Runs a program in the network namespace of the calling thread with `stdin` as its standard
+/// input, and returns its exit status and output.
 pub fn spawn(program: &str, args: &[&str], stdin: &str) -> std::io::Result<Output> {
     let mut command = Command::new(program);
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -105,8 +106,8 @@ pub fn spawn(program: &str, args: &[&str], stdin: &str) -> std::io::Result<Outpu
     })
 }
 
-/// Runs `work` on every item, at most `limit` at a time; returns the results in the order of the
-/// items.
+/// Runs `work` on every item in threads, at most `limit` at a time; returns the results in the
+/// order of the items.
 pub fn parallel<I: Sync, T: Send>(
     items: &[I],
     limit: usize,
@@ -131,7 +132,7 @@ pub fn parallel<I: Sync, T: Send>(
     done.into_iter().map(|(_, value)| value).collect()
 }
 
-/// The number of network namespaces to work on at a time.
+/// Returns the number of network namespaces to work on at a time: twice the number of processors.
 #[must_use]
 pub fn workers() -> usize {
     thread::available_parallelism().map_or(2, NonZero::get) * 2

@@ -1,8 +1,8 @@
 //! Writes the input of `ip -batch`, `bridge -batch` and `tc -batch` that builds a lab: cables,
 //! bridges, VLAN memberships, shaping, counters.
 //!
-//! Pure. Rules: K3 (bridge options, ports enslaved before they are up), K13 (shaped by tbf at both
-//! ends), K23 (ifindexes).
+//! These functions only return text. Rules: K3 (bridge options, ports enslaved before they are up),
+//! K13 (both ends of a cable shaped by `tbf`), K23 (ifindexes).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,8 +14,8 @@ use tresse_export::vid_runs;
 use crate::blueprint::{Blueprint, End};
 use crate::state::{Directory, Shaping};
 
-/// Returns the `ip -batch` input for the host: creates every cable with both ends directly in their
-/// namespaces.
+/// Returns the `ip -batch` input for the host: creates every cable of a lab, with both ends
+/// directly in their namespaces.
 #[must_use]
 pub fn cables(blueprint: &Blueprint, directory: &Directory) -> String {
     let mut text = String::new();
@@ -39,9 +39,9 @@ fn end(text: &mut String, end: &End, directory: &Directory) {
     let _ = write!(text, "numtxqueues 1 numrxqueues 1 netns {netns}");
 }
 
-/// Returns the `ip -batch` input for a switch: creates its bridge and ports. A VLAN-filtering
-/// bridge passes nothing until it has VLANs. A switch without VLAN filtering has one bridge per
-/// line of nodes.
+/// Returns the `ip -batch` input for a switch: creates its bridge and puts its ports into it. A
+/// VLAN-filtering bridge forwards no frame until [`vlans`] has added VLANs, because it has no
+/// default VLAN (K3). A switch without VLAN filtering has one bridge per untagged VLAN.
 #[must_use]
 pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> String {
     let age = fdb_age_seconds.saturating_mul(100);
@@ -74,8 +74,8 @@ pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> Stri
     text
 }
 
-/// Returns the `bridge -batch` input for a switch: VLAN memberships and static forwarding entries.
-/// Empty for a bridge without VLAN filtering.
+/// Returns the `bridge -batch` input for a switch: the VLAN memberships of its ports, and its
+/// static forwarding entries. Empty for a switch without VLAN filtering.
 #[must_use]
 pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
     let mut text = String::new();
@@ -99,8 +99,8 @@ pub fn vlans(blueprint: &Blueprint, switch: &str) -> String {
     text
 }
 
-/// Returns the `ip -batch` input for a node: configures its NICs without any address, so that they
-/// send nothing yet (K5).
+/// Returns the `ip -batch` input for a node: sets its NICs up without any address (IPv6 link-local
+/// included), so that they send nothing yet (K5).
 #[must_use]
 pub fn nics(blueprint: &Blueprint, node: &str, ipv6: bool) -> String {
     let mut text = String::from("link set dev lo up\n");
@@ -113,8 +113,8 @@ pub fn nics(blueprint: &Blueprint, node: &str, ipv6: bool) -> String {
     text
 }
 
-/// Returns the `tc -batch` input for a node or switch: the rate of each cable, and in switches the
-/// counters of announcements.
+/// Returns the `tc -batch` input for a node or switch: limits the rate of each of its cables, and
+/// with `announcements` adds filters to a switch that count announcements and other frames.
 #[must_use]
 pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shaping, announcements: bool) -> String {
     let mut text = String::new();
@@ -141,9 +141,10 @@ pub fn shaping(blueprint: &Blueprint, place: &str, shape: Shaping, announcements
     text
 }
 
-/// Returns burst and queue size of a tbf in bytes. The burst holds 40 ms or two frames, at most 256
-/// KiB: a machine that wakes the shaper late must not make the link slower than configured. The
-/// queue holds 20 ms or 24 frames, at most 4 MiB.
+/// Returns the burst and the limit of a token bucket filter (`tbf`) for a link of this rate, both
+/// in bytes. The burst holds 40 ms of traffic, at least two frames and at most 256 KiB: a machine
+/// that wakes the shaper late must not make the link slower than configured. The limit adds a queue
+/// of 20 ms, at least 24 frames and at most 4 MiB.
 #[must_use]
 pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
     let frame = u64::from(mtu) + 22;
@@ -178,8 +179,8 @@ fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place
     }
 }
 
-/// Name of a switch's bridge. A switch with several lines of nodes has a bridge `br<vid>` for each
-/// instead.
+/// Name of the bridge in a VLAN-filtering switch's namespace. A switch without VLAN filtering has a
+/// bridge `br<vid>` for each untagged VLAN instead.
 pub const BRIDGE: &str = "br0";
 /// EtherType of announcements (K5).
 const ANNOUNCEMENT: u16 = 0x88b5;

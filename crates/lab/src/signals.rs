@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// The flag: the first signal that arrived, if any.
+/// The first of the signals SIGINT, SIGTERM and SIGHUP that this process received, if any. All
+/// clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Signals(Arc<AtomicI32>);
 
-/// Error: a signal asked the work to stop.
+/// Error: the process received SIGINT, SIGTERM or SIGHUP, so the work was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted by {0}")]
 pub struct Interrupted(pub Signal);

@@ -1,10 +1,10 @@
 //! The state of a lab on disk: one directory per lab, with a state file that names everything the
-//! lab has created or is about to create. It is written first, so `down` knows what to remove even
-//! if the builder died.
+//! lab has created or is about to create. It is written before anything is created, so that
+//! [`down`](crate::down) knows what to remove even if the process that built the lab died.
 //!
 //! ```text
 //!  /run/tresse-lab/<lab>/state.json      Record
-//!                        lock            held while a lab is being built or taken down
+//!                        lock            held while the lab is being built, changed or removed
 //!                        cluster.toml    the cluster file
 //!                        baseline.json   counters at the last `counters --reset`
 //!                        <node>/         tressed.toml control state/ log
@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
 
-/// The content of a lab's state file: its parts, phase and injected failures.
+/// The content of a lab's state file: its blueprint (nodes, switches and cables), whether it is
+/// complete, and the failures in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The lab's name.
@@ -37,7 +38,8 @@ pub struct Record {
     pub faults: Vec<Fault>,
 }
 
-/// A failure that is in force in a lab: its object, and whether it is silent.
+/// A failure that is in force in a lab: the link, switch or node that fails, and whether it fails
+/// silently, that is, without carrier loss.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// What was asked for: `s00-s01`, `s00:3`, a switch or a node.
@@ -46,7 +48,7 @@ pub struct Fault {
     pub silent: bool,
 }
 
-/// Whether a lab is still being built (or its builder died), or is complete.
+/// Whether a lab is complete, or is still being built (or the process that built it died).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -123,7 +125,7 @@ pub enum StateError {
     },
 }
 
-/// The directory of one lab, with its files.
+/// The directory of one lab: its state file, lock, counters and the files of its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The lab's name.

@@ -67,7 +67,8 @@ pub enum UpError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Builds the lab of a plan, reporting each step to `progress`. All or nothing.
+/// Builds the lab of a plan completely or not at all, and returns the content of its state file.
+/// Each step is reported to `progress` in words.
 ///
 /// # Errors
 /// [`UpError`]; everything created so far has been removed.

@@ -1,8 +1,9 @@
 //! Starts, finds and stops the virtual machine.
 //!
-//! Owns the machine's state directory: `lock`, `qemu.pid`, `console.log`, `initrd`, and per port a
-//! socket and a lock file. The machine runs in the background and outlives the process that started
-//! it. Only a process whose command line names our state directory is ever killed.
+//! Owns the machine's state directory: `lock`, `qemu.pid`, `console.log`, `initrd`, and per
+//! virtio-serial port a socket and a lock file. The machine runs in the background and outlives the
+//! process that started it. Only a process whose command line names our state directory is ever
+//! killed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -56,7 +56,8 @@ pub enum ChannelError {
     },
 }
 
-/// A connection to the guest over one port, after the greeting.
+/// A connection to the guest over one virtio-serial port, on which both ends have greeted each
+/// other.
 #[derive(Debug)]
 pub struct Channel {
     stream: UnixStream,
@@ -211,17 +212,19 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> ChannelError + use<> {
     move |source| ChannelError::Io { path, source }
 }
 
-/// The file name of a port's socket in the state directory.
+/// Returns the file name of the socket of virtio-serial port `port` in the machine's state
+/// directory.
 pub fn socket_name(port: usize) -> String {
     format!("{port}.sock")
 }
 
-/// Number of ports of the virtual machine, and so of simultaneous clients; a virtio-serial device
-/// has at most 31.
+/// Number of virtio-serial ports of the virtual machine, and so of clients that can be connected at
+/// the same time; a virtio-serial device has at most 31.
 pub const PORTS: usize = 16;
-/// Prefix of a port's name inside the guest; the port's number follows.
+/// Prefix of the name of a virtio-serial port inside the guest; the port's number follows.
 pub const PORT_PREFIX: &str = "tresse.";
-/// How long the guest waits before it treats a client as gone.
+/// How long the guest waits, after the kernel reported that a port has no client, before it treats
+/// the client as gone.
 pub const GRACE: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_millis(100);
 const PORT_PATIENCE: Duration = Duration::from_secs(12);

@@ -1,7 +1,7 @@
 //! Runs programs in the virtual machine.
 //!
 //! Every call uses a port of its own, so calls from several threads and processes run in parallel.
-//! If a call is dropped, or its process dies, the guest program is ended.
+//! If a call ends early or its process dies, the guest ends the program.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;

@@ -76,8 +76,8 @@ impl Archive {
     }
 }
 
-/// Returns an archive with `program` as `/init`, and the libraries that it is linked with at their
-/// paths.
+/// Returns a cpio archive with `program` as `/init`, and the shared libraries that it is linked
+/// with at the paths that they have on the host.
 pub fn init_archive(program: &Path) -> Result<Vec<u8>, PackageError> {
     let mut archive = Archive::default();
     archive.device("dev/console", 0o600, 5, 1);

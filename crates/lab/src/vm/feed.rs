@@ -11,7 +11,8 @@ use super::channel::{Channel, ChannelError};
 use super::request::{Input, RequestError, at};
 use super::wire::{Request, STDIN_WINDOW_BYTES};
 
-/// Sends standard input to the guest, never more than the guest has room for.
+/// Sends standard input to a program in the guest, never more bytes than the guest has granted
+/// (`credit`).
 pub struct Feed<'a> {
     bytes: &'a [u8],
     descriptor: bool,
@@ -60,7 +61,8 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Signals that are blocked in this thread and read from a descriptor instead.
+/// SIGINT, SIGTERM and SIGHUP, blocked in this thread and read from a descriptor, so that they can
+/// be passed on to a program in the guest. Dropping it restores the thread's signal mask.
 pub struct Signals {
     /// For use in `poll`.
     pub descriptor: SignalFd,

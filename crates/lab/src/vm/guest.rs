@@ -28,8 +28,8 @@ use nix::sys::wait::wait;
 
 use machine::{ENV, power_off};
 
-/// Runs the guest. Never returns: PID 1 ends with the machine, the server's process with the
-/// server.
+/// Does the guest's work, according to the calling process: PID 1 sets the machine up, starts the
+/// server and at the end switches the machine off; any other process is the server. Never returns.
 pub fn main() -> ! {
     if std::process::id() != 1 {
         let error = serve::serve();

@@ -2,9 +2,9 @@
 //! userland of Debian packages.
 //!
 //! Owns the cache directory. An image is a directory `<kernel>-<digest>`, with the digest of the
-//! package list and the recipe. It is built in a temporary directory under a lock and then renamed,
-//! so that a killed or a second run never leaves half an image. After that apt is not asked again
-//! unless a refresh is wanted.
+//! lists in `recipe` (packages, files, kernel modules). It is built in a temporary directory under
+//! a lock and then renamed, so that a killed or a second run never leaves half an image. After that
+//! apt is not asked again unless a refresh is wanted.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ use super::cpio;
 use super::packages::{self, Apt, PackageError, io, run};
 use super::recipe::{BOOT_MODULES, FILES, LEFT_OUT, LINKS, PACKAGES, digest};
 
-/// The paths of the files of a built image.
+/// A built image of the virtual machine: the directory with its kernel, boot modules and userland.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// Directory that holds the three files.
@@ -93,7 +93,9 @@ impl Image {
     }
 }
 
-/// Returns `$XDG_CACHE_HOME/tresse` or `~/.cache/tresse`; for root `/var/cache/tresse`.
+/// Returns the directory where images are cached unless the caller names another:
+/// `$XDG_CACHE_HOME/tresse` if that variable is set, otherwise `/var/cache/tresse` for root and
+/// `~/.cache/tresse` for others.
 pub fn default_cache_dir() -> Result<PathBuf, ImageError> {
     if let Some(dir) = std::env::var_os("XDG_CACHE_HOME").filter(|d| !d.is_empty()) {
         return Ok(Path::new(&dir).join("tresse"));

@@ -21,7 +21,7 @@
 //! | `cpio` | the initramfs |
 //! | `boot` | QEMU and the state directory |
 //! | `channel` | the host's end of a port |
-//! | `wire` | frames |
+//! | `wire` | the protocol between host and guest |
 //! | `client` | programs run in the guest |
 //! | `feed` | their standard input and signals |
 //! | `transfer` | files in and out |
@@ -121,7 +121,8 @@ impl Default for Options {
     }
 }
 
-/// The handle of a virtual machine that was running when this value was made.
+/// The handle of a virtual machine that was running when the handle was made; it may have ended
+/// since.
 #[derive(Debug, Clone)]
 pub struct Vm {
     dir: PathBuf,

@@ -44,7 +44,8 @@ pub enum PackageError {
     },
 }
 
-/// An apt that keeps its state in a directory of ours.
+/// The host's apt with its status, cache and log in a directory of this program, so that the host's
+/// own apt state does not change.
 #[derive(Debug)]
 pub struct Apt {
     dir: PathBuf,
@@ -109,7 +110,8 @@ impl Apt {
     }
 }
 
-/// Unpacks a package into a tree whose `/bin`, `/sbin` and `/lib` may be links into `/usr`.
+/// Unpacks a Debian package into a directory tree. `/bin`, `/sbin` and `/lib` of the tree may be
+/// symbolic links into `/usr`; they stay links.
 pub fn unpack(package: &Path, tree: &Path) -> Result<(), PackageError> {
     let mut unpacker = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
@@ -175,6 +177,7 @@ fn debs(dir: &Path) -> Result<Vec<PathBuf>, PackageError> {
     Ok(found)
 }
 
-/// The Debian packages that the host needs, named in errors about a missing program.
+/// The Debian packages that the host needs to build and run the virtual machine; errors about a
+/// missing program name them.
 pub const INSTALL: &str = "qemu-system-x86 squashfs-tools kmod dpkg tar xz-utils libc-bin binutils";
 const KERNEL_META: &str = "linux-image-cloud-amd64";

@@ -1,7 +1,8 @@
 //! The contents of the virtual machine's image: kernel modules, packages, and files that maintainer
 //! scripts would have created.
 
-/// The digest (FNV-1a) of everything that decides what the image contains.
+/// Returns the digest (FNV-1a, 64 bits, in hexadecimal) of the lists in this module, which decide
+/// what the image contains.
 pub fn digest() -> String {
     let parts = PACKAGES.iter().chain(BOOT_MODULES).chain(LEFT_OUT).copied();
     let files = FILES.iter().chain(LINKS).flat_map(|(a, b)| [*a, *b]);
@@ -14,15 +15,16 @@ pub fn digest() -> String {
     format!("{hash:016x}")
 }
 
-/// Kernel modules loaded at boot, in the order of their dependencies: first those that mount the
-/// root, then those that a lab needs in its first seconds. All others are loaded by the kernel on
-/// demand or by `modprobe`.
+/// Kernel modules loaded at boot, in the order of their dependencies: first those that are needed
+/// to mount the root file system, then those that a lab needs in its first seconds. All others are
+/// loaded by the kernel on demand or by `modprobe`.
 #[rustfmt::skip]
 pub const BOOT_MODULES: &[&str] = &[
     "virtio_pci", "virtio_blk", "virtio_console", "squashfs", "overlay",
     "8021q", "bridge", "veth", "tun", "mpls_router", "mpls_iptunnel", "mpls_gso",
 ];
-/// Debian packages in the image; their dependencies are added. `usr-is-merged` keeps Perl out.
+/// Debian packages in the image; their dependencies are added. `usr-is-merged` is named so that apt
+/// does not choose `usrmerge`, which needs Perl.
 #[rustfmt::skip]
 pub const PACKAGES: &[&str] = &[
     "base-files", "usr-is-merged", "bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "tar",
@@ -30,7 +32,7 @@ pub const PACKAGES: &[&str] = &[
     "libgcc-s1", "libstdc++6", "iproute2", "iputils-ping", "iputils-arping", "tcpdump", "iperf3",
     "ethtool", "nftables", "socat", "strace", "jq", "python3", "openvswitch-switch",
 ];
-/// Patterns of files that are left out of the image.
+/// Patterns of files in the packages that are left out of the image.
 #[rustfmt::skip]
 pub const LEFT_OUT: &[&str] = &[
     "usr/share/doc/*",

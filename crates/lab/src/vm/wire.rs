@@ -1,6 +1,7 @@
 //! The protocol between a host process and the guest over one virtio-serial port: the frames and
-//! their headers. It never touches a descriptor. One connection carries one client and one request
-//! at a time; several requests at a time need several ports.
+//! their headers. This module encodes and decodes only; others read and write the port. One
+//! connection carries one client and one request at a time; several requests at a time need several
+//! ports.
 //!
 //! A connection begins with a greeting, because a serial port has no sessions and may hold the
 //! remains of an earlier client. Both ends discard bytes until they see the greeting:
@@ -20,8 +21,8 @@
 //! | 8 | h | header: a [`Request`] or a [`Reply`] as JSON | |
 //! | 8 + h | p | payload: raw bytes | |
 //!
-//! Read as a frame, the greeting would have an oversized header. So a guest that missed a change of
-//! clients gets an error at the next frame, and searches for the greeting again.
+//! A greeting that is read as a frame has a header length beyond the limit. So a guest that missed
+//! a change of clients gets an error at the next frame, and searches for the greeting again.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -105,7 +106,7 @@ pub enum Reply {
     },
 }
 
-/// Why a frame could not be encoded or decoded.
+/// Why a frame of the protocol between host and guest could not be encoded or decoded.
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// A length field beyond its limit.
@@ -131,7 +132,8 @@ pub enum FrameError {
     Header(#[from] serde_json::Error),
 }
 
-/// Encodes one frame.
+/// Returns one frame as bytes: the two lengths, `header` as JSON, and `payload`. Fails if either is
+/// too long.
 pub fn encode<H: Serialize>(header: &H, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
     let header = serde_json::to_vec(header)?;
     check_sizes(header.len(), payload.len())?;
@@ -143,7 +145,7 @@ pub fn encode<H: Serialize>(header: &H, payload: &[u8]) -> Result<Vec<u8>, Frame
     Ok(frame)
 }
 
-/// Splits a byte stream into greetings and frames.
+/// Splits the bytes that arrive on a virtio-serial port into greetings and frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
@@ -180,7 +182,8 @@ impl Decoder {
         Ok(Some((header, payload)))
     }
 
-    /// Encodes a greeting.
+    /// Finds the next greeting that begins with `magic`, and returns its nonce and protocol
+    /// version; `None` until it has arrived whole. Discards the bytes before it.
     pub fn greeting(&mut self, magic: &[u8; 8]) -> Option<(u64, u32)> {
         let rest = &self.bytes[self.start..];
         let Some(at) = rest.windows(magic.len()).position(|w| w == magic) else {
@@ -204,7 +207,8 @@ impl Decoder {
     }
 }
 
-/// A greeting as bytes.
+/// Returns a greeting as bytes: `magic` ([`HELLO`] or [`WELCOME`]), `nonce` and this side's
+/// protocol [`VERSION`].
 pub fn greeting(magic: &[u8; 8], nonce: u64) -> [u8; GREETING_BYTES] {
     let mut bytes = [0; GREETING_BYTES];
     bytes[..8].copy_from_slice(magic);
@@ -229,20 +233,22 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(four.try_into().ok()?))
 }
 
-/// The first bytes of a connection, from client to guest.
+/// The first 8 bytes of the greeting that a client sends to the guest.
 pub const HELLO: &[u8; 8] = b"TRESSEhi";
-/// The first bytes of a connection, from guest to client.
+/// The first 8 bytes of the greeting that the guest sends to a client.
 pub const WELCOME: &[u8; 8] = b"TRESSEok";
-/// The protocol version, raised with every change that an older guest would misunderstand.
+/// Version of the protocol between host and guest, raised with every change that an older guest
+/// would misunderstand.
 pub const VERSION: u32 = 1;
-/// Largest header in bytes: it must hold an argument list and an environment.
+/// Largest length of a frame's header in bytes: there must be room for a program's arguments and
+/// environment.
 pub const MAX_HEADER_BYTES: usize = 1 << 20;
-/// Largest payload in bytes.
+/// Largest length of a frame's payload in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 20;
-/// Bytes of standard input that a client may send before the guest confirms some with
-/// [`Reply::Taken`].
+/// Bytes of a program's standard input that a client may send before the guest confirms some of
+/// them with [`Reply::Taken`].
 pub const STDIN_WINDOW_BYTES: u64 = 256 << 10;
-/// Bytes of a greeting.
+/// Length of a greeting in bytes.
 pub const GREETING_BYTES: usize = 20;
 const PREFIX_BYTES: usize = 8;
 

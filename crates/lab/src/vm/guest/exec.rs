@@ -22,7 +22,8 @@ use super::machine::ENV;
 use super::port::{Port, SessionEnd};
 use crate::vm::wire::{Reply, Request};
 
-/// A program to run in the guest.
+/// A program to run in the guest: arguments, environment, directory, and whether it gets standard
+/// input.
 #[derive(Debug)]
 pub struct Program {
     /// Program and arguments.
@@ -35,7 +36,8 @@ pub struct Program {
     pub stdin: bool,
 }
 
-/// Runs a program to its end. An error means that the client has gone.
+/// Runs a program in the guest to its end, and sends its output and exit code to the client on
+/// `port`. If the client goes away, the program is ended and an error returned.
 pub fn exec(port: &mut Port, program: &Program) -> Result<(), SessionEnd> {
     let mut running = match Running::start(program) {
         Ok(running) => running,

@@ -8,8 +8,9 @@ use std::path::Path;
 use super::port::{Port, SessionEnd};
 use crate::vm::wire::{MAX_PAYLOAD_BYTES, Reply, Request};
 
-/// Receives the bytes after a [`Request::Put`] and writes them to a file. Reads all of them even
-/// after a failure, so that the next request is found.
+/// Receives the content of a file, which the client sends after a [`Request::Put`], and writes the
+/// file. Reads all its bytes even after a file error, so that the next frame on the port is the
+/// next request. The inner result is that of the file, the outer one that of the port.
 pub fn put(
     port: &mut Port,
     path: &str,
@@ -33,7 +34,8 @@ pub fn put(
     Ok(outcome.map_err(|e| format!("{path}: {e}")))
 }
 
-/// Sends the content of a file to the client; the caller ends the reply.
+/// Sends the content of a file in the guest to the client; the caller sends the last reply. The
+/// inner result is that of the file, the outer one that of the port.
 pub fn get(port: &mut Port, path: &str) -> Result<Result<(), String>, SessionEnd> {
     let mut file = match File::open(path) {
         Ok(file) => file,

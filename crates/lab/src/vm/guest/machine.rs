@@ -1,4 +1,4 @@
-//! The environment of programs in the guest, and switching the machine off.
+//! The environment variables of programs in the guest, and switching the virtual machine off.
 
 use nix::sys::reboot::{RebootMode, reboot};
 
@@ -10,7 +10,7 @@ pub fn power_off() -> ! {
     std::process::exit(1)
 }
 
-/// Environment variables of every program in the guest.
+/// Environment variables that every program in the guest gets: (name, value).
 pub const ENV: [(&str, &str); 5] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),

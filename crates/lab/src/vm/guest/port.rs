@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::vm::channel::{GRACE, PORT_PREFIX};
 use crate::vm::wire::{self, Decoder, FrameError, HELLO, Reply, Request, WELCOME};
 
-/// A virtio-serial port, with the bytes read from it so far.
+/// A virtio-serial port in the guest, with the bytes that were read from it and not yet decoded.
 #[derive(Debug)]
 pub struct Port {
     file: File,

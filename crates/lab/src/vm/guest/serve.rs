@@ -12,7 +12,8 @@ use super::port::{Port, SessionEnd};
 use super::{exec, files};
 use crate::vm::wire::{Reply, Request};
 
-/// Serves clients until the machine is switched off. Returns only if it cannot, with the reason.
+/// Serves clients on all virtio-serial ports until the machine is switched off. Returns only if the
+/// ports cannot be opened, with the reason.
 pub fn serve() -> io::Error {
     match run() {
         Err(error) => error,
@@ -108,6 +109,7 @@ fn idle_limit() -> Option<Duration> {
     seconds.parse().ok().filter(|s| *s > 0).map(Duration::from_secs)
 }
 
-/// Kernel parameter with the idle limit in seconds.
+/// Name, with `=`, of the kernel parameter that holds the idle limit: the guest switches off after
+/// so many seconds without a client. 0: never.
 pub const IDLE_PARAMETER: &str = "tresse.idle=";
 const LOOK: Duration = Duration::from_millis(15);
