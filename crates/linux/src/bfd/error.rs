@@ -1,8 +1,8 @@
-//! The error of starting failure detection.
+//! The error of starting failure detection (BFD).
 
 use std::io;
 
-/// Why BFD cannot run, so that no path is watched.
+/// Why BFD could not be started. Without it no path is watched for failures.
 #[derive(Debug, thiserror::Error)]
 pub enum BfdError {
     /// Another program has the port.

@@ -1,5 +1,6 @@
-//! Encodes BFD control packets and ICMP echo requests in the encapsulation of their path (RFC 5881
-//! section 4, RFC 5883, RFC 3032, RFC 792, RFC 4443), and decodes echo replies.
+//! Encodes BFD control packets and ICMP echo requests with the Ethernet, MPLS and IP headers of
+//! their path (RFC 5881 section 4, RFC 5883, RFC 3032, RFC 792, RFC 4443), and decodes echo
+//! replies.
 
 use std::net::IpAddr;
 

@@ -12,12 +12,14 @@ use tresse_liveness::{
 
 use super::frame;
 
-/// Reads `bytes` as a sequence of datagrams and echo replies: 24 bytes each, after three bytes that
-/// say how they arrive. Numbers near the maximum stand for the sessions' discriminators, which
-/// nobody can guess.
+/// Gives `bytes` to two BFD sessions as a sequence of received packets of 27 bytes each: three
+/// bytes say how the packet arrives (UDP or echo reply, interface, source, TTL, delay), 24 are its
+/// content. A discriminator near the maximum is replaced by one that the sessions use, because a
+/// fuzzer cannot guess these.
 ///
 /// # Panics
-/// If a datagram that cannot have come along a planned path has an effect.
+/// If the sessions accept a datagram whose TTL shows that it cannot have come along a planned path,
+/// or report a path as both broken and sound.
 pub fn bfd(bytes: &[u8]) {
     let timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
     let mut table = Table::new(timing, 1);

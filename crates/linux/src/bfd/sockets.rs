@@ -1,6 +1,6 @@
 //! The sockets of the BFD sessions. Frames are sent through `AF_PACKET` sockets that receive
-//! nothing. Control packets are received by UDP sockets with TTL and interface, echo replies by raw
-//! sockets that receive nothing else.
+//! nothing. Control packets are received by UDP sockets, which also report TTL and arrival
+//! interface, and echo replies by raw sockets that receive nothing else.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -29,7 +29,7 @@ struct Counting {
     unsent: AtomicU64,
 }
 
-/// The running BFD thread with the sessions of this node.
+/// Handle of the running thread that holds the BFD sessions of this node.
 pub struct Bfd {
     orders: Option<mpsc::Sender<Watching>>,
     wake: UnixStream,

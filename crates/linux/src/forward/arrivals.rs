@@ -1,9 +1,9 @@
 //! Blocks an idle forwarding thread until one of its receive rings has a frame or its wake-up
 //! socket has a byte, with epoll(7).
 //!
-//! Edge-triggered: the thread looks at every ring before it sleeps, so a later frame is a new edge.
-//! poll(2) registers every descriptor at every call, which made a round trip on one core measurably
-//! longer.
+//! Edge-triggered: the thread looks at every ring before it sleeps, so a frame that arrives later
+//! causes a new event. poll(2) registers every descriptor at every call, which made a round trip on
+//! one core measurably longer.
 
 use std::io;
 use std::os::unix::net::UnixStream;

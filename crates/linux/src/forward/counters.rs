@@ -1,5 +1,6 @@
 //! Counters of the forwarding engine: its threads write them, anybody may read them at any time.
-//! The counters of one reading may be a few frames apart; no frame is ever missed.
+//! The counters of one reading may differ by the few frames that were under way; no frame is ever
+//! missed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -19,7 +20,8 @@ pub struct Counters {
     pub labels: Vec<LabelCounters>,
 }
 
-/// Counters of one port of a forwarding engine.
+/// Counters of one port (a NIC) of a forwarding engine since its start: frames received, sent,
+/// buffered and dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// The interface.
@@ -43,7 +45,7 @@ pub struct PortCounters {
     pub dropped: Vec<(Reason, u64)>,
 }
 
-/// Counters of one incoming label.
+/// Counters of the frames that arrived with one MPLS label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelCounters {
     /// The label.
@@ -52,7 +54,7 @@ pub struct LabelCounters {
     pub popped: Count,
 }
 
-/// A number of frames and their bytes.
+/// A number of frames, and the sum of their lengths in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
     /// Frames.

@@ -4,7 +4,8 @@ use std::io;
 
 use tresse_base::units::Mac;
 
-/// Why forwarding could not start, or a NIC could not be opened.
+/// Why a forwarding engine or source engine could not be started, could not open a NIC, or cannot
+/// use a table.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardError {
     /// The kernel does not know the NIC, or does not say.

@@ -49,7 +49,8 @@ use self::shared::Shared;
 use self::worker::{Inbound, Worker};
 use crate::sys::packet;
 
-/// Configuration of a forwarding engine: interfaces, threads, buffer sizes.
+/// Configuration of a `packet` forwarding engine: interfaces, threads, sizes of receive rings and
+/// transit buffers.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Names of the interfaces; a table's NIC index is an index into this list.
@@ -81,7 +82,8 @@ impl Config {
     }
 }
 
-/// A running forwarding engine. Dropping it stops its threads.
+/// A running `packet` forwarding engine, which forwards labelled frames through raw sockets.
+/// Dropping it stops its threads.
 pub struct Engine {
     shared: Arc<Shared>,
     ports: Vec<Held>,

@@ -1,5 +1,5 @@
-//! A port as one thread sends on it: directly if possible, otherwise through the port's transit
-//! buffer. Never blocks, and keeps the order of frames.
+//! The sending side of one port (a NIC) in one thread: sends frames directly if possible, otherwise
+//! through the port's transit buffer. Never blocks, and keeps the order of frames.
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! The sockets of one port: a receive ring that accepts labelled frames only (K12), and a send
-//! socket per thread, which bypasses the queueing discipline unless that one shapes traffic (K13).
+//! The sockets of one port, a NIC of the forwarding engine: a receive ring that accepts labelled
+//! frames only (K12), and a send socket per thread, which bypasses the queueing discipline unless
+//! that discipline shapes traffic (K13).
 
 use std::os::fd::AsFd as _;
 

@@ -1,6 +1,6 @@
 //! The source engine for kernels that cannot push labels: reads the packets that the kernel routes
 //! to a TUN interface, and sends them with their labels as [`tresse_frame::forward::PushTable`]
-//! says.
+//! says. Packets are read into one block of memory, the arena, with room for labels before each:
 //!
 //! ```text
 //! the arena:   [room for labels][packet]   [..][labels][segment]  [..][labels][segment]
@@ -49,7 +49,7 @@ pub struct Pusher {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Counters of a source engine since its start.
+/// Counters of a source engine, which puts labels on this node's own packets, since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushCounters {
     /// The TUN interface: packets read from it, and those for which no path exists.

@@ -2,8 +2,8 @@
 //! frame it just forwarded finds it awake, and then sleeps.
 //!
 //! Polling pays if frames come from another core, and costs if their sender needs this core. So a
-//! poll that finds nothing is followed by 1, 2, 4 .. 64 waits without polling, a successful one by
-//! none.
+//! poll that finds nothing is followed by waits without polling, first 1, then 2, 4 and so on up to
+//! 64; after a poll that finds a frame, every wait polls again.
 
 use std::time::{Duration, Instant};
 

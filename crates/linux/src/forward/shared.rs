@@ -1,5 +1,5 @@
-//! What the engine's threads share with their owner: the table in use, the counters, and pending
-//! changes for each thread.
+//! What the threads of a forwarding engine share with the engine's owner: the table in use, the
+//! counters, and pending changes for each thread.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::AcqRel;

@@ -1,5 +1,5 @@
-//! One forwarding thread: reads frames from the rings of its own ports, decides on them in batches,
-//! and sends each batch port by port, straight from the rings.
+//! One forwarding thread: reads frames from the rings of its own ports, looks up in batches where
+//! they go, and sends each batch port by port, straight from the rings.
 //!
 //! Nothing is allocated, locked or logged per frame. Once per batch the thread looks for changes: a
 //! new table, a port opened again, the end.

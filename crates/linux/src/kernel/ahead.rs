@@ -1,6 +1,6 @@
-//! Receives a long netlink dump in a second thread while the caller reads the datagrams before. The
-//! kernel prepares a datagram of a dump only when the one before has been received, so with one
-//! thread the kernel and the reader would wait for each other.
+//! Receives a long netlink dump in a second thread, while the caller decodes the datagrams received
+//! before. The kernel prepares a datagram of a dump only when the one before has been received, so
+//! with one thread the kernel and the reader would wait for each other.
 
 use std::io;
 use std::os::fd::AsRawFd;

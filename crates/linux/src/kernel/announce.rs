@@ -38,7 +38,8 @@ pub enum AnnounceError {
     },
 }
 
-/// Sends and receives announcements on one interface.
+/// Sends and receives announcements (frames of EtherType 0x88B5 by which NICs make themselves
+/// known) on one interface.
 pub struct AnnounceSocket {
     socket: AsyncFd<OwnedFd>,
 }

@@ -1,5 +1,6 @@
 //! Writes the netlink messages for routes and neighbours, which come by the ten thousand, straight
-//! into the batch. No allocation per message halves this process's cost of installing many routes.
+//! into the buffer of a batch (many messages that one system call sends). No allocation per message
+//! halves this process's cost of installing many routes.
 //!
 //! The bytes equal those that netlink-packet-route emits for the same message; the tests compare
 //! them. Source: include/uapi/linux/{rtnetlink,neighbour}.h. After the header, host byte order:

@@ -1,4 +1,5 @@
-//! The error of an operation that did not take effect in [`super::execute`].
+//! The error of an operation on the kernel (add a route, delete a link ...) that did not take
+//! effect in [`super::execute`].
 
 use std::io;
 

@@ -1,10 +1,10 @@
-//! Reports that the kernel's tables changed, but not how: the engine then observes them again. The
-//! kernel deletes nexthops and routes without an event, and RTM_DEL* messages cannot be relied on
-//! (K1).
+//! Reports that the kernel's tables (links, addresses, routes ...) changed, but not how: the engine
+//! then observes them again. The kernel deletes nexthops and routes without an event, and RTM_DEL*
+//! messages cannot be relied on (K1).
 //!
 //! It has a socket of its own, because rtnetlink logs an error for each nexthop message. Events are
-//! collected for 5 ms after the first one (K23: when a NIC loses carrier, each of its VLAN
-//! interfaces has an event).
+//! collected for 5 ms after the first one, or 1 ms if a link changed (K23: when a NIC loses
+//! carrier, each of its VLAN interfaces has an event).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -44,7 +44,7 @@ const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// MPLS_ROUTE, NEXTHOP.
 const GROUPS: [u32; 11] = [1, 3, 4, 5, 7, 8, 9, 11, 19, 27, 32];
 
-/// A kind of change in the kernel's tables.
+/// A kind of change in the kernel's tables, as [`Events`] reports it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]

@@ -1,11 +1,11 @@
 //! Carries out operations on the kernel in order, and reports exactly which took effect.
 //!
 //! Invariant: every operation that was sent is `Done`, `Absent` or `Failed` as the kernel itself
-//! replied. Links, addresses and policy rules are sent one by one through rtnetlink
-//! ([`super::requests`]), and each reply is awaited. All others are sent in batches. A batch holds
-//! operations of one kind only, so that after a failure no operation of another kind (a route after
-//! its group) is tried. The kernel works through a batch to its end, so later operations of the
-//! same batch may be `Done` after a `Failed` one.
+//! replied, or `Unknown` if the reply was lost. Links, addresses and policy rules are sent one by
+//! one through rtnetlink ([`super::requests`]), and each reply is awaited. All others are sent in
+//! batches. A batch holds operations of one kind only, so that after a failure no operation of
+//! another kind (a route after its group) is tried. The kernel works through a batch to its end, so
+//! later operations of the same batch may be `Done` after a `Failed` one.
 //!
 //! Only the last message of a batch asks for an ACK. The kernel reports every failure by its
 //! sequence number and replies in order, so the last reply proves that all earlier ones were
@@ -32,7 +32,7 @@ const BATCH_BYTES: usize = 96 * 1024;
 /// Offset of the flags in `struct nlmsghdr`.
 const FLAGS_AT: usize = 6;
 
-/// What became of one operation on the kernel.
+/// The result of one operation on the kernel: whether it was sent, and whether it took effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// It took effect; undo must reverse it.
@@ -48,7 +48,8 @@ pub enum Status {
     NotSent,
 }
 
-/// The result of one [`execute`] call: what became of each operation.
+/// The result of one [`execute`] call: the status of every operation, the errors, and the TUN
+/// interfaces that it created.
 #[derive(Debug)]
 pub struct Outcome {
     /// One per operation, in order.
@@ -59,7 +60,7 @@ pub struct Outcome {
     pub tuns: Vec<Tun>,
 }
 
-/// A TUN interface, held open by a descriptor.
+/// A TUN interface, which exists as long as its descriptor is open.
 #[derive(Debug)]
 pub struct Tun {
     /// Its name.
@@ -116,11 +117,13 @@ impl Outcome {
     }
 }
 
-/// Carries out `operations` in order in the calling thread's network namespace, up to the first
-/// failure, or to the end of the batch in which it happened. Blocks until they are done.
+/// Carries out `operations` in order in the calling thread's network namespace, and returns the
+/// status of each. Ends at the first failure; if that happens in a batch, at the end of the batch.
+/// Blocks until the kernel has replied.
 ///
-/// `Add*` fails if the object exists, and a replacement if it does not. A new neighbour replaces
-/// one that is not permanent. A link that cannot be completed is removed again.
+/// An `Add...` operation without `replace` fails if its object exists, except that a new neighbour
+/// replaces one that is not permanent; with `replace` it fails if the object does not exist. A link
+/// that was created and cannot be completed is removed again.
 #[must_use]
 pub fn execute(operations: &[Operation]) -> Outcome {
     let Some(first) = operations.first() else { return Outcome::untried(0) };

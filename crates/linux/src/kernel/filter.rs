@@ -1,5 +1,5 @@
-//! Encodes and decodes the label filter (K11): clsact qdiscs, and flower filters on their ingress
-//! hook.
+//! Encodes and decodes the label filter, which drops labelled frames from foreign MAC addresses
+//! (K11): clsact qdiscs, and flower filters on their ingress hook.
 //!
 //! Source: include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls}.h, tc_act/tc_gact.h. `struct tcmsg`,
 //! host byte order:
@@ -15,8 +15,10 @@
 //! Fixed part, kind and chain are decoded by the types of netlink-packet-route. Actions are not:
 //! the crate has no type for `gact`, and fails on foreign actions that it does not know.
 //!
-//! Our filters are `tc filter add dev IF ingress pref 7800 protocol mpls_uc handle N flower src_mac
-//! MAC action pass cookie 747265737365`, and one without `src_mac` that drops.
+//! On interface IF this project has one filter for each permitted MAC address, `tc filter add dev
+//! IF ingress pref 7800 protocol mpls_uc handle N flower src_mac MAC action pass cookie
+//! 747265737365`, and one without `src_mac` that drops all other labelled frames. N is the filter's
+//! number.
 
 use netlink_packet_core::{NlaBuffer, NlasIterator, ParseableParametrized as _};
 use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};

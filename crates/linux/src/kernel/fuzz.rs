@@ -10,11 +10,12 @@ use super::mptcp;
 use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
 use super::observe::tables;
 
-/// Decodes `bytes` as one datagram: as the replies to all dumps, as events, and as nexthop objects,
-/// label routes and filters. Those must be the same after encoding and decoding.
+/// Gives `bytes` to every netlink decoder as one datagram: as replies to all dumps, as events, and
+/// as nexthop objects, label routes and filters. Each of the last three must be the same after it
+/// is encoded and decoded again.
 ///
 /// # Panics
-/// If a decoder has a fault.
+/// If a decoder panics, or an object is another one after encoding and decoding.
 pub fn netlink(bytes: &[u8]) {
     let _ = tables(&mut Recording(bytes), true);
     for message in Messages(bytes).flatten() {

@@ -1,5 +1,5 @@
-//! Encodes and decodes label routes: AF_MPLS in `RTM_NEWROUTE` and `RTM_DELROUTE`, with the types
-//! of netlink-packet-route.
+//! Encodes and decodes label routes (the kernel's routes for one incoming MPLS label): AF_MPLS in
+//! `RTM_NEWROUTE` and `RTM_DELROUTE`, with the types of netlink-packet-route.
 //!
 //! Source: net/mpls/af_mpls.c (`rtm_to_route_config`), RFC 3032 section 2.1.
 

@@ -1,7 +1,8 @@
 //! Decodes interfaces (`RTM_NEWLINK`), for all modules that read them.
 //!
-//! Only the attributes that concern us are decoded, with netlink-packet-route: an unusual attribute
-//! of some driver must not hide its interface. Source: include/uapi/linux/if_link.h.
+//! Only the attributes that this project uses are decoded, with netlink-packet-route, so that an
+//! unusual attribute of some driver cannot hide its interface. Source:
+//! include/uapi/linux/if_link.h.
 
 use netlink_packet_core::{NlaBuffer, NlasIterator, Parseable as _, ParseableParametrized as _};
 use netlink_packet_route::AddressFamily;

@@ -1,8 +1,8 @@
 //! Reads the kernel's objects into [`tresse_reconcile::Observed`], and carries out
 //! [`tresse_reconcile::Operation`]s, over netlink. Decides nothing: `reconcile` compares, this module executes.
 //!
-//! - [`observe`] reads all objects that concern us; [`execute`] carries out operations and reports
-//!   which took effect; [`Events`] reports that something changed.
+//! - [`observe`] reads all objects that this project uses; [`execute`] carries out operations and
+//!   reports which took effect; [`Events`] reports that something changed.
 //! - [`carrier`], [`nic`] and [`nics`] read the state of NICs. [`LldpSocket`] and
 //!   [`AnnounceSocket`] send and receive the daemon's own frames. [`label_support`] says what this
 //!   kernel can do with labels, [`host_routes`] which routes packets take.
@@ -10,11 +10,11 @@
 //!   were opened).
 //! - Functions that are not `async` block until the kernel has replied.
 //!
-//! Links, addresses, policy rules and `route get` are requested one by one through rtnetlink
-//! (`requests`). Dumps and events use our own socket (`channel`, `events`) and are decoded by
-//! netlink-packet-route. Nexthop objects, MPTCP endpoints and tc filters, which the crates lack,
-//! are in `nexthop`, `mptcp` and `filter`. Routes and neighbours are sent in batches of many
-//! messages per system call, written without allocation by `bulk`.
+//! Links, addresses, policy rules and `route get` are requested one by one through the crate
+//! rtnetlink (`requests`). Dumps and events use our own socket (`channel`, `events`) and are
+//! decoded by netlink-packet-route. Nexthop objects, MPTCP endpoints and tc filters, which the
+//! crates lack, are in `nexthop`, `mptcp` and `filter`. Routes and neighbours are sent in batches
+//! of many messages per system call, written without allocation by `bulk`.
 
 mod ahead;
 mod announce;
@@ -59,8 +59,8 @@ pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
 
-/// Does `interface` have carrier, according to its driver (ETHTOOL_GLINK)? `None` if there is no
-/// such interface or the driver cannot tell.
+/// Returns whether `interface` has carrier according to its driver (ETHTOOL_GLINK); `None` if there
+/// is no such interface or the driver cannot tell.
 ///
 /// Opens a socket in the calling thread's network namespace at each call: cheap enough to poll a
 /// few NICs every 10 ms.

@@ -2,7 +2,8 @@
 //! netlink-packet-route lacks.
 //!
 //! Source: include/uapi/linux/{genetlink,mptcp_pm}.h, net/mptcp/pm_netlink.c. A message's type is
-//! the number that the kernel assigned to the family; after the netlink header:
+//! the number that the kernel assigned to the generic netlink family `mptcp_pm`; after the netlink
+//! header:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|

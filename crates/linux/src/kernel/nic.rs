@@ -27,8 +27,8 @@ pub struct NicState {
 
 /// Reads the state of `interface` in the calling thread's network namespace.
 ///
-/// Uses our own socket: if rtnetlink does not know one attribute of the NIC's driver, it drops the
-/// whole reply and then waits for ever.
+/// Uses our own socket, because if the crate rtnetlink does not know one attribute of the NIC's
+/// driver, it drops the whole reply and then waits for ever.
 ///
 /// # Errors
 /// `ENODEV` if there is no such interface; otherwise netlink's error.

@@ -1,5 +1,5 @@
-//! Lists this host's NICs: Ethernet interfaces that a driver serves directly (no bridge, VLAN or
-//! other virtual link), and ends of veth pairs. Source: include/uapi/linux/if_link.h.
+//! Lists this host's NICs: Ethernet interfaces with a driver of their own (no bridge, VLAN or other
+//! virtual link), and ends of veth pairs. Source: include/uapi/linux/if_link.h.
 
 use std::io;
 
@@ -30,8 +30,9 @@ pub struct HostNic {
 /// How often an interrupted list is started again before giving up.
 const ATTEMPTS: u32 = 8;
 
-/// Lists the NICs of the calling thread's network namespace by ifindex, from one dump of all
-/// interfaces.
+/// Lists the NICs of the calling thread's network namespace in the order of ifindex, from one dump
+/// of all interfaces. NICs are Ethernet interfaces with a driver of their own, and veth ends, but
+/// no interface that this project created.
 ///
 /// # Errors
 /// Netlink's error.

@@ -1,7 +1,7 @@
-//! Single requests for links, addresses, policy rules and routes through rtnetlink; each reply is
-//! awaited before the next request.
+//! Sends single requests for links, addresses, policy rules and routes with the crate rtnetlink;
+//! each reply is awaited before the next request.
 //!
-//! What rtnetlink does not do well uses our own socket ([`super::channel`]): dumps, because its
+//! What that crate does not do well uses our own socket ([`super::channel`]): dumps, because its
 //! streams hide `NLM_F_DUMP_INTR` and netlink-proto drops messages that it cannot decode; routes
 //! and neighbours by the ten thousand, which it sends one by one; nexthop objects, MPTCP endpoints,
 //! label routes and tc filters, for which it has no requests.

@@ -1,4 +1,4 @@
-//! Decodes routes of every family, for all modules that read them.
+//! Decodes the kernel's routes: IPv4, IPv6 and MPLS, for all modules that read them.
 //!
 //! The fixed part and the attributes of label routes are decoded by netlink-packet-route. All other
 //! attributes are read in place with netlink-packet-core, because there may be a hundred thousand

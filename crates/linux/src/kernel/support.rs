@@ -1,5 +1,5 @@
-//! Finds out what the running kernel can do with labels: forward them, filter labelled frames
-//! (K11), push them.
+//! Finds out what the running kernel can do with MPLS labels: forward labelled frames, filter them
+//! by source (K11), and push labels.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use super::channel::{Channel, DumpError};
 use super::message::bytes;
 use super::{execute, ifindex, sysctl};
 
-/// What the running kernel can do with labels.
+/// What the running kernel can do with MPLS labels: forward, filter and push them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabelSupport {
     /// Can it forward labelled packets (mpls_router)?
@@ -24,7 +24,8 @@ pub struct LabelSupport {
     pub encap: bool,
 }
 
-/// Why the `kernel` forwarding engine cannot be used on this host.
+/// Why the `kernel` forwarding engine, in which the kernel forwards labelled frames, cannot be used
+/// on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKernelEngine {
     /// The kernel lacks mpls_router.
@@ -54,9 +55,9 @@ impl LabelSupport {
     }
 }
 
-/// Tests the kernel of the calling thread's network namespace. The kernel has no list of the
-/// filters that it supports, so a filter is set on a temporary interface, which is never up and is
-/// deleted afterwards.
+/// Returns what the kernel can do with MPLS labels in the calling thread's network namespace. The
+/// kernel has no list of the filters that it supports, so a filter is set on a temporary interface,
+/// which is never up and is deleted afterwards.
 #[must_use]
 pub fn label_support() -> LabelSupport {
     let routes = matches!(sysctl::read(PLATFORM_LABELS), Ok(Some(_)));

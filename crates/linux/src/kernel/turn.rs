@@ -1,5 +1,5 @@
-//! Encodes and decodes table routes: routes in the tables that policy rules lead to
-//! ([`super::rule`]).
+//! Encodes and decodes table routes: routes in this project's routing tables, to which policy rules
+//! lead ([`super::rule`]).
 
 use std::net::IpAddr;
 

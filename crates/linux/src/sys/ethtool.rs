@@ -1,5 +1,6 @@
-//! `ETHTOOL_GLINK` (include/uapi/linux/ethtool.h): the carrier as the driver sees it now, up to a
-//! second before the kernel reports it over netlink (K1).
+//! Reads the carrier of an interface from its driver with `ETHTOOL_GLINK`
+//! (include/uapi/linux/ethtool.h). The driver knows it up to a second before the kernel reports it
+//! over netlink (K1).
 
 #![expect(unsafe_code, reason = "SIOCETHTOOL has no safe wrapper")]
 
@@ -15,7 +16,8 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Does `interface` have carrier? `socket` is any socket of the wanted network namespace.
+/// Returns whether `interface` has carrier. `socket` is any socket of the interface's network
+/// namespace.
 ///
 /// # Errors
 /// `ENODEV` for an unknown interface, `EOPNOTSUPP` if the driver cannot tell, `InvalidInput` for a

@@ -91,7 +91,7 @@ pub fn queue_long(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, PACKET_COPY_THRESH, &1_i32)
 }
 
-/// Makes frames bypass the interface's queueing discipline, or not (K13).
+/// Sets whether frames sent on this socket bypass the queueing discipline of the interface (K13).
 ///
 /// # Errors
 /// None known.
@@ -99,7 +99,8 @@ pub fn bypass_queueing(socket: BorrowedFd<'_>, bypass: bool) -> io::Result<()> {
     set(socket, PACKET_QDISC_BYPASS, &i32::from(bypass))
 }
 
-/// Returns how many frames were lost since the last call because the ring was full.
+/// Returns how many received frames this socket lost since the last call because its receive ring
+/// was full.
 ///
 /// # Errors
 /// None known.
@@ -120,8 +121,8 @@ pub fn take_lost(socket: BorrowedFd<'_>) -> io::Result<u32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics[1]) }
 }
 
-/// Sends at most [`MOST`] frames in order, without blocking. Returns how many were accepted, at
-/// least one.
+/// Sends the first of `frames`, at most [`MOST`], in order and without blocking. Returns how many
+/// were accepted, at least one.
 ///
 /// # Errors
 /// Why the first one could not be sent: `EAGAIN` if the socket's queue is full, `ENOBUFS` if the
@@ -166,7 +167,7 @@ fn send_one(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
 }
 
 /// Sends one frame, Ethernet header included, on the interface `ifindex`, through a socket that is
-/// bound to none. Does not block.
+/// bound to no interface. Does not block.
 ///
 /// # Errors
 /// `ENXIO` or `ENETDOWN` if the interface is gone or down, `EAGAIN` or `ENOBUFS` if queues are

@@ -11,8 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use tokio::io::unix::AsyncFd;
 
-/// Registers a non-blocking descriptor with the tokio reactor; call it within a tokio runtime with
-/// I/O.
+/// Registers a non-blocking descriptor with the tokio reactor and returns it. Call it within a
+/// tokio runtime with I/O.
 ///
 /// # Errors
 /// `EPERM` for descriptors that cannot be polled, such as plain files.
@@ -22,12 +22,14 @@ pub fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register(descriptor) }.map_err(io::Error::from)
 }
 
-/// An entry for the list of [`poll`]: waits for `events` on `descriptor`.
+/// Returns an entry for the list of [`poll`] that waits for `events` (`POLLIN`, `POLLOUT`) on
+/// `descriptor`.
 pub fn wait_for(descriptor: &impl AsRawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 }
 }
 
-/// Calls poll(2) on a list that the caller keeps. A negative timeout means none.
+/// Waits with poll(2) until a descriptor of `watched` is ready, at most `timeout_ms` milliseconds;
+/// if that is negative, without limit. The results are in `watched`.
 ///
 /// # Errors
 /// `EINTR`.

@@ -1,8 +1,9 @@
 //! `TPACKET_V2` receive rings (packet(7), Documentation/networking/packet_mmap.rst).
 //!
-//! Kernel and process share memory of equal slots, used in order. A slot belongs to the kernel
-//! until the kernel sets `TP_STATUS_USER`, and to the process until that writes `TP_STATUS_KERNEL`.
-//! A slot begins with a `struct tpacket2_hdr`, in host byte order:
+//! The kernel and this process share a memory area that is divided into slots of equal size, which
+//! are used in order. A slot belongs to the kernel until the kernel sets `TP_STATUS_USER`, and to
+//! the process until that writes `TP_STATUS_KERNEL`. A slot begins with a `struct tpacket2_hdr`, in
+//! host byte order:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -24,7 +25,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::packet::set;
 
-/// Bytes of the `struct virtio_net_hdr` before each frame, see [`super::packet::offload_header`].
+/// Length in bytes of the `struct virtio_net_hdr` before each frame, see
+/// [`super::packet::offload_header`].
 pub const OFFLOAD_HEADER: usize = 10;
 
 const PACKET_RX_RING: libc::c_int = 5;
@@ -48,7 +50,8 @@ struct TpacketReq {
     frame_nr: u32,
 }
 
-/// A receive ring, mapped into this process.
+/// The receive ring of a packet socket: memory shared with the kernel, mapped into this process,
+/// from which frames are read in order.
 pub struct Ring {
     memory: NonNull<u8>,
     slot: usize,
@@ -60,7 +63,7 @@ pub struct Ring {
 // but for the atomic status word.
 unsafe impl Send for Ring {}
 
-/// A received frame in its slot of the ring.
+/// A received frame in its slot of a receive ring.
 pub struct Slot<'ring> {
     /// The offload header, followed by the captured bytes of the frame, destination MAC address
     /// first.

@@ -1,4 +1,5 @@
-//! Reads label routes, and the filters on labelled frames.
+//! Reads the kernel's label routes (one per incoming MPLS label), and the ingress filters that
+//! decide which labelled frames pass.
 
 use std::collections::BTreeMap;
 

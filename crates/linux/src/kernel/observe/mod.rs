@@ -1,9 +1,10 @@
-//! Reads the kernel's state into an [`Observed`]; changes nothing and decides nothing.
+//! Reads the kernel's objects (links, routes ...) into an [`Observed`]; changes nothing and decides
+//! nothing.
 //!
 //! Dumps with strict checking: links, addresses, neighbours, nexthops, routes of all families,
-//! rules, ingress qdiscs and their filters. They are read in place: no allocation per route of
-//! ours. If the kernel interrupts a dump, or an object refers to an interface that appeared
-//! meanwhile, the whole observation starts again. Source: rtnetlink(7),
+//! rules, ingress qdiscs and their filters. They are read in place: a route of this project costs
+//! no allocation. If the kernel interrupts a dump, or an object refers to an interface that
+//! appeared meanwhile, the whole observation starts again. Source: rtnetlink(7),
 //! include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
 
 mod labels;
@@ -27,7 +28,7 @@ pub(super) use neighbours::{NDA_PROTOCOL, neighbour};
 /// How often an observation is started again before giving up.
 const ATTEMPTS: u32 = 8;
 
-/// Why the kernel's state could not be read.
+/// Why the kernel's objects could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
     /// The netlink socket could not be opened, written or read.
@@ -76,11 +77,11 @@ pub enum ObserveError {
     },
 }
 
-/// Reads the state of the calling thread's network namespace: links, addresses, permanent
-/// neighbours, nexthop objects, unicast routes of the main table and of tables of ours, the policy
-/// rules that lead to those, label routes, filters on labelled frames, MPTCP endpoints, and the
-/// sysctls in `sysctl_keys` (paths below `/proc/sys`; `*` stands for every name in its place; a
-/// missing one is left out).
+/// Reads the kernel objects of the calling thread's network namespace: links, addresses, permanent
+/// neighbours, nexthop objects, unicast routes of the main table and of this project's tables, the
+/// policy rules that lead to the latter, label routes, filters on labelled frames and MPTCP
+/// endpoints; and the values of the sysctls `sysctl_keys`. A key is a path below `/proc/sys`, in
+/// which `*` stands for every name; missing files are left out.
 ///
 /// # Errors
 /// See [`ObserveError`]; a partial observation is never returned.

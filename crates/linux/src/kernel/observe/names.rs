@@ -1,4 +1,5 @@
-//! Interface names by ifindex: all tables but that of links refer to interfaces by ifindex.
+//! Maps each ifindex to the name of its interface, because the kernel's addresses, routes and
+//! neighbours contain the ifindex only.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Reads permanent neighbours. Source: include/uapi/linux/neighbour.h.
+//! Reads the kernel's permanent neighbour entries. Source: include/uapi/linux/neighbour.h.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! Reads nexthop objects, and the routes of the main table and of tables of ours. Source:
-//! include/uapi/linux/rtnetlink.h.
+//! Reads nexthop objects, and the unicast routes of the main table and of this project's tables.
+//! Source: include/uapi/linux/rtnetlink.h.
 
 use std::collections::BTreeMap;
 

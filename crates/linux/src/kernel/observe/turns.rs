@@ -1,4 +1,5 @@
-//! Reads the policy rules by arrival interface or source address, and the routes of their tables.
+//! Reads this project's policy rules, which choose a routing table by arrival interface or source
+//! address, and the routes of the tables that they lead to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
