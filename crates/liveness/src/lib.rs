@@ -3,9 +3,9 @@
 //! section 7, rule K10).
 //!
 //! - `packet` and `session` implement RFC 5880.
-//! - `table` holds one session per watched path, and applies the rules of RFC 5881 (one hop) and
-//!   RFC 5883 (several hops) on ports, TTLs and the session of a packet; `verdict` decides on one
-//!   path.
+//! - `table` holds at most one session per watched path, and applies the rules of RFC 5881 (one
+//!   hop) and RFC 5883 (several hops) on ports, TTLs and the session of a packet; `verdict` decides
+//!   on one path.
 //! - `watching` is the input, `sending` and `event` are the output.
 //!
 //! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), and turns packets

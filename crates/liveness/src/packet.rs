@@ -1,4 +1,5 @@
-//! Control packets, RFC 5880 section 4.1. All numbers in network byte order.
+//! Encodes and decodes BFD control packets (RFC 5880 section 4.1). All numbers are in network byte
+//! order.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -16,7 +17,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// The state of a BFD session, `Sta` of section 4.1.
+/// The state of a BFD session, the field `Sta` of RFC 5880 section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Held down by its operator.
@@ -45,8 +46,8 @@ impl fmt::Display for State {
     }
 }
 
-/// The reason for a BFD session's last change of state, `Diag` of section 4.1. Reserved numbers
-/// above 8 are kept.
+/// The reason for a BFD session's last change of state, the field `Diag` of RFC 5880 section 4.1.
+/// Reserved numbers above 8 are kept as received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Diagnostic(u8);
 
@@ -90,7 +91,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The fields of a BFD control packet without authentication. Intervals are in microseconds.
+/// The fields of a BFD control packet without authentication (RFC 5880 section 4.1). Intervals are
+/// in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Why the sender's session changed last.
@@ -119,8 +121,8 @@ pub struct Packet {
     pub required_echo_us: u32,
 }
 
-/// Why bytes are not a valid BFD control packet, by the checks of section 6.8.6 that need no
-/// session.
+/// Why received bytes are not a valid BFD control packet: the checks of RFC 5880 section 6.8.6 that
+/// need no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// Too short for its fixed part, or for what it says of its length.

@@ -8,7 +8,8 @@ use tresse_base::units::Mac;
 
 use crate::Packet;
 
-/// A packet to send, and how.
+/// A packet that a BFD session wants sent, and how: along a planned path, or by the kernel's
+/// routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sending {
     /// A frame that follows a planned path, whatever routes are in force (K10).
@@ -24,8 +25,8 @@ pub enum Sending {
     },
 }
 
-/// The headers of a packet that follows a planned path. Source and destination are of the same
-/// family.
+/// The Ethernet, MPLS and IP headers of a packet that follows a planned path. Both IP addresses are
+/// of the same family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encapsulation {
     /// Outgoing interface.

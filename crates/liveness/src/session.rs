@@ -29,7 +29,7 @@ pub struct Change {
     pub diagnostic: Diagnostic,
 }
 
-/// A BFD control packet to send.
+/// A BFD control packet to send, and whether it must go over a second path too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// What it says.
@@ -55,7 +55,7 @@ pub enum Discarded {
     AdminDown,
 }
 
-/// The local end of one BFD session, in the active role.
+/// The local end of one BFD session in the active role: it sends without waiting for the other end.
 #[derive(Clone, Debug)]
 pub struct Session {
     state: State,

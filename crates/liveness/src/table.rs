@@ -1,5 +1,5 @@
-//! All BFD sessions of this node, one per watched path: finds the session of a received packet,
-//! decides what to send and when, and which paths are broken. No socket and no clock.
+//! All BFD sessions of this node, at most one per watched path: finds the session of a received
+//! packet, decides what to send and when, and which paths are broken. No socket and no clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ struct Entry {
     due: Option<Duration>,
 }
 
-/// All BFD sessions of this node.
+/// All BFD sessions of this node, at most one per watched path.
 pub struct Table {
     timing: Timing,
     lot: Random,

@@ -2,8 +2,9 @@
 //!
 //! A session alone cannot distinguish a dead daemon from a dead path: the peer's kernel forwards
 //! without its daemon. So while the session is silent the path is tested with ICMP echo requests,
-//! which that kernel answers, and a path that is answered stays in use. The reply may come by
-//! another path: it proves that our direction works, and that is the direction in which we send.
+//! which that kernel answers, and a path over which they are answered stays in use. The reply may
+//! come by another path: it proves that our direction works, and that is the direction in which we
+//! send.
 //!
 //! A path that was broken is used again after it has been sound for a while (the hold), which
 //! doubles each time that the path soon breaks again.

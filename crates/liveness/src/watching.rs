@@ -1,4 +1,4 @@
-//! The list of paths that BFD sessions watch.
+//! The list of paths that BFD sessions watch for failures, and the interfaces that they may use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, PathId};
 use tresse_base::units::Mac;
 
-/// The paths to watch, and the interfaces to send on.
+/// The paths that BFD is to watch for failures, and the interfaces that packets may be sent on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watching {
     /// First 8 bytes of the digest of the plan that the paths are of; comes back in the path events.
@@ -22,7 +22,8 @@ pub struct Watching {
     pub interfaces: BTreeMap<String, Interface>,
 }
 
-/// A path from this node to a peer, with what its BFD session needs.
+/// A path from this node to a peer, with what its BFD session needs: addresses, interfaces and
+/// labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedPath {
     /// The path.
