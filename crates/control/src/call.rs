@@ -1,9 +1,10 @@
-//! The methods of the Varlink interface `org.tresse.Node`. Each is defined once: name, parameters,
-//! reply and description. The macro makes from it the call that a client sends, the parser that the
-//! daemon uses, and the interface description that varlinkctl(1) shows.
+//! The methods of the Varlink interface `org.tresse.Node`. Each method is defined once, by its
+//! name, parameters, reply and description. From this definition the macro `methods` generates the
+//! call that a client sends, the parser that the daemon uses, and the interface description that
+//! varlinkctl(1) shows.
 //!
-//! A new method takes a line in `methods`, a reply type in `reply`, and an arm in the daemon's
-//! dispatch.
+//! To add a method, add a line to `methods`, a reply type to the module `reply`, and a match arm to
+//! the daemon's dispatch of calls.
 
 use std::borrow::Cow;
 
@@ -170,7 +171,8 @@ impl From<ApplyRequest> for Call {
     }
 }
 
-/// The Varlink description of the interface: its types, methods and errors.
+/// The Varlink description of the interface `org.tresse.Node`: its types, methods and errors, as
+/// varlinkctl(1) shows them.
 pub const DESCRIPTION: &Interface<'static> = &Interface::new(
     InterfaceName::from_static_str_unchecked(INTERFACE),
     METHODS,
@@ -231,10 +233,11 @@ answers!(
     MonitorReply,
 );
 
-/// The parameters of a call by name; an empty map if the call has none.
+/// Returns the parameters of a call as a map from name to value. The map is empty if the call has
+/// no parameters (null).
 ///
 /// # Errors
-/// InvalidParameter if they are not a JSON object.
+/// InvalidParameter with the name `parameters` if they are not a JSON object.
 pub fn object(parameters: Value) -> Result<Map<String, Value>, Error<'static>> {
     match parameters {
         Value::Null => Ok(Map::new()),
@@ -243,10 +246,11 @@ pub fn object(parameters: Value) -> Result<Map<String, Value>, Error<'static>> {
     }
 }
 
-/// Removes one parameter from `given` and decodes it. A missing parameter is decoded from null.
+/// Removes the parameter `name` from `given`, the parameters of a call, and decodes its value. A
+/// missing parameter is decoded from null, which is the value `None` of an optional one.
 ///
 /// # Errors
-/// InvalidParameter if it has another type.
+/// InvalidParameter with that name if the value has another type than `T`.
 pub fn take<T: DeserializeOwned>(
     given: &mut Map<String, Value>,
     name: &str,
@@ -255,10 +259,11 @@ pub fn take<T: DeserializeOwned>(
     serde_json::from_value(value).map_err(|_| invalid(name))
 }
 
-/// Checks that no unknown parameter is left.
+/// Checks that every parameter of a call has been taken out of `given`. A parameter that is left is
+/// unknown to the called method.
 ///
 /// # Errors
-/// InvalidParameter with the name of the first one left.
+/// InvalidParameter with the name of the first parameter that is left.
 pub fn nothing_left(given: &Map<String, Value>) -> Result<(), Error<'static>> {
     given.keys().next().map_or(Ok(()), |name| Err(invalid(name)))
 }

@@ -1,5 +1,5 @@
-//! A blocking client of the daemon's control socket: a function per method, and an iterator over
-//! events.
+//! A blocking client of the daemon's control socket, with a function per method of
+//! `org.tresse.Node` and an iterator over the daemon's events.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
@@ -23,7 +23,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest reply that is accepted, in bytes. No daemon sends a longer one.
 const LONGEST: u64 = 256 << 20;
 
-/// A connection to one daemon.
+/// A client's connection to the control socket of one daemon, with a function per method of
+/// `org.tresse.Node`.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
@@ -33,7 +34,8 @@ pub struct Client {
     proxy: Option<ProxyCommand>,
 }
 
-/// Why a call failed.
+/// Error of a call to the daemon: the daemon could not be reached, the connection broke, no reply
+/// came in time, or the daemon replied with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nothing listens on the socket.
@@ -83,7 +85,8 @@ struct Answer {
     continues: Option<bool>,
 }
 
-/// Parameters of the method Drain: the part of the fabric, and options.
+/// Parameters of the method Drain, which keeps this node's paths off a part of the fabric (a
+/// switch, a node, a link, a port or a NIC).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain<'a> {
     /// The part to be drained: a switch, a node, a link, a port or a NIC.
@@ -94,7 +97,8 @@ pub struct Drain<'a> {
     pub force: bool,
 }
 
-/// Parameters of the method Pin: the destination, the path's rank, and options.
+/// Parameters of the method Pin, which makes this node use only one of its paths to a destination:
+/// the destination node, and the rank (place in the list) of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pin<'a> {
     /// The destination node.
@@ -377,7 +381,8 @@ enum Lost {
     Broken(String),
 }
 
-/// Iterator over the daemon's events. It ends when the connection does, after one error.
+/// Iterator over the events that the daemon sends to this client. When the connection ends, the
+/// iterator returns one error and then ends too.
 #[derive(Debug)]
 pub struct Events {
     client: Client,

@@ -1,7 +1,8 @@
 //! The errors of the methods of `org.tresse.Node`.
 //!
-//! `Display` is written by hand: zlink's derive copies the variants' attributes into a type of its
-//! own, where thiserror's `#[error]` has no meaning.
+//! `Display` is written by hand instead of derived by thiserror: zlink's derive macro copies the
+//! attributes of the variants to a type that it generates, and thiserror's `#[error]` is unknown
+//! there.
 
 use std::fmt;
 
@@ -9,7 +10,8 @@ use zlink::{ReplyError, introspect};
 
 use crate::types::{OperationLine, Problem};
 
-/// Error that the daemon sends as the reply to a call.
+/// An error of the interface `org.tresse.Node`, which the daemon sends as the reply to a call that
+/// failed.
 #[derive(Debug, Clone, PartialEq, Eq, ReplyError, introspect::ReplyError)]
 #[zlink(interface = "org.tresse.Node")]
 pub enum NodeError {

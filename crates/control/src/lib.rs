@@ -24,9 +24,9 @@ pub use types::{
     PendingLine, Problem, SegmentLine, waiting,
 };
 
-/// The name of the Varlink interface.
+/// Name of the Varlink interface by which clients control the daemon.
 pub const INTERFACE: &str = "org.tresse.Node";
-/// Path of the daemon's socket, unless configured otherwise.
+/// Path of the daemon's control socket, unless the configuration file sets another one.
 pub const DEFAULT_SOCKET: &str = "/run/tresse/control";
-/// Version of the JSON that daemon and CLI print: the value of its field `format`.
+/// Version of the JSON output of daemon and CLI. The output has it in its field `format`.
 pub const FORMAT: u32 = 1;

@@ -1,5 +1,5 @@
-//! Runs a program, such as `ssh n3 tresse bridge`, whose standard input and output are connected to
-//! a daemon's socket on another host.
+//! Runs a program, such as `ssh n3 tresse bridge`, that connects its standard input and output to
+//! the control socket of a daemon, which may be on another host.
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
@@ -16,8 +16,8 @@ const WORDS: usize = 16 * 1024;
 /// leaves behind may hold that open for ever.
 const LAST: Duration = Duration::from_millis(500);
 
-/// A running program, such as `ssh n3 tresse bridge`, that leads to a daemon's socket. Dropping
-/// this value ends it.
+/// A running program, such as `ssh n3 tresse bridge`, that connects its standard input and output
+/// to a daemon's control socket. Dropping this value kills the program.
 #[derive(Debug)]
 pub struct ProxyCommand {
     child: Child,

@@ -5,7 +5,8 @@ use zlink::introspect::Type;
 
 use crate::types::{CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine};
 
-/// Reply of GetStatus: the state of one node.
+/// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
+/// it, failures, and what the daemon does now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Type)]
 pub struct Status {
     /// Version of this reply's format: 1.
@@ -69,7 +70,8 @@ pub struct Status {
     pub withdrawn: bool,
 }
 
-/// Parameters of the method Apply: texts of cluster file and lock, and options.
+/// Parameters of the method Apply, which installs a plan: the text of the cluster file (which
+/// describes the fabric), the text of the lock file, and options.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ApplyRequest {
     /// Text of the cluster file.
@@ -86,7 +88,9 @@ pub struct ApplyRequest {
     pub force_interfaces: Option<Vec<String>>,
 }
 
-/// Reply of Apply, Rollback and Reload: the plan and the operations.
+/// Reply of the methods Apply, Rollback and Reload: the plan that is in force afterwards, and the
+/// operations on the kernel that led to it. For a dry run: the plan that would be in force, and the
+/// operations that it would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Applied {
     /// Digest of the plan that is (or would be) in force.
@@ -99,7 +103,8 @@ pub struct Applied {
     pub confirm_seconds: Option<u32>,
 }
 
-/// Reply of Drain, Undrain, Pin and Unpin: the destinations concerned, by address.
+/// Reply of the methods Drain, Undrain, Pin and Unpin: the destination addresses whose traffic
+/// moves to another path, that are left with one path, or whose every path is drained.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Steered {
     /// Destinations whose traffic moves to another path.
@@ -110,7 +115,8 @@ pub struct Steered {
     pub cut: Vec<String>,
 }
 
-/// Reply of Withdraw: what was removed and what was not.
+/// Reply of the method Withdraw: the kernel objects that were removed, and those that could not be
+/// removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Withdrawn {
     /// Operations done, in order.
@@ -121,7 +127,8 @@ pub struct Withdrawn {
     pub left: Vec<OperationLine>,
 }
 
-/// Reply of Diff: the operations that would make the kernel equal to the slice.
+/// Reply of the method Diff: the operations that would make the node's kernel equal to its slice,
+/// which is the node's part of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Difference {
     /// Digest of the plan that the kernel was compared with.
@@ -132,14 +139,16 @@ pub struct Difference {
     pub pending: Vec<PendingLine>,
 }
 
-/// Reply of ListPaths: the paths from this node.
+/// Reply of the method ListPaths: the planned paths from this node to other nodes, with their
+/// state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
 pub struct PathList {
     /// Sorted by (dst, rank).
     pub paths: Vec<PathLine>,
 }
 
-/// Reply of ListNeighbours: the devices heard on each NIC of the host.
+/// Reply of the method ListNeighbours: for each NIC of this host, the devices whose LLDP frames or
+/// announcements the NIC has received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct NeighbourList {
     /// This node's name in the plan; null before the first plan.
@@ -148,28 +157,28 @@ pub struct NeighbourList {
     pub nics: Vec<NicLine>,
 }
 
-/// Reply of Introduce: on how many NICs an LLDP frame was sent.
+/// Reply of the method Introduce: the number of NICs on which the daemon sent an LLDP frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Introduced {
     /// Number of NICs on which an LLDP frame was sent.
     pub nics: u32,
 }
 
-/// Reply of GetCounters: all counters of the daemon.
+/// Reply of the method GetCounters: all counters of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Counters {
     /// Sorted by (name, object).
     pub counters: Vec<CounterLine>,
 }
 
-/// One reply of Monitor: one event.
+/// One reply of the method Monitor, which streams the daemon's events. It has one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct MonitorReply {
     /// The event. The first is `hello`: from then on no event is missed.
     pub event: Event,
 }
 
-/// The reply of a successful call, of any method.
+/// The reply to a successful call of any method of `org.tresse.Node`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
     /// Of GetStatus.

@@ -1,13 +1,15 @@
 //! The record types that replies and events of `org.tresse.Node` are made of.
 //!
-//! Field names are part of the JSON contract (DESIGN section 8): fields are only ever added.
+//! Field names are part of the JSON contract (DESIGN section 8): fields may be added, but never
+//! renamed or removed.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use zlink::introspect::CustomType;
 
-/// One operation on a kernel object, done or to be done.
+/// One operation on a kernel object (an interface, address, route, sysctl or the like), done or to
+/// be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct OperationLine {
     /// `add`, `change` or `delete`.
@@ -20,7 +22,8 @@ pub struct OperationLine {
     pub why: String,
 }
 
-/// A wanted object that cannot be installed yet.
+/// A kernel object that the plan wants on this node and that cannot be installed yet, with the
+/// reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct PendingLine {
     /// Kind of the object, as in OperationLine.
@@ -31,8 +34,10 @@ pub struct PendingLine {
     pub why: String,
 }
 
-/// Describes pending objects in sentences, one per reason, in the order of first appearance: `3
-/// objects (2 addresses, 1 route): interface eth1 is absent`. A single object is named.
+/// Describes pending kernel objects (wanted, but not installable now) in sentences, one per reason,
+/// such as `3 objects (2 addresses, 1 route): interface eth1 is absent`. The reasons are in the
+/// order in which they first appear in `pending`. If only one object has a reason, the sentence
+/// names that object.
 #[must_use]
 pub fn waiting(pending: &[PendingLine]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&PendingLine>)> = Vec::new();
@@ -61,7 +66,8 @@ pub fn waiting(pending: &[PendingLine]) -> Vec<String> {
     reasons.into_iter().map(sentence).collect()
 }
 
-/// A VLAN that this node has taken out of use because a canary found a loop (K5).
+/// A VLAN that this node has taken out of use because an announcement on it arrived a second time,
+/// which shows a loop (K5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct FusedLine {
     /// The VID.
@@ -72,7 +78,7 @@ pub struct FusedLine {
     pub links: Vec<String>,
 }
 
-/// One error in a cluster file, lock or configuration file, with its place.
+/// One error in a cluster file, lock file or configuration file, with its line and column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct Problem {
     /// Line, from 1; 0 if the error has no place.
@@ -83,7 +89,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// One path from this node.
+/// One planned path from this node to another node, with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomType)]
 pub struct PathLine {
     /// Source node.
@@ -104,7 +110,8 @@ pub struct PathLine {
     pub state: String,
 }
 
-/// One segment of a path.
+/// One segment of a path: what layer 2 carries in one go, from a NIC of one node across switches to
+/// a NIC of the next node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct SegmentLine {
     /// The node that sends on this segment.
@@ -121,7 +128,7 @@ pub struct SegmentLine {
     pub to_nic: String,
 }
 
-/// One NIC of the host and the devices heard on it.
+/// One NIC of this host, and the devices from which it has received LLDP frames or announcements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct NicLine {
     /// The interface.
@@ -140,7 +147,8 @@ pub struct NicLine {
     pub heard: Vec<HeardLine>,
 }
 
-/// An LLDP neighbour: the contents of its last frame.
+/// A device from which one NIC of this host has received LLDP frames, with the contents of the last
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct LldpLine {
     /// Name of the switch or host.
@@ -164,7 +172,8 @@ pub struct LldpLine {
     pub age_ms: u64,
 }
 
-/// A sender of announcements, heard on one NIC.
+/// A NIC of another node from which one NIC of this host has received announcements, the frames by
+/// which a NIC makes itself known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct HeardLine {
     /// The node that has this NIC in the plan in force.
@@ -183,7 +192,7 @@ pub struct HeardLine {
     pub age_ms: u64,
 }
 
-/// One counter of the daemon.
+/// One counter of the daemon: its name, the object that it counts for, and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct CounterLine {
     /// Name with its unit, `announcements_sent_total`.
@@ -212,7 +221,7 @@ pub struct Event {
     pub alert: Alert,
 }
 
-/// How urgent an event is.
+/// How urgent an event of the daemon is for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 #[serde(rename_all = "lowercase")]
 #[zlink(rename_all = "lowercase")]
