@@ -1,13 +1,14 @@
 //! State of a change from one plan to the next, in which no frame is lost: across all nodes,
 //! additions happen before removals.
 //!
-//! During the change a node receives on the VLANs of both plans. It sends to a peer on a VLAN of
-//! the new plan once it has heard the peer's announcement there, because only then does the peer
-//! receive there. When it sends everything by the new plan it has moved, and its announcements say
-//! so. It removes the old plan when every peer that is in both plans has moved. A peer that still
-//! sends by another plan delays the removal as long as it is heard, a silent peer for a limited
-//! time. A node that misses a peer sends a canary; every node that uses the VLAN answers by
-//! announcing itself.
+//! During the change a node accepts frames on the VLANs of both plans. It sends to a peer on a VLAN
+//! of the new plan only after it has heard the peer's announcement there, which shows that the peer
+//! accepts frames there. A node has moved when it sends all its traffic by the new plan; its
+//! announcements then carry the digest of the new plan. It removes the old plan when every peer
+//! that is in both plans has moved. A peer that still sends by another plan delays the removal as
+//! long as its announcements arrive; a silent peer delays it for a limited time. A node that has
+//! not heard a peer on a VLAN sends a canary there, an announcement that every node on the VLAN
+//! answers with its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,8 @@ use tresse_reconcile::WantedRoute;
 
 use super::prepared::Prepared;
 
-/// The announcements heard: (VID, sender's MAC address).
+/// The senders whose announcements this node has heard during a change of plans: the VID (`None`:
+/// untagged) and the MAC address of each sender.
 pub type Heard = BTreeSet<(Option<Vid>, Mac)>;
 
 /// Number of unanswered canaries after which a silent peer no longer delays the removal of the old
@@ -25,7 +27,8 @@ pub type Heard = BTreeSet<(Option<Vid>, Mac)>;
 const PATIENCE: u64 = 40;
 /// How long frames of the old plan may be in flight after the last peer has moved.
 pub(super) const LINGER_MS: u64 = 1000;
-/// Progress of a change from one plan to the next.
+/// State of a change from one plan to the next on this node: which announcements it has heard, by
+/// which plan each peer sends, and when the old plan can be removed.
 #[derive(Debug, Default)]
 pub struct Bridge {
     pub(super) heard: Heard,

@@ -1,6 +1,7 @@
-//! A token bucket (generic cell rate algorithm, ITU-T I.371) in whole milliseconds.
+//! A token bucket that limits the rate of events (generic cell rate algorithm, ITU-T I.371). All
+//! times are in whole milliseconds.
 
-/// A rate limiter: allows `burst` events at once, then one every `interval_ms`.
+/// A rate limiter: allows `burst` events at once, then one event per `interval_ms` milliseconds.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     tolerance_ms: u64,

@@ -1,4 +1,5 @@
-//! Control calls that need a transaction: starts them, queues them, or refuses them.
+//! Starts, queues or refuses the control calls that need a transaction, such as Apply. A
+//! transaction is one change of the kernel or one comparison with it; only one runs at a time.
 
 use std::sync::Arc;
 

@@ -1,30 +1,34 @@
-//! Proves that a VLAN has no loop: one numbered announcement must arrive exactly once (K5, K17). If
-//! a second copy arrives, the VLAN is fused. One state machine per VID.
+//! Proves that a VLAN has no loop: one numbered announcement, called the canary, must arrive
+//! exactly once (K5, K17). If a second copy arrives, the VLAN is fused, that is, taken out of use.
+//! There is one state machine per VID.
 //!
 //! ```text
 //! waiting --rank x 3 s--> sent --200 ms--> proven
 //!    \------one copy----> seen --200 ms--> proven        any state --second copy--> fused
 //! ```
 //!
-//! No socket and no clock. Every announcement is numbered by its sender, so an ordinary
-//! announcement proves as much as a canary.
+//! The rank of a node is its place among the nodes that may send the canary. No socket and no
+//! clock: the caller passes in the time and the received announcements. Every announcement has a
+//! sequence number of its sender, so an ordinary announcement proves as much as a canary.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds after the first copy of an announcement in which a second copy would arrive if
-/// there is a loop.
+/// Milliseconds to wait for a second copy of an announcement after it was sent or first received.
+/// If the VLAN has a loop, the second copy arrives within this time.
 pub const QUIET_MS: u64 = 200;
-/// Milliseconds that each possible sender of a canary waits for the one before it in rank.
+/// Milliseconds between the sending times of two nodes that may send the canary of a VLAN, the
+/// announcement that tests it for a loop. The node of rank r waits r times this long, and sends
+/// only if it has received no announcement meanwhile.
 pub const TURN_MS: u64 = 3000;
-/// Milliseconds in which switches' queues may still hold copies of old announcements after a loop
-/// was opened.
+/// Milliseconds for which announcements on a VLAN are ignored after an operator has enabled the
+/// VLAN again. The queues of switches may still hold copies that the former loop has made.
 pub const DRAIN_MS: u64 = 2000;
 /// Sequence numbers remembered per sender and interface.
 const REMEMBERED: usize = 4;
 
-/// State of the proof of one VLAN.
+/// How far the proof that one VLAN has no loop has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
     /// Nothing was sent or seen.
@@ -46,7 +50,7 @@ pub enum Proof {
     },
 }
 
-/// What the state machine of one VLAN asks its caller to do.
+/// What [`Canary`], the loop test of one VLAN, asks its caller to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send one canary.
@@ -57,7 +61,7 @@ pub enum Action {
     Fuse(String),
 }
 
-/// A received announcement, reduced to what the proof needs.
+/// A received announcement, reduced to the fields that the test for a loop needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
     /// The interface it arrived on.
@@ -70,7 +74,8 @@ pub struct Heard<'a> {
     pub own_mac: bool,
 }
 
-/// The state machine that proves that one VLAN has no loop.
+/// State machine that tests one VLAN for a loop: an announcement on it must arrive exactly once. A
+/// canary is an announcement that is sent for this test.
 #[derive(Debug, Clone)]
 pub struct Canary {
     rank: u32,

@@ -1,4 +1,6 @@
-//! Carries out the change from one plan to the next; the state is in `bridge`.
+//! Carries out the change from one plan to the next: records the announcements of peers, asks
+//! silent peers by canaries, and decides when this node moves to the new plan and removes the old
+//! one. The state is in `bridge`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! How a transaction ends: with a reply, postponed, or undone.
+//! Ends a transaction (one change of the kernel): replies to its control call, postpones the rest
+//! of it, or undoes the operations that were done.
 
 use std::collections::BTreeSet;
 

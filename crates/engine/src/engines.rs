@@ -1,8 +1,10 @@
-//! Which component forwards labelled frames on this node, and which pushes labels.
+//! Names the component (kernel or daemon) that forwards MPLS frames of other nodes on this node,
+//! and the component that pushes labels onto this node's own packets.
 
 use serde::{Deserialize, Serialize};
 
-/// The components that handle MPLS labels on this node.
+/// The components that handle MPLS labels on this node: one forwards labelled frames of other
+/// nodes, the other pushes labels onto this node's own packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Engines {
     /// What forwards labelled frames of other nodes.
@@ -11,7 +13,7 @@ pub struct Engines {
     pub sources: SourceEngine,
 }
 
-/// What forwards labelled frames of other nodes on this node.
+/// The component that forwards MPLS frames of other nodes on this node: the kernel or the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelEngine {
     /// The kernel's label routes.
@@ -31,7 +33,7 @@ impl LabelEngine {
     }
 }
 
-/// What pushes labels onto this node's own packets.
+/// The component that pushes MPLS labels onto this node's own packets: the kernel or the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SourceEngine {
     /// The kernel's routes.

@@ -1,4 +1,5 @@
-//! The forwarding table for the `packet` engine.
+//! The forwarding table of the `packet` engine, with which the daemon instead of the kernel
+//! forwards MPLS frames of other nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +8,9 @@ use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
-/// The forwarding table of the `packet` engine: NICs and labels. Without labels the engine is not
-/// needed.
+/// Forwarding table of the `packet` engine, by which the daemon forwards MPLS frames of other
+/// nodes: the NICs to use, and where a frame goes for each incoming label. With no label in the
+/// table the engine does not run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Forwarding {
     /// The NICs needed, by name.
@@ -17,7 +19,8 @@ pub struct Forwarding {
     pub labels: BTreeMap<Label, LabelExit<String>>,
 }
 
-/// A NIC in a [`Forwarding`] table.
+/// A NIC in a [`Forwarding`] table: its MAC address, its MTU, and the neighbours from which
+/// labelled frames are accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardingNic {
     /// Its MAC address.

@@ -1,5 +1,6 @@
-//! Decides which VLANs and paths of a plan may be used now. A VLAN that is not proven carries no
-//! routes, a fused one is down (K5). A broken path is not used while another path exists (K10).
+//! Decides which VLANs and paths of a plan may be used now. No route uses a VLAN that is not yet
+//! proven to be free of loops; a VLAN with a loop is fused, and its interface is down (K5). A
+//! broken path is not used while another path exists (K10).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
 use super::prepared::Prepared;
 use super::steering::KeptFree;
 
-/// How far a VLAN may be used.
+/// Whether a VLAN may be used now: fully, only for the proof that it has no loop, or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
     /// It may be used fully.
@@ -28,7 +29,8 @@ impl Gate {
     }
 }
 
-/// A plan, and which of its VLANs and paths may be used now.
+/// A plan, and what is known now of its VLANs, paths and interfaces that decides which of them may
+/// be used.
 #[derive(Debug, Clone, Copy)]
 pub struct Gated<'a> {
     /// The plan.

@@ -6,11 +6,16 @@ use std::collections::BTreeMap;
 use tresse_control::NodeError;
 use tresse_reconcile::{ALL_FORWARDING, Operation, is_accept_ra, sysctl_interface};
 
-/// Refuses operations that change (rather than add to) a guarded interface, and routes that would
-/// cover the address of a management peer.
+/// Refuses operations that could cut off an administrator: changes of the state, MTU, addresses or
+/// sysctls of a guarded interface (one that carries management traffic), sysctls that act on all
+/// interfaces, and routes that cover the address of a management peer. Interfaces on top of a
+/// guarded one, such as VLAN interfaces, may be added, and the sysctls of IPv6 forwarding may be
+/// written (K7).
+///
+/// `guarded` has the reason for each interface; the keys of `management` are the peers.
 ///
 /// # Errors
-/// [`NodeError::WouldLockOut`] naming the first.
+/// [`NodeError::WouldLockOut`] naming the first refused operation.
 pub fn permits<'a>(
     operations: impl IntoIterator<Item = &'a Operation>,
     guarded: &BTreeMap<String, String>,
@@ -53,11 +58,12 @@ pub fn permits<'a>(
     Ok(())
 }
 
-/// Compares the route to each management peer before and after a change. A peer that was
-/// unreachable before, or that is no longer listed, is ignored.
+/// Checks that a change of the kernel has not changed the route to any management peer. The maps
+/// have the route to each peer before and after the change, as text. A peer that is missing in
+/// `after` is ignored.
 ///
 /// # Errors
-/// [`NodeError::WouldLockOut`] naming the first difference.
+/// [`NodeError::WouldLockOut`] naming the first peer whose route differs.
 pub fn unchanged(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,

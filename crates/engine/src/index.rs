@@ -1,5 +1,5 @@
-//! The index of a plan: answers to control calls, made once when the plan is prepared, so that no
-//! call plans the cluster again.
+//! The index of a plan: what control calls need to know of it. It is made once, when the plan is
+//! prepared, so that no call has to compute the plan again.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,9 @@ use tresse_slice::watch::part::Parts;
 use tresse_slice::watch::watched_path;
 use tresse_topology::path::Path;
 
-/// The paths, parts and NICs of a plan that control calls ask for, from the view of one node.
+/// What control calls need to know of a plan, from the view of one node: the paths from that node,
+/// the names of the parts of the fabric (switches, nodes, links, ports and NICs), and the NICs of
+/// all nodes by MAC address.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// The paths from this node, by destination in the order of the cluster, then by rank.

@@ -1,5 +1,5 @@
-//! The inputs and effects of the engine, as plain data, so that a recording of inputs can be
-//! replayed.
+//! The inputs of the decision engine and its effects (the actions that it asks for), as plain data,
+//! so that a recording of inputs can be replayed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,8 @@ use super::stored::Stored;
 /// Identifies a control call until it is answered.
 pub type CallId = u64;
 
-/// An input of the engine: an operator's call, an observation, a received frame, or the time.
+/// An input of the decision engine: an operator's call, the result of an effect, a change of the
+/// kernel, a received announcement, a path event, or the time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Input {
     /// The daemon has started. The first input, sent once.
@@ -112,7 +113,8 @@ pub enum Input {
     Tick,
 }
 
-/// Options of an apply.
+/// Options of an apply, the installation of a plan: dry run, time for confirmation, and exceptions
+/// from safety rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyOptions {
     /// Only compare.
@@ -125,7 +127,8 @@ pub struct ApplyOptions {
     pub force_interfaces: BTreeSet<String>,
 }
 
-/// One observation of the kernel.
+/// One observation of the kernel: its objects, the interfaces that carry management traffic, and
+/// the routes to management peers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
     /// The kernel objects that concern us.
@@ -136,7 +139,8 @@ pub struct View {
     pub management: BTreeMap<String, String>,
 }
 
-/// The result of one [`Effect::Execute`]: which operations took effect.
+/// The result of one [`Effect::Execute`]: which kernel operations took effect, and the errors of
+/// those that failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
     /// Indices of the operations that took effect, ascending.
@@ -145,8 +149,9 @@ pub struct Execution {
     pub errors: Vec<(usize, String)>,
 }
 
-/// An action that the engine asks the runtime for. Effects are carried out in order. At most one of
-/// Observe, Persist and Execute is under way at any time; each is answered by its input.
+/// An action that the decision engine asks the daemon's main loop to carry out. Effects are carried
+/// out in the order given. At most one Observe, Persist or Execute is under way at any time; its
+/// result comes back as the input Observed, Persisted or Executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
     /// Observe the kernel, with these sysctls.

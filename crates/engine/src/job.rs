@@ -1,4 +1,5 @@
-//! A transaction under way: its purpose, its phase, and the operations done so far.
+//! A transaction under way, that is, one change of the kernel: its purpose, its phase, and the
+//! operations done so far.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Evaluates an observation of the kernel: computes the target, compares, and finds what forbids
-//! the transaction and what is drift.
+//! Evaluates an observation of the kernel: computes the target (what this node should hold now),
+//! compares it with the observation, and finds what forbids the transaction and what is drift, that
+//! is, changed by somebody else.
 
 use std::collections::{BTreeMap, BTreeSet};
 

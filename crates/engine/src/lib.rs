@@ -1,6 +1,6 @@
 //! Decides what the daemon installs on its node, when, and what to do when that fails. The only
-//! owner of the daemon's state: [`Engine::step`] takes an input and returns effects; no I/O and no
-//! await (house style, boundary 3).
+//! owner of the daemon's state: [`Engine::step`] takes an input and returns effects, the actions to
+//! carry out; no I/O and no await (house style, boundary 3).
 //!
 //! - `transaction` runs one change of the kernel at a time: observe, journal, execute, verify,
 //!   commit; an apply that fails is undone operation by operation.
@@ -8,12 +8,13 @@
 //! - `target` computes what this node should hold now, as a pure function of plan, gates and
 //!   kernel.
 //! - `judge` compares an observation of the kernel with the target.
-//! - `watch` chooses the watched paths and records which are broken.
-//! - `vlans` runs the canaries and the announcements (K5, K17); `gate` decides what may be used.
+//! - `watch` sends failure detection the paths to watch and records which are broken.
+//! - `vlans` tests each VLAN for loops and sends announcements (K5, K17); `gate` decides which
+//!   VLANs and paths may be used.
 //! - `bridge` and `crossing` keep the old plan until every peer has moved to the new one.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
-//! - `source` makes the table of labels pushed onto this node's own packets.
+//! - `source` keeps the table of labels pushed onto this node's own packets.
 //! - `report` answers `status` and counters; `index` holds answers about the plan.
 
 #![forbid(unsafe_code)]
@@ -90,7 +91,7 @@ const WAITING_CALLS: usize = 32;
 const WITHDRAWN: &str = "the plan was withdrawn: nothing is installed until `tresse apply FILE`, or \
     `tresse reload` for the configured file";
 
-/// Settings of the engine, fixed at its start.
+/// Settings of the decision engine, which stay the same as long as it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Prove VLANs before use (K5); false for fabrics under test.
@@ -105,7 +106,8 @@ pub struct Settings {
     pub bfd: bool,
 }
 
-/// The decision engine of one node: takes inputs, returns effects.
+/// The decision engine of one node's daemon: [`Engine::step`] takes one input and returns the
+/// effects, which are the actions that the daemon must carry out.
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,

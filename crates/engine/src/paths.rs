@@ -1,4 +1,5 @@
-//! Lists this node's paths with their state, from the index of the plan in force.
+//! Lists the paths from this node to other nodes, by the plan in force, with the state of each path
+//! (active, standby, broken and so on).
 
 use tresse_control::{NodeError, PathLine, PathList};
 

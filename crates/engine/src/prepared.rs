@@ -1,4 +1,5 @@
-//! One node's part of a plan in the form that the engine installs and stores.
+//! One node's part of a plan, in the form in which the decision engine installs it in the kernel
+//! and keeps it in the state file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use tresse_slice::watch::Watches;
 
 use super::index::Index;
 
-/// One node's part of a plan, with the texts of cluster file and lock.
+/// One node's part of a plan, with the texts of the cluster file and the lock file from which the
+/// plan was computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepared {
     /// This node's name.
@@ -54,7 +56,7 @@ pub struct Prepared {
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
 }
 
-/// One VLAN interface of this node; on a fabric without VLANs, a NIC.
+/// One VLAN interface that the plan uses on this node; on a fabric without VLANs, a NIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedInterface {
     /// The NIC below.

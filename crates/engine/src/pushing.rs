@@ -1,5 +1,5 @@
-//! The table of the source engine, by which the daemon pushes labels onto packets from its TUN
-//! interface.
+//! The table of the source engine, by which the daemon pushes MPLS labels onto packets that it
+//! reads from a TUN interface, on nodes whose kernel cannot push labels.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
-/// The table of the source engine: the labelled paths by destination. Empty without routes.
+/// Table by which the daemon pushes MPLS labels onto this node's own packets, if the kernel cannot:
+/// the labelled paths by destination address. Without a destination in the table the daemon pushes
+/// nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pushing {
     /// The NICs that paths leave by, by name: MAC address and MTU in bytes.
@@ -17,7 +19,8 @@ pub struct Pushing {
     pub routes: BTreeMap<IpAddr, Vec<PushPath>>,
 }
 
-/// A labelled path in a [`Pushing`] table.
+/// One path in a [`Pushing`] table: the NIC, VID and MAC address to send to, the MPLS labels to
+/// push, and the weight.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushPath {
     /// The NIC it leaves by.

@@ -1,4 +1,5 @@
-//! The times at which one interface sends its announcements (K17).
+//! The times at which one interface sends its announcements, the frames by which switches and nodes
+//! know a NIC (K17).
 
 /// The times of one interface's announcements.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Answers calls that need no new observation of the kernel: status and counters.
+//! Answers the control calls that need no new observation of the kernel: GetStatus and GetCounters.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,6 @@
-//! Decides what pushes labels onto this node's own packets: the kernel's routes or, if the kernel
-//! cannot, the daemon, which gets the packets through a TUN interface (see `target::tun`).
+//! Keeps the table of the source engine up to date, and names what pushes MPLS labels onto this
+//! node's own packets: the kernel's routes or, if the kernel cannot, the source engine, which is
+//! the daemon with a TUN interface from which it gets the packets (see `target::tun`).
 
 use super::job::Job;
 use super::pushing::Pushing;

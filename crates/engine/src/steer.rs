@@ -1,4 +1,5 @@
-//! Carries out drains and pins, and reports their effect on the routes.
+//! Carries out drains (paths keep off a part of the fabric) and pins (only one path to a node is
+//! used), and reports which destinations they affect.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -1,5 +1,6 @@
-//! What operators have drained (switches, nodes, links) and which pairs they have pinned to one
-//! path. Paths that are kept free this way are still watched, and are used if there is no other.
+//! What operators have drained (switches, nodes, links, ports, NICs), and the peers to which they
+//! have pinned this node to one path. Paths that carry no traffic because of this are still
+//! watched, and are used if there is no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,8 @@ use tresse_slice::watch::part::Part;
 
 use super::prepared::Prepared;
 
-/// The drained parts and pinned pairs. Kept across restarts and changes of plans.
+/// What operators have drained and pinned on this node: the parts of the fabric that paths keep
+/// off, and the only path to use to a peer. Kept across restarts and changes of plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steering {
     /// Names of drained switches, nodes, links, ports and NICs.
@@ -21,7 +23,8 @@ pub struct Steering {
     pub pinned: BTreeMap<String, Pinned>,
 }
 
-/// The path of a pinned pair.
+/// The only path that this node uses to a peer, as long as the path works, because an operator
+/// pinned it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pinned {
     /// Its path rank.
@@ -30,7 +33,8 @@ pub struct Pinned {
     pub ways: BTreeSet<Leg>,
 }
 
-/// One change of drains or pins.
+/// One change of drains or pins: drain or undrain a part of the fabric, pin or unpin the path to a
+/// node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Steer {
@@ -49,7 +53,8 @@ pub enum Steer {
     Unpin(String),
 }
 
-/// The paths of one plan that are kept free of traffic because of drains and pins.
+/// The paths of one plan that carry no traffic, as long as there are others, because an operator
+/// drained a part of the fabric that they cross or pinned their pair to another path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptFree {
     /// All of them: drained paths, and paths beside a pin.

@@ -1,5 +1,5 @@
-//! What the engine remembers across restarts: the content of the state file, format 1. The daemon
-//! reads and writes the file.
+//! What the decision engine remembers across restarts: the content of the state file, format 1. The
+//! daemon reads and writes the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use tresse_reconcile::{Leg, Saved};
 use super::prepared::Prepared;
 use super::steering::Steering;
 
-/// The format that this version reads and writes.
+/// Format number of the state file that this version of the daemon reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The content of the state file: plans, drains, proofs, and what withdraw restores.
+/// The content of the state file: plans, drains and pins, which VLANs are proven free of loops, and
+/// the original values that withdraw restores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
     /// [`FORMAT`].
@@ -58,14 +59,16 @@ pub struct Stored {
     pub fused: BTreeMap<Vid, String>,
 }
 
-/// An apply that waits for confirmation.
+/// An apply that waits for confirmation and is rolled back if none comes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unconfirmed {
     /// The time it was given.
     pub seconds: u32,
 }
 
-/// The kind of a transaction under way.
+/// The kind of the transaction (change of the kernel) that is under way, as written to the state
+/// file before its first operation. A daemon that finds it at start knows that the transaction was
+/// interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "intent")]
 pub enum Intent {

@@ -1,4 +1,4 @@
-//! Runs one change of the kernel at a time.
+//! Runs transactions: one change of the kernel at a time, in these phases.
 //!
 //! ```text
 //! observe -> journal -> execute -> verify -+-> commit -> answer
@@ -8,9 +8,10 @@
 //!    +--- tried again later <-- (convergence, rollback, withdraw: forward only)
 //! ```
 //!
-//! Before the first operation the journal is on the disk: it holds what withdraw must restore, and
-//! that a transaction is under way. A daemon that finds it at start makes the kernel equal to
-//! `current` again. An apply changes `current` only in its commit.
+//! Before the first operation the journal is on the disk, in the state file: it holds what withdraw
+//! must restore, and that a transaction is under way. A daemon that finds it at start makes the
+//! kernel equal to `current`, the plan in force, again, or completes a withdrawal. An apply changes
+//! `current` only in its commit.
 
 use std::collections::BTreeSet;
 

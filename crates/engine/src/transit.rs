@@ -1,4 +1,5 @@
-//! Computes what this node forwards for other nodes, and which engine does it.
+//! Makes the table by which the `packet` engine (the daemon) forwards MPLS frames of other nodes,
+//! and names the engine that forwards them, the kernel or `packet`.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! The VLANs of the plan in force. Proves by a canary that each VLAN has no loop, takes a VLAN that
-//! loops out of use (it is then fused), and sends the announcements that keep the switches' forwarding
-//! databases filled (K5, K17).
+//! The VLANs of the plan in force. Proves by a canary (a test announcement) that each VLAN has no
+//! loop, takes a VLAN that loops out of use (it is then fused), and sends the announcements that
+//! keep the switches' forwarding databases filled (K5, K17).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Gives failure detection the paths to watch, and records which are broken and so not used (K10).
+//! Sends failure detection (BFD) the list of paths to watch, and records which paths are broken and
+//! therefore not used (K10).
 
 use std::collections::{BTreeMap, BTreeSet};
 

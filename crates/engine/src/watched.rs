@@ -1,4 +1,5 @@
-//! The engine's record of the watched paths.
+//! The engine's record of the paths that BFD watches: the list last sent, and which paths are
+//! broken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

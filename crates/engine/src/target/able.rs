@@ -1,9 +1,9 @@
-//! Fits a target to what the running kernel supports: IPv6 forwarding per interface or for all of them
-//! (K7), and MPTCP if the kernel has it.
+//! Reduces the wanted kernel objects to what the running kernel supports: IPv6 forwarding per
+//! interface or for all interfaces (K7), and MPTCP only if the kernel has it.
 //!
-//! Linux 6.17 and later set IPv6 forwarding per interface, by the sysctl `force_forwarding`. Older kernels
-//! have one sysctl for all interfaces. It makes every interface drop its routes of router advertisements,
-//! unless its `accept_ra` is 2.
+//! Linux 6.17 and later set IPv6 forwarding per interface, by the sysctl `force_forwarding`. Older
+//! kernels have one sysctl for all interfaces. When it is set, every interface drops the routes
+//! that it learned from router advertisements, unless its `accept_ra` is 2.
 
 use std::collections::BTreeSet;
 

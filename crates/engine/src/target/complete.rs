@@ -1,4 +1,5 @@
-//! Computes all kernel objects of a plan, including those for labels, before gates are applied.
+//! Computes all kernel objects of a plan, including those for MPLS labels, as if all VLANs and
+//! paths of the plan could be used.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Computes what this node should hold now, as one pure function ([`target`]) of
+//! Computes the target, that is, the kernel objects and the table of labels that this node should
+//! hold now, as one pure function ([`target`]) of
 //!
 //! - the plan in force, and the old one while plans change,
 //! - how far their VLANs and paths may be used ([`Gated`]),
@@ -10,6 +11,8 @@
 //!      (engines)  (gates)     (label sources)             (kernel)
 //! ```
 //!
+//! The stages of this computation: all objects of the plan; those that may be used now; labelled
+//! paths routed to the TUN interface, where the daemon pushes the labels; what the kernel supports.
 //! `reconcile` compares the result with the observed state; nothing changes a target afterwards.
 
 mod able;
@@ -29,7 +32,8 @@ use super::engines::{Engines, SourceEngine};
 use super::prepared::Prepared;
 use super::pushing::Pushing;
 
-/// What a node should hold now: kernel objects, and the table of its source engine.
+/// What a node should hold now: kernel objects, the table of labels that its daemon pushes onto own
+/// packets, and the objects of the plan that must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Target {
     /// The kernel objects.
@@ -40,7 +44,8 @@ pub struct Target {
     pub pending: Vec<PendingLine>,
 }
 
-/// Computes what a node should hold now.
+/// Computes what this node should hold now: its kernel objects, the table of labels that its daemon
+/// pushes, and the objects of the plan that must wait.
 #[must_use]
 pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Target {
     let (mut wanted, mut pending) = usable::usable(plans, engines);
@@ -51,8 +56,9 @@ pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Targe
     Target { wanted: able::able(wanted, observed), pushing, pending }
 }
 
-/// The kernel objects of a plan if all its VLANs and paths may be used, with labelled paths
-/// directly on their interfaces instead of through the TUN interface.
+/// Returns the kernel objects of a plan as if all its VLANs and paths could be used now. Routes
+/// with labels leave by their own interfaces, even if the daemon would push the labels through its
+/// TUN interface.
 #[must_use]
 pub fn whole(prepared: &Prepared, engines: Engines, observed: &Observed) -> Wanted {
     able::able(all(prepared, engines), observed)

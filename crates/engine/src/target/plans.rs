@@ -1,9 +1,10 @@
-//! The plans from which a target is computed.
+//! The plans from which a node's target (what it should hold now) is computed.
 
 use crate::bridge::Heard;
 use crate::gate::Gated;
 
-/// The plans from which a target is computed: the new one and, during a change, the old one.
+/// The plans from which a node's target (what it should hold now) is computed: the new plan and,
+/// during a change of plans, the old one.
 #[derive(Debug, Clone, Copy)]
 pub struct Plans<'a> {
     /// The plan to install.

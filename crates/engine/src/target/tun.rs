@@ -1,18 +1,18 @@
-//! Handles labelled paths on a node whose kernel cannot push labels: they are routed to a TUN
-//! interface, from which the daemon sends the packets with their labels.
+//! Handles paths with MPLS labels on a node whose kernel cannot push labels: they are routed to a
+//! TUN interface, from which the daemon reads the packets and sends them with their labels.
 //!
 //! ```text
 //! wanted by the slice      10.77.0.3 -> eth0.100 via A, labels 17/21    metric 7800
 //! wanted of the kernel     10.77.0.3 -> tresse-push via A               metric 7800
-//! told to the daemon       10.77.0.3 -> eth0, VID 100, MAC of A, labels 17/21
+//! sent to the daemon       10.77.0.3 -> eth0, VID 100, MAC of A, labels 17/21
 //! ```
 //!
-//! The kernel still chooses between routes and between the members of a group. Of several labelled
-//! paths to one destination the daemon chooses by flow and weight. A path through the TUN interface
-//! depends on the carrier of its NIC: without carrier the daemon does not get the path, and its
-//! route is not wanted. The TUN interface exists only while the daemon runs. So if a primary uses
-//! it, the second route is a path without labels, if the plan has one: the kernel falls back to it
-//! by itself (K1).
+//! The kernel still chooses between the routes to a destination and between the members of a
+//! nexthop group. Of several labelled paths to one destination the daemon chooses one by flow and
+//! weight. If the NIC of a labelled path has no carrier, the daemon does not get the path, and the
+//! path's route is not wanted. The TUN interface exists only while the daemon runs. So if a primary
+//! route uses it, the backup route takes a path without labels, if the plan has one: the kernel
+//! falls back to that by itself (K1).
 
 use std::collections::{BTreeMap, BTreeSet};
 

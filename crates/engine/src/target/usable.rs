@@ -1,4 +1,6 @@
-//! Computes the part of a plan that may be used now.
+//! Computes the kernel objects of a plan that may be used now: without routes over VLANs that are
+//! not proven free of loops, and during a change of plans with the old routes where the new ones
+//! must wait.
 
 use std::collections::BTreeMap;
 
