@@ -1,4 +1,4 @@
-//! A nexthop as a member of a nexthop group.
+//! A nexthop (interface, gateway, labels and weight) as a member of a nexthop group.
 
 use std::net::IpAddr;
 

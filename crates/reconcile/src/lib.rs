@@ -1,10 +1,11 @@
-//! Computes the operations that make a node's kernel equal to its slice.
+//! Computes the operations that make a node's kernel equal to its slice, the node's part of the
+//! plan.
 //!
-//! [`Wanted`] is the state that a slice asks for, [`Observed`] the state of the kernel, and [`reconcile`]
-//! compares the two and returns [`Operation`]s. Nothing else in the project compares; only the
-//! kernel module of `tresse-linux` executes operations. Interfaces are identified by name. Nexthop
-//! ids are chosen here, so that an existing nexthop object is kept as long as its meaning is
-//! unchanged.
+//! [`Wanted`] is the state that a slice asks for, [`Observed`] the state of the kernel, and
+//! [`reconcile`] compares the two and returns [`Operation`]s. No other crate compares these states,
+//! and only the kernel module of `tresse-linux` executes operations. Interfaces are identified by
+//! name. The ids of nexthop objects are chosen here, so that an existing object is kept as long as
+//! its interface, gateway and labels are the same.
 #![forbid(unsafe_code)]
 
 mod diff;
@@ -48,20 +49,23 @@ pub use wanted::{
     WantedTurns, label_input, label_sysctls, no_label_sysctls,
 };
 
-/// Protocol number of our routes, policy rules, nexthops and neighbours
-/// (`rt_protos.d/tresse.conf`).
+/// Protocol number by which routes, policy rules, nexthops and neighbours in the kernel are marked
+/// as ours (`rt_protos.d/tresse.conf` gives it a name).
 pub const PROTOCOL: u8 = 78;
-/// Lowest id of our nexthop objects and groups (K15).
+/// Lowest id of the kernel's nexthop objects and nexthop groups that are ours (K15).
 pub const NEXTHOP_BASE: u32 = 0x5400_0000;
-/// One past the highest id of our nexthop objects and groups.
+/// One more than the highest id of the kernel's nexthop objects and nexthop groups that are ours
+/// (K15).
 pub const NEXTHOP_END: u32 = 0x5500_0000;
-/// Metric of primary routes (K15).
+/// Metric of our primary routes, which normally carry the traffic (K15).
 pub const METRIC_PRIMARY: u32 = 7800;
-/// Metric of backup routes (K1, K15).
+/// Metric of our backup routes, which the kernel uses when it has no primary route to the
+/// destination (K1, K15).
 pub const METRIC_BACKUP: u32 = 7801;
-/// Preference of the filters that pass labelled frames from planned neighbours (K11).
+/// Preference (order) of our tc filters that pass MPLS frames from planned neighbours (K11).
 pub const PREF_PASS: u16 = 7800;
-/// Preference of the filter that drops all other labelled frames (K11).
+/// Preference (order) of our tc filter that drops MPLS frames from all senders but planned
+/// neighbours (K11).
 pub const PREF_DROP: u16 = 7801;
-/// The tc cookie on the action of each filter of ours: it serves as our mark.
+/// The cookie on the action of each tc filter that we install. It marks the filter as ours.
 pub const FILTER_COOKIE: &[u8] = b"tresse";

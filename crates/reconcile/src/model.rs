@@ -26,7 +26,8 @@ pub struct ModelError {
     pub errno: &'static str,
 }
 
-/// The fake kernel's state of one network namespace.
+/// A fake kernel for tests: the state of one network namespace, which operations change as Linux
+/// would change it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
     /// The state as a dump would show it.

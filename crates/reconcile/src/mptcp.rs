@@ -1,5 +1,6 @@
 //! The wanted and observed state of Multipath TCP: endpoints (the addresses from which a connection
-//! starts further subflows), and the tables that keep each subflow on the NIC of its address.
+//! starts further subflows), and the routing tables that keep each subflow on the NIC of its
+//! address.
 //!
 //! ```text
 //! endpoint 10.78.0.1 id 78 subflow      7864: from 10.78.0.1 lookup 7864     10.77.0.2 via 10.78.0.2 dev eth0
@@ -8,11 +9,12 @@
 //!                                       7929: from 10.78.1.1 unreachable
 //! ```
 //!
-//! The side that connects starts a subflow from every endpoint to the address it connected to, for
-//! every connection to anywhere. So each source address has a table with the destinations that its
-//! NIC leads to; for all other destinations the kernel refuses the subflow before it sends
-//! anything. Endpoints are not announced to the peer: the peer may listen on its node address only,
-//! and has routes back to the NIC addresses.
+//! The side that opens a connection starts a subflow from every endpoint to the address that it
+//! connected to. It does so for every connection, also to hosts outside the fabric. So each
+//! endpoint address has a routing table with the destinations that its NIC leads to; for all other
+//! destinations the kernel refuses the subflow before it sends anything. Endpoints are not
+//! announced to the peer: the peer may listen on its node address only, and has routes back to the
+//! NIC addresses.
 //!
 //! Source: RFC 8684, include/uapi/linux/{mptcp_pm,fib_rules}.h, net/mptcp/pm_kernel.c.
 
@@ -25,12 +27,14 @@ use tresse_base::units::Prefix;
 
 use super::Leg;
 
-/// Ids of our MPTCP endpoints; the id serves as our mark (K15).
+/// Range of the ids of the MPTCP endpoints that we create. The id marks an endpoint as ours (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
-/// The sysctl that enables MPTCP. The file exists if the kernel has MPTCP.
+/// Path below `/proc/sys` of the sysctl that enables MPTCP. The file exists only if the kernel has
+/// MPTCP.
 pub const MPTCP_ENABLED: &str = "net/mptcp/enabled";
 
-/// The MPTCP endpoints that a node wants, and the tables for packets from them.
+/// The MPTCP endpoints that a node should have, and the routing tables for packets whose source
+/// address is one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct WantedMptcp {
     /// Addresses from which subflows start, at most
@@ -50,7 +54,7 @@ impl WantedMptcp {
     }
 }
 
-/// The MPTCP endpoints and limit of a kernel.
+/// All MPTCP endpoints in the kernel, and its limit of further subflows per connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ObservedMptcp {
     /// All endpoints by id.
@@ -59,7 +63,7 @@ pub struct ObservedMptcp {
     pub subflows: u32,
 }
 
-/// One MPTCP endpoint in the kernel.
+/// One MPTCP endpoint found in the kernel: everything but its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedEndpoint {
     /// Its address.

@@ -10,7 +10,8 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::{FromRule, Leg, Operation, Rule, WantedLabel};
 
-/// A kernel object, identified by the key under which people know it.
+/// Name of a kernel object: its kind, and the key by which people know it, such as the interface
+/// and the address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "name", rename_all = "lowercase")]
 pub enum Object {

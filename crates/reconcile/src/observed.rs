@@ -1,4 +1,5 @@
-//! The kernel state of one node, as dumped.
+//! The state of one node's kernel as it was read: interfaces, addresses, neighbours, routes,
+//! sysctls and the like.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,8 +13,8 @@ use super::routes::Routes;
 use super::rule::{FromRule, Rule};
 use super::wanted::LinkKind;
 
-/// The kernel objects of one node that concern us, as dumped. Foreign objects are included where
-/// safety needs it (K15); they are never changed.
+/// The state of one node's kernel: our objects, and the foreign objects (those of others) that
+/// could conflict with ours (K15). Foreign objects are never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Observed {
     /// All interfaces by name.
@@ -55,10 +56,11 @@ pub struct Observed {
     pub mptcp: Option<ObservedMptcp>,
 }
 
-/// Key of a table route: table, destination and metric.
+/// Key of a route in one of our routing tables besides the main one: number of the table,
+/// destination and metric.
 pub type TurnKey = (u32, Prefix, u32);
 
-/// A table route in the kernel: a route in one of [`super::TABLES`].
+/// A route found in one of our routing tables besides the main one ([`super::TABLES`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedTurn {
     /// rtm_protocol; ours is [`super::PROTOCOL`].
@@ -69,7 +71,7 @@ pub struct ObservedTurn {
     pub via: Option<IpAddr>,
 }
 
-/// A label route in the kernel.
+/// An MPLS label route found in the kernel: where packets with one incoming label go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedLabel {
     /// rtm_protocol; ours is [`super::PROTOCOL`].
@@ -82,7 +84,8 @@ pub struct ObservedLabel {
     pub swap: Vec<Label>,
 }
 
-/// The filters on an interface's ingress qdisc.
+/// The tc filters found on the ingress qdisc of an interface: ours for MPLS frames, and whether
+/// there are foreign ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ObservedIngress {
     /// Our filters that pass the labelled frames of one MAC address, by handle.
@@ -95,7 +98,7 @@ pub struct ObservedIngress {
     pub taken: Option<u16>,
 }
 
-/// An interface in the kernel.
+/// An interface found in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedLink {
     /// ifindex.
@@ -129,7 +132,8 @@ impl ObservedLink {
     }
 }
 
-/// An address of an interface in the kernel.
+/// An address of an interface, found in the kernel: everything but the interface and the address
+/// itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedAddress {
     /// Prefix length.
@@ -138,7 +142,7 @@ pub struct ObservedAddress {
     pub protocol: u8,
 }
 
-/// A permanent neighbour in the kernel.
+/// A permanent neighbour entry found in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedNeighbour {
     /// Its MAC address (lladdr).
@@ -147,7 +151,7 @@ pub struct ObservedNeighbour {
     pub protocol: u8,
 }
 
-/// A nexthop object or group in the kernel.
+/// A nexthop object or nexthop group found in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedNexthop {
     /// nh_protocol; ours is [`super::PROTOCOL`].

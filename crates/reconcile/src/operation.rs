@@ -1,4 +1,4 @@
-//! The operations on the kernel that lead from the observed to the wanted state.
+//! The operations that change a node's kernel from the observed to the wanted state.
 
 use std::net::IpAddr;
 
@@ -9,8 +9,9 @@ use tresse_base::units::{Mac, Prefix};
 use super::rule::{FromRule, Rule};
 use super::wanted::{LinkKind, WantedLabel};
 
-/// One operation on a kernel object. `Add*` is sent with NLM_F_CREATE and NLM_F_EXCL. `Replace*`
-/// only names an object that a dump showed to be ours (K15).
+/// One operation on a kernel object. An operation that adds an object fails if the object exists
+/// (NLM_F_CREATE and NLM_F_EXCL), unless its field `replace` is set. That is set only for an object
+/// that a dump showed to be ours (K15).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Operation {

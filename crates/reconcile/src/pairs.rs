@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Writes the map as a list of pairs.
+/// Serializes a map as a list of `[key, value]` pairs.
 pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
     map: &BTreeMap<K, V>,
     serializer: S,
@@ -13,7 +13,7 @@ pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
     serializer.collect_seq(map)
 }
 
-/// Reads the map from a list of pairs.
+/// Deserializes a map from a list of `[key, value]` pairs.
 pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     K: Deserialize<'de> + Ord,

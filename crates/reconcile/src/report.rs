@@ -1,5 +1,6 @@
-//! The result of a comparison: operations with their reasons, objects that must wait, refusals, and
-//! foreign objects that disturb ours. Only data.
+//! The result of a comparison of wanted and observed kernel state: operations with their reasons,
+//! objects that must wait, refusals, and foreign objects (those of others) that disturb ours. Only
+//! data.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +11,8 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::{Object, Operation};
 
-/// The result of [`super::reconcile`]: what to do, and what cannot be done.
+/// The result of [`super::reconcile`]: the operations to execute, the wanted objects that must
+/// wait, what is refused, and the foreign objects that disturb ours.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reconciliation {
     /// Operations to execute in this order: additions before removals.
@@ -33,7 +35,7 @@ impl Reconciliation {
     }
 }
 
-/// An operation with its reason.
+/// An operation on a kernel object that is to be executed, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// The operation.
@@ -56,7 +58,7 @@ impl Planned {
     }
 }
 
-/// One line of `tresse diff --json`.
+/// One line of `tresse diff --json`: one operation on a kernel object, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffLine {
     /// The operation's verb.
@@ -69,7 +71,7 @@ pub struct DiffLine {
     pub why: String,
 }
 
-/// The reason for an operation.
+/// Why an operation on a kernel object is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Why {
@@ -97,7 +99,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// A wanted object that cannot be installed now.
+/// A wanted kernel object that cannot be installed now, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// The object.
@@ -112,7 +114,7 @@ impl fmt::Display for Pending {
     }
 }
 
-/// Why a wanted object must wait.
+/// Why a wanted kernel object cannot be installed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -139,8 +141,8 @@ pub enum Reason {
     NoSource(IpAddr),
 }
 
-/// A problem that only a person can solve: an object that we refuse to change, or a foreign object
-/// that disturbs ours.
+/// A problem that only an operator can solve: a kernel object that we refuse to change, or an
+/// object of others that disturbs ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "refused", rename_all = "kebab-case")]
 pub enum Refusal {

@@ -1,5 +1,5 @@
-//! The observed routes of a table, as one sorted list. Many thousands of routes are filled in,
-//! compared and dropped in order, and a tree is several times slower at that.
+//! The observed routes of one routing table, as one sorted list. Many thousands of routes are
+//! filled in, compared and dropped in order, and a `BTreeMap` is several times slower at that.
 
 use std::net::IpAddr;
 use std::ops::Index;
@@ -9,7 +9,7 @@ use tresse_base::units::Prefix;
 
 use super::PROTOCOL;
 
-/// A route in the kernel.
+/// A route found in the kernel: everything but its destination and metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedRoute {
     /// rtm_protocol; ours is [`PROTOCOL`].
@@ -31,7 +31,8 @@ pub type RouteKey = (Prefix, u32);
 
 type Keyed = (RouteKey, ObservedRoute);
 
-/// All routes of a table, sorted by key, with one route per key.
+/// The observed routes of one routing table, sorted by destination and metric. Each destination and
+/// metric has one route.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Keyed>")]
 pub struct Routes(Vec<Keyed>);
@@ -142,8 +143,9 @@ impl From<Vec<Keyed>> for Routes {
     }
 }
 
-/// Routes in the order of a dump. Kernels dump them nearly in the order of [`Routes`], so the list
-/// is sorted at the end only if it has to be.
+/// Collects routes in the order in which the kernel dumps them, to make [`Routes`] of them. Kernels
+/// dump them nearly in the order of [`Routes`], so the list is sorted at the end only if it has to
+/// be.
 #[derive(Debug, Default)]
 pub struct RouteList {
     routes: Vec<Keyed>,

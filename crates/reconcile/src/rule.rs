@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers of our routing tables besides the main one, and priorities of the policy rules that lead
-/// to them. The lower half is for packets that arrive by a NIC, one table per NIC; the upper half
-/// for packets whose source is a NIC's address ([`FromRule`]).
+/// Numbers of our routing tables besides the main one. A policy rule that leads to a table has the
+/// number of the table as its priority. The lower half is for packets that arrive by a NIC, one
+/// table per NIC ([`Rule`]); the upper half for packets whose source is a NIC's address
+/// ([`FromRule`]).
 pub const TABLES: Range<u32> = 7800..7928;
 
-/// A policy rule by arrival interface: packets that arrive by an interface are looked up in a table
-/// of ours before the main table.
+/// A policy rule by arrival interface: packets that arrive by this interface are looked up in a
+/// routing table of ours before the main table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rule {
     /// FRA_TABLE and FRA_PRIORITY: one of [`TABLES`].
@@ -22,8 +23,8 @@ pub struct Rule {
     pub interface: String,
 }
 
-/// A policy rule by source address: packets from an address are looked up in a table of ours before
-/// the main table, or are unreachable.
+/// A policy rule by source address. It looks packets from one address up in a routing table of ours
+/// before the main table, or it makes those unreachable to which that table has no route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FromRule {
     /// FRA_SRC, a full address.

@@ -1,4 +1,5 @@
-//! The original values that a node remembers across restarts, so that withdraw can restore them.
+//! The original values of kernel settings, which a node remembers across restarts so that withdraw
+//! can restore them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Observed, Operation, Planned, Wanted};
 
-/// Original values of what we changed. The daemon stores [`Saved::before`] before it executes
-/// operations, and
+/// Original values of the kernel settings that we changed, and those of our objects that cannot
+/// bear a mark. The daemon stores [`Saved::before`] before it executes operations, and
 /// [`Saved::settled`] after all succeeded, so that a crash in between loses nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Saved {
@@ -95,9 +96,10 @@ fn is_label_input(key: &str) -> bool {
     key.starts_with("net/mpls/conf/") && key.ends_with("/input")
 }
 
-/// The interface that a sysctl belongs to: `net/ipv4/conf/eth0.100/rp_filter`,
-/// `net/ipv6/neigh/eth0/mcast_solicit`, `net/mpls/conf/eth0/input`. `None` for sysctls of the whole
-/// namespace, including `all` and `default`.
+/// Returns the interface that a sysctl belongs to, from the path of the sysctl below `/proc/sys`:
+/// `eth0.100` for `net/ipv4/conf/eth0.100/rp_filter`, `eth0` for
+/// `net/ipv6/neigh/eth0/mcast_solicit` or `net/mpls/conf/eth0/input`. `None` for sysctls of the
+/// whole network namespace, including `all` and `default`.
 #[must_use]
 pub fn sysctl_interface(key: &str) -> Option<&str> {
     let mut parts = key.split('/');

@@ -1,4 +1,5 @@
-//! The policy rules and the limit of subflows that MPTCP needs.
+//! Derives from the wanted MPTCP endpoints the policy rules and the limit of subflows that they
+//! need.
 
 use std::collections::BTreeSet;
 

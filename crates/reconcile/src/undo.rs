@@ -1,4 +1,4 @@
-//! Computes the inverse of an operation from the state before the transaction.
+//! Computes the operations that undo an operation, from the kernel state before the transaction.
 //!
 //! Undoing the executed operations of a transaction from last to first restores the observed state,
 //! ids included; only the ifindexes of deleted interfaces are new.
@@ -11,8 +11,9 @@ use tresse_base::units::Prefix;
 use super::diff::narrow;
 use super::{METRIC_PRIMARY, Observed, Operation, WantedLabel, sysctl_interface};
 
-/// Returns the operations, in order, that undo `operation`. `before` is the state from which the
-/// transaction was computed. Empty if undoing an earlier operation suffices.
+/// Returns the operations, in order, that undo `operation`. `before` is the kernel state that was
+/// observed before the transaction of which the operation is a part. The result is empty if undoing
+/// an earlier operation of the transaction undoes this one too.
 #[must_use]
 pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
     match operation {

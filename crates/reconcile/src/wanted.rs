@@ -1,4 +1,5 @@
-//! The kernel state that a node should have.
+//! The state that a node's kernel should have: interfaces, addresses, neighbours, routes, sysctls
+//! and the like.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,7 +10,8 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::{Leg, METRIC_BACKUP, Rule, TABLES, WantedMptcp};
 
-/// The kernel state that a slice asks for. Sorted, so that equal plans give equal bytes.
+/// The kernel state that a slice (one node's part of the plan) asks for. Everything in it is
+/// sorted, so that equal plans give equal bytes when written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Wanted {
     /// Our own interfaces by name: `eth0.100`, `tresse0`.
@@ -43,9 +45,9 @@ pub struct Wanted {
     pub mptcp: WantedMptcp,
 }
 
-/// Backup routes of strategy `xy`, and the table routes they need. With a backup in use, packets
-/// reach nodes whose main table would send them back; table routes by arrival interface lead them
-/// on. Neither may be installed without the other.
+/// The backup routes of strategy `xy`, and the routes in other tables that they need. A packet on a
+/// backup route reaches nodes whose main table would send it back; the table for the NIC by which
+/// it arrived sends it on. Neither may be installed without the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct WantedTurns {
     /// Backup routes, with metric [`METRIC_BACKUP`].
@@ -104,17 +106,19 @@ impl Wanted {
     }
 }
 
-/// The sysctl with the number of labels that can have a route: labels below it.
+/// Path below `/proc/sys` of the sysctl that limits MPLS labels: only a label less than its value
+/// can have a label route.
 pub const PLATFORM_LABELS: &str = "net/mpls/platform_labels";
 
-/// The sysctl that lets an interface accept labelled frames.
+/// Returns the path below `/proc/sys` of the sysctl that lets `interface` accept MPLS frames.
 #[must_use]
 pub fn label_input(interface: &str) -> String {
     format!("net/mpls/conf/{interface}/input")
 }
 
-/// The sysctls of a kernel that forwards labelled frames itself: room for labels up to `highest`,
-/// and label input on the interfaces where labels arrive.
+/// Returns the wanted sysctls (a map from path to value) of a kernel that forwards MPLS frames
+/// itself: room for label routes up to the label `highest`, and label input switched on for the
+/// interfaces `arrivals`, on which labelled frames arrive.
 pub fn label_sysctls<'a>(
     highest: Option<Label>,
     arrivals: impl IntoIterator<Item = &'a String>,
@@ -124,15 +128,16 @@ pub fn label_sysctls<'a>(
     limit.into_iter().chain(inputs).collect()
 }
 
-/// The sysctls of a kernel that must ignore labelled frames, because another engine forwards them
-/// (K12): label input is off where labels arrive.
+/// Returns the wanted sysctls (a map from path to value) of a kernel that must ignore MPLS frames
+/// because the daemon forwards them (K12): label input is switched off for the interfaces
+/// `arrivals`, on which labelled frames arrive.
 pub fn no_label_sysctls<'a>(
     arrivals: impl IntoIterator<Item = &'a String>,
 ) -> BTreeMap<String, String> {
     arrivals.into_iter().map(|interface| (label_input(interface), "0".into())).collect()
 }
 
-/// A wanted label route: the label is popped, and the packet goes to a neighbour.
+/// A wanted label route: the incoming MPLS label is popped, and the packet goes to a neighbour.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WantedLabel {
     /// Outgoing interface.
@@ -141,7 +146,7 @@ pub struct WantedLabel {
     pub via: IpAddr,
 }
 
-/// A wanted interface of our own.
+/// An interface that we create, such as `eth0.100` or `tresse0`, as the plan wants it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedLink {
     /// Its kind.
@@ -154,7 +159,7 @@ pub struct WantedLink {
     pub up: bool,
 }
 
-/// Kind of an interface that we create.
+/// Kind of a network interface that we create: VLAN, dummy or TUN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LinkKind {
@@ -173,14 +178,15 @@ pub enum LinkKind {
     Tun,
 }
 
-/// A wanted permanent neighbour.
+/// A wanted permanent neighbour entry: the MAC address of the neighbour.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedNeighbour {
     /// Its MAC address (lladdr).
     pub mac: Mac,
 }
 
-/// A wanted route to a node address through a nexthop group.
+/// A wanted route of the main table through a nexthop group: everything but its destination and
+/// metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedRoute {
     /// Preferred source: this node's own address.

@@ -1,4 +1,5 @@
-//! The input that all comparisons share.
+//! The input that all comparisons share: the wanted and the observed kernel state, the saved
+//! original values, and what can be installed on each interface.
 
 use super::interfaces::Interfaces;
 use crate::{Observed, Saved, Wanted};

@@ -1,5 +1,6 @@
-//! Compares the label filters (K11) on an interface's ingress: one filter per planned neighbour
-//! passes its labelled frames, and one after them drops the rest.
+//! Compares the wanted with the observed filters for MPLS frames on the ingress of each interface,
+//! and adds the operations that make them equal (K11). One filter per planned neighbour passes its
+//! labelled frames, and one after them drops all other labelled frames.
 //!
 //! ```text
 //! clsact, ingress   preference 7800: MPLS from 02:..:01 pass    handle 1
@@ -7,9 +8,9 @@
 //!                   preference 7801: MPLS drop                  handle 1
 //! ```
 //!
-//! The filters are complete before label input is switched on or the interface comes up, and are
-//! removed after label input is off. A foreign clsact qdisc is used and left in place. Ours is
-//! removed unless it has a foreign filter.
+//! All filters are in place before label input is switched on or the interface is set up, and are
+//! removed after label input is off. A clsact qdisc that somebody else created is used and left in
+//! place. Ours is removed, unless somebody else's filter is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Tells our objects from foreign ones, and finds foreign objects that overlap or use ours (K15).
+//! Distinguishes our kernel objects, which bear our mark, from foreign ones, and finds foreign
+//! objects that overlap our routes or use our objects (K15).
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;

@@ -1,4 +1,5 @@
-//! Finds out which interfaces can hold addresses and carry nexthops.
+//! Finds out on which interfaces addresses, neighbours and nexthops can be installed, and why not
+//! on the others (absent, down, without carrier, or refused).
 
 use std::collections::{BTreeMap, HashMap};
 

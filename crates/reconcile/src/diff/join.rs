@@ -1,4 +1,4 @@
-//! Walks two sorted tables side by side in one pass.
+//! Merges two tables that are sorted by the same key, such as wanted and observed, in one pass.
 
 use std::cmp::Ordering;
 

@@ -1,8 +1,9 @@
-//! Compares the label routes of the `kernel` forwarding engine.
+//! Compares the wanted with the observed MPLS label routes of the `kernel` forwarding engine, and
+//! adds the operations that make them equal.
 //!
-//! The kernel accepts a label route on an interface that is down or without carrier and only marks
-//! it `linkdown` (K1). So carrier loss removes no label route, and none is ever pending; only its
-//! neighbour needs the interface up.
+//! The kernel accepts a label route on an interface without carrier and only marks it `linkdown`
+//! (K1). So a label route is neither removed nor delayed for lack of carrier. It waits only while
+//! its interface is absent, down or refused.
 
 use super::context::Context;
 use super::foreign::is_our_label;

@@ -1,4 +1,5 @@
-//! Compares our own interfaces.
+//! Compares the wanted with the observed interfaces that we create (VLAN interfaces, `tresse0`,
+//! `tresse-push`), and adds the operations that make them equal.
 
 use super::context::{Context, leftover};
 use super::foreign::Hangers;

@@ -1,4 +1,5 @@
-//! Compares addresses (K2) and permanent neighbours (K16).
+//! Compares the wanted with the observed addresses (K2) and permanent neighbour entries (K16), and
+//! adds the operations that make them equal.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;

@@ -1,7 +1,8 @@
 //! Computes the operations that lead from the observed to the wanted state, in an order that loses
 //! no frame.
 //!
-//! Additions come in the order in which the kernel needs them, then removals in the reverse order:
+//! Additions come first, in the order in which the kernel needs them (first line, from left to
+//! right), then removals in the reverse order (second line, from right to left):
 //!
 //! ```text
 //! sysctls > links > filters > up > addresses > neighbours > labels > nexthops > groups > routes
@@ -9,9 +10,9 @@
 //! ```
 //!
 //! Policy rules and their tables change between labels and nexthops, in this order: MPTCP endpoints
-//! deleted, rules deleted, table routes added, table routes deleted, rules added. So no rule ever
-//! leads to a table that is not filled or that belongs to another interface. Endpoints are added
-//! after the routes.
+//! deleted, policy rules deleted, table routes added, table routes deleted, policy rules added. So
+//! no policy rule ever leads to a table that is not filled or that belongs to another interface.
+//! Endpoints are added after the routes.
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
@@ -40,14 +41,15 @@ use self::interfaces::Interfaces;
 use self::steps::Steps;
 use crate::{Observed, Reconciliation, Saved, Wanted};
 
-/// Computes the operations that lead from `observed` to `wanted`. Withdrawing everything is
-/// `reconcile(&Wanted::default(), observed, saved)`.
+/// Computes the operations that change the kernel from the state `observed` to the state `wanted`.
+/// `saved` has the original values, which are restored where nothing is wanted any more. To
+/// withdraw everything, call `reconcile(&Wanted::default(), observed, saved)`.
 #[must_use]
 pub fn reconcile(wanted: &Wanted, observed: &Observed, saved: &Saved) -> Reconciliation {
     reconcile_with(wanted, observed, saved, &Options::default())
 }
 
-/// Like [`reconcile`], with exceptions that the operator allows.
+/// Like [`reconcile`], but with exceptions from its rules that the operator allows.
 #[must_use]
 pub fn reconcile_with(
     wanted: &Wanted,

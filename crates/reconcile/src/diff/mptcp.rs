@@ -1,7 +1,8 @@
-//! Compares MPTCP endpoints, the limit of subflows, and the policy rules by source address.
+//! Compares the wanted with the observed MPTCP endpoints, limit of subflows, and policy rules by
+//! source address, and adds the operations that make them equal.
 //!
-//! Rules and routes are added before the endpoints and removed after them, so that no subflow uses
-//! a wrong NIC.
+//! Policy rules and routes are added before the endpoints and removed after them, so that no
+//! subflow uses a wrong NIC.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -1,8 +1,9 @@
-//! Exceptions from the rules of a comparison that an operator can allow.
+//! Exceptions that an operator can allow from the rules by which a comparison refuses operations.
 
 use std::collections::BTreeSet;
 
-/// Exceptions from the rules of reconciling that an operator allows.
+/// Exceptions that an operator allows from the rules by which [`reconcile`](super::reconcile)
+/// refuses to change the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Interfaces to use although they have a master (K20).

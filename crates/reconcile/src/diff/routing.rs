@@ -1,9 +1,10 @@
-//! Compares nexthops, groups and routes (K1, K15).
+//! Compares the wanted with the observed routes, nexthop groups and nexthops (K1, K15), and adds
+//! the operations that make them equal.
 //!
-//! A plain nexthop is identified by its content, a group by the routes that use it. So when a path
-//! changes, one message replaces a group in place for all its routes. That is done only if all
-//! routes of the group want the same members; otherwise the routes move to other groups before the
-//! group is removed.
+//! A plain nexthop is identified by its content (interface, gateway and labels), a group by the
+//! routes that use it. So when a path changes, one message replaces a group in place for all its
+//! routes. That is done only if all routes of the group want the same members; otherwise the routes
+//! move to other groups before the group is removed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;

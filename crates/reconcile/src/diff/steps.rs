@@ -1,4 +1,5 @@
-//! Collects the operations of a comparison, each in its phase of the final order.
+//! Collects the operations that the comparisons add, and puts them into the order in which they are
+//! executed.
 
 use crate::{Object, Operation, Pending, Planned, Reason, Reconciliation, Refusal, Why};
 

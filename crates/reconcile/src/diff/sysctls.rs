@@ -1,5 +1,7 @@
-//! Compares the values below `/proc/sys`. Those of interfaces are written before those of the
-//! namespace (K7: `accept_ra` before `all/forwarding`), and restored in the reverse order.
+//! Compares the wanted with the observed sysctls (files below `/proc/sys`), and adds the operations
+//! that write or restore them. The sysctls of single interfaces are written before those of the
+//! whole network namespace (K7: `accept_ra` before `all/forwarding`), and restored in the reverse
+//! order.
 
 use tresse_base::id::Label;
 

@@ -1,16 +1,18 @@
-//! Compares the policy rules by arrival interface and their table routes. A packet that arrives by
-//! the NIC that its route leaves by takes another path, by a table route (strategy `xy`).
+//! Compares the wanted with the observed policy rules by arrival interface, and the routes in the
+//! tables that these rules lead to, and adds the operations that make them equal. They serve
+//! strategy `xy`: a packet that the main table would send out of the NIC by which it arrived takes
+//! another path.
 //!
 //! ```text
 //! 7800: from all iif eth0 lookup 7800      10.77.0.2 via 10.78.0.9 dev eth1
 //! 7801: from all iif eth1 lookup 7801      10.77.0.9 via 10.78.0.2 dev eth0
 //! ```
 //!
-//! A rule is added after its table is filled, and removed before the table is reused. Table routes
-//! have no nexthop objects, so they survive carrier loss (K1) and are then skipped
-//! (`ignore_routes_with_linkdown`): the main table decides. The kernel accepts them without carrier
-//! too. A table with a foreign route gets no rule of ours, because the rule would send packets
-//! along that route.
+//! A policy rule is added after its table is filled, and removed before the table is reused. Table
+//! routes have no nexthop objects, so they survive the loss of carrier (K1). While their NIC has no
+//! carrier, the kernel skips them (`ignore_routes_with_linkdown`), and the main table decides. The
+//! kernel also accepts new ones then. A table with a foreign route gets no policy rule of ours,
+//! because the rule would send packets along that route.
 
 use std::collections::BTreeMap;
 

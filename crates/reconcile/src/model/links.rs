@@ -1,4 +1,5 @@
-//! The fake kernel's interfaces, addresses and neighbours, and what Linux deletes with them.
+//! The interfaces, addresses and neighbours of the fake kernel, and what Linux deletes together
+//! with them.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! The fake kernel's nexthops, routes of all tables, label routes and MPTCP endpoints.
+//! The nexthops, routes of all tables, label routes and MPTCP endpoints of the fake kernel.
 
 use std::net::IpAddr;
 
