@@ -1,7 +1,7 @@
 //! Computes a node's slice: the kernel state that the plan asks for on this node (DESIGN section
 //! 5).
 //!
-//! O(nodes x paths); no other node's slice is needed.
+//! Cost: O(nodes x paths per pair); no other node's slice is needed.
 
 mod host;
 mod mptcp;
@@ -47,8 +47,9 @@ impl Slice {
 /// sender and a few successors, not an order of all nodes.
 const SCANNED: u32 = 4;
 
-/// Returns the nexthop through which the source of `path` sends; `None` if the neighbour has no
-/// address of that family.
+/// Returns the nexthop (interface, gateway, labels and weight) by which the source of `path` sends
+/// along it. The gateway is an IPv4 address if `ipv4` is set, otherwise an IPv6 address. `None` if
+/// the NIC at which the first segment ends has no address of that family.
 #[must_use]
 pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Leg> {
     let first = &path.segments[0];

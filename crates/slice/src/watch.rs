@@ -1,15 +1,17 @@
 //! Chooses the paths of a node that BFD sessions watch, and concludes from the sessions that are
 //! down which other paths are broken (DESIGN section 7, rule K10).
 //!
-//! One session runs per path rank, over the paths of that rank in both directions. It exists only
-//! if each end can tell by the arrival interface which rank a packet came along: no two of the
-//! peer's paths may end on the same interface.
+//! A BFD session belongs to two nodes and a path rank (a path's place among the paths of its pair),
+//! and runs over the paths of that rank in both directions. It is possible only if each end can
+//! tell by the arrival interface which rank a packet came along: no two of the peer's paths may end
+//! on the same interface.
 //!
-//! Few sessions suffice. A [`Crossing`] matters to a pair that has paths with it and paths without
-//! it. The paths that are watched together cross every crossing that matters to a pair of this
-//! node. Low ranks are chosen first, long paths before short ones, so that few sessions cover much.
-//! Each end chooses its own sessions and answers those of the other end: O(nodes x paths), like the
-//! slice.
+//! Few sessions suffice. A [`Crossing`] is a link or NIC that a path crosses in one direction. It
+//! matters to a pair of nodes if some paths of the pair have it and others do not, because then
+//! traffic can avoid it. Paths are chosen for watching until they have every crossing that matters
+//! to a pair of this node. Low ranks are chosen first, long paths before short ones, so that few
+//! sessions cover much. Each end chooses its own sessions and answers those of the other end. Cost:
+//! O(nodes x paths per pair), like the slice.
 //!
 //! A session that goes down shows that its path has a broken crossing, but not which one:
 //! [`Watches::broken`] narrows it down.
@@ -68,7 +70,8 @@ pub struct Watch {
     pub nodes: Option<(IpAddr, IpAddr)>,
 }
 
-/// All paths of a node, with the sessions that watch them.
+/// All paths of a node to its peers, with the BFD sessions that watch them. On a node-routed
+/// fabric, whose nodes forward plain IP, only the paths to neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredWatches")]
 pub struct Watches {
@@ -180,8 +183,9 @@ impl Watches {
     }
 }
 
-/// Returns the path in [`Watches`] from whose session the state of `path` is known: `path` itself,
-/// or on a node-routed fabric the path to the first neighbour on it.
+/// Returns the path whose BFD session shows the state of `path`. That is `path` itself; on a
+/// node-routed fabric, whose nodes forward plain IP, it is the one-hop path to the first neighbour
+/// on `path`. [`Watches`] lists it.
 #[must_use]
 pub fn watched_path(plan: &Plan, path: &Path) -> PathId {
     match plan.xy() {

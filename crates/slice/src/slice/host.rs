@@ -1,5 +1,6 @@
-//! What every slice asks of a host, whatever the strategy: untagged NICs, the interface that holds
-//! the node's own addresses, and sysctls per interface, never `all` (K2, K6, K7, K16).
+//! The parts of a slice that do not depend on how its paths are chosen: untagged NICs, the
+//! interface that holds the node's own addresses, and sysctls, never those that act on `all`
+//! interfaces (K2, K6, K7, K16).
 
 use std::net::IpAddr;
 

@@ -1,10 +1,11 @@
-//! What `[routing] mptcp = true` adds to a slice: MPTCP endpoints, tables for packets whose source
-//! is an endpoint, and routes to the endpoints of other nodes.
+//! What `[routing] mptcp = true` adds to a slice: MPTCP endpoints (the addresses from which a
+//! connection starts further subflows), routing tables for packets whose source is an endpoint, and
+//! routes to the endpoints of other nodes.
 //!
 //! A subflow goes from a NIC's address to the peer's node address, along the first one-segment path
-//! that begins at that NIC. On a flat neighbourhood that path crosses the one switch that both
-//! nodes are on. The peer answers to the NIC's address, along a path that ends at that NIC if there
-//! is one.
+//! that begins at that NIC. On a flat neighbourhood (switches without cables between them) that
+//! path crosses the one switch that both nodes are on. The peer answers to the NIC's address, along
+//! a path that ends at that NIC if there is one.
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;

@@ -1,20 +1,23 @@
-//! The slice of a node on a node-routed fabric (DESIGN sections 3 to 5, strategy `xy`): no VLAN
-//! interfaces; NIC addresses on the NICs themselves, permanent neighbours one hop away, subnet
-//! routes, a route per node address, and forwarding on fabric interfaces only (K7).
+//! The slice of a node on a node-routed fabric, whose nodes forward plain IP packets (DESIGN
+//! sections 3 to 5, strategy `xy`): no VLAN interfaces; NIC addresses on the NICs themselves,
+//! permanent neighbours one hop away, subnet routes, a route per node address, and forwarding on
+//! fabric interfaces only (K7).
 //!
-//! On a P-Mesh every line is a subnet (p-mesh, section 4.2). The paper's pseudo-code sends a packet
-//! for subnet k.[s] along the first dimension in which the vector s and the node differ. This code
-//! does the same, with two corrections of the paper:
+//! On a P-Mesh every line, that is, the nodes that share a switch in one dimension, is a subnet
+//! (p-mesh, section 4.2). The paper names a subnet k.[s]: its line lies along dimension k, and the
+//! vector s has the coordinates of the line in the d - 1 other dimensions. Its pseudo-code sends a
+//! packet for subnet k.[s] along the first dimension i in which s and m, the coordinates of the
+//! present node, differ. This code does the same, with two corrections of the paper:
 //!
 //! - its comparison "if (m_i != s_i)" takes the i-th field of the vector for coordinate i, which is
 //!   right for k = d - 1 alone, as the vector of subnet k leaves coordinate k out;
 //! - its "k.[s_0 ... s_{d-2}]" writes the vector in reverse, which shows where d >= 3: addresses
 //!   are [m_{d-1} ... m_0].
 //!
-//! Here the fields are those of the address, so every address of a node is reached in as few hops
-//! as possible; dimension k, which a subnet does not name, comes last. Node addresses have routes
-//! of their own, always in dimension order. Only they have backups, because a NIC's address names
-//! that one NIC.
+//! Here each coordinate is compared with that in the subnet's addresses, so every address of a node
+//! is reached in as few hops as possible; dimension k, which the name of a subnet leaves out, comes
+//! last. Node addresses have routes of their own, always in dimension order. Only they have
+//! backups, because the address of a NIC stands for that one NIC.
 
 #[cfg(test)]
 mod tests;

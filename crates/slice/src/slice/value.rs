@@ -27,7 +27,7 @@ pub struct Slice {
     pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
 }
 
-/// One VLAN interface of a slice; on a fabric without VLANs, a NIC.
+/// One VLAN interface that the plan uses on a node; on a fabric without VLANs, a NIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SliceInterface {
     /// Index of the NIC below.

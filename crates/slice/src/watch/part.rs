@@ -1,5 +1,5 @@
-//! Parts of a fabric as operators name them (`s00`, `s00-s01`, `n03:eth1`), and which paths cross a
-//! part.
+//! Finds the parts of a fabric by the names that operators give them (switch or node `s00`, link
+//! `s00-s01`, NIC `n03:eth1`), and the paths that cross a part.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,15 +11,15 @@ use tresse_topology::cluster::{self, Cluster};
 
 use super::{Crossing, Watch};
 
-/// A part of the fabric that can be drained, with its crossings: a switch, a node, a link, a port
-/// or a NIC.
+/// A part of the fabric that operators can drain (keep paths off): a switch, a node, a link, a port
+/// or a NIC. It has the crossings of its cables, by which the paths that use it are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     wires: BTreeSet<Crossing>,
     node: Option<NodeId>,
 }
 
-/// Error: no part of the fabric has this name.
+/// Error: the fabric has no switch, node, link, port or NIC of this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the fabric has no `{object}`: name a switch or node (s00, n03), a link (s00-s01, n03-s00), a port \
@@ -54,8 +54,8 @@ impl Part {
     }
 }
 
-/// The names of all switches, nodes and NICs of a fabric, and its cables: enough to find a [`Part`]
-/// by name.
+/// The names of all switches, nodes and NICs of a fabric, and its cables: all that is needed to
+/// find a [`Part`] of the fabric by its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     switches: Vec<String>,
