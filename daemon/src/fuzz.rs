@@ -1,5 +1,6 @@
-//! Functions that feed the daemon's parsers with arbitrary bytes. `fuzz/` mutates the bytes and
-//! replays its seeds and findings. Not part of any interface.
+//! Fuzz tests: functions that feed the daemon's parsers with arbitrary bytes. The crate in `fuzz/`
+//! calls them with mutated bytes, with its seeds, and with the findings of earlier runs. They are
+//! no part of the library's interface.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,11 +19,12 @@ use tresse_engine::{
     Effect, Engine, Engines, Execution, Input, LabelEngine, Settings, SourceEngine, Stored, View,
 };
 
-/// Reads `bytes` as a state file. If it is accepted, writing it must give an equal file, and an
-/// engine must start from it and reply to calls.
+/// Fuzz test of the state file: parses `bytes` as a state file. If they are accepted, checks that
+/// writing and parsing them again gives the same state, and that an engine starts from it and
+/// replies to calls.
 ///
 /// # Panics
-/// If the state file's reader or the engine has a fault.
+/// If a check fails, or if the parser or the engine has a fault.
 pub fn state(bytes: &[u8]) {
     let file = StateFile::new(Path::new("/nonexistent"));
     let Ok(stored) = file.parse(bytes) else { return };
@@ -35,10 +37,11 @@ pub fn state(bytes: &[u8]) {
     drive(&mut engine, Input::Tick);
 }
 
-/// Reads `text` as a `tressed.toml`. If it is refused, the message must name the file.
+/// Fuzz test of the parser of `tressed.toml`: parses `text`, and checks that the message of an
+/// error names the file.
 ///
 /// # Panics
-/// If the parser has a fault.
+/// If the message does not, or if the parser has a fault.
 pub fn config(text: &str) {
     match Config::parse(text, Path::new("tressed.toml")) {
         Ok(config) => drop(config.lock_path()),

@@ -1,4 +1,5 @@
-//! `tressed`: makes the kernel of one node equal to its slice of the plan.
+//! `tressed`, the daemon: makes the kernel of one node equal to the node's slice (its part) of the
+//! plan.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use tresse_liveness::Timing;
 
-/// Path of the configuration file, unless given on the command line.
+/// Path of the daemon's configuration file, unless another one is given on the command line.
 pub const DEFAULT_PATH: &str = "/etc/tresse/tressed.toml";
 
-/// The content of `tressed.toml`. Every key is optional.
+/// The content of the daemon's configuration file `tressed.toml`. Every key is optional.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Config {
@@ -74,7 +74,8 @@ impl TryFrom<String> for MetricsAt {
     }
 }
 
-/// Value of the key `bfd`: whether and how fast BFD watches paths.
+/// Value of the key `bfd`: whether BFD watches this node's paths, and how fast it detects a
+/// failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BfdChoice {
@@ -103,7 +104,8 @@ impl BfdChoice {
     }
 }
 
-/// Value of the key `source`: what pushes labels onto this node's own packets.
+/// Value of the key `source`: what pushes MPLS labels onto this node's own packets, the kernel or
+/// the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceChoice {
@@ -116,7 +118,7 @@ pub enum SourceChoice {
     Tun,
 }
 
-/// Value of the key `engine`: what forwards labelled frames of other nodes.
+/// Value of the key `engine`: what forwards MPLS frames of other nodes, the kernel or the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
@@ -149,7 +151,7 @@ impl Default for Config {
     }
 }
 
-/// Why the configuration file cannot be used.
+/// Why the configuration file `tressed.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.

@@ -1,4 +1,5 @@
-//! Decodes one message of a client. A wrong call is answered with an error of
+//! Decodes one Varlink message of a client into a call. A call with an unknown interface, method or
+//! parameter, or with a parameter of the wrong type, is answered with an error of the interface
 //! `org.varlink.service`. Source: varlink.org, "Method Call" and `org.varlink.service`.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! The replies to Monitor: the daemon's events as a stream.
+//! The replies to the method Monitor: the daemon's events as a stream.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! Reads the calls of one connection and writes the replies.
+//! Reads the calls of one client from its connection and writes the replies.
 //!
 //! zlink supplies the interfaces, their errors and the peer's credentials. Its service loop is not
 //! used: its buffers grow by 256 bytes and serialize the whole message again each time, so that a

@@ -1,4 +1,5 @@
-//! The listening control socket: limits the connections per user and runs a task for each.
+//! The listening control socket: limits the number of connections per user, and runs a task for
+//! each connection.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ const PER_USER: usize = 16;
 /// Largest number of connections of all users other than root. Root is always accepted.
 const ALL_USERS: usize = 128;
 
-/// The listening control socket.
+/// The listening control socket of the daemon, which accepts clients and answers their calls.
 #[derive(Debug)]
 pub struct Server(UnixSocket);
 

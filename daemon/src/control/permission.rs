@@ -1,15 +1,16 @@
 //! Decides who may call methods that change something: root and the members of group `tresse`. The
-//! kernel identifies the peer of a connection (SO_PEERCRED, SO_PEERGROUPS).
+//! kernel says who the peer of a connection is (SO_PEERCRED, SO_PEERGROUPS).
 
 use nix::unistd::{Gid, Group};
 use tresse_control::Call;
 use zlink::connection::Credentials;
 
-/// The group whose members may call methods that change something.
+/// Name of the Unix group whose members may call the methods that change something.
 pub const GROUP: &str = "tresse";
 
-/// May every local user make this call? True for calls that change nothing and cost little. Not for
-/// Apply as a dry run: planning arbitrary cluster files would keep the daemon busy.
+/// Returns whether every local user may make this call: true for calls that change nothing and cost
+/// little. A dry run of Apply is not open, because planning arbitrary cluster files would keep the
+/// daemon busy.
 #[must_use]
 pub const fn is_open(call: &Call) -> bool {
     matches!(
@@ -23,8 +24,8 @@ pub const fn is_open(call: &Call) -> bool {
     )
 }
 
-/// May this peer make calls that change something? Looks the group up each time, because it may be
-/// created later.
+/// Returns whether this peer may make calls that change something: if it is root or in the group
+/// [`GROUP`]. Looks the group up each time, because it may be created later.
 #[must_use]
 pub fn may_change(peer: &Credentials) -> bool {
     let gids = peer

@@ -1,9 +1,10 @@
-//! Control calls on their way from a connection to the main loop.
+//! Passes control calls from a client's connection to the main loop, and the replies back.
 
 use tokio::sync::{mpsc, oneshot};
 use tresse_control::{Call, NodeError, Reply};
 
-/// A control call for the main loop, with the channel for its reply.
+/// A control call on its way from a client's connection to the main loop, with the channel for its
+/// reply.
 #[derive(Debug)]
 pub struct Request {
     /// The call. Never Monitor, which each connection answers itself.
@@ -12,10 +13,11 @@ pub struct Request {
     pub answer: oneshot::Sender<Result<Reply, NodeError>>,
 }
 
-/// Sends a call to the main loop and waits for the reply.
+/// Sends a control call to the main loop and waits for the reply.
 ///
 /// # Errors
-/// The main loop's error, or that the daemon is stopping.
+/// The error with which the main loop replies, or [`NodeError::Internal`] if the daemon is
+/// stopping.
 pub async fn ask(requests: &mpsc::Sender<Request>, call: Call) -> Result<Reply, NodeError> {
     let stopping = || NodeError::Internal { message: "the daemon is stopping".into() };
     let (answer, answered) = oneshot::channel();

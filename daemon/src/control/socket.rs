@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::UnixListener;
 
-/// Why the socket could not be bound.
+/// Why the daemon cannot listen on a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another daemon answers there.
@@ -45,7 +45,7 @@ pub enum BindError {
     },
 }
 
-/// A listening Unix socket. Dropping it removes its file.
+/// A listening Unix socket. Dropping it removes the socket's file.
 #[derive(Debug)]
 pub struct UnixSocket {
     /// The socket.

@@ -1,5 +1,6 @@
-//! Feeds arbitrary bytes to the control socket, for `fuzz/` and its findings: one conversation over
-//! a socket pair, with an engine whose kernel is empty and accepts every operation.
+//! Fuzz test of the control socket: one client sends arbitrary bytes over a socket pair. The
+//! decision engine behind the socket works on a fake kernel that is empty and accepts every
+//! operation.
 
 use std::pin::pin;
 
@@ -27,10 +28,11 @@ thread_local! {
         Builder::new_current_thread().enable_io().enable_time().build().expect("a runtime");
 }
 
-/// Sends `bytes` and closes. Every call must be answered with a Varlink reply.
+/// Fuzz test of the control socket: sends `bytes` as a client, closes the connection, and checks
+/// that every call in `bytes` got a Varlink reply.
 ///
 /// # Panics
-/// If the service has a fault.
+/// If a call got no reply or a wrong one, or if the daemon's code has a fault.
 pub fn control(bytes: &[u8]) {
     let answers = RUNTIME.with(|runtime| runtime.block_on(converse(bytes)));
     let mut answers: Vec<&[u8]> = answers.split(|byte| *byte == 0).collect();

@@ -1,6 +1,6 @@
-//! Metrics for Prometheus over HTTP, on a Unix socket or a loopback port (DESIGN section 7). They
-//! are collected from the main loop at each request. Requests change nothing, so readers are not
-//! identified; their number and time are limited.
+//! Serves the daemon's metrics to Prometheus over HTTP, on a Unix socket or a loopback port (DESIGN
+//! section 7). The metrics are collected from the main loop at each request. Requests change
+//! nothing, so any reader is accepted; the number of connections and the time of each are limited.
 
 mod text;
 
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Content type of the Prometheus text format.
 const FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// The HTTP server for metrics, with its listening socket.
+/// The HTTP server from which Prometheus reads the daemon's metrics, with its listening socket.
 #[derive(Debug)]
 pub enum Exporter {
     /// On a Unix socket.

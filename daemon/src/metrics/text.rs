@@ -1,6 +1,7 @@
-//! Writes metrics in the text format of Prometheus, version 0.0.4. A name is that of the daemon's
-//! counter with the prefix `tresse_`; the counter's object becomes labels. There is no series per
-//! pair of nodes: their number grows with NICs, MPLS labels and drop reasons only.
+//! Writes the daemon's metrics in the text format of Prometheus, version 0.0.4. The name of a
+//! metric is that of a daemon's counter with the prefix `tresse_`; the object that the counter
+//! counts for becomes labels. No metric has a series per pair of nodes: the number of series grows
+//! with NICs, MPLS labels and drop reasons only.
 
 use std::fmt::Write as _;
 

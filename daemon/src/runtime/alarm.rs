@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use tresse_linux::sys::readiness;
 
-/// A timer with one deadline, which each wait may move.
+/// A timer with one deadline, which is set anew by each wait for it.
 pub struct Alarm {
     timer: TimerFd,
     watched: AsyncFd<OwnedFd>,

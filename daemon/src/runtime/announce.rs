@@ -1,4 +1,5 @@
-//! The announcement sockets, one per VLAN interface that is up. A task per socket passes received
+//! The sockets for announcements (frames by which NICs make themselves known), one per VLAN
+//! interface that is up; on a fabric without VLANs, one per NIC. A task per socket passes received
 //! frames to the main loop.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +15,11 @@ use tresse_engine::Input;
 use tresse_frame::announce::Announcement;
 use tresse_linux::kernel::AnnounceSocket;
 
-/// Largest number of frames that wait for the main loop; more are dropped and counted.
+/// Largest number of received announcement frames that wait for the main loop; more are dropped and
+/// counted.
 pub const FRAMES: usize = 1024;
 
-/// The announcement sockets of all interfaces.
+/// The sockets on which the daemon sends and receives announcements, one per interface.
 #[derive(Default)]
 pub struct Announcers {
     sockets: BTreeMap<(String, u32), Announcer>,

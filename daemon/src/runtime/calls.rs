@@ -1,4 +1,5 @@
-//! Dispatches control calls: some are answered at once, all others become inputs of the engine.
+//! Dispatches control calls: some are answered at once, all others become inputs of the decision
+//! engine.
 
 use tokio::sync::oneshot;
 use tresse_base::id::Vid;

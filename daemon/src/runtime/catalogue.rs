@@ -1,4 +1,5 @@
-//! The journal's MESSAGE_ID for each kind of event; `systemd/tressed.catalog` explains them
+//! The journal's MESSAGE_ID for each kind of event of the daemon. The file
+//! `systemd/tressed.catalog` explains each id to users of journalctl(1)
 //! (sd_journal_get_catalog(3)).
 
 /// (kind, MESSAGE_ID).
@@ -21,7 +22,8 @@ const MESSAGES: [(&str, &str); 16] = [
     ("unpinned", "ff53a46f5ead403a84c4b877678537a3"),
 ];
 
-/// The MESSAGE_ID of a kind of event.
+/// Returns the MESSAGE_ID under which the journal has a kind of event, such as `drift`; `None` if
+/// the kind has no id.
 pub fn message_id(kind: &str) -> Option<&'static str> {
     MESSAGES.iter().find(|(known, _)| *known == kind).map(|(_, id)| *id)
 }

@@ -1,6 +1,6 @@
-//! Formats an error with all its causes.
+//! Formats an error with all its causes as one text.
 
-/// The messages of an error and of all its causes, joined.
+/// Returns the messages of an error and of all its causes as one text, joined by `: `.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

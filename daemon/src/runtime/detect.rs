@@ -1,5 +1,5 @@
-//! The main loop's handle of failure detection: starts the BFD thread as configured, tells it which
-//! paths to watch, and receives path events.
+//! The main loop's handle of failure detection: starts the BFD thread as configured, sends it the
+//! list of paths to watch, and receives path events, which say what paths are broken or sound.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -20,7 +20,8 @@ fn secret() -> Result<u64, BfdError> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// The BFD thread, if it runs.
+/// Handle of the thread that runs the BFD sessions. It is empty if BFD is switched off or could not
+/// start.
 #[derive(Default)]
 pub struct Detector {
     running: Option<(Bfd, watch::Receiver<PathEvent>)>,

@@ -1,5 +1,5 @@
-//! The main loop's handle of the `packet` forwarding engine: starts, changes and stops it as the
-//! decision engine's effects say.
+//! The main loop's handle of the `packet` engine, by which the daemon forwards MPLS frames of other
+//! nodes: starts, changes and stops it as the decision engine's effects say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,13 @@ use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 use super::chain;
 use crate::config::EngineChoice;
 
-/// Returns the forwarding engine to use: as configured; for `auto`, the kernel if it can accept
-/// labelled frames from planned neighbours only (K11).
+/// Returns the engine that forwards MPLS frames of other nodes: as configured; for `auto`, the
+/// kernel if it can accept labelled frames from planned neighbours only (K11), otherwise the daemon
+/// (`packet`).
 ///
 /// # Errors
-/// With `strict`, if the kernel is to forward but cannot restrict the senders.
+/// If `choice` is `kernel` and `strict` is set, but the kernel cannot forward labels or cannot
+/// restrict their senders.
 pub fn choose(
     choice: EngineChoice,
     strict: bool,
@@ -33,7 +35,8 @@ pub fn choose(
     }
 }
 
-/// The `packet` forwarding engine, if it has something to forward.
+/// Handle of the `packet` engine, by which the daemon forwards MPLS frames of other nodes. It is
+/// empty if there is nothing to forward.
 #[derive(Default)]
 pub struct Forwarder {
     running: Option<Running>,

@@ -1,5 +1,5 @@
-//! Finds the addresses that may be managing this host, and the routes to them, which must not
-//! change (K19). Reads only.
+//! Finds the addresses from which this host may be managed at present, and the routes to them,
+//! which must not change (K19). It changes nothing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,8 +19,9 @@ const ESTABLISHED: &str = "01";
 /// Largest number of peers whose routes are read; of more sessions only the first ones are guarded.
 const MOST_PEERS: usize = 64;
 
-/// Returns the guarded interfaces with the reason for each, and the route to each peer (`ip route
-/// get`).
+/// Returns two maps: the guarded interfaces (those that carry management traffic) with the reason
+/// for each, and the management peers (SSH peers and `configured` addresses) with the route to
+/// each, as `ip route get` prints it.
 #[must_use]
 pub fn look(
     observed: &Observed,

@@ -1,5 +1,6 @@
-//! The main loop: turns packets, signals and timers into inputs of the engine, and carries out its
-//! effects. It decides nothing. One thread: tokio's current-thread runtime with a `LocalSet`.
+//! The main loop: turns packets, signals and timers into inputs of the decision engine, and carries
+//! out the actions (effects) that the engine asks for. It decides nothing itself. It is one thread:
+//! tokio's current-thread runtime with a `LocalSet`.
 
 mod alarm;
 mod announce;
@@ -94,7 +95,8 @@ pub enum RunError {
     },
 }
 
-/// The daemon: the engine, and everything through which it acts.
+/// The daemon: the decision engine, and the sockets, files and threads by which its effects are
+/// carried out.
 pub struct Daemon {
     config: Config,
     state: StateFile,

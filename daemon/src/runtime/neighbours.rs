@@ -34,7 +34,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// A sender is forgotten after a silence of so many tenths of its announcement period.
 const HOLD_TENTHS: u32 = 25;
 
-/// The devices heard on each NIC of this host, and the sockets that hear LLDP.
+/// The devices from which each NIC of this host has received LLDP frames or announcements, and the
+/// sockets that receive LLDP.
 #[derive(Default)]
 pub struct Neighbours {
     heard: Rc<RefCell<Heard>>,

@@ -5,12 +5,13 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tresse_control::Status;
 
-/// Tells systemd that the start, or a reload, is complete.
+/// Tells systemd that the start or the reload of the daemon is complete.
 pub fn ready() {
     send(&[NotifyState::Ready]);
 }
 
-/// Tells systemd that a reload begins; `Type=notify-reload` wants the time with it.
+/// Tells systemd that a reload of the daemon begins, together with the monotonic time, which
+/// `Type=notify-reload` requires.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(time) => send(&[NotifyState::Reloading, time]),
@@ -23,12 +24,12 @@ pub fn stopping() {
     send(&[NotifyState::Stopping]);
 }
 
-/// Tells systemd that the main loop is alive.
+/// Tells systemd's watchdog that the daemon's main loop is alive.
 pub fn watchdog() {
     send(&[NotifyState::Watchdog]);
 }
 
-/// Sets the status line of `systemctl status`.
+/// Sends systemd a summary of `status` (node, plan, problems), which `systemctl status` shows.
 pub fn status(status: &Status) {
     let text = match (&status.node, &status.generation) {
         (Some(node), Some(generation)) => format!(
@@ -43,7 +44,8 @@ pub fn status(status: &Status) {
     send(&[NotifyState::Status(&text)]);
 }
 
-/// Half of systemd's watchdog interval, if the watchdog is on.
+/// Returns half of systemd's watchdog interval, as the time between two calls of [`watchdog`];
+/// `None` if the watchdog is off.
 pub fn watchdog_interval() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|interval| interval / 2)
 }

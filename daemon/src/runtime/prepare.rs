@@ -1,5 +1,5 @@
-//! Computes this node's slice from the texts of cluster file and lock, and finds out which node
-//! this is (K21).
+//! Computes this node's part of a plan from the texts of cluster file and lock file, and finds out
+//! which node of the plan this host is (K21).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tresse_slice::watch::Watches;
 use tresse_topology::cluster::Cluster;
 use tresse_verify as verify;
 
-/// How this host is found in a plan: by name or by its NICs.
+/// By what this host finds its own node in a plan: its name or the MAC addresses of its NICs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// By the configured name.
@@ -23,7 +23,8 @@ pub enum Identity {
     Macs(BTreeSet<Mac>),
 }
 
-/// Plans the cluster and takes this node's slice.
+/// Computes the plan from the texts of cluster file and lock file, checks it, and returns the part
+/// of the node that `identity` names.
 ///
 /// # Errors
 /// [`NodeError::BadCluster`] with all problems, [`NodeError::WrongNode`].

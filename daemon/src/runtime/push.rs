@@ -1,6 +1,7 @@
-//! The main loop's handle of the source engine, which pushes labels onto this node's own packets:
-//! feeds its TUN interface's engine as the effects say, and drops it if somebody deletes the
-//! interface.
+//! The main loop's handle of the source engine, by which the daemon pushes MPLS labels onto packets
+//! of this node that it reads from a TUN interface. It starts the engine when that interface is
+//! created, gives it the table of labels that the decision engine's effects contain, and drops it
+//! if somebody deletes the interface.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use super::chain;
 use super::forward::Refused;
 use crate::config::SourceChoice;
 
-/// Returns what pushes labels: as configured; for `auto`, the kernel if it can.
+/// Returns what pushes MPLS labels onto this node's own packets: as configured; for `auto`, the
+/// kernel if it can, otherwise the daemon through a TUN interface.
 pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> SourceEngine {
     let kernel = match choice {
         SourceChoice::Auto => support().encap,
@@ -25,7 +27,8 @@ pub fn choose(choice: SourceChoice, support: impl Fn() -> LabelSupport) -> Sourc
     if kernel { SourceEngine::Kernel } else { SourceEngine::Tun }
 }
 
-/// The source engine with its TUN interface, if there is one.
+/// Handle of the source engine, by which the daemon pushes MPLS labels onto packets from its TUN
+/// interface. It is empty if there is no TUN interface.
 #[derive(Default)]
 pub struct Source {
     pushing: Pushing,

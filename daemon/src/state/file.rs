@@ -1,4 +1,4 @@
-//! Reads and writes the state file.
+//! Reads and writes the state file, which holds what the daemon remembers across restarts.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use tresse_engine::{FORMAT, Stored};
 
 use super::hold::is_full;
 
-/// The state file `state.json`, with its predecessor `state.json.bak`.
+/// The state file `state.json`, with its previous version `state.json.bak`.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     path: PathBuf,

@@ -23,7 +23,7 @@ pub struct Hold {
     full: bool,
 }
 
-/// Why the state directory cannot be used.
+/// Why the daemon cannot use its state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
     /// Another daemon uses it.
