@@ -1,4 +1,4 @@
-//! The JSON that `tresse design` prints, on which other programs rely.
+//! The JSON output of `tresse design`, which other programs read.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,8 @@ use super::designer::{Designer, pattern_bound};
 use super::placement::Placement;
 use super::problem::{Maximize, Problem};
 
-/// The result of a design: the wiring, its figures, and upper bounds.
+/// The result of a design, printed as JSON by `tresse design`: the best wiring found, whether it
+/// meets the specification, how well it connects the PCs, and an upper bound to compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
     /// Version of this contract.
@@ -39,8 +40,8 @@ pub struct Answer {
     pub placement: Option<Placement>,
 }
 
-/// How many links (shared switches) the pairs of the communication patterns have. A pair in several
-/// patterns counts once.
+/// The number of pairs of PCs in the communication patterns, and how many links (shared switches)
+/// these pairs have. A pair in several patterns counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PatternLinks {
     /// Number of pairs.
@@ -51,8 +52,9 @@ pub struct PatternLinks {
     pub min: u64,
 }
 
-/// An upper bound that no wiring exceeds, by name and value; for instance the most links that a
-/// pattern can have.
+/// An upper bound that no wiring of these PCs and switches can exceed: on the mean number of links
+/// (shared switches) per pair of PCs, or on the weighted links of the pairs in the patterns. If a
+/// bound proves that no wiring can exist, only its name is given.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
     /// The name: `mean_links` (section 4.1), `lindsey` or `degree` (weighted links of patterns), or the bound
@@ -105,8 +107,9 @@ const fn needed(problem: &Problem) -> u32 {
     if problem.minimum_pattern_links > 1 { problem.minimum_pattern_links } else { 0 }
 }
 
-/// Returns the number of required pairs without a shared switch, the mean number of links per pair,
-/// and the links of the patterns.
+/// Computes how well a wiring solves a problem. Returns the number of pairs of PCs that must share
+/// a switch and do not, the mean number of links (shared switches) per pair over all pairs, and the
+/// links of the pairs in the communication patterns.
 #[must_use]
 pub fn judge(problem: &Problem, wiring: &Wiring) -> (u64, f64, PatternLinks) {
     let pcs = problem.pcs();

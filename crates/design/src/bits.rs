@@ -1,19 +1,20 @@
-//! Bit sets of PCs, and vectors with a small number per PC, stored as bit planes. Both are arrays
-//! of 64-bit words; `w` is the index of a word.
+//! Sets of PCs as bit sets, and tables of one small number per PC as bit planes. Both consist of
+//! 64-bit words: word `w` holds PCs `64 w` to `64 w + 63`.
 
-/// A set of PCs as a bit set, 64 to a word.
+/// A set of PCs as a bit set: bit `i` of word `w` stands for PC `64 w + i`.
 pub type Set<const W: usize> = [u64; W];
 
-/// A small number for each PC, in binary: plane `j` is the set of PCs whose number has bit `j`.
+/// A number from 0 to 15 for each PC, stored as bit planes: plane `j` is the set of PCs whose
+/// number has bit `j` set.
 pub type Planes<const W: usize> = [Set<W>; PLANES];
 
-/// Returns word `w` of the set of PCs whose number is 0.
+/// Returns word `w` (64 PCs) of the set of PCs whose number in `planes` is 0.
 #[inline]
 pub fn zero<const W: usize>(planes: &Planes<W>, w: usize) -> u64 {
     !(planes[0][w] | planes[1][w] | planes[2][w] | planes[3][w])
 }
 
-/// Returns word `w` of the set of PCs whose number is at most `limit`.
+/// Returns word `w` (64 PCs) of the set of PCs whose number in `planes` is at most `limit`.
 #[inline]
 pub fn at_most<const W: usize>(planes: &Planes<W>, w: usize, limit: u32) -> u64 {
     let (mut less, mut equal) = (0, !0);
@@ -29,19 +30,19 @@ pub fn at_most<const W: usize>(planes: &Planes<W>, w: usize, limit: u32) -> u64 
     less | equal
 }
 
-/// Counts the bits in `words` words, which `word` returns by index.
+/// Returns the number of one bits in the words `word(0)` to `word(words - 1)`.
 #[inline]
 pub fn count(word: impl Fn(usize) -> u64, words: usize) -> i32 {
     (0..words).map(|w| ones(word(w))).sum()
 }
 
-/// Counts the bits in a word.
+/// Returns the number of one bits in a word.
 #[inline]
 pub const fn ones(word: u64) -> i32 {
     word.count_ones() as i32
 }
 
-/// Returns word `w` of the set that holds only this PC.
+/// Returns word `w` (64 PCs) of the set whose only member is `pc`.
 #[inline]
 pub const fn bit(pc: u32, w: usize) -> u64 {
     if pc as usize / 64 == w { 1 << (pc % 64) } else { 0 }
@@ -61,7 +62,7 @@ pub fn clear<const W: usize>(set: &mut Set<W>, pc: u32) {
     }
 }
 
-/// Does the set hold the PC? False for a PC beyond the size of the set.
+/// Returns whether a set contains a PC; false for a PC beyond the size of the set.
 #[inline]
 pub fn on<const W: usize>(set: &Set<W>, pc: u32) -> bool {
     set.get(pc as usize / 64).is_some_and(|word| word & (1 << (pc % 64)) != 0)
@@ -73,7 +74,8 @@ pub const fn flip<const W: usize>(set: &mut Set<W>, pc: u32) {
     set[pc as usize / 64] ^= 1 << (pc % 64);
 }
 
-/// Exchanges the membership of two PCs.
+/// Exchanges the membership of PCs `p` and `q` in a set: if only one of them is in the set, the
+/// other takes its place.
 pub fn exchange_bits<const W: usize>(set: &mut Set<W>, p: u32, q: u32) {
     if on(set, p) != on(set, q) {
         flip(set, p);
@@ -81,7 +83,7 @@ pub fn exchange_bits<const W: usize>(set: &mut Set<W>, p: u32, q: u32) {
     }
 }
 
-/// Calls `act` with each PC of a set, in ascending order.
+/// Calls `act` once for each PC in a set, in ascending order.
 #[inline]
 pub fn each<const W: usize>(set: &Set<W>, mut act: impl FnMut(u32)) {
     for (w, word) in set.iter().enumerate() {
@@ -93,5 +95,5 @@ pub fn each<const W: usize>(set: &Set<W>, mut act: impl FnMut(u32)) {
     }
 }
 
-/// Number of bit planes: a pair has fewer links than 2 to this power.
+/// Number of bit planes of [`Planes`]: 4, so the number stored for a PC is at most 15.
 pub const PLANES: usize = 4;

@@ -1,16 +1,17 @@
-//! Known universal wirings with few switches, for constructions: 4, 5 and 8 to 11 switches that
-//! serve the largest number of PCs for their ports, whatever the number of NICs (Mills 1979,
-//! Todorov 1985: coverings by few blocks).
+//! Known wirings of 4, 5 and 8 to 11 switches in which any two PCs share a switch (universal
+//! wirings). For the ports of their switches they serve the largest possible number of PCs,
+//! whatever the number of NICs per PC (Mills 1979, Todorov 1985: coverings by few blocks).
 //!
 //! With `S` ports per switch, the largest number of PCs of which any two share a switch is 5/3 S
 //! with 4 switches, 9/5 S with 5, 12/5 S with 8, 5/2 S with 9, 8/3 S with 10 and 14/5 S with 11.
-//! With 3, 6, 7, 12 and 13 switches the families of `construct` reach the best known numbers. The
-//! wirings here were found by the search.
+//! With 3, 6, 7, 12 and 13 switches the families of `construct` reach the best known numbers of
+//! PCs. The wirings in this file were found with this crate's search.
 
 use super::family::Family;
 
-/// Returns the known family of switch sets for `k` NICs per PC and this number of switches, if
-/// there is one.
+/// Returns the known family of switch sets for exactly this number of switches, if its largest set
+/// has `k` switches; otherwise `None`. A PC is cabled to all switches of one set, so `k` is the
+/// number of NICs that a PC needs.
 pub fn blocks(switches: usize, k: usize) -> Option<Family> {
     let (_, rows) = WIRINGS.iter().find(|(m, _)| *m == switches)?;
     let mut sets = Vec::new();

@@ -1,17 +1,20 @@
-//! Bounds on wirings. A problem is called impossible only if it violates one of them.
+//! Bounds that every wiring obeys. A problem is called impossible only if each of its wirings would
+//! violate one of them.
 //!
-//! | name | statement for P PCs, S the widest switch's ports, k the most NICs of a PC |
+//! | name | statement for P PCs, at most S ports on a switch and at most k NICs in a PC |
 //! |---|---|
-//! | `reach` | a PC reaches at most the sum of `p - 1` over its `n` widest switches (Moore) |
-//! | `ports` | all PCs together need as many ports as `reach` asks of each (Schönheim 1964) |
+//! | `reach` | a PC with n NICs meets at most as many PCs as the n widest switches have ports, less n (Moore) |
+//! | `ports` | all switches together have as many ports as the PCs need NICs to meet `reach` (Schönheim 1964) |
 //! | `furedi` | `P <= S (k - 1 + 1/k)`, and `S (k - 1)` unless the NICs form a projective plane of order k - 1 (Füredi 1981) |
-//! | `griesmer` | in such a plane of order q the PCs are a code `[P, 3, P - S]` over q: `P >= d + ceil(d/q) + ceil(d/q^2)` with `d = P - S` (Griesmer 1960) |
+//! | `griesmer` | in such a plane of order q the PCs are a linear code `[P, 3, P - S]` over q elements: `P >= d + ceil(d/q) + ceil(d/q^2)` with `d = P - S` (Griesmer 1960) |
 //!
-//! `furedi` and `griesmer` hold for universal wirings only, the others for required pairs of any kind.
+//! `furedi` and `griesmer` hold only if all pairs of PCs must share a switch, the others for any
+//! set of pairs that must.
 
 use super::problem::{Problem, Required};
 
-/// The proof that a problem has no solution: the bound that it violates, by name and in words.
+/// The proof that a wiring problem has no solution: the bound that every wiring would violate, by
+/// name, and the reason in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The name of the bound: see the table of the module.
@@ -20,7 +23,8 @@ pub struct Violation {
     pub proof: String,
 }
 
-/// Returns the first bound that proves a problem impossible; `None` if no bound does.
+/// Returns the first bound that proves that a wiring problem has no solution; `None` if no bound
+/// proves it.
 #[must_use]
 pub fn violated(problem: &Problem) -> Option<Violation> {
     if problem.pcs() < 2 {
@@ -119,7 +123,8 @@ fn plane(problem: &Problem, widest: &[u64]) -> Option<Violation> {
     })
 }
 
-/// Returns the largest number of PCs that the Griesmer bound allows over `q` elements with `width` ports.
+/// Returns the largest number of PCs that the Griesmer bound allows on switches of `width` ports,
+/// where each PC has `q + 1` NICs and the NICs form a projective plane of order `q`.
 #[must_use]
 pub fn griesmer(q: u64, width: u64) -> u64 {
     let mut most = width;
@@ -132,14 +137,17 @@ pub fn griesmer(q: u64, width: u64) -> u64 {
     most
 }
 
-/// Returns an upper bound on the links of all pairs together (section 4.1): the NICs fill the widest switches.
+/// Returns an upper bound on the number of links (shared switches), summed over all pairs of PCs:
+/// the number that results if the NICs fill the switches with the most ports first
+/// (flat-neighborhood-network-compiler, section 4.1).
 #[must_use]
 pub fn links(problem: &Problem) -> u64 {
     sum_over_switches(problem, |used| used * used.saturating_sub(1) / 2)
 }
 
-/// Returns the sum of `most(used ports)` over the switches when all NICs fill them from the widest on. For a
-/// convex `most` no other use of the ports gives a larger sum.
+/// Fills the ports of the switches with all NICs, the switch with the most ports first, and returns
+/// the sum of `most(used ports)` over the switches. If `most` is convex, no other distribution of
+/// the NICs over the switches gives a larger sum.
 pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
     let mut nics: u64 = problem.nics.iter().map(|n| u64::from(*n)).sum();
     let mut ports: Vec<u64> =
@@ -154,8 +162,9 @@ pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
     sum
 }
 
-/// Returns the largest number of pairs in one row or column among `places` PCs of a grid of `a` by `b`: whole
-/// lines of the longer side are filled first (Lindsey 1964).
+/// Returns the largest number of pairs with a common row or column that `places` PCs can form on a
+/// grid of `a` by `b` places. They form it if they fill whole lines of the longer side first
+/// (Lindsey 1964).
 #[must_use]
 pub fn lindsey(a: u64, b: u64, places: u64) -> u64 {
     let (short, long) = (a.min(b), a.max(b));

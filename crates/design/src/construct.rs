@@ -1,9 +1,10 @@
-//! Constructs universal wirings without a search.
+//! Constructs universal wirings, in which all pairs of PCs share a switch, without a search.
 //!
-//! Each construction is a family of switch sets of which any two intersect. A PC is cabled to the switches of
-//! one set; the ports limit how many PCs can use each set. Sources: projective planes with lines left out
-//! (Belov, Logachev and Sandimirov 1974), affine planes, difference covers (Haanpää 2004), coverings by
-//! few blocks (`blocks`), and all sets of more than half of the switches.
+//! Each construction is a family of switch sets of which any two have a switch in common. A PC is
+//! cabled to all switches of one set; the ports limit how many PCs can use each set. The families:
+//! projective planes with lines left out (Belov, Logachev and Sandimirov 1974), affine planes,
+//! difference covers (Haanpää 2004), coverings by few blocks (`blocks`), and all sets of more than
+//! half of the switches.
 
 use tresse_base::wiring::Wiring;
 
@@ -12,7 +13,9 @@ use super::family::Family;
 use super::field::Field;
 use super::problem::{Problem, Required};
 
-/// Returns the first construction that satisfies a universal problem.
+/// Returns the wiring that the first suitable construction gives for a problem, and the name of the
+/// construction. `None` if no construction satisfies the problem, or if not all pairs of PCs must
+/// share a switch.
 #[must_use]
 pub fn construct(problem: &Problem) -> Option<(Wiring, String)> {
     if problem.required != Required::All {
@@ -38,8 +41,8 @@ pub fn construct(problem: &Problem) -> Option<(Wiring, String)> {
     None
 }
 
-/// Returns the families of switch sets ([`Family`]) that are possible with `nics` NICs per PC and this number of
-/// switches, in ascending order of NICs.
+/// Returns the families of switch sets ([`Family`]) that need at most `nics` NICs per PC and at
+/// most `switches` switches, in ascending order of NICs.
 #[must_use]
 pub fn families(nics: usize, switches: usize) -> Vec<Family> {
     let mut families = Vec::new();

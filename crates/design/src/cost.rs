@@ -1,20 +1,23 @@
 //! A model of the cost, latency and bandwidth of network architectures, from the P-Mesh paper (p-mesh,
 //! section 3 and Tables 1 to 3). It covers the paper's architectures and further ones that Tresse supports.
 //!
-//! Costs are per node and exclude cables. Latency and bandwidth are those of a message between two nodes: `L`
-//! and `B` over a direct cable. A switch adds the latency `Lsw` and reduces the bandwidth by `Bsw`; a routing
-//! node adds `Lr` and reduces by `Br`. Bisection is rated bandwidth per node over the worst cut into halves.
+//! Costs are per node and exclude cables. Latency and bandwidth are those of a message between two
+//! nodes: `L` and `B` over a direct cable. A switch adds the latency `Lsw` and reduces the
+//! bandwidth by `Bsw`; a node that routes adds `Lr` and reduces the bandwidth by `Br`. Bisection is
+//! the rated bandwidth of all links across the worst cut of the nodes into halves, divided by the
+//! number of nodes.
 //!
-//! The paper's break-even for tree and P-Mesh ignoring NICs is printed as `6 $NIC = $G-sw`; from its
-//! own equation it is `6 $sw` (a misprint, see [`Model::break_even`]).
+//! Without NICs, the paper gives `6 $NIC = $G-sw` as the price at which a tree and a P-Mesh cost
+//! the same. That is a misprint: from the paper's own equation follows `6 $sw = $G-sw`, where `$sw`
+//! is the price of a switch port and `$G-sw` that of an uplink port (see [`Model::break_even`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bound;
 
-/// Prices in one currency, and the sizes of hubs and switches on sale. The default is the paper's Table 1
-/// (spring 1998).
+/// Prices of NICs and of hub and switch ports, all in one currency, and the numbers of ports of the
+/// hubs and switches on sale. The default is Table 1 of the P-Mesh paper (spring 1998).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
@@ -37,8 +40,9 @@ pub struct Prices {
     pub uplink_switch_ports: u32,
 }
 
-/// Measurements between two nodes: latencies in microseconds, bandwidths in MB/s. The default is the paper's
-/// test bed.
+/// Measured latencies in microseconds and bandwidths in MB/s: between two nodes on one cable, and
+/// what a switch or a routing node adds to the one and takes from the other. The default is the
+/// test bed of the P-Mesh paper.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Measured {
@@ -60,7 +64,8 @@ pub struct Measured {
     pub fabric_per_16_ports: f64,
 }
 
-/// The model: prices and measurements from which architectures are evaluated.
+/// The cost model: the prices and measurements from which the cost, latency and bandwidth of each
+/// network architecture are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Model {
     /// The prices.
@@ -69,8 +74,9 @@ pub struct Model {
     pub measured: Measured,
 }
 
-/// One architecture (hub, switch, tree, P-Mesh, ...) at one number of nodes: cost, latency,
-/// bandwidth and bisection.
+/// The figures of one network architecture (hub, switch, tree, P-Mesh, ...) for one number of
+/// nodes: cost per node, latency, bandwidth, bisection bandwidth, and the failures that it
+/// survives.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Name of the architecture.
@@ -95,7 +101,9 @@ pub struct Row {
     pub survives: &'static str,
 }
 
-/// The price of an uplink port at which a tree costs as much as a P-Mesh.
+/// The price of an uplink port (a faster switch port) at which a tree of switches costs as much as
+/// a P-Mesh (nodes in a grid, with switches for its rows and columns). At higher prices the P-Mesh
+/// is cheaper.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct BreakEven {
     /// The price if NICs are counted.

@@ -1,9 +1,11 @@
 //! Runs a whole design step by step: first the bounds, then constructions that need no search, then
 //! the search.
 //!
-//! Several searches run in turn, each restarting after its own number of moves. From time to time
-//! the worst one continues from a crossover of the two best. A scaled-down problem gives them their
-//! starting wirings (section 2.1: PCs and ports divided by one number, NICs kept).
+//! Several searches run in parallel; each restarts after its own number of moves. From time to time
+//! the worst search continues from a crossover of the best wirings of the two best searches. Half
+//! of the searches start from the wiring of a construction or, without one, from that of a smaller
+//! problem, in which the numbers of PCs and ports are divided by one factor
+//! (flat-neighborhood-network-compiler, section 2.1).
 
 use rayon::prelude::*;
 use tresse_base::random::Random;
@@ -16,7 +18,8 @@ use super::pattern::PatternKind;
 use super::problem::{Maximize, Problem, Required};
 use super::search::{MOST_PCS, Progress, Search, TooMany, cross, lowest};
 
-/// A design under way: the caller runs it step by step and asks for the best wiring so far.
+/// A design in progress: the caller runs it step by step, and can ask for the best wiring so far at
+/// any time.
 #[derive(Debug)]
 pub struct Designer {
     problem: Problem,
@@ -27,7 +30,7 @@ pub struct Designer {
     outcome: Option<Outcome>,
 }
 
-/// Why a wiring table does not fit the problem that it is to be judged by.
+/// Why an existing wiring cannot be judged: its table has too few or too many PCs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unjudged {
     /// Fewer than two PCs: there are no pairs.
@@ -70,7 +73,7 @@ impl Designer {
                     let enough = enough(&problem);
                     for walk in 0..WALKS {
                         let lowest = || lowest(&problem);
-                        // Half of the searches start from an empty wiring.
+                        // Half of the searches start from the paper's starting wiring.
                         let from = from.clone().filter(|_| walk % 2 == 0).unwrap_or_else(lowest);
                         let length = RUN << walk;
                         let seed = random.number();
@@ -180,8 +183,8 @@ impl Designer {
     }
 }
 
-/// Returns the largest possible weighted sum of links, if an upper bound is known: a search that
-/// reaches it can stop.
+/// Returns an upper bound on the weighted sum of links (shared switches) that the problem
+/// maximises: a search that reaches it can stop. `None` if the problem maximises nothing.
 #[must_use]
 pub fn enough(problem: &Problem) -> Option<f64> {
     match problem.maximize {
@@ -191,7 +194,8 @@ pub fn enough(problem: &Problem) -> Option<f64> {
     }
 }
 
-/// Returns the name and value of an upper bound on the weighted links of the patterns.
+/// Returns the name and value of an upper bound on the weighted links of the communication
+/// patterns: the sum, over their pairs of PCs, of weight times number of shared switches.
 #[must_use]
 pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
     let heaviest = problem.weights.values().copied().fold(0.0, f64::max);

@@ -1,7 +1,8 @@
-//! Families of switch sets of which any two intersect. Constructions use them to wire PCs without a search.
+//! Families of switch sets of which any two have a switch in common. Constructions use them to wire
+//! PCs without a search.
 
-/// A family of sets of switches of which any two sets intersect. PCs cabled to sets of one family
-/// share a switch.
+/// A family of sets of switches of which any two have a switch in common. If every PC is cabled to
+/// all switches of one set, any two PCs share a switch.
 #[derive(Debug, Clone)]
 pub struct Family {
     /// Name of the construction, for reports.

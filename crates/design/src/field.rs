@@ -1,7 +1,9 @@
-//! Small finite fields, and the projective planes over them.
+//! Small finite fields, and the projective planes over them; constructions derive wirings from
+//! these planes.
 
-/// The field of `q` elements, numbered from 0; element `a + b p + c p^2` stands for the polynomial
-/// `a + b x + c x^2` over the prime `p`.
+/// The finite field of `q` elements, where `q` is a prime `p`, its square or another small power.
+/// Elements are numbered from 0: number `a + b p + c p^2` stands for the polynomial
+/// `a + b x + c x^2` with coefficients modulo `p`.
 #[derive(Debug, Clone)]
 pub struct Field {
     q: usize,

@@ -4,8 +4,8 @@ use tresse_base::wiring::Wiring;
 
 use crate::problem::Problem;
 
-/// Cables free NICs to free ports of switches that their PCs are not on yet. PCs with the fewest choices come
-/// first. O(PCs^2 x switches).
+/// Cables unused NICs to free switch ports, each to a switch on which its PC has no other NIC. The
+/// PC with the fewest such switches comes first. O(PCs^2 x switches).
 pub fn fill(wiring: &mut Wiring, problem: &Problem) {
     let mut rows = wiring.rows(problem.pcs());
     wiring.switches.resize(problem.ports.len(), Vec::new());

@@ -1,16 +1,17 @@
-//! The published problem instances of flat neighbourhood design, for tests and for the example that
-//! measures their times. Both include this file and import the types that it names.
+//! Published problem instances of flat neighbourhood design (which NIC of which PC is cabled to
+//! which switch), for the tests and for the example that measures how long a design takes. Both
+//! include this file as a module and import the types that it uses.
 
 use serde_json::Value;
 
 use super::{Maximize, Pattern, PatternKind, Problem, Required};
 
-/// Returns all published instances as JSON.
+/// Returns all published problem instances of flat neighbourhood design, each as a JSON object.
 pub fn all() -> Vec<Value> {
     serde_json::from_str(include_str!("instances.json")).expect("the file beside this one is JSON")
 }
 
-/// Converts a published instance into a [`Problem`].
+/// Converts a published instance, as [`all`] returns it, into a [`Problem`].
 pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
     let number = |v: &Value| v.as_u64().unwrap_or_default() as u32;
     let list = |v: &Value| v.as_array().into_iter().flatten().map(number).collect::<Vec<u32>>();

@@ -1,15 +1,16 @@
-//! Wiring labels: an HTML page to print, with one label per PC and on it a patch per NIC in the cable's colour
-//! (flat-neighborhood-network-compiler, section 3.1).
+//! Wiring labels: an HTML page to print, with one label per PC. The label has a patch for each NIC,
+//! in the colour of the cable to plug in (flat-neighborhood-network-compiler, section 3.1).
 //!
-//! Each switch has a colour. From the ninth switch on the colours repeat, for transparent cables; a double
-//! triangle marks them, as in the paper. The number of the switch is on the patch too, so that the page is of
+//! Each switch has a colour, which is that of all its cables. There are eight: from the ninth
+//! switch on they repeat for transparent cables, whose patches bear a mark (first a double
+//! triangle, as in the paper). The number of the switch is on the patch too, so that the page is of
 //! use without colours. The page needs no other files.
 
 use std::fmt::Write as _;
 
 use tresse_base::wiring::Wiring;
 
-/// Returns the HTML page of labels. The label of PC `i` bears `name(i)`.
+/// Returns the HTML page with one wiring label per PC. The label of PC `i` bears `name(i)`.
 #[must_use]
 pub fn html(wiring: &Wiring, pcs: usize, title: &str, name: impl Fn(u32) -> String) -> String {
     let mut page = String::from(HEAD);

@@ -1,8 +1,9 @@
 //! Designs flat neighbourhood networks: decides which NIC of which PC is cabled to which switch, so that PCs
 //! that communicate share a switch (flat-neighborhood-network-compiler, section 2).
 //!
-//! A design first tries bounds that rule out every wiring ([`bound`]), then constructions ([`construct`]), then
-//! the search ([`search`]). This crate uses no clock and no thread: the caller asks for each step.
+//! A design first checks whether a bound rules out every wiring ([`bound`]), then tries
+//! constructions ([`construct`]), then searches ([`search`]). This crate uses no clock and keeps no
+//! thread: the caller asks for each step.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -1,14 +1,16 @@
 //! Communication patterns: which pairs of PCs talk, as the specification's `[[pattern]]` names them.
 //!
-//! PC `k` sits at `k = x0 + d0 x1 + d0 d1 x2 ...`, dimension 0 fastest, as on generated fabrics; the
-//! kinds are those that KASY0 was wired for (aggregate.org/KASY0).
+//! On a grid with the sizes `d0`, `d1`, ... the PC at coordinates `(x0, x1, x2, ...)` has the
+//! number `x0 + d0 x1 + d0 d1 x2 + ...`, as on generated fabrics. The kinds are those that the
+//! cluster KASY0 was wired for (aggregate.org/KASY0).
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kind of a communication pattern: ring, hypercube, ...
+/// The kind of a communication pattern, such as ring or hypercube: it determines which pairs of PCs
+/// communicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PatternKind {
@@ -26,7 +28,8 @@ pub enum PatternKind {
     Pairs,
 }
 
-/// One communication pattern of a specification: its kind, sizes and weight.
+/// One communication pattern of a specification: its kind, the sizes of its grid of PCs or the
+/// listed pairs of PCs, and the weight of each link (shared switch) of these pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
@@ -43,7 +46,7 @@ pub struct Pattern {
     pub weight: f64,
 }
 
-/// Why a communication pattern does not fit the number of PCs.
+/// Why a communication pattern is invalid for the number of PCs of the design.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The number of places of the grid is not the number of PCs.

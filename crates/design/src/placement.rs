@@ -1,16 +1,18 @@
-//! Places PCs and switches into a row of racks so that cables cross few racks
+//! Places PCs and switches into a row of racks so that cables are short
 //! (flat-neighborhood-network-compiler, section 1: node physical placement).
 //!
-//! A cable from rack `a` to rack `b` has the length `|a - b|`. Each switch is put at the median of its
-//! PCs' racks, which is optimal for fixed PCs. Pairs of PCs are exchanged as long as that makes cables shorter.
-//! This is repeated from several random starts; the result need not be optimal.
+//! A cable from rack `a` to rack `b` has the length `|a - b|`. Each switch is put into the median
+//! of the racks of its PCs, which is optimal as long as the PCs stay where they are. Pairs of PCs
+//! are exchanged as long as that makes cables shorter. This is repeated from several random starts;
+//! the result need not be optimal.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use tresse_base::random::Random;
 use tresse_base::wiring::Wiring;
 
-/// The rack of every PC and switch. Racks stand in a row and count from 0.
+/// The rack of every PC and switch, and the total length of all cables. Racks stand in a row and
+/// are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Placement {
     /// Rack of each PC.
@@ -23,8 +25,9 @@ pub struct Placement {
     pub length_by_number: u64,
 }
 
-/// Places the PCs of a wiring into racks of `rack` PCs, at least 1. O(PCs^2 x NICs) for each of at most
-/// `ROUNDS` rounds.
+/// Places the PCs and switches of a wiring into racks so that cables are short. A rack holds `rack`
+/// PCs (0 counts as 1), and `seed` determines the random starts. O(PCs^2 x NICs) per round, at most
+/// `ROUNDS` rounds for each start.
 #[must_use]
 pub fn place(wiring: &Wiring, pcs: usize, rack: u32, seed: u64) -> Placement {
     let mut random = Random::new(seed);

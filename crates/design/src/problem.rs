@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::pattern::Pattern;
 
-/// Which pairs must share a switch.
+/// Which pairs of PCs must share a switch: all, or those of the communication patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Required {
     /// All pairs: a universal flat neighbourhood.
@@ -19,7 +19,8 @@ pub enum Required {
     Patterns,
 }
 
-/// What the search maximises once all requirements are met.
+/// What the search for a wiring maximises once the wiring meets all requirements: links (shared
+/// switches) of the pairs in the patterns, of all pairs, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Maximize {
     /// Nothing: the search ends with the first wiring that meets all requirements.
@@ -31,8 +32,9 @@ pub enum Maximize {
     All,
 }
 
-/// A wiring problem that has been checked: PCs with NICs, switches with ports, and what is required
-/// and maximised. PCs and switches are numbered from 0 in the order of the specification.
+/// A wiring problem that has been checked: the NICs of each PC, the usable ports of each switch,
+/// the pairs of PCs that must share a switch, and what is maximised. PCs and switches are numbered
+/// from 0 in the order of the specification.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// Number of NICs of every PC.

@@ -1,5 +1,7 @@
-//! The search for a wiring: simulated annealing. Moves exchange two cables or all cables of two PCs; runs
-//! restart from crossovers of the best wirings (the paper's operators, section 2.2, with our own schedule).
+//! Searches for a wiring by simulated annealing. A move exchanges two cables, or all cables of two
+//! PCs. A run has a given number of moves; the next run starts from the best wiring or from a
+//! crossover of two wirings. Moves and crossover are those of flat-neighborhood-network-compiler,
+//! section 2.2; the schedule of temperatures is our own.
 //!
 //! The search has no clock: the caller asks for a number of moves, looks at the progress and decides whether
 //! to go on. The same seed and the same calls give the same wirings.
@@ -11,7 +13,8 @@ use super::bits::Set;
 use super::problem::{Maximize, Problem};
 use super::state::{Change, Cost, State, Worth, wiring};
 
-/// How far a search has come: the best wiring's figures and the moves made.
+/// The progress of a search for a wiring: what the best wiring so far achieves, how many moves were
+/// evaluated, and whether the search has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Number of required pairs without a link in the best wiring so far.
@@ -26,7 +29,8 @@ pub struct Progress {
     pub done: bool,
 }
 
-/// One simulated-annealing search for a wiring, without threads.
+/// One search for a wiring by simulated annealing. It runs in the thread of the caller, a number of
+/// moves at a time.
 pub struct Search {
     walk: Box<dyn Step + Send>,
 }
@@ -37,7 +41,7 @@ impl std::fmt::Debug for Search {
     }
 }
 
-/// Error: the problem has more PCs than a search supports.
+/// Error: the wiring problem has more PCs than a search supports, [`MOST_PCS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a search supports at most {MOST_PCS} PCs, found {pcs}: split the problem")]
 pub struct TooMany {
@@ -243,8 +247,9 @@ impl<const W: usize> Step for Walk<W> {
     }
 }
 
-/// Returns a crossover of two wirings: the first wiring, in which some PCs get the switches that they have in the
-/// second by exchanges with the PCs on those switches (section 2.2, crossover).
+/// Returns a crossover of two wirings (flat-neighborhood-network-compiler, section 2.2): the first
+/// wiring, in which some random PCs get the switches that they have in the second. For each cable
+/// that moves to a full switch, a PC on that switch gets the old port in exchange.
 #[must_use]
 pub fn cross(problem: &Problem, one: &Wiring, two: &Wiring, random: &mut Random) -> Wiring {
     let mut rows = one.rows(problem.pcs());
@@ -280,7 +285,8 @@ pub fn cross(problem: &Problem, one: &Wiring, two: &Wiring, random: &mut Random)
     Wiring::from_rows(problem.ports.len(), &rows)
 }
 
-/// Returns the paper's starting wiring: every NIC on the lowest switch with a free port.
+/// Returns the starting wiring of the paper flat-neighborhood-network-compiler: PC by PC, every NIC
+/// is cabled to the switch with the lowest number that has a free port and no other NIC of this PC.
 #[must_use]
 pub fn lowest(problem: &Problem) -> Wiring {
     let mut wiring = Wiring { switches: vec![Vec::new(); problem.ports.len()] };
@@ -304,5 +310,5 @@ const LOG_BITS: u32 = 12;
 const END_BITS: u32 = 26;
 const END_MASK: u64 = (1 << END_BITS) - 1;
 const BATCH: u32 = 512;
-/// The largest number of PCs that a search supports.
+/// The largest number of PCs for which a wiring can be searched.
 pub const MOST_PCS: usize = 2048;

@@ -10,7 +10,8 @@ use super::pattern::{Pattern, PatternError};
 use super::problem::{Maximize, Problem, Required};
 use super::search::MOST_PCS;
 
-/// The TOML specification of a design, as written.
+/// The TOML specification of a design: the table `[design]`, and the communication patterns, each a
+/// `[[pattern]]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -21,7 +22,8 @@ pub struct Spec {
     pub pattern: Vec<Pattern>,
 }
 
-/// The table `[design]` of a specification: PCs, NICs, switches and the aim.
+/// The table `[design]` of a specification: the PCs, NICs and switches, which pairs of PCs must
+/// share a switch, what is maximised, and how long to search.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -68,7 +70,8 @@ pub struct Table {
     pub placement: Option<Racks>,
 }
 
-/// The table of a specification that says how many PCs fit into a rack, for the placement.
+/// The value of `placement` in the table `[design]`: how many PCs fit into a rack, for placing PCs
+/// and switches into racks.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Racks {
@@ -76,7 +79,8 @@ pub struct Racks {
     pub rack: u32,
 }
 
-/// The number of NICs: one for all PCs, or one per PC.
+/// The number of NICs per PC in a specification: one number for all PCs, or a list with one number
+/// per PC.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Nics {
@@ -86,7 +90,7 @@ pub enum Nics {
     List(Vec<u32>),
 }
 
-/// A kind of switch that can be bought: ports and price.
+/// A type of switch that can be bought: its number of ports and its price.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchType {
@@ -97,8 +101,9 @@ pub struct SwitchType {
     pub price: f64,
 }
 
-/// Whether one port of each switch is kept for a cable to another switch: none, to a separate
-/// uplink switch, or to the widest of the wired switches.
+/// Whether the design keeps one port of each switch for an uplink, a cable to one common switch
+/// that carries multicast and other networks. That switch is a separate one, or the widest of the
+/// wired switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Uplinks {
@@ -111,7 +116,8 @@ pub enum Uplinks {
     Folded,
 }
 
-/// The pairs that must share a switch.
+/// Which pairs of PCs must share a switch, as the specification says: all, or those of the
+/// communication patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Require {
@@ -122,7 +128,8 @@ pub enum Require {
     Patterns,
 }
 
-/// What the search maximises: links of the patterns, of all pairs, or nothing.
+/// What the specification asks to maximise: the links (shared switches) of the pairs in the
+/// patterns, those of all pairs, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maximized {
@@ -135,7 +142,7 @@ pub enum Maximized {
     None,
 }
 
-/// The table `[cost]` of a specification: prices of a NIC and of a switch port.
+/// The value of `cost` in the table `[design]`: the prices of a NIC and of a switch port.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -388,8 +395,8 @@ const fn seed() -> u64 {
     1
 }
 
-/// Largest number of NICs of a PC. The links of a pair, at most one per NIC, are counted in four
-/// bits.
+/// Largest number of NICs of a PC: 15, because the number of links (shared switches) of a pair of
+/// PCs, at most one per NIC, is counted in four bits.
 pub const MOST_NICS: u32 = 15;
 const MOST_PORTS: u32 = 4096;
 const MOST_SWITCHES: usize = 4096;

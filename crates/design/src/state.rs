@@ -1,13 +1,14 @@
-//! The state of a search: the PCs on each switch and the number of links of every pair. Only exchanges change
-//! it, so that the limits of NICs and ports always hold (the paper's closed operators, section 2.2). Moves are
-//! judged by population counts over bit sets of PCs.
+//! The state of a search for a wiring: the PCs on each switch, and the number of links (shared
+//! switches) of every pair of PCs. Only exchanges of cables change it, so that the limits of NICs
+//! and ports always hold (the closed operators of flat-neighborhood-network-compiler, section 2.2).
+//! Whether a move improves the wiring is computed by counting bits in bit sets of PCs.
 //!
 //! Every NIC and every free port is an *end*. An end is `(pc, switch)`, where `pc` is `NOBODY` for a
 //! free port (the paper's dummy NIC) and `switch` is `NOWHERE` for a NIC without cable (its dummy
 //! switch). A move exchanges the switches of two ends.
 //!
-//! Many moves are judged for each one that is made, so the links of every pair are kept as bit planes. Judging
-//! a move reads the planes of two PCs; making it updates the planes of all PCs.
+//! Many more moves are judged than made. So the links of every pair are kept as bit planes: judging
+//! a move reads the planes of two PCs, making it updates the planes of all PCs.
 
 use tresse_base::wiring::Wiring;
 

@@ -1,13 +1,14 @@
 //! Routing tables of a flat neighbourhood as tuples: one tuple per destination gives, for each NIC of the source,
 //! the NIC of the destination on the same switch (flat-neighborhood-network-compiler, section 3.3).
 //!
-//! A field counts NICs from 1 and is 0 if the destination is not on the switch of that NIC. A tuple is packed
-//! into one integer, field 0 in the lowest bits; a shift and an AND extract a field.
+//! A tuple has one field per NIC of the source. The field is the number of the NIC of the
+//! destination, from 1, or 0 if the destination is not on that switch. A tuple is packed into one
+//! integer, field 0 in the lowest bits; a shift and an AND extract a field.
 
 use tresse_base::wiring::Wiring;
 
-/// For one source PC a tuple for each destination: for each NIC of the source, the NIC of the destination on
-/// the same switch.
+/// The routing table of one source PC: a tuple for each destination PC, which gives for each NIC of
+/// the source the NIC of the destination on the same switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuples {
     fields: u32,
