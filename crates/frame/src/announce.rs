@@ -1,10 +1,12 @@
-//! The announcement frame. It has two uses: as a canary it proves a VID (K5), as a refresh it keeps
-//! switches' forwarding databases filled (K17).
+//! The announcement frame, which nodes send on their VLANs. As a canary it proves that a VLAN
+//! delivers exactly one copy of a frame (K5); as a refresh it keeps the forwarding databases of
+//! switches filled (K17).
 //!
 //! Both are sent to a locally administered multicast MAC address, which switches flood on the whole
 //! VLAN tree. (They never forward 01:80:C2:00:00:0x.) EtherType 0x88B5 is the IEEE's Local
 //! Experimental EtherType 1 (IEEE 802, clause 9.2.4). The 802.1Q tag is not part of the frame here:
-//! the VLAN interface adds and removes it, and the field `vid` repeats where the frame was sent.
+//! the VLAN interface adds and removes it, and the field `vid` repeats the VID on which the frame
+//! was sent.
 //!
 //! All numbers big endian:
 //!
@@ -18,10 +20,10 @@
 //! | 19 | 1 | kind: 1 canary, 2 refresh |
 //! | 20 | 2 | VID, 0 (untagged) to 4094 |
 //! | 22 | 4 | index of the sending node in the cluster |
-//! | 26 | 8 | first 8 bytes of the digest of the fabric |
+//! | 26 | 8 | FNV-1a hash of the fabric's name |
 //! | 34 | 8 | sequence number, never reused by a sender |
-//! | 42 | 8 | digest of the plan that the sender sends by |
-//! | 50 | 10 | zero, up to the least Ethernet frame (60 without FCS) |
+//! | 42 | 8 | FNV-1a hash of the generation (digest) of the plan by which the sender sends |
+//! | 50 | 10 | zero: padding to the shortest Ethernet frame (60 bytes without FCS) |
 
 use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
 use pnet::packet::{MutablePacket as _, Packet as _};
@@ -32,11 +34,11 @@ use tresse_base::units::Mac;
 
 use self::format::{Content, ContentPacket, MutableContentPacket};
 
-/// The EtherType of announcements.
+/// The EtherType of announcement frames, 0x88B5: Local Experimental EtherType 1.
 pub const ETHERTYPE: u16 = 0x88b5;
-/// Destination MAC address of announcements: a locally administered multicast address.
+/// Destination MAC address of announcement frames: a locally administered multicast address.
 pub const GROUP: Mac = Mac([0x03, 0x54, 0x52, 0x53, 0x45, 0x01]);
-/// Bytes of an announcement frame, without tag and FCS.
+/// Length of an announcement frame in bytes, without 802.1Q tag and FCS.
 pub const FRAME_LEN: usize = 60;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"TRSE");
@@ -64,7 +66,8 @@ mod format {
     }
 }
 
-/// The kind of an announcement: canary or refresh.
+/// The kind of an announcement frame: a canary proves that a VLAN delivers, a refresh keeps the
+/// forwarding databases of switches filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -74,7 +77,8 @@ pub enum Kind {
     Refresh,
 }
 
-/// The fields of one announcement frame.
+/// The content of one announcement frame: its kind, the VID, the sending node, fabric and plan, and
+/// a sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Announcement {
     /// What it is for.
@@ -83,15 +87,16 @@ pub struct Announcement {
     pub vid: Option<Vid>,
     /// Who sent it.
     pub node: NodeId,
-    /// The first 8 bytes of the digest of the fabric: two fabrics on one cable do not mix.
+    /// FNV-1a hash of the fabric's name: two fabrics on one cable do not mix.
     pub fabric: [u8; 8],
     /// Never reused by a sender: a second copy means a loop.
     pub sequence: u64,
-    /// Digest of the plan that the sender sends by; while it changes plans, of the one before.
+    /// FNV-1a hash of the generation of the plan by which the sender sends; while it changes plans,
+    /// of the plan before.
     pub plan: [u8; 8],
 }
 
-/// Why a received frame is not an announcement.
+/// Why a received frame is not a valid announcement frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Too short for the fields.

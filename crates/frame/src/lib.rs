@@ -1,5 +1,5 @@
 //! Encodes and decodes the frames that Tresse sends (announcements, LLDP, MPLS label stacks), and
-//! decides what a node does with a labelled frame ([`forward`]). No socket.
+//! decides what a node does with a labelled frame ([`forward`]). Opens no socket.
 #![forbid(unsafe_code)]
 
 pub mod announce;

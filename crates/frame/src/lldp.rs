@@ -1,6 +1,6 @@
-//! LLDP frames (IEEE 802.1AB-2016, clauses 7 to 9), by which a switch or host describes the port at
-//! its end of a cable. Only the fields that identify the port are kept; for all others only the
-//! length is checked.
+//! LLDP frames (IEEE 802.1AB-2016, clauses 7 to 9), by which a switch or node describes the port at
+//! its end of a cable. Decoding keeps only the fields that identify the device and port; of all
+//! others it checks only the length.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -25,7 +25,7 @@ use tresse_base::units::Mac;
 
 use self::format::{MutableTlvPacket, Tlv, TlvPacket};
 
-/// The EtherType of LLDP.
+/// The EtherType of LLDP frames.
 pub const ETHERTYPE: u16 = 0x88cc;
 /// The three standard destination MAC addresses of LLDP: nearest bridge, nearest non-TPMR bridge,
 /// nearest customer bridge.
@@ -34,10 +34,10 @@ pub const GROUPS: [Mac; 3] = [
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x03]),
     Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]),
 ];
-/// Destination MAC address of the LLDP frames for `tresse discover`: broadcast, which bridges
-/// forward to every station. (Clause 7.1 also allows individual destinations.)
+/// Destination MAC address of the LLDP frames that daemons send for `tresse discover`: broadcast,
+/// which switches forward to every node. (Clause 7.1 also allows individual destinations.)
 pub const ALL: Mac = Mac([0xff; 6]);
-/// Bytes of the longest LLDP frame, without tag and FCS.
+/// Length of the longest LLDP frame in bytes, without 802.1Q tag and FCS.
 pub const MOST_BYTES: usize = 1514;
 
 const HEADER: usize = 14;
@@ -71,7 +71,7 @@ mod format {
 /// Bytes of a TLV's head.
 const TLV_HEAD: usize = 2;
 
-/// The fields of one LLDP frame.
+/// The fields of one LLDP frame: the device and port that sent it, and for how long this holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lldp {
     /// The device.
@@ -88,7 +88,7 @@ pub struct Lldp {
     pub flooded: bool,
 }
 
-/// The chassis ID of an LLDP frame.
+/// The chassis ID of an LLDP frame, which names the device that sent it: subtype and value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chassis {
     /// Its subtype (table 8-2): 4 is a MAC.
@@ -97,7 +97,7 @@ pub struct Chassis {
     pub id: Vec<u8>,
 }
 
-/// The port ID of an LLDP frame.
+/// The port ID of an LLDP frame, which names the port that sent it: subtype and value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
     /// Its subtype (table 8-3): 3 is a MAC, 5 an interface's name.

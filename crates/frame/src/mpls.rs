@@ -10,21 +10,23 @@
 //! A stack follows the Ethernet header, top entry first. The payload follows the bottom entry; no
 //! field tells its type.
 //!
-//! [`stack`] and [`entries`] write and read the stacks of control and test frames, with a type made by
-//! `pnet_macros`, because pnet has none. [`Entry`] and [`stack_len`] serve the forwarding path: one
-//! load and some shifts per entry, no allocation. A test checks that the two agree.
+//! [`stack`] and [`entries`] write and read the label stacks of control and test frames, with a
+//! packet type made by `pnet_macros`, because pnet has none. [`Entry`] and [`stack_len`] serve the
+//! forwarding of frames: one load and some shifts per entry, no allocation. A test checks that both
+//! decode alike.
 
 use tresse_base::id::Label;
 
 use self::format::{MutableStackEntryPacket, StackEntry, StackEntryPacket};
 
-/// EtherType of unicast labelled frames (RFC 5332; 0x8848 is not ours).
+/// EtherType of unicast frames with an MPLS label stack (RFC 5332). The second MPLS EtherType,
+/// 0x8848, is not used.
 pub const ETHERTYPE: u16 = 0x8847;
-/// Bytes of one label stack entry.
+/// Length of one label stack entry in bytes.
 pub const ENTRY_LEN: usize = 4;
-/// The first label that is not reserved (RFC 7274).
+/// The smallest label that is not reserved (RFC 7274).
 pub const FIRST_LABEL: Label = Label(16);
-/// The largest label: 20 bits.
+/// The largest label that fits the 20 bits of a label.
 pub const LAST_LABEL: Label = Label((1 << 20) - 1);
 
 /// The entry of the table above.
@@ -43,8 +45,8 @@ mod format {
     }
 }
 
-/// Encodes a label stack, outermost label first; every entry gets this traffic class and time to
-/// live.
+/// Encodes a label stack, outermost label first. Every entry gets the traffic class `class` and the
+/// time to live `ttl`.
 #[must_use]
 pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
     let mut bytes = vec![0; labels.len() * ENTRY_LEN];
@@ -57,8 +59,8 @@ pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the label stack at the beginning of `bytes`, outermost first, up to its bottom entry or
-/// the last complete one.
+/// Decodes the label stack at the beginning of `bytes`, outermost entry first, up to its bottom
+/// entry. If `bytes` end before that, returns the complete entries.
 #[must_use]
 pub fn entries(bytes: &[u8]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();

@@ -1,10 +1,14 @@
-//! Decides what a transit node does with one received frame: pops the top label and rewrites the
-//! Ethernet header in place, or drops the frame.
+//! Decides what a transit node does with one received frame: pops the top label of its MPLS label
+//! stack and rewrites the Ethernet header in place, or drops the frame.
+//!
+//! In the figure, `D` and `S` are bytes of the destination and source MAC address, `[..]` are label
+//! stack entries and the IP packet. The VLAN tag of a received frame may still be in it, or the
+//! kernel may have removed it ([`Arrival`]).
 //!
 //! ```text
-//! came in   DDDDDD SSSSSS 8847 [top] [next .. or IP ..]      (its tag beside it, or in place)
-//! leaves        DDDDDD SSSSSS 8847 [next ..                  untagged: 4 bytes later
-//!           DDDDDD SSSSSS 8100 vid 0800 [IP ..               tagged: where it began
+//! received  DDDDDD SSSSSS 8847 [top] [next .. or IP ..]
+//! sent          DDDDDD SSSSSS 8847 [next ..                  untagged: begins 4 bytes later
+//!           DDDDDD SSSSSS 8100 vid 0800 [IP ..               tagged: begins at the same byte
 //! ```
 
 use tresse_base::id::Label;
@@ -21,7 +25,8 @@ const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const VID_BITS: u16 = 0x0fff;
 
-/// A VLAN tag: TPID and TCI.
+/// A VLAN tag: its protocol identifier (TPID) and its control information (TCI: priority, drop
+/// eligibility and VID).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// Its protocol identifier, 0x8100 for 802.1Q.
@@ -30,8 +35,8 @@ pub struct Tag {
     pub tci: u16,
 }
 
-/// What is known of a received frame besides its bytes: the VLAN tag that the kernel removed, and
-/// its lengths.
+/// What is known of a received frame besides its bytes: the VLAN tag that the kernel removed,
+/// whether the capture cut the frame off, and the longest frame that segmentation will make of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// The tag that the kernel took off.
@@ -44,8 +49,8 @@ pub struct Arrival {
     pub longest: Option<usize>,
 }
 
-/// The decision to send a frame: the NIC, the popped label, and where in the buffer the frame
-/// begins now.
+/// The decision to send a received frame on: the NIC that it leaves by, the popped label, where in
+/// the buffer the rewritten frame begins, and whether that was the last label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forward {
     /// Index of the NIC it leaves by, in the table's NICs.

@@ -1,5 +1,5 @@
-//! Checks the forwarding decision against a second, slow and independent implementation, for
-//! `fuzz/` and the tests.
+//! Tests the forwarding decision against a second, slow and independent implementation, for the
+//! fuzz targets in `fuzz/` and the unit tests.
 
 use std::net::IpAddr;
 
@@ -15,21 +15,22 @@ use crate::mpls;
 const MTU: u32 = 200;
 const LABELS: u32 = 40;
 
-/// The MAC address of NIC `nic` of the node under test.
+/// Returns the MAC address of NIC `nic` of the node under test.
 #[must_use]
 pub fn own(nic: usize) -> Mac {
     Mac([2, 0, 0, 0, 0, nic as u8])
 }
 
-/// The MAC address of neighbour number `n`. Neighbours 0 to 3 are planned on VID 100 and untagged,
-/// 4 on VID 200 only.
+/// Returns the MAC address of neighbour number `n` of the node under test. In [`table`], neighbours
+/// 0 to 3 may send to it on VID 100 and untagged, neighbour 4 on VID 200 only.
 #[must_use]
 pub fn peer(n: u8) -> Mac {
     Mac([2, 1, 1, 1, 1, n])
 }
 
-/// The forwarding table under test: two NICs, and labels 16 to 39 without the multiples of 5. Label
-/// L leaves by NIC `L % 2`, tagged with VID `100 + L % 3`, or untagged if L is a multiple of 3.
+/// Returns the forwarding table under test: a node with two NICs, and labels 16 to 39 without the
+/// multiples of 5. Frames with label L leave by NIC `L % 2`, tagged with VID `100 + L % 3`, or
+/// untagged if L is a multiple of 3.
 #[must_use]
 pub fn table(ttl: Ttl) -> Table {
     let mut neighbours = vec![(Some(Vid(200)), peer(4))];
@@ -48,11 +49,12 @@ fn exit(label: u32) -> Option<LabelExit<usize>> {
     known.then_some(LabelExit { nic: label as usize % 2, vid, mac: peer(label as u8) })
 }
 
-/// Tests the forwarding decision on arbitrary bytes: one byte of switches, four bytes of a VLAN tag
-/// that the kernel removed, and a frame.
+/// Tests the forwarding decision, and the pushing of labels, on arbitrary bytes: one byte that
+/// selects options and the NIC, four bytes of a VLAN tag that the kernel removed, and a frame.
 ///
 /// # Panics
-/// If a frame is wrongly forwarded, wrongly dropped, or wrongly rewritten.
+/// If a frame is wrongly forwarded, wrongly dropped or wrongly rewritten, or if labels are wrongly
+/// pushed.
 pub fn forward(bytes: &[u8]) {
     let Some((&[switches, a, b, c, d], frame)) = bytes.split_first_chunk() else { return };
     let tag = Tag { tpid: u16::from_be_bytes([a, b]), tci: u16::from_be_bytes([c, d]) };
@@ -67,8 +69,8 @@ pub fn forward(bytes: &[u8]) {
     pushed(ttl, usize::from(a), usize::from(b), frame);
 }
 
-/// The destinations in [`push_table`]: of each family, the first address has one path and the
-/// second has two.
+/// Returns the destination addresses in [`push_table`], two of IPv4 and two of IPv6. The first
+/// address of each pair has one path, the second has two.
 #[must_use]
 pub fn destinations() -> [IpAddr; 4] {
     [
@@ -79,9 +81,10 @@ pub fn destinations() -> [IpAddr; 4] {
     ]
 }
 
-/// The table under test for pushing labels: two NICs. Every destination has a path with two labels,
-/// tagged, by the first NIC. Every second destination also has a path with one label, untagged, by
-/// the second NIC, with three times the weight.
+/// Returns the table with which pushing labels is tested: a source with two NICs. Every destination
+/// ([`destinations`]) has a path with two labels, tagged, by the first NIC. Every second
+/// destination also has a path with one label, untagged, by the second NIC, with three times the
+/// weight.
 #[must_use]
 pub fn push_table(ttl: Ttl) -> PushTable {
     let nics = [0, 1].map(|nic| Nic { mac: own(nic), mtu_bytes: MTU, neighbours: Vec::new() });
@@ -98,11 +101,11 @@ pub fn push_table(ttl: Ttl) -> PushTable {
     PushTable::new(&nics, routes, ttl).expect("the table above is one")
 }
 
-/// Tests pushing labels onto `packet` with [`push_table`], and cutting it into segments of `size`
-/// bytes if its TCP header begins at `transport`.
+/// Tests pushing labels onto an IP packet with [`push_table`], and cutting the packet into segments
+/// of at most `size` payload bytes if its TCP header begins at `transport`.
 ///
 /// # Panics
-/// If the result is not the packet behind a correct label stack with the packet's TTL, or if the
+/// If the result is not the packet behind a correct label stack with the right TTL, or if the
 /// segments together are not the packet.
 pub fn pushed(ttl: Ttl, transport: usize, size: usize, packet: &[u8]) {
     let table = push_table(ttl);
@@ -152,13 +155,15 @@ fn cut(mut segments: Segments<'_>, transport: usize, packet: &[u8]) {
     assert_eq!(payload, packet[headers..]);
 }
 
-/// Decides on `frame` with [`table`] and compares the result with the second implementation.
+/// Decides with `table`, which must be that of [`table()`], on a frame that NIC number `nic`
+/// received, and compares the decision with that of the second implementation. `ttl` is the rule
+/// with which the table was made.
 ///
 /// # Errors
 /// The reason why the frame was dropped.
 ///
 /// # Panics
-/// As [`forward`].
+/// If the two implementations disagree.
 pub fn check(
     table: &Table,
     ttl: Ttl,

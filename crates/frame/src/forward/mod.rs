@@ -1,7 +1,7 @@
-//! Decides how a node forwards labelled frames. A transit node pops the top label, whose meaning is
-//! a NIC, a VID and a MAC address, and sends the rest there. A source whose kernel cannot push
-//! labels finds the path of a packet with [`PushTable`], and cuts packets that are too long with
-//! [`Segments`].
+//! Decides how a node forwards frames with MPLS labels. A transit node pops the top label, which
+//! means a NIC, a VID and a MAC address, and sends the rest of the frame there. A source whose
+//! kernel cannot push labels finds the path of a packet with [`PushTable`], and cuts packets that
+//! are too long with [`Segments`].
 //!
 //! [`Table`] holds the meaning of every label of this node, and the MAC addresses that may send labelled frames
 //! to each NIC. [`Table::decide`] decides on one frame and rewrites it in place. No socket, no

@@ -1,9 +1,10 @@
-//! Pushes labels onto the packets of a source whose kernel cannot: finds the path of an IP packet
-//! and writes the headers in front of it.
+//! Pushes MPLS labels onto the packets of a source node whose kernel cannot: finds the path of an
+//! IP packet and writes the headers in front of it. In the figure, `D` and `S` are bytes of the
+//! destination and source MAC address; the tag `8100 vid` is left out on an untagged path.
 //!
 //! ```text
-//! the packet                                    [IP ..
-//! leaves        DDDDDD SSSSSS 8100 vid 8847 [top] .. [bottom] [IP ..
+//! packet                                        [IP ..
+//! sent          DDDDDD SSSSSS 8100 vid 8847 [top] .. [bottom] [IP ..
 //! ```
 //!
 //! As in Linux (net/mpls/mpls_iptunnel.c), every label gets the packet's TTL, or 255 with
@@ -23,10 +24,12 @@ use super::Reason;
 use super::table::{C_TAG, MOST_LABELS, Nic, TableError, Ttl, number, single};
 use crate::mpls::{self, ENTRY_LEN, Entry};
 
-/// The most bytes that headers and labels take in front of a packet.
+/// The largest number of bytes that are written in front of an IP packet: an Ethernet header with
+/// 802.1Q tag, and [`MOST_LABELS`] labels.
 pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
 
-/// A labelled path of a [`PushTable`]: NIC, VID, MAC address, label stack, weight.
+/// One labelled path to a destination in a [`PushTable`]: the NIC, VID and MAC address that frames
+/// are sent to, the label stack, and the weight beside other paths to this destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Index of the NIC it leaves by, in the table's NICs.
@@ -41,7 +44,8 @@ pub struct Path {
     pub weight: u8,
 }
 
-/// The labelled paths of one source, by destination. Immutable: a new plan is a new table.
+/// The labelled paths of one source node, by destination address. A table never changes: a new plan
+/// makes a new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushTable {
     nics: Vec<Mac>,
@@ -64,7 +68,8 @@ struct Way {
     before: [u8; MOST_BEFORE],
 }
 
-/// The decision for one packet: its path, and the headers to write in front of it.
+/// The decision to send one packet with labels: the path chosen for it, and the headers to write in
+/// front of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'table> {
     way: &'table Way,

@@ -1,5 +1,5 @@
-//! Cuts a TCP packet that the host left unsegmented into segments, before labels are pushed:
-//! kernels without MPLS segmentation refuse such packets behind labels.
+//! Cuts a TCP packet that the host left unsegmented (segmentation offload) into segments before
+//! labels are pushed: kernels without MPLS segmentation refuse such packets once they have labels.
 //!
 //! As in Linux (net/ipv4/tcp_offload.c, `tcp_gso_segment`): headers are copied; IPv4
 //! identifications and sequence numbers are incremented; FIN and PSH are set on the last segment
@@ -17,7 +17,7 @@ const FIN: u8 = 1;
 const PSH: u8 = 8;
 const CWR: u8 = 0x80;
 
-/// Iterator over the segments of one TCP packet.
+/// Cuts one TCP packet into segments: each call of [`Segments::write`] writes the next one.
 #[derive(Debug, Clone)]
 pub struct Segments<'packet> {
     packet: &'packet [u8],

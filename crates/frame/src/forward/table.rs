@@ -1,5 +1,5 @@
-//! The forwarding table of one transit node: the meaning of its labels. Immutable: a new plan is a
-//! new table.
+//! The forwarding table of one transit node: for each MPLS label the NIC, VID and MAC address that
+//! it means. A table never changes: a new plan makes a new one.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use tresse_base::units::Mac;
 
 use crate::mpls;
 
-/// The largest number of labels in a stack.
+/// The largest number of labels in the label stack of a path.
 pub const MOST_LABELS: usize = 16;
 
 /// IEEE 802.1Q's tag protocol identifier.
@@ -18,7 +18,8 @@ pub(super) const C_TAG: u16 = 0x8100;
 pub(super) const S_TAG: u16 = 0x88a8;
 const MAX_VID: u16 = 4094;
 
-/// A NIC of the transit node: its MAC address, MTU and the neighbours that may send to it.
+/// A NIC of the node that forwards or pushes labels: its MAC address, its MTU, and the neighbours
+/// that may send labelled frames to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nic {
     /// Its own MAC.
@@ -30,7 +31,8 @@ pub struct Nic {
     pub neighbours: Vec<(Option<Vid>, Mac)>,
 }
 
-/// The rule for an IP packet's TTL after its last label is popped.
+/// The rule for the TTL or hop limit of an IP packet whose last label is popped: it is taken from
+/// the label, or the packet keeps its own; either is reduced by 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ttl {
     /// The label's, minus 1.
@@ -40,7 +42,7 @@ pub enum Ttl {
     Keep,
 }
 
-/// Why a forwarding table is invalid.
+/// Why a forwarding table, or a table of labelled paths, cannot be made: the first invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A label that RFC 7274 reserves, or of more than 20 bits.
@@ -109,8 +111,8 @@ pub enum TableError {
     },
 }
 
-/// The forwarding table of a transit node: the meaning of each label, and which neighbours may send
-/// labelled frames.
+/// The forwarding table of a transit node: for each MPLS label the NIC, VID and MAC address that it
+/// means, and for each NIC the neighbours that may send labelled frames to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     nics: Vec<Known>,
