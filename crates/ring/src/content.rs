@@ -1,8 +1,8 @@
 //! The copied file or directory as one byte sequence: the contents of its files, one after another.
 //!
-//! Stripes divide that sequence among several rings: block `i` of [`BLOCK`] bytes belongs to stripe
-//! `i` modulo the number of stripes. So all rings carry data even while the length of the content
-//! is unknown.
+//! Stripes divide that sequence among several rings (orders in which the members pass data on):
+//! block `i` of [`BLOCK`] bytes belongs to stripe `i` modulo the number of stripes. So all rings
+//! carry data even while the length of the content is unknown.
 
 mod manifest;
 #[cfg(test)]
@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 
 pub use manifest::{Entry, EntryKind, Manifest, Name};
 
-/// Bytes of a block, the unit by which content is divided into stripes.
+/// Size in bytes of a block. The copied data is divided into blocks, which are assigned to the
+/// stripes in turn.
 pub const BLOCK: u64 = 1 << 20;
 
-/// Maps positions in the copied byte sequence to files.
+/// The copied files as one byte sequence: finds the file and the offset in it for any position in
+/// the sequence.
 #[derive(Debug)]
 pub struct Content {
     /// Files that are not empty, each with the position at which its content begins.
@@ -24,7 +26,7 @@ pub struct Content {
     skip: u64,
 }
 
-/// A range of bytes of one file.
+/// A range of bytes of one copied file: path, offset and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span<'a> {
     /// The file.
@@ -75,7 +77,7 @@ impl Content {
     }
 }
 
-/// One stripe of the content: every n-th block.
+/// One stripe of the copied data: of every `of` blocks in sequence, the block with index `number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
     /// Number of the stripe, from 0.
@@ -109,8 +111,9 @@ impl Stripe {
     }
 }
 
-/// Returns how many bytes from the beginning of the content are present without a gap, from the
-/// number of bytes present of each stripe. May exceed the length of the content.
+/// Returns how many bytes of the copied data are present from its beginning without a gap. `has`
+/// gives the number of bytes present of each stripe. The result may exceed the length of the data,
+/// which is not known here.
 #[must_use]
 pub fn frontier(has: &[u64]) -> u64 {
     let of = has.len() as u32;

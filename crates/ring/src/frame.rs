@@ -1,13 +1,15 @@
-//! Messages between two members on one connection. All numbers are big-endian.
+//! Messages between two members of a copy on one connection. All numbers are big-endian. A *part*
+//! is one copied file or directory, or a piece of a file; it is divided into stripes, and a stream
+//! is one stripe of one part.
 //!
 //! After both ends have proved that they know the token of the run ([`crate::proof`]), the receiver
 //! of the connection sends what it already has:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 4 | parts |
-//! | 4 | 4 | stripes of each |
-//! | 8 | 32 each | what is known of each part: the checksum of its manifest, or zeros |
+//! | 0 | 4 | number of parts |
+//! | 4 | 4 | number of stripes of each part |
+//! | 8 | 32 each | for each part: the checksum of its manifest (list of files); zeros if unknown |
 //! | | 8 each | for each stripe of each part: number of bytes that the receiver has already |
 //!
 //! After that only the sender of data writes, in records:
@@ -15,7 +17,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 1 | 1 manifest, 2 data, 3 end |
-//! | 1 | 4 | stream: part x stripes + stripe |
+//! | 1 | 4 | number of the stream: part x number of stripes + stripe |
 //! | 5 | 8 | of a data record: offset in the stream; of an end record: total bytes of the part |
 //! | 13 | 4 | bytes that follow: the manifest, the data, the checksum of the part |
 
@@ -23,15 +25,17 @@ use std::io::{self, Read};
 
 use crate::wrong;
 
-/// Bytes of a BLAKE3 checksum.
+/// Length of a BLAKE3 checksum in bytes.
 pub const HASH: usize = 32;
-/// Limit of the bytes of an encoded manifest.
+/// Largest length in bytes of an encoded manifest (the list of the copied files) that a member
+/// sends or accepts.
 pub const MANIFEST: u32 = 256 << 20;
 
 /// A BLAKE3 checksum.
 pub type Hash = [u8; HASH];
 
-/// The first message on a connection: what the receiving member already has.
+/// The first message of the receiving member on a connection: the manifests that it knows, and how
+/// many bytes it has of each stream (one stripe of one part of the copy).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// Checksum of each part's manifest; zeros where it is unknown.
@@ -68,7 +72,8 @@ impl Hello {
     }
 }
 
-/// The kind of a record: manifest, data or end.
+/// The kind of a record: the manifest (list of files) of a part of the copy, data, or the end of a
+/// part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The manifest of the stream's part.
@@ -85,7 +90,8 @@ pub enum What {
     },
 }
 
-/// The header of a record, which precedes its bytes.
+/// The header of a record that one member sends to another: stream, kind, and the number of bytes
+/// that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Number of the stream: part x stripes + stripe.
@@ -141,7 +147,7 @@ impl Record {
 /// Reads exactly `N` bytes from `input`.
 ///
 /// # Errors
-/// Those of reading, and the end of input.
+/// Errors of reading, and an end of input before `N` bytes.
 pub fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
     let mut octets = [0; N];
     input.read_exact(&mut octets)?;

@@ -6,8 +6,12 @@ use crate::frame::Hello;
 use crate::member;
 use crate::talk::{Join, MemberRequest, Part, hear};
 
-/// Feeds `octets` to a member as the records of a peer that knows the token. Nothing may panic, and
-/// nothing may be written outside the directory of the unfinished copy.
+/// Feeds `octets` to one of three readers of a ring member: of a peer's first message, of the
+/// coordinator's requests, or of the records of a peer that knows the token. The first byte selects
+/// which. Copies go to `directory`.
+///
+/// # Panics
+/// If anything but an unfinished copy is written to `directory`, or if the code under test panics.
 pub fn ring(octets: &[u8], directory: &std::path::Path) {
     let Some((first, rest)) = octets.split_first() else { return };
     match first % 4 {

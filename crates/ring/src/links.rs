@@ -1,12 +1,13 @@
-//! Finds the directed links that the stages of a ring cross, and their loads.
+//! Finds the directed links of the fabric that the stages of a ring cross, and how many stages load
+//! each link. A stage is one member sending to the next one.
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Rate;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
-/// The load that all stages of a ring together put on links. Compared field by field; less is
-/// better.
+/// The load on the directed links of the fabric when all members of a ring send to the next one at
+/// once. Costs are compared field by field, in the order of the fields; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Cost {
     /// Sum over all directed links of the stages beyond the first one on that link.

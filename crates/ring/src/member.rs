@@ -1,8 +1,9 @@
-//! Runs a member of a ring: receives parts of a copy from other members, and forwards what it has
-//! at once.
+//! Runs one member of a copy (one node): receives parts of the copy from other members, and
+//! forwards at once what it has received.
 //!
-//! Receiving and sending are independent: data is sent from the stored files. If the next member
-//! dies, this one sends the rest to the member after it, from the position that it has reached.
+//! Receiving and sending are independent, because data is sent from the stored files. If the next
+//! member dies, this one sends the rest to the member after it, from the position which that member
+//! has reached.
 
 mod check;
 mod described;
@@ -39,8 +40,9 @@ const ALIVE: u32 = 4;
 /// Most bytes of input in one request.
 const INPUT: u32 = 1 << 20;
 
-/// Runs a member: carries out the requests on `input` and writes reports to `output`, until it is
-/// asked to quit or the input ends. If `knows` is set, it replaces the token of the first request.
+/// Runs a member of a copy: carries out the requests that the coordinator writes to `input`, and
+/// writes reports to `output`, until a request says to quit or `input` ends. If `knows` is set, it
+/// is the token of the run instead of the one in the first request.
 ///
 /// # Errors
 /// Errors of reading `input` and writing `output`. Errors of the copy are reported on `output`
@@ -207,7 +209,8 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(MemberReport)) {
     }
 }
 
-/// Processes records as if another member had sent them, then deletes the result. For fuzzing.
+/// For fuzzing: runs a member with the task `join`, processes `records` as if another member had
+/// sent them, and deletes what it has stored.
 #[doc(hidden)]
 pub fn records_of(join: Join, mut records: &[u8]) {
     if let Ok((shared, _)) = Shared::new(join, proof::Token::default()) {

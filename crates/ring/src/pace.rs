@@ -2,7 +2,8 @@
 //!
 //! A member is slow if it receives at less than half the rate of the fastest one although the
 //! member in front of it has more to send. Either the member itself is slow, or the one in front
-//! sends slowly; in the second case the next member behind is no faster.
+//! sends slowly. So the member is bypassed first; if the next member behind is slow too, the one in
+//! front is at fault.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +17,8 @@ const BEHIND: u64 = 4 << 20;
 /// A member is judged only if the rest would take it at least this long.
 const LONG: Duration = Duration::from_secs(3);
 
-/// How much each member has received over time.
+/// The number of bytes that each member of a copy had received at several recent times, from which
+/// its rate is computed.
 #[derive(Debug, Clone)]
 pub struct Pace {
     seen: Vec<Seen>,

@@ -4,8 +4,8 @@
 //! | sender | bytes | field |
 //! |---|---|---|
 //! | connecting end | 16 | a number that it never used before, a |
-//! | accepting end | 16 | another one, b |
-//! | | 32 | BLAKE3 of `welcome`, a and b, keyed by the token |
+//! | accepting end | 16 | a number that it never used before, b |
+//! | accepting end | 32 | BLAKE3 of `welcome`, a and b, keyed by the token |
 //! | connecting end | 32 | BLAKE3 of `greet`, a and b, keyed by the token |
 
 use std::fs::File;
@@ -20,7 +20,8 @@ pub type Token = [u8; 16];
 const GREET: &[u8] = b"greet";
 const WELCOME: &[u8] = b"welcome";
 
-/// Runs the mutual proof at the end that connects.
+/// Runs the mutual proof on a connection that this end has opened: returns once the other end has
+/// proved that it knows the token of the run, and this end has sent its own proof.
 ///
 /// # Errors
 /// The other end does not know the token; errors of reading and writing.
@@ -35,7 +36,8 @@ pub fn greet(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()> 
     stream.write_all(keyed(token, GREET, &a, &b).as_bytes())
 }
 
-/// Runs the mutual proof at the end that accepts.
+/// Runs the mutual proof on a connection that this end has accepted: sends the proof of this end,
+/// and returns once the other end has proved that it knows the token of the run.
 ///
 /// # Errors
 /// The other end does not know the token; errors of reading and writing.

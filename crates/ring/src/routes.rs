@@ -1,12 +1,12 @@
-//! Keeps the flows of data between members while members leave or are bypassed, and computes the
-//! requests that each member must get.
+//! Keeps track of which member of a copy sends which data to which other member, while members
+//! leave or are bypassed, and computes the requests that each member must get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shape::{Flow, stages};
 
-/// The flows of a run: for each stream, which member sends to which. Members are numbered; stream =
-/// part x stripes + stripe.
+/// The flows of a run: for each stream (one stripe of one part of the copy), which member sends it
+/// to which. Members are numbered; the number of a stream is part x number of stripes + stripe.
 #[derive(Debug, Clone)]
 pub struct Routes {
     flows: Vec<Flow>,
@@ -21,7 +21,8 @@ pub struct Routes {
     told: BTreeMap<(usize, usize), Vec<u32>>,
 }
 
-/// A request to one member: which streams to send to which other member.
+/// A request to one member of a copy: which streams (stripes of the parts) to send to which other
+/// member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
     /// The member that sends.

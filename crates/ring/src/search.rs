@@ -1,4 +1,5 @@
-//! Improves the order of a ring by moving nodes.
+//! Improves the order of a ring by moving members to other places in it, so that links carry less
+//! load.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,8 @@ const FAR: usize = 128;
 /// Moves for each node that annealing tries.
 const MOVES: usize = 2_000;
 
-/// The direction in which data goes round a ring: one, or both.
+/// The direction in which data goes round a ring: from each member to the next one only, or also to
+/// the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Each node sends to the one behind it.
@@ -22,7 +24,8 @@ pub enum Direction {
     Both,
 }
 
-/// The search for an order: the order under work, and a cache of the links between pairs of nodes.
+/// The search for the order of a ring that loads links least: the load of the present order on each
+/// link, and a cache of the links between pairs of nodes.
 pub struct Search<'a> {
     plan: &'a Plan,
     direction: Direction,

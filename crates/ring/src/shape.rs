@@ -1,8 +1,9 @@
 //! The shapes of a broadcast (a ring, a ring of rings, a tree) and the time that each takes.
 //!
-//! A ring takes X / L + N d (big-fat-switches, section 3): best for much data. In a tree each node
-//! sends to two, which takes twice the time of one link but passes few nodes: best for little data.
-//! A ring of rings is between the two, and crosses fewer links between switches than a tree.
+//! A ring takes `X / L + N d` for X bytes, links of rate L, and N members that each add the delay d
+//! (big-fat-switches, section 3): best for much data. In a tree each member sends to two others,
+//! which takes twice the time of one link, but data passes few members: best for little data. A
+//! ring of rings is between the two, and crosses fewer links between switches than a tree.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use tresse_topology::path::Crossing;
 
 use crate::links::{links, rate};
 
-/// The shape of a broadcast from one node to all others.
+/// The shape of a broadcast from one member of a copy to all others: which member receives from
+/// which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Each sends to the next one.
@@ -54,7 +56,8 @@ impl Shape {
     }
 }
 
-/// The flow of one stream from its source through the other members, by number.
+/// The flow of one stream (one stripe of one part of the copy) from its source through the other
+/// members: for each member, from which one it receives the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     /// By member: the member it receives from; `None` for the source and for members that do not
@@ -92,9 +95,9 @@ impl Flow {
     }
 }
 
-/// Returns, for each (sender, receiver), the streams that one member sends to the other. Streams
-/// whose source is nearest to the sender come first, so that its own data fills the link while the
-/// rest is still arriving.
+/// Returns, for each pair (sender, receiver) of members, the streams that the sender sends to the
+/// receiver. Streams whose source is nearest to the sender come first, so that its own data fills
+/// the link while the rest is still arriving.
 #[must_use]
 pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
     let mut stages: BTreeMap<(usize, usize), Vec<(usize, u32)>> = BTreeMap::new();
@@ -132,8 +135,8 @@ fn depths(flow: &Flow) -> Vec<usize> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// The two terms of the time that simultaneous flows take: the most loaded link and the longest
-/// chain of stages.
+/// The two terms of the time that several simultaneous flows take: the time of the most loaded
+/// link, and the largest number of members through which data passes one after another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Time {
     /// Time in which the most loaded link, relative to its rate, carries its bytes.

@@ -11,7 +11,8 @@ use crate::wrong;
 /// Most such connections at once.
 const MOST: usize = 64;
 
-/// The unproved connections, oldest first.
+/// The connections whose peers have not yet proved that they know the token of the run, oldest
+/// first.
 #[derive(Debug, Default)]
 pub struct Strangers(Mutex<State>);
 

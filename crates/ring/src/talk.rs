@@ -1,5 +1,4 @@
-//! The messages between the coordinator of a copy and the members of a ring: one JSON value per
-//! line.
+//! The messages between the coordinator of a copy and its members: one JSON value per line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wrong;
 
-/// Number of streams up to which progress is reported for each one.
+/// Largest number of streams (stripes of the parts of a copy) for which a member reports the
+/// progress of each stream.
 pub const STREAMS: usize = 64;
 /// Most bytes of a line.
 const LINE: u64 = 64 << 20;
@@ -50,7 +50,8 @@ pub struct Join {
     pub keep: bool,
 }
 
-/// The role of a member for one part of a copy: source, target, or neither.
+/// The role of a member for one part of a copy (a file, a directory or a piece of a file): source,
+/// target, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -74,7 +75,8 @@ pub enum Part {
     Away,
 }
 
-/// A request to send some streams to one other member.
+/// A request to a member to send some streams (stripes of the parts of the copy) to one other
+/// member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Send {
     /// The receiving member. This request replaces earlier ones for the same receiver.
@@ -140,7 +142,7 @@ pub enum MemberReport {
     },
 }
 
-/// Reads the next message; `None` at the end of input.
+/// Reads the next message, which is one line of JSON; `None` at the end of `input`.
 ///
 /// # Errors
 /// A line that is too long or not a valid message, and errors of reading.

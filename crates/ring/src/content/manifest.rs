@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{named, wrong};
 
-/// The list of all copied files, directories and links. Sorted: a directory precedes its contents.
-/// The first entry is the copied file or directory itself and has no name.
+/// The list of all files, directories and symbolic links of a copy. A directory precedes its
+/// contents. The first entry is the copied file or directory itself and has no name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The entries, at least one.
@@ -24,7 +24,8 @@ pub struct Manifest {
     pub start: u64,
 }
 
-/// An entry of a manifest: one file, directory or symbolic link.
+/// An entry of a manifest: the path, permissions, time of last change and kind of one file,
+/// directory or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Path relative to the first entry.

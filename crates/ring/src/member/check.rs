@@ -1,5 +1,5 @@
-//! Computes the checksum of each received part as its bytes arrive, and gives the part its final
-//! name when the checksum equals that of the source.
+//! Computes the checksum of each received part of a copy as its bytes arrive, and gives the part
+//! its final name if the checksum equals that of the source.
 
 use std::fs::File;
 use std::io;
@@ -44,7 +44,8 @@ struct Reader {
     noted: Instant,
 }
 
-/// Checks all parts; returns when all are finished or the run ends.
+/// Computes and compares the checksums of all parts of the copy, and gives each correct part its
+/// final name. Returns when all parts are finished or the run ends.
 pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()> {
     let reader = |place: &Place| Reader {
         hasher: blake3::Hasher::new(),

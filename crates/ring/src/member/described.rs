@@ -1,11 +1,13 @@
-//! A part of a copy whose manifest is known.
+//! What a member has of one part of a copy (a file, a directory or a piece of a file) as soon as
+//! its manifest, the list of its files, is known.
 
 use std::path::Path;
 
 use crate::content::{Content, Manifest};
 use crate::frame::Hash;
 
-/// The manifest of a part of a copy, and where its files are on this node.
+/// The manifest (list of files) of one part of a copy, its checksum, and where the files are on
+/// this node.
 #[derive(Debug)]
 pub struct Described {
     pub manifest: Manifest,

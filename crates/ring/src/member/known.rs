@@ -1,4 +1,5 @@
-//! What a member knows of one part of a copy.
+//! Keeps what a member knows of one part of a copy (a file, a directory or a piece of a file) while
+//! it arrives.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use super::partial::Left;
 use crate::content::{Stripe, frontier};
 use crate::frame::Hash;
 
-/// What a member knows of one part of a copy: its manifest, and how much of it is present.
+/// What a member knows of one part of a copy: its manifest (list of files), its length and
+/// checksum, and how many of its bytes are stored.
 #[derive(Debug, Default)]
 pub struct Known {
     pub described: Option<Arc<Described>>,

@@ -22,7 +22,8 @@ const SINGLE: usize = 16;
 /// Longest name in bytes that still has room for prefix and suffix within a file system's 255.
 const LONG: usize = 240;
 
-/// The record of progress in an unfinished copy.
+/// The saved progress of an unfinished copy, from which a later run continues: which manifest, how
+/// many bytes are stored, and their checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// Checksum of the manifest.
@@ -33,7 +34,8 @@ pub struct Left {
     pub hash: Hash,
 }
 
-/// An unfinished copy on disk. A lock keeps other runs away from it.
+/// An unfinished copy on disk, in a directory of its own. A lock on the directory excludes other
+/// runs.
 #[derive(Debug)]
 pub struct Partial {
     target: PathBuf,
@@ -227,7 +229,7 @@ impl Partial {
     }
 }
 
-/// Opens a file for writing, and creates it if needed.
+/// Opens a file for writing and keeps its contents; creates it if it does not exist.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);

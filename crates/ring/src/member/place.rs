@@ -1,4 +1,5 @@
-//! Where a part of a copy is on this node.
+//! Prepares a part of a copy (a file, a directory or a piece of a file) on this node: as its
+//! source, or as an unfinished copy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use crate::frame::MANIFEST;
 use crate::talk::Part;
 use crate::wrong;
 
-/// Where a part of a copy is on this node: it is sent from here, received here, or neither.
+/// The role of this node for one part of a copy: the part is sent from here, received here, or
+/// neither.
 #[derive(Debug)]
 pub enum Place {
     Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
@@ -31,8 +33,9 @@ impl Place {
     }
 }
 
-/// Opens one part of a copy: reads the manifest of a source, or creates the unfinished copy of a
-/// target. Adds the bytes of a source to `octets`.
+/// Prepares one part of a copy on this node: reads the manifest (list of files) of a source, or
+/// opens the unfinished copy of a target. Adds the bytes of a source to `octets`, the total of all
+/// sources, which becomes `None` if its length is unknown (standard input).
 pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
     Ok(match part {
         Part::Source { path, piece, copy } => {
@@ -65,7 +68,8 @@ pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Res
     })
 }
 
-/// Reads the manifest of a path that is sent: all of it, or one of several equal pieces.
+/// Reads the manifest (list of files) of the file or directory that this node sends from `path`. If
+/// `piece` is `(number, count)`, returns only that one of `count` equal pieces of the file.
 pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
     let mut skip = 0;

@@ -1,4 +1,4 @@
-//! Receives parts of a copy from the members before this one.
+//! Receives parts of a copy from the other members that send to this one, and stores them.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -26,7 +26,7 @@ const PIECE: usize = 256 * 1024;
 /// Time within which a new peer must prove that it knows the token.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why receiving failed, by the end that is at fault.
+/// Why receiving from a connection ended: the sender is at fault, or this node.
 pub enum Problem {
     /// The sender is gone, is no member, or sent invalid data. Another sender will connect.
     Sender,
@@ -34,8 +34,8 @@ pub enum Problem {
     Own(io::Error),
 }
 
-/// Accepts connections and stores the records that arrive, each connection in a thread of its own,
-/// until the run ends.
+/// Accepts connections of other members until the run ends, and stores the records that arrive.
+/// Each connection has a thread of its own.
 pub fn accept_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope Shared,
@@ -91,10 +91,10 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     Ok(shared.connected(stream.try_clone()?))
 }
 
-/// Receives and stores all records of a connection.
+/// Receives and stores the records of one connection until it ends.
 ///
 /// # Errors
-/// [`Problem`]; the end of the stream is [`Problem::Sender`].
+/// Always ends with an error: the end of the connection is [`Problem::Sender`].
 pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
     let sender = |_: io::Error| Problem::Sender;
     let mut piece = vec![0; PIECE];
@@ -164,7 +164,8 @@ fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> i
     if right { Ok(()) } else { Err(wrong("data that leaves a gap or exceeds the length")) }
 }
 
-/// Stores the bytes of a data record that are new, and updates the record of what this member has.
+/// Stores those bytes of a data record that this member does not have yet, and updates the number
+/// of bytes that it has of the stream.
 pub fn store(
     shared: &Shared,
     file: &mut Writer,
@@ -192,7 +193,8 @@ pub fn store(
     Ok(())
 }
 
-/// Writes content to its files. Keeps the last file open.
+/// Writes the received bytes of a stripe to the files that they belong to. Keeps the file written
+/// last open.
 #[derive(Debug, Default)]
 pub struct Writer(Option<(PathBuf, File)>);
 

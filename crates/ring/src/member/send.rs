@@ -1,4 +1,4 @@
-//! Sends parts of a copy to one of the members after this one.
+//! Sends parts of a copy to one other member, as the coordinator has requested.
 
 mod data;
 mod problem;
@@ -52,7 +52,8 @@ struct Progress {
     ended: bool,
 }
 
-/// Sends the streams of a request until all are sent or a newer request replaces it.
+/// Sends the streams of a request (each one stripe of one part of the copy) to one other member,
+/// until all are sent, a newer request replaces this one, or the run ends.
 pub fn send(
     shared: &Shared,
     stage: &Send,

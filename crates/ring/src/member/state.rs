@@ -17,7 +17,8 @@ use crate::proof::Token;
 use crate::talk::Join;
 use crate::wrong;
 
-/// The variable part of a member's state, protected by one lock.
+/// The part of a member's state that changes during a run, protected by one lock: what it has of
+/// each part of the copy, the newest requests, and whether the run has failed or ended.
 #[derive(Debug, Default)]
 pub struct State {
     pub parts: Vec<Known>,

@@ -1,4 +1,4 @@
-//! Initial orders of a ring, from which the search starts.
+//! Initial orders of the members of a ring, from which the search for a better order starts.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -6,8 +6,8 @@ use tresse_topology::cluster::Kind;
 
 use crate::search::Search;
 
-/// Returns initial orders of the members: by node number, along the lines of a mesh, and always on
-/// to the nearest node.
+/// Returns initial orders of the members of a ring: by node number, always on to the nearest node,
+/// and, if the fabric is a mesh or torus, along its lines.
 pub fn candidates(plan: &Plan, members: &[NodeId], search: &mut Search<'_>) -> Vec<Vec<NodeId>> {
     let mut all = vec![members.to_vec(), by_nearest(members, search)];
     let Some(dims) = dims(&plan.cluster().kind) else { return all };

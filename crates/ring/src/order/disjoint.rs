@@ -1,8 +1,9 @@
 //! Finds several rings that share no directed link.
 //!
 //! Rings mostly come in pairs: a ring, and the same ring in the opposite direction. On a direct
-//! torus the candidates along its lines contain such pairs. On a P-Mesh such a ring has to change
-//! the line at every node, which needs a search.
+//! torus (nodes cabled to each other) the initial orders along its lines contain such pairs. On a
+//! P-Mesh (nodes in a grid, with switches for its rows and columns) such a ring has to change
+//! between rows and columns at every node, which needs a search.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;

@@ -1,4 +1,5 @@
-//! One ring: an order of nodes in a circle, and the load that its stages put on links.
+//! One ring: an order of nodes in a circle, and the load on links when each node sends to the next
+//! one.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -7,7 +8,8 @@ use super::candidates::candidates;
 use crate::links::Cost;
 use crate::search::{Direction, Search};
 
-/// An order of nodes in a circle: each sends to the next one, the last one to the first.
+/// An order of the nodes of a copy in a circle: each sends to the next one, the last one to the
+/// first. Comes with the load that this puts on links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ring {
     pub(super) nodes: Vec<NodeId>,

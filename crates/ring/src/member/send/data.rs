@@ -1,4 +1,4 @@
-//! Sends bytes from files to the connection with `sendfile`.
+//! Sends bytes of the copied files over the connection to another member, with `sendfile`.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use crate::member::state::Shared;
 use crate::member::times::STALL;
 use crate::named;
 
-/// Sends ranges of files. Keeps the last file open.
+/// Sends ranges of the copied files over a connection. Keeps the file read last open.
 #[derive(Default)]
 pub struct Reader {
     open: Option<(PathBuf, File)>,

@@ -1,8 +1,9 @@
-//! The errors that stop sending, by which member is at fault: sender or receiver.
+//! The errors that stop sending to another member: those of this node, and those of the connection
+//! or the receiver.
 
 use std::io;
 
-/// Why sending failed, by the end that is at fault.
+/// Why sending to another member failed: the connection or the receiver is at fault, or this node.
 pub enum Problem {
     /// The connection failed, or the other end is no member.
     Connection(io::Error),
