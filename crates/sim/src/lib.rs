@@ -1,7 +1,8 @@
-//! Flit-level simulation of any plan, with two models of switching: cut-through Ethernet, and
-//! wormholes with stop and go. Exact to the cycle, and the same for the same seed.
+//! Simulates any plan flit by flit (a flit is the unit of flow control), with two models of
+//! switching: cut-through Ethernet, and wormhole switching with stop-and-go flow control. Results
+//! are exact to the cycle, and the same for the same seed.
 //!
-//! Owns no file, clock, environment or log. Values in, values out.
+//! Uses no file, clock, environment or log: all input comes as arguments, and results are returned.
 #![forbid(unsafe_code)]
 
 mod engine;

@@ -1,8 +1,10 @@
-//! The model of switches, links and nodes for a simulation. The two reproduced papers leave much
-//! open; every choice is a parameter here, and is reported.
+//! The model of switches, links and nodes for a simulation. The two papers whose results are
+//! reproduced (vlan-minimal-paths, in-transit-buffers) leave much open; every such choice is a
+//! parameter here, and is reported.
 
-/// The parameters of a simulation: how frames cross a switch, and the time of each step in cycles.
-/// A cycle is the time of one flit on a node's link.
+/// The parameters of a simulation: how frames cross a switch, a link and a transit node, and how
+/// many cycles each step takes. A cycle is the time of one flit (the unit of flow control) on the
+/// link of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
     /// Bytes of a flit.
@@ -41,7 +43,8 @@ pub enum Queues {
     Output,
 }
 
-/// The capacity of a channel's buffer in a simulation, and what happens when it is full.
+/// The capacity of the buffer at the far end of each simulated channel, and what happens when the
+/// buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffers {
     /// Unlimited.

@@ -17,7 +17,7 @@ pub enum Place {
     Node(u32),
 }
 
-/// One direction of a cable in a simulation.
+/// One direction of a cable in a simulation: its two ends and its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channel {
     /// Where flits come from.
@@ -28,9 +28,10 @@ pub struct Channel {
     pub rate: Rate,
 }
 
-/// The nodes, switches and channels of a simulation. Channels are numbered: first those between
-/// switches, as in the plan's graph; then, for every NIC on a switch, by node and NIC, a pair (out
-/// of the node, into it); then one out of every NIC that is cabled to another node.
+/// The nodes, switches and channels (directions of cables) of a simulation. Channels are numbered:
+/// first those between switches, as in the plan's graph; then those of the NICs, by node and NIC. A
+/// NIC on a switch has two, out of the node and into it; a NIC cabled to another node has one, out
+/// of the node.
 #[derive(Debug, Clone)]
 pub struct Network {
     /// Number of nodes.

@@ -1,7 +1,8 @@
 //! The results of one simulation.
 
-/// A histogram of latencies with a resolution of one part in 128, and their exact sum. Latencies
-/// below 256 ticks have a bin each; above, 128 bins share each power of two.
+/// A histogram of message latencies in ticks, accurate to one part in 128, and their exact sum. A
+/// tick is the simulator's unit of time, a whole fraction of a cycle. Latencies below 256 ticks
+/// have a bin each; above, each power of two is divided into 128 bins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {
     bins: Vec<u64>,
@@ -65,8 +66,9 @@ fn greatest(bin: usize) -> u64 {
     ((within + 1) << shift) - 1
 }
 
-/// The results of one simulation after its warm-up: accepted traffic, latencies, drops. Peaks, and
-/// frames that were dropped, spilled or had no path, are counted over the whole run.
+/// The results of one simulation. Accepted traffic and latencies are measured after the warm-up;
+/// peaks of buffers, dropped and spilled frames, and messages without a path are counted over the
+/// whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Cycles measured.

@@ -15,7 +15,8 @@ use crate::network::Network;
 /// Up to this many pairs all routes are computed beforehand.
 const MOST_KEPT: usize = 1 << 21;
 
-/// The weighted paths of all pairs of nodes.
+/// The paths of all pairs of nodes in a simulation, as the channels (directions of cables) that
+/// they cross, with weights where a pair has several.
 #[derive(Debug)]
 pub struct Routes<'a> {
     nodes: usize,

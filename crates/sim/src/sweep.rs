@@ -1,10 +1,11 @@
-//! Sweeps the load from low to saturation.
+//! Simulates a fabric at increasing offered loads to find its saturation, the largest load that it
+//! carries.
 //!
-//! The first round tries tenths of the channel-load bound, and loads beyond it. Then the gap
-//! between the largest load that the fabric carried and the smallest that it did not is divided by
-//! four, until it is one per cent wide. A load counts as carried if nothing is lost and no queue
-//! grows by more than a fiftieth of what its channel could have sent in that time, or by a few
-//! messages: a run cannot distinguish less from chance.
+//! The first round tries tenths of the channel-load bound ([`bound`]), and loads beyond it. Then
+//! the gap between the largest load that the fabric carried and the smallest that it did not is
+//! divided by four, until it is one per cent wide. A load counts as carried if nothing is lost and
+//! no queue grows by more than a fiftieth of what its channel could have sent in that time, or by a
+//! few messages: a smaller growth cannot be distinguished from chance.
 
 use crate::engine::{Run, RunError};
 use crate::network::{Network, Place};
@@ -21,7 +22,8 @@ const GROWTH: f64 = 0.02;
 /// Number of parts into which a gap is divided.
 const PARTS: i32 = 4;
 
-/// The result of simulating one offered load.
+/// The result of simulating one offered load: the accepted load, whether the load was carried, and
+/// all measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// Offered load in flits per cycle and node.
@@ -62,7 +64,8 @@ fn accepted(outcome: &Outcome, network: &Network) -> f64 {
     outcome.received as f64 / (outcome.cycles.max(1) as f64 * network.nodes as f64)
 }
 
-/// A sweep over offered loads: those already simulated, and the next ones to simulate.
+/// A sweep over offered loads, to find saturation: the results of the loads already simulated, and
+/// the next loads to simulate.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     bound: f64,
@@ -136,8 +139,8 @@ impl Sweep {
     }
 }
 
-/// Returns the channel-load bound: the load per node in flits per cycle at which the most loaded
-/// channel reaches its rate. O(pairs times hops).
+/// Returns the channel-load bound: the offered load, in flits per cycle and node, at which the most
+/// loaded channel reaches its rate. No larger load can be carried. O(pairs times hops).
 #[must_use]
 pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
     let mut shares = vec![0.0; network.channels.len()];
@@ -156,8 +159,8 @@ pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
     shares.iter().zip(&network.channels).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns the most that every node can send over all its NICs, in flits per cycle: the capacity of
-/// the node with the least.
+/// Returns the largest load, in flits per cycle, that every node can send: the sum of the rates of
+/// its NICs, for the node with the smallest sum.
 #[must_use]
 pub fn most(network: &Network) -> f64 {
     let mut rates = vec![0u64; network.nodes];

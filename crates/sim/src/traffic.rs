@@ -79,7 +79,7 @@ fn reversed(node: u32, nodes: usize) -> Option<u32> {
     (to != node && (to as usize) < nodes).then_some(to)
 }
 
-/// The distribution of the times between a node's messages.
+/// The distribution of the times between two messages of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
     /// Exponentially distributed.
@@ -88,7 +88,8 @@ pub enum Arrivals {
     Even,
 }
 
-/// The traffic of a simulation: pattern, message sizes and times.
+/// The traffic of a simulation: how nodes choose destinations, when they send, and the size of
+/// messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
     /// Destinations.

@@ -1,5 +1,5 @@
-//! The simulator's queue of events by time: a wheel of slots for near events, a heap for the
-//! others.
+//! The simulator's queue of future events, ordered by time: a wheel of time slots for near events,
+//! a heap for later ones.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,5 @@
-//! The stop-and-go state of one simulated channel: whether it sends, and what its far buffer
-//! receives.
+//! The state of stop-and-go flow control on one simulated channel (one direction of a link):
+//! whether its sender sends or is stopped, and how full the buffer at its far end is.
 
 use super::frames::NONE;
 

@@ -1,4 +1,4 @@
-//! The simulated frames that are in flight.
+//! The simulated frames that are in flight: on a channel, in a buffer or in a queue.
 
 /// Stands for "no frame" and "no channel".
 pub(super) const NONE: u32 = u32::MAX;

@@ -1,4 +1,5 @@
-//! The kinds of events of the simulator.
+//! The kinds of events that the simulator processes, such as the arrival of a frame or of a stop
+//! signal.
 
 /// The kind of an event. The event's index is a frame for `FrameReady`, `Arrive` and `Head`, else a
 /// channel.

@@ -1,13 +1,13 @@
-//! The simulation of one run.
+//! Simulates one run of a network, event by event.
 //!
-//! Runs of flits are simulated, not single flits: the flits of a frame follow each other at the
-//! rate of the channel until something stops them, so only the beginning and end of such a run are
-//! events. The results are exact to the cycle: equal to those of moving each flit in each cycle
-//! (`reference` in the tests does that).
+//! Single flits (the units of flow control) are not events. The flits of a frame follow each other
+//! at the rate of the channel until something stops them; only the beginning and the end of such a
+//! run of flits are events. The results are exact to the cycle: equal to those of moving each flit
+//! in each cycle (`reference` in the tests does that).
 //!
-//! Order within a cycle: first the events ([`EventKind`]), then free outputs choose among waiting
-//! frames, then runs begin and end, then buffers compare with their marks. No step depends on the
-//! order of events within it.
+//! Order within a cycle: first the events ([`EventKind`]) are processed, then free outputs choose
+//! among waiting frames, then runs of flits begin and end, then the fill of each buffer is compared
+//! with its stop and go marks. No step depends on the order of events within it.
 
 mod flow;
 mod frames;

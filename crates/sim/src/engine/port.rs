@@ -1,4 +1,5 @@
-//! The state of a simulated channel: its sending end, and the buffer at its far end.
+//! The state of a simulated channel (one direction of a link): its sending end, the frames that
+//! wait for it, and the buffer at its far end.
 
 use super::requests::Requests;
 

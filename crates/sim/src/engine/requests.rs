@@ -1,4 +1,5 @@
-//! Decides which input of a simulated switch an output serves next.
+//! Decides which input of a simulated switch an output serves next: round robin among the inputs
+//! whose first frame requests the output.
 
 /// The inputs of a switch that request an output: one bit each, and the last one served.
 #[derive(Debug, Clone, Copy)]

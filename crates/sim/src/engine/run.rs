@@ -1,11 +1,12 @@
-//! The input of a simulation, and why it may be refused.
+//! The input of a simulation, and the reasons why it may be refused.
 
 use crate::model::Model;
 use crate::network::Network;
 use crate::route::Routes;
 use crate::traffic::Traffic;
 
-/// One simulation to be run: network, routes, traffic, model and length.
+/// The input of one simulation: the network, its routes and traffic, the model of switches and
+/// links, the load, the number of cycles and the seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Properties of switches, links and nodes.

@@ -1,4 +1,4 @@
-//! The messages that a simulated node generates for one of its channels.
+//! The messages that a simulated node generates for one of its outgoing channels.
 
 use crate::traffic::{Message, Sequence};
 

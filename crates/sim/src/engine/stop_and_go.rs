@@ -1,9 +1,9 @@
 //! Simulates stop-and-go flow control: when runs of consecutive flits begin and end.
 //!
-//! A channel with a frame sends one flit per cycle, unless it is stopped or the next flit has not
-//! arrived yet (then it is dry). When a run begins or ends, the buffer that it leaves changes at
-//! once, and the buffer that it enters one link delay later. From both follows when a buffer next
-//! reaches its stop or go mark.
+//! A channel with a frame to send sends one flit per cycle, unless it is stopped, or the next flit
+//! has not arrived yet (then it is dry). When a run of flits begins or ends, the buffer that the
+//! flits leave changes at once, and the buffer that they enter changes one link delay later. From
+//! both changes follows when a buffer next reaches its stop or go mark.
 
 use super::flow::NEVER;
 use super::frames::NONE;

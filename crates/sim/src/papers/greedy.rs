@@ -1,10 +1,11 @@
 //! Chooses up*/down* routes as Myricom's `simple_routes` is said to do (in-transit-buffers, section
-//! 4.5): for each pair of hosts, of all legal routes the one with the least loaded links, which
-//! need not be a shortest one.
+//! 4.5). A route is legal if it goes up the tree of switches first and then only down; each pair of
+//! hosts gets the legal route with the least loaded links, which need not be a shortest one.
 //!
-//! The paper gives neither weights nor order. Here a link costs 1 plus half its load divided by the
-//! mean load, and pairs are taken by source and destination. Other weights (a fiftieth, 2) and a
-//! random order change the channel loads of ten networks by under 4 %.
+//! The paper gives neither the weight of the load nor the order of the pairs. Here a link costs 1
+//! plus half its load divided by the mean load, and pairs are taken in the order of source and
+//! destination. Other weights than a half (a fiftieth, 2) and a random order change the channel
+//! loads of ten networks by under 4 %.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,8 +16,10 @@ use tresse_topology::{Channel, Graph};
 /// Weight of the load in a link's cost, at the mean load.
 const WEIGHT: f64 = 0.5;
 
-/// Returns the route of each ordered pair of hosts, as channels between switches. `switch_of`: the
-/// switch of each host. O(pairs times channels log channels).
+/// Returns the up*/down* route of each ordered pair of hosts, as the channels that it crosses
+/// between switches. The index of a pair is source x number of hosts + destination. `switch_of`
+/// gives the switch of each host, `order` which channels go up. O(pairs times channels log
+/// channels).
 #[must_use]
 pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channel>> {
     let hosts = switch_of.len();
@@ -39,7 +42,8 @@ pub fn greedy(graph: &Graph, order: &Order, switch_of: &[u32]) -> Vec<Vec<Channe
     routes
 }
 
-/// Returns the number of hops of the shortest legal route from each switch to each other.
+/// Returns, for each ordered pair of switches, the number of hops of the shortest legal route: up
+/// the tree of switches first, then only down (up*/down*).
 #[must_use]
 pub fn legal(graph: &Graph, order: &Order) -> Vec<Vec<u32>> {
     let up = ups(graph, order);

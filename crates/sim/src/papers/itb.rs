@@ -1,5 +1,5 @@
-//! The evaluation of in-transit-buffers, section 4: its networks, routes, traffic and published
-//! figures.
+//! The evaluation in the paper in-transit-buffers, section 4: its networks, routes, traffic and
+//! published figures.
 
 use std::sync::Arc;
 
@@ -15,20 +15,23 @@ use crate::network::Network;
 use crate::route::Routes;
 use crate::traffic::Pattern;
 
-/// Hosts per switch (section 4.1).
+/// Number of hosts on each switch of the evaluated networks (in-transit-buffers, section 4.1).
 pub const HOSTS: u32 = 4;
 /// Its cables to other switches.
 const CABLES: u32 = 4;
-/// The root of the breadth-first tree. The paper does not name it; since networks are random, any
-/// switch will do.
+/// The root switch of the breadth-first tree from which up and down are defined in the evaluated
+/// networks. The paper in-transit-buffers does not name it; since networks are random, any switch
+/// will do.
 pub const ROOT: SwitchId = SwitchId(0);
-/// Numbers of switches of the evaluated networks.
+/// Numbers of switches of the networks that the paper in-transit-buffers evaluates.
 pub const SIZES: [u32; 4] = [8, 16, 32, 64];
-/// Message sizes of the evaluation in bytes.
+/// Sizes in bytes of the messages with which the paper in-transit-buffers evaluates networks.
 pub const OCTETS: [u32; 3] = [32, 512, 1024];
 
-/// Returns the cluster of random network number `seed` under strategy `transit`: minimal paths,
-/// split at transit nodes. They are chosen as the paper does, or balanced by the planner.
+/// Returns a random network of the evaluation (number `seed`, with this many switches) as a
+/// cluster, to be planned with strategy `transit`: minimal paths, split at transit nodes where
+/// up*/down* forbids them. `choice` says whether paths are chosen as the paper does or balanced by
+/// the planner.
 #[must_use]
 pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     let kind = Kind::Irregular { switches, ports: CABLES + HOSTS, seed };
@@ -38,7 +41,8 @@ pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
     cluster
 }
 
-/// Returns up*/down* routes of a network, chosen as Myricom's `simple_routes` is said to do.
+/// Returns up*/down* routes for all pairs of nodes of a network, chosen as Myricom's
+/// `simple_routes` is said to do.
 #[must_use]
 pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
@@ -55,7 +59,8 @@ pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
     Routes::given(count, &routes)
 }
 
-/// The traffic patterns of section 4.2.
+/// A traffic pattern of the evaluation (in-transit-buffers, section 4.2): how a host chooses the
+/// destinations of its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// Uniform over all other hosts.

@@ -1,4 +1,5 @@
-//! The networks, routes and traffic of the papers' evaluations, for reproducing their figures.
+//! The networks, routes and traffic that papers evaluate, for reproducing their published figures
+//! by simulation.
 
 mod greedy;
 pub mod itb;
