@@ -1,6 +1,5 @@
-//! Guesses which valid value was meant by a wrong one in the cluster file, for the advice in
-//! messages: a value of another type, a name, a MAC address or a rate. Others decide whether a
-//! value is valid.
+//! Guesses which valid value was meant by an invalid one in the cluster file, for the advice in messages: a value of
+//! the wrong type, or a wrong name, MAC address or rate. It does not decide whether a value is valid.
 
 use toml::de::DeValue;
 use tresse_base::units::{Mac, Rate};

@@ -1,5 +1,5 @@
-//! The kinds of topology (`mesh`, `torus`, ...) with the keys that each has in the cluster file,
-//! and their rules in the JSON Schema.
+//! The kinds of topology (`mesh`, `torus`, ...), the keys that each requires or allows in the cluster file, and the
+//! rules for these keys in the JSON Schema.
 
 use serde_json::{Value, json};
 

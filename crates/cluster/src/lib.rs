@@ -1,6 +1,6 @@
-//! The cluster file: parses it into a resolved [`Cluster`](tresse_topology::cluster::Cluster) or reports all of
-//! its problems (DESIGN section 3), describes it by a JSON Schema, formats it, compares it with the cables of a
-//! node ([`cables`]) and drafts it from what nodes hear ([`discover`]).
+//! The cluster file: parses it into a resolved [`Cluster`](tresse_topology::cluster::Cluster) or reports all of its
+//! problems (DESIGN section 3), describes it by a JSON Schema, formats it, checks the cables of a node against it
+//! ([`cables`]) and drafts one from the LLDP frames that nodes receive ([`discover`]).
 #![forbid(unsafe_code)]
 
 pub mod cables;

@@ -10,11 +10,12 @@ use crate::read::Read;
 use crate::resolve::resolve;
 use crate::syntax::{self, line_of};
 
-/// Parses a cluster file. `file_name` is used only in problems.
+/// Parses the text of a cluster file into a [`Cluster`], in which every default is filled in and every name is
+/// resolved. `file_name` is used only in the problems reported.
 ///
 /// # Errors
-/// All problems of the file, in its order. If the text is not valid TOML, these are the TOML faults and the
-/// problems that exist whatever the faulty lines mean.
+/// All problems of the file, in the order in which they stand there. If the text is not valid TOML: its syntax errors,
+/// and those other problems that exist however the faulty lines are corrected.
 pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     let mut found = Found::default();
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -29,10 +30,11 @@ pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     if found.is_empty() { Ok(cluster) } else { Err(found.into_problems(text, file_name)) }
 }
 
-/// Decodes the bytes of a cluster file as UTF-8.
+/// Decodes the bytes of a cluster file as UTF-8 and returns the text. `file_name` is used only in the problems
+/// reported.
 ///
 /// # Errors
-/// Every place where the bytes are not UTF-8.
+/// One problem for every place where the bytes are not UTF-8.
 pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems> {
     std::str::from_utf8(bytes).map_err(|_| {
         let mut found = Found::default();

@@ -1,6 +1,7 @@
-//! Regular expressions for texts of the cluster file, for its JSON Schema (in the dialect that ECMA-262 and
-//! Rust's `regex` share). They accept all that the parser accepts and a little more: the parser alone checks
-//! lengths inside hostlists, ranges that run backwards, and sums.
+//! The regular expressions by which the JSON Schema of the cluster file checks names, ports, MAC addresses, rates,
+//! VIDs and prefixes, in the dialect that ECMA-262 and Rust's `regex` share. They accept every valid text and some
+//! invalid ones: the parser alone checks, for instance, the length of each name in a hostlist (`n[00-15]`) and ranges
+//! that run backwards.
 
 use serde_json::{Value, json};
 

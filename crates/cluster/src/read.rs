@@ -1,6 +1,6 @@
-//! Reads TOML into the structs of [`super::file`] without stopping at a fault: a value that cannot be read is
-//! reported and left out. This module checks types and unknown keys, and keeps byte ranges. It does not check
-//! meaning.
+//! Reads TOML into the structs of [`super::file`] without stopping at a fault: a value of the wrong type and an
+//! unknown key are reported and left out. Each value keeps its byte range in the file, for later messages. What the
+//! values mean is not checked here.
 
 use std::borrow::Cow;
 use std::ops::Range;

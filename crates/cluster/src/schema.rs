@@ -1,4 +1,5 @@
-//! Generates the JSON Schema of the cluster file, for editors, from the declarations that also read the file.
+//! Generates the JSON Schema of the cluster file, for editors, from the same Rust declarations by which the file is
+//! read.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};

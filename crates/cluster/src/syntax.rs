@@ -1,5 +1,5 @@
-//! Reports syntax errors of TOML, each with its line, and duplicate keys with the place of the
-//! first. Decides which other problems of a file can still be trusted after a syntax error.
+//! Reports the syntax errors of a TOML text, each with its line, and duplicate keys, each with the line where the key
+//! first occurs. Decides which other problems of the file are certain in spite of a syntax error.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

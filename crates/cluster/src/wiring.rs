@@ -1,17 +1,18 @@
-//! Replaces the name of a wiring file in a cluster file by the wiring table itself, because all
-//! nodes must plan from one text.
+//! Replaces the name of a wiring file in a cluster file by its content, the wiring table (the nodes on each switch),
+//! so that all nodes plan from one text.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-/// Returns the text of a cluster file in which the wiring table stands in place of the name of its
-/// file. If `text` is itself a wiring table, returns the cluster file of a flat neighbourhood with
-/// all defaults. Any other text is returned unchanged.
+/// Returns the text of a cluster file in which the name of its wiring file is replaced by the content of that file,
+/// the wiring table: the nodes on each switch of a flat neighbourhood. `read` gets the name, relative to the cluster
+/// file, and returns the content. If `text` is itself a wiring table, returns the cluster file of a flat neighbourhood
+/// with all defaults. Any other text is returned unchanged.
 ///
 /// # Errors
-/// The error of `read`, which gets the name of the wiring file, relative to the cluster file.
+/// The error of `read`.
 pub fn with_wiring<E>(
     text: String,
     read: impl FnOnce(&str) -> Result<String, E>,

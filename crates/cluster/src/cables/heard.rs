@@ -1,9 +1,9 @@
-//! The input of a comparison of cables: the host's interfaces, and the frames that each has
-//! received.
+//! The input of the cable check [`compare`](super::compare): the network interfaces of the host, each with the LLDP
+//! frames and announcements that it has received.
 
 use tresse_base::units::Mac;
 
-/// An interface of the host, with the LLDP frames and announcements that it has received.
+/// A network interface of the host, with the LLDP frames and announcements that it has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
@@ -18,7 +18,8 @@ pub struct Interface {
     pub signs: Vec<Sign>,
 }
 
-/// An LLDP frame or an announcement that an interface has received.
+/// A frame received on an interface that shows where its cable ends: an LLDP frame, or the announcement by which the
+/// NIC of another node makes itself known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
     /// An LLDP frame.

@@ -1,4 +1,5 @@
-//! Compares each NIC of the cluster file with what its interface received, and words the verdict.
+//! Compares, for each NIC of the cluster file, the place where its cable should end with the place where the received
+//! frames show that it ends. Writes the verdict on the cable and a message for the operator.
 
 use tresse_topology::cluster::Cluster;
 

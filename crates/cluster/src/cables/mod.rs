@@ -1,14 +1,18 @@
-//! Compares the cables of one node with the cluster file. What each NIC receives (LLDP if there is any, else
-//! announcements of other nodes) shows where its cable ends.
+//! Checks whether the cables of one node are plugged as the cluster file says. The frames that each NIC receives (LLDP
+//! if there is any, else the announcements of other nodes) show where its cable ends.
 //!
-//! LLDP names a switch and its port, or the NIC of another host. An untagged announcement comes from the other
-//! end of a cable, or from a node on the same switch. It identifies the switch (and the line, if the switch
-//! holds several lines of nodes) but not the port. If several nodes are heard, the switch on which most of them
-//! belong is taken. Announcements on VLANs cross switches and therefore identify nothing. Neither do those of a
-//! flat neighbourhood with an uplink, which every NIC receives: there only LLDP counts.
+//! LLDP names a switch and its port, or the NIC of another host. An announcement is a frame by which a NIC makes
+//! itself known. If it is untagged, it comes from the other end of the cable, or from a node on the same switch: so it
+//! identifies the switch, but not the port. On a P-Mesh switch that holds several lines of nodes (each an untagged
+//! VLAN) it also identifies the line. If the announcements of several NICs are received, the cable is taken to end at
+//! the switch on which the file has most of these NICs.
 //!
-//! This module is pure: the caller says what was received, and whether it listened long enough.
-//! O(NICs of the cluster).
+//! Announcements that cross switches identify nothing. These are the announcements on tagged VLANs, and all
+//! announcements of a flat neighbourhood with an uplink switch, which joins all other switches: there only LLDP
+//! counts.
+//!
+//! This module does no I/O: the caller passes what was received, and whether it has listened long enough to conclude
+//! something from silence. O(NICs of the cluster).
 
 mod heard;
 mod judge;
@@ -35,7 +39,9 @@ pub use self::order::{Named, OrderBy};
 pub use self::place::{By, PlaceView};
 pub use self::report::{Extra, NicReport, Report, Verdict};
 
-/// Compares the `interfaces` of a host with the NICs of `node` in the file.
+/// Compares the cables of `node` with the cluster file and returns a report with a verdict on each NIC that the file
+/// gives the node. The frames that the `interfaces` of the host have received show where the cables really end. A NIC
+/// is matched with the interface that has its MAC address, else with the one that has its name.
 #[must_use]
 pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[Interface]) -> Report {
     let reader = Reader::new(cluster);

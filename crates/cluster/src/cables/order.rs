@@ -7,7 +7,7 @@ use tresse_topology::cluster::Nic;
 use super::place::Reader;
 use super::seen::Seen;
 
-/// An interface of the host, with the NIC of the cluster file that it really is.
+/// The name of an interface on the host, together with the different name that the cluster file gives the same NIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Named {
     /// The interface.
@@ -16,7 +16,8 @@ pub struct Named {
     pub nic: String,
 }
 
-/// How it was found out that interfaces have exchanged their names.
+/// The evidence that interfaces of the node have exchanged their names: their MAC addresses, or the ends of their
+/// cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OrderBy {

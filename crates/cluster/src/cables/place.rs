@@ -1,4 +1,4 @@
-//! Determines where a cable ends from what its interface receives.
+//! Determines where a cable ends from the LLDP frames and announcements that its interface has received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// The kind of frame that shows where a cable ends.
+/// The kind of frame that showed where a cable ends: LLDP, or the announcement of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::order::{Named, OrderBy};
 use super::place::{By, PlaceView};
 
-/// The verdict on the cable of one NIC: as in the file, swapped, missing, ...
+/// The verdict on the cable of one NIC: it ends where the cluster file says, it is swapped with another, it is
+/// missing, it ends at something that the file does not have, or its end is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -21,7 +22,8 @@ pub enum Verdict {
     Unknown,
 }
 
-/// The result for one NIC of the cluster file: where its cable should end and where it does.
+/// The result of the cable check for one NIC of the cluster file: where its cable should end, where it ends, and the
+/// verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NicReport {
     /// Its name in the file.
@@ -44,7 +46,8 @@ pub struct NicReport {
     pub message: String,
 }
 
-/// A cable of this node that the cluster file does not have.
+/// Something found on one interface of the node that the cluster file does not have there: a cable of an interface
+/// that is no NIC of the file, or a sender of frames that does not belong at the other end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Extra {
     /// The interface of this node.
@@ -53,7 +56,8 @@ pub struct Extra {
     pub message: String,
 }
 
-/// The result for one node: all its NICs, extra cables, and exchanged interface names.
+/// The result of the cable check for one node: a report on each of its NICs, what was found beside the cluster file,
+/// and the interfaces that have exchanged their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The node.

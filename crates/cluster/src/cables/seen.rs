@@ -1,4 +1,5 @@
-//! A NIC of the cluster file together with the interface of the host that has its name.
+//! A NIC of the cluster file together with its interface on the host (the one with its MAC address, else with its
+//! name), the place where its cable should end, and the place where it was found to end.
 
 use tresse_topology::cluster::NicEnd;
 

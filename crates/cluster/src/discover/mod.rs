@@ -1,15 +1,16 @@
-//! Drafts a cluster file from the LLDP frames that the NICs of its nodes receive (`tresse discover`): those of
-//! switches, and those that nodes send to the other end of the cable and to all stations beyond a switch.
+//! Drafts a cluster file from the LLDP frames that the NICs of the nodes receive (`tresse discover`). Switches send
+//! LLDP. Nodes send it too, in two frames: one that only the other end of the cable receives, and one to all stations,
+//! which switches flood.
 //!
-//! | what a NIC hears | where its cable ends |
+//! | LLDP frames that a NIC receives | where its cable ends |
 //! |---|---|
-//! | LLDP of one device that is no node | that switch, at the port that it names |
-//! | from its own cable one other NIC, and from afar no other | that NIC |
-//! | other NICs | with them on a switch that sends no LLDP |
-//! | nothing | unknown |
+//! | not flooded, from one device that is no node | at the port that this switch names |
+//! | not flooded, from one NIC, and flooded from no other NIC | at that NIC |
+//! | from NICs in any other combination | with these NICs on a switch that sends no LLDP |
+//! | none | unknown |
 //!
-//! Cables between switches cannot be discovered. Fabrics of cables between nodes alone are recognised as a kind of
-//! topology. Names come from other machines, so invalid characters are replaced.
+//! Cables between switches cannot be discovered. If all cables join nodes directly, the kind of topology that they
+//! form (ring, torus, ...) is recognised. Names come from other machines, so invalid characters in them are replaced.
 
 pub mod emit;
 mod shape;
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::units::Mac;
 use tresse_topology::Parts;
 
-/// A node with its NICs, as input of a discovery.
+/// The input of a discovery for one node: its NICs, with the LLDP frames that they have received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The name by which the node is reached.
@@ -43,7 +44,7 @@ pub struct Nic {
     pub heard: Vec<Heard>,
 }
 
-/// A sender of LLDP frames that a NIC hears: a switch port, or a NIC of another node.
+/// A sender whose LLDP frames a NIC has received: a switch port, or a NIC of another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
     /// The device's name, or else its chassis id.
@@ -74,7 +75,8 @@ enum End {
     Unplugged,
 }
 
-/// The result of a discovery: where each cable ends, as far as that is known.
+/// The result of a discovery: for each NIC of the nodes the place where its cable ends, as far as the LLDP frames that
+/// it received show it.
 #[derive(Debug, Clone)]
 pub struct Discovered<'a> {
     hosts: &'a [Host],

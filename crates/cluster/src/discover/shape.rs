@@ -1,5 +1,6 @@
-//! Recognises which kind of topology (ring, torus, ...) the cables between nodes form. Tries, one
-//! after the other, the kinds that are possible with that number of nodes.
+//! Recognises the kind of topology (full mesh, ring, direct torus or direct mesh) that the cables form if all of them
+//! join nodes directly. Tries the kinds that are possible with this number of nodes one after the other, the simplest
+//! first.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Resolves `[addressing]`: the prefixes, their families, and whether they have room for every node and NIC.
+//! Resolves the table `[addressing]`: the IPv4 and IPv6 prefixes of node and NIC addresses. Checks that they have room
+//! for every node and NIC.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Resolves `[[link]]`, and checks every cable end: the port exists and is free, the MAC is unique.
+//! Resolves `[[link]]`, the cables between switches, and checks the ends of all cables: the port exists, no other
+//! cable uses it, and no two NICs have the same MAC address.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,6 +1,6 @@
-//! The fabric while a cluster file is being resolved. It starts generated or empty; then
-//! `[[switch]]`, `[[node]]` and `[[link]]` change it. It remembers the place in the file of each
-//! port and MAC address, to report a conflict there.
+//! The switches, nodes and cables of a cluster file while it is being resolved. They start as the generated fabric, or
+//! empty if the file lists everything; then `[[switch]]`, `[[node]]` and `[[link]]` change them. The place in the file
+//! of each port and MAC address is kept, so that a conflict can be reported there.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,5 +1,6 @@
-//! Resolves the tables of a cluster file into a [`Cluster`], with every default filled in and every name
-//! resolved. Each part reports all faults and continues with the default, so that one fault hides no other.
+//! Resolves the tables of a cluster file into a [`Cluster`], with every default filled in and every name resolved.
+//! Each submodule resolves one table or key: it reports all faults and continues with the default, so that one fault
+//! does not hide another.
 
 mod addressing;
 mod cables;

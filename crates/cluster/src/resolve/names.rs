@@ -1,4 +1,4 @@
-//! Expands and checks names and hostlists, and reports bad names and missing keys.
+//! Expands hostlists (`n[00-15]`) into names, checks names, and reports bad names and missing keys.
 
 use std::ops::Range;
 

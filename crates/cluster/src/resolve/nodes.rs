@@ -1,8 +1,8 @@
-//! Resolves `[[node]]` and `nics`: nodes of an explicit fabric, further nodes beside a generated fabric, and
-//! changes to generated nodes.
+//! Resolves `[[node]]` and its `nics`: all nodes of a fabric of kind `explicit`; in a generated fabric, further nodes
+//! and changes to the generated ones.
 //!
-//! A `nics` entry for a generated node changes the NIC with the entry's name, else it renames and changes the
-//! NIC at the entry's position. An entry for a further NIC needs `switch` and `port`.
+//! An entry of `nics` for a generated node changes the NIC that has the entry's name. If there is none, it renames and
+//! changes the NIC at the same position in the list. An entry for a further NIC needs `switch` and `port`.
 
 use std::collections::HashMap;
 

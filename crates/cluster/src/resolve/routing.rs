@@ -1,4 +1,5 @@
-//! Resolves `[routing]`: the strategy, and whether it is defined on the topology.
+//! Resolves the table `[routing]`: the strategy that chooses the paths, and its options. Checks that the strategy is
+//! defined on the kind of topology.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::{Choice, Kind, Routing, Strategy};

@@ -1,4 +1,5 @@
-//! Resolves `[fabric] topology`: its kind, and whether a fabric of its sizes can be built.
+//! Resolves the key `topology` of `[fabric]`: the kind of topology and its sizes. Checks that a fabric of these sizes
+//! can be built.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::Kind;

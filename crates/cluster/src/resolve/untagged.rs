@@ -1,5 +1,6 @@
-//! Reports tables and keys that a fabric without VLANs cannot have. If nodes route, the kind of topology gives
-//! the cables; in a flat neighbourhood no cable joins two switches.
+//! Reports tables and keys that a fabric without VLANs cannot have: `[vlans]` itself; in a flat neighbourhood
+//! `[[link]]`, because the strategy `direct` uses no cable between switches; where nodes route `[[link]]`, `port` and
+//! `transit = false`, because coordinates determine the cables and every node forwards packets.
 
 use tresse_base::problem::{Found, ProblemKind};
 

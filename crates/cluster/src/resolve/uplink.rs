@@ -1,5 +1,5 @@
-//! Adds the cables from the switches of a flat neighbourhood to its uplink switch, after all NICs
-//! have their ports.
+//! Adds the uplink cables of a flat neighbourhood: one from each switch to the uplink switch. Each takes the highest
+//! free port of its switch, so this is done after all NICs have their ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 

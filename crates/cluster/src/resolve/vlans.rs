@@ -1,4 +1,5 @@
-//! Resolves `[vlans]`: the ranges of VIDs, and whether they are enough for the strategy.
+//! Resolves the table `[vlans]`: the ranges of VIDs that plans may use. Checks that they hold enough VIDs for the
+//! strategy.
 
 use std::ops::Range;
 

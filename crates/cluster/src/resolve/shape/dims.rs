@@ -1,4 +1,5 @@
-//! Resolves `dims`, the sizes of a mesh, a torus or a node-routed fabric.
+//! Resolves the key `dims`: how many switches a mesh or torus has in each dimension or, where nodes route, how many
+//! nodes.
 
 use tresse_base::problem::{Found, ProblemKind};
 

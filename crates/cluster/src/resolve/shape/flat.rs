@@ -1,4 +1,5 @@
-//! Resolves the topology kind `fnn`: its wiring table and the name of its uplink switch.
+//! Resolves the topology kind `fnn`, the flat neighbourhood: nodes with NICs on several switches that no path joins.
+//! Reads the wiring table, which lists the nodes on each switch, and the name of the uplink switch.
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::wiring::Wiring;

@@ -1,4 +1,5 @@
-//! Resolves the topology kinds whose nodes route: P-Mesh and the kinds without switches.
+//! Resolves the topology kinds in which nodes forward packets for each other: P-Mesh, and the kinds without switches
+//! (ring, direct mesh, direct torus, full mesh).
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::Kind;
