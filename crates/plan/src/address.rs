@@ -1,12 +1,12 @@
-//! The addresses of all nodes and NICs of a cluster. [`crate::lock::assign`] allocates them; the
-//! slice decides on which interfaces they are installed.
+//! The addresses of all nodes and NICs of a cluster. [`crate::lock::assign`] allocates them; the slice (the part of a
+//! plan that concerns one node) decides on which interfaces they are installed.
 
 use std::net::IpAddr;
 
 use tresse_base::id::NodeId;
 
-/// The addresses of all nodes and NICs: one per prefix of `[addressing]`, in the order of the
-/// prefixes.
+/// The addresses of all nodes and NICs of a cluster: each node and NIC has one address per prefix of `[addressing]`,
+/// in the order of the prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Addresses {
     /// By node index.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tresse_base::id::NodeId;
 use tresse_topology::cluster::Cluster;
 
-/// The traffic demand of a cluster: 1 from every node to every other, or the sum of its
-/// `[[demand]]` tables.
+/// The traffic demand of a cluster in relative units: every node sends 1 to every other node, or what the `[[demand]]`
+/// tables of the cluster file add up to.
 #[derive(Debug)]
 pub struct Demand<'a> {
     cluster: &'a Cluster,

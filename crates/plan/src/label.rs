@@ -1,9 +1,9 @@
-//! The MPLS labels of transit nodes (DESIGN section 6). A label is local to one node and means "out
-//! of this NIC, on this VID, to that NIC". This module finds the labels that each node needs and
-//! allocates them; it does not encode them.
+//! Finds the MPLS labels that each transit node needs, and allocates them (DESIGN section 6). A transit node takes
+//! frames in and sends them on. A label is local to one such node and means "out of this NIC, on this VID, to that
+//! NIC".
 //!
-//! The lock remembers the meaning of each label (rule K4): a label whose meaning is no longer used
-//! is reused only after the next change.
+//! The lock stores the meaning of each label (rule K4). A label that the plan no longer uses stays reserved until the
+//! lock changes once more; then it may get another meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,8 +20,8 @@ use crate::vids::Vids;
 /// The first label that is not reserved (RFC 3032, section 2.1).
 const FIRST: u32 = 16;
 
-/// The label routes of one transit node: which segments arrive, and which label continues on which
-/// segment.
+/// What one transit node does with labelled frames: the segments by which they arrive, and for each segment by which
+/// it sends them on the label that selects it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transit {
     /// The labels that it pops, by the segment that follows.
@@ -30,7 +30,8 @@ pub struct Transit {
     pub arrivals: BTreeSet<Segment>,
 }
 
-/// The [`Transit`] of every node, indexed by node.
+/// The labels and arriving segments of every node ([`Transit`]), indexed by node; empty for a node that forwards
+/// nothing.
 pub type Transits = Vec<Transit>;
 
 /// The addresses and VIDs by which a label's meaning is written.

@@ -1,8 +1,8 @@
-//! Computes the plan of a cluster ([`Plan`]): VLAN trees and paths, with the addresses of nodes and
-//! NICs, the VIDs of trees and the labels of transit nodes. A pure function of the cluster file and
-//! its lock.
+//! Computes the plan of a cluster ([`Plan`]): VLAN trees and paths, with the addresses of nodes and NICs, the VIDs of
+//! trees and the labels of transit nodes. The plan is a pure function of the cluster file and its lock, which stores
+//! the numbers that must stay as they are while the cluster grows.
 //!
-//! No socket, file, clock, environment, log or thread of its own.
+//! This crate uses no socket, file, clock, environment, log or thread of its own.
 #![forbid(unsafe_code)]
 
 pub mod address;

@@ -1,10 +1,11 @@
-//! The lock, `tresse.lock`: numbers that must not change when the cluster grows (DESIGN section 3,
-//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, labels. This module
-//! defines the text and allocates VIDs and addresses; the caller reads and writes the file.
+//! The lock, `tresse.lock`, which stores the numbers that must not change when the cluster grows (DESIGN section 3,
+//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, the labels, and the node counts by which
+//! paths are balanced. This module defines the text and allocates VIDs and addresses; the caller reads and writes the
+//! file.
 //!
-//! A number that a plan no longer uses is *retired*: it is reused only for the same tree, or when
-//! nothing else is left. So nodes and switches that still run an older plan never meet an old
-//! number with a new meaning. Retired addresses are forgotten at the next change of the lock.
+//! A number that a plan no longer uses is *retired*, so that nodes and switches that still run an older plan do not
+//! meet it with a new meaning. A retired VID is used again only for the same tree, or when no other VID is left.
+//! Retired addresses and labels are forgotten at the next change of the lock.
 
 pub mod addresses;
 pub mod balance;

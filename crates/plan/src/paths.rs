@@ -1,5 +1,6 @@
-//! The third stage of a plan: all paths of every pair of nodes (the primary, its weighted siblings,
-//! the backups) and their MTU. Computed when asked for.
+//! The third stage of a plan: all paths of every ordered pair of nodes, and their MTU. A pair has a primary, weighted
+//! siblings that share its traffic with the primary, and backups that carry traffic only after a failure. Paths are
+//! computed when they are asked for, and not stored.
 
 mod backup;
 mod dependencies;
@@ -21,7 +22,8 @@ use tresse_topology::path::{Path, Segment};
 
 use crate::primaries::Primaries;
 
-/// All paths of a cluster, computed from the [`Primaries`].
+/// All paths between the nodes of a cluster: for each ordered pair the primary, its weighted siblings and the backups.
+/// They are computed from the [`Primaries`].
 #[derive(Debug)]
 pub struct Paths {
     primaries: Primaries,

@@ -1,4 +1,5 @@
-//! The second stage of a plan: the primary path of every pair of nodes. Computed when asked for.
+//! The second stage of a plan: the primary path of every ordered pair of nodes. A path is computed when it is asked
+//! for.
 
 use std::ops::Deref;
 
@@ -13,7 +14,7 @@ use crate::address::Addresses;
 use crate::lock;
 use crate::trees::Trees;
 
-/// The primary path of every pair of nodes, computed from the [`Trees`].
+/// The primary path (the path of rank 0) of every ordered pair of nodes, computed from the [`Trees`].
 #[derive(Debug)]
 pub struct Primaries {
     trees: Trees,

@@ -1,4 +1,5 @@
-//! The first stage of a plan: the VLAN trees and the tree that each pair of switches uses.
+//! The first stage of a plan: the VLAN trees (VLANs whose links form a spanning tree), and the tree that each ordered
+//! pair of switches uses.
 
 mod backup;
 
@@ -15,8 +16,8 @@ use tresse_topology::{Channel, Graph, Grid};
 
 use crate::lock::{self, Lock};
 
-/// The VLAN trees of a cluster, and the tree that each pair of switches uses. A tree is built when
-/// it is first asked for.
+/// The VLAN trees of a cluster (VLANs whose links form a spanning tree), and the tree that each ordered pair of
+/// switches uses. A tree is built when it is first asked for.
 #[derive(Debug)]
 pub struct Trees {
     pub(crate) cluster: Cluster,

@@ -1,5 +1,5 @@
-//! The VIDs of a plan: one per VLAN tree, and one per line of nodes where a switch holds several
-//! lines.
+//! The VIDs of a plan: one per VLAN tree and, where P-Mesh switches hold several lines of nodes (the nodes that differ
+//! in one coordinate only), one per line.
 
 use tresse_base::id::Vid;
 use tresse_topology::Layout;
@@ -8,7 +8,7 @@ use tresse_topology::vlan::TreeSpec;
 use crate::lock::{self, Lock, VidsExhausted};
 use crate::trees::Trees;
 
-/// The VID of every VLAN tree and of every line of nodes.
+/// The VID of every VLAN tree and, where P-Mesh switches hold several lines of nodes, of every line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vids {
     /// By tree.

@@ -12,7 +12,7 @@ use tresse_topology::pmesh::{self, Encoding};
 use super::content::Lock;
 use crate::address::Addresses;
 
-/// Why addresses cannot be allocated.
+/// Why the addresses of nodes and NICs cannot be allocated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// More nodes or NICs than addresses, those in the lock included.
@@ -46,14 +46,14 @@ pub enum AddressError {
     },
 }
 
-/// Allocates an address for every node and NIC from each prefix. An address that the lock holds for
-/// a node or NIC is kept if it is inside the prefix. Otherwise node k gets the (k+1)-th address,
-/// and NIC i of node k the one after all earlier NICs; if that is taken, the lowest free one.
-/// Addresses that the lock holds for others, even for nodes that are gone, are not used. Linear in
-/// nodes and NICs.
+/// Allocates an address for every node and NIC from each prefix of `[addressing]`, and returns them. A node or NIC
+/// keeps the address that the lock holds for it, if that is inside the prefix. Otherwise node k gets the (k+1)-th
+/// address of its prefix, and the m-th NIC of the cluster the m-th address of its prefix; if that is taken, the lowest
+/// free one. Addresses that the lock holds for others, even for removed nodes, count as taken. On a P-Mesh the
+/// coordinates of a node determine its NIC addresses. Linear in nodes and NICs.
 ///
 /// # Errors
-/// A prefix without enough addresses; a lock that gives one address twice.
+/// A prefix has too few addresses, or the lock gives one address twice.
 pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError> {
     let place: Vec<(usize, usize)> = cluster
         .nodes

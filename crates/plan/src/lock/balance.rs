@@ -1,10 +1,9 @@
-//! Chooses the node counts by which the strategies balance paths between switches: those in the
-//! lock, or those of the cluster. As long as the counts in the lock apply, a cluster that gains or
-//! loses nodes keeps the paths of its old pairs, and new nodes get paths like those of their
-//! neighbours (DESIGN section 3).
+//! Chooses the node counts per switch by which the strategies balance paths: those that the lock stores, or those of
+//! the cluster. As long as the stored counts apply, a cluster that gains or loses nodes keeps the paths of its old
+//! pairs, and new nodes get paths like those of the other nodes on their switch (DESIGN section 3).
 //!
-//! The counts are taken anew when switches, cables or `[routing]` change, since paths change then
-//! in any case, and when the counts in the lock are wrong for more than a quarter of the nodes.
+//! The stored counts are replaced when switches, cables or the strategy change, since paths change then in any case;
+//! when they are wrong for more than a quarter of the nodes; and when a switch has lost its last transit node.
 
 use std::net::IpAddr;
 
@@ -16,8 +15,8 @@ use super::content::{Lock, LockedBalance};
 use super::place;
 use crate::address::Addresses;
 
-/// Returns the node counts by which the paths of `cluster` are balanced: those of the lock if they
-/// still apply, else those of the cluster file.
+/// Returns the node counts per switch by which the paths of `cluster` are balanced: those that the lock stores if they
+/// still apply, else those of the cluster itself.
 #[must_use]
 pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
     let now = Balance::of(cluster);
@@ -31,7 +30,8 @@ pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
     kept().unwrap_or(now)
 }
 
-/// Returns the node counts to store in the lock; `None` if paths do not depend on them.
+/// Returns `balance`, the node counts per switch, in the form in which the lock stores them; `None` if the strategy
+/// does not balance its paths by node counts.
 #[must_use]
 pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     let counts =
@@ -42,8 +42,9 @@ pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     })
 }
 
-/// Returns the round-robin index of every node: the offset of its address in the first prefix, from
-/// 0, or its node index if it has no address. It changes only when the address does.
+/// Returns for every node the index by which equal choices are spread round-robin over nodes: the offset of its
+/// address in the first prefix of node addresses, from 0, or its node index if it has no address. So the index of a
+/// node changes only when its address does.
 #[must_use]
 pub fn round_robin(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
     let bits = |address: IpAddr| match address {

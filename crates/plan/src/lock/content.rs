@@ -1,4 +1,4 @@
-//! The content of a lock, as Rust structs.
+//! The content of the lock, `tresse.lock`, as Rust structs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -9,10 +9,11 @@ use tresse_topology::cluster::Cluster;
 
 use super::{place, tree};
 
-/// The format of the lock that this version reads and writes.
+/// The format number of `tresse.lock` that this version reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The content of a `tresse.lock`: VIDs, addresses, labels and balance.
+/// The content of `tresse.lock`, the numbers that stay as they are while the cluster grows: VIDs, addresses, labels,
+/// and the node counts by which paths are balanced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
@@ -46,7 +47,8 @@ pub struct Lock {
     pub retired: Retired,
 }
 
-/// A VID in the lock, with the tree that it belongs to. A VID never names another tree (K4).
+/// A VID in the lock, with the VLAN tree that has it. Another tree gets the VID only if the links of both trees
+/// together form no loop, or if the VID is retired and no other is left (K4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedVid {
@@ -56,7 +58,8 @@ pub struct LockedVid {
     pub tree: String,
 }
 
-/// The VIDs and addresses in the lock that are no longer used.
+/// The VIDs, addresses and labels in the lock that earlier plans used and the present plan does not. They are used
+/// again as late as possible, because nodes and switches may still know their old meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retired {
@@ -72,7 +75,9 @@ pub struct Retired {
     pub labels: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// The labels of each transit node, each label with its meaning as text: see [`Lock::labels`].
+/// The labels of each transit node, by the address of the node and the label. Each label has its meaning as a text
+/// such as `10.78.0.1 103 10.78.0.6`: out of the NIC with the first address, on VID 103, to the NIC with the second
+/// address.
 pub type Labels = BTreeMap<String, BTreeMap<u32, String>>;
 
 /// TOML's keys are text.
@@ -98,7 +103,7 @@ mod labels {
     }
 }
 
-/// The node counts in the lock by which paths were balanced (see [`super::balance`]).
+/// The node counts per switch by which paths were balanced, as the lock stores them (see [`super::balance`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedBalance {

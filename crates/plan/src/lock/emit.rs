@@ -1,4 +1,4 @@
-//! Writes the text of a lock.
+//! Writes a [`Lock`] as the text of `tresse.lock`.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;

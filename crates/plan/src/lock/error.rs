@@ -4,7 +4,7 @@ use tresse_base::id::Vid;
 
 use super::content::FORMAT;
 
-/// Why a text is not a valid lock.
+/// Why a text is not a valid lock (`tresse.lock`).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
     /// Not TOML, or not the lock's tables.

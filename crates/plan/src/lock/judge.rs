@@ -1,5 +1,6 @@
-//! Checks the entries of a lock that has the right TOML tables. A damaged entry is an error and
-//! never ignored: otherwise its tree would get another VID, or its label another meaning.
+//! Checks the entries of a lock whose TOML tables are right: the texts of trees and cables, and the addresses and
+//! meanings of labels. A damaged entry is an error and is never skipped: otherwise its tree would get another VID, or
+//! its label another meaning.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,5 @@
-//! Computes the lock that belongs to a new plan, and which numbers it retires.
+//! Computes the lock to store after a new plan: the numbers that the plan uses, and as retired the numbers that only
+//! earlier plans used.
 
 use std::collections::{BTreeMap, BTreeSet};
 

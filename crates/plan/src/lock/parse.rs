@@ -1,4 +1,4 @@
-//! Reads the text of a lock.
+//! Parses the text of `tresse.lock` into a [`Lock`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
-//! Names the place of a switch or node in a generated fabric by a text that stays the same when the
-//! fabric grows. (Its name changes then: it contains a number that depends on the sizes of the
-//! dimensions.)
+//! Writes the place of a switch or node in a generated fabric (coordinates, index or port) as a text that stays the
+//! same when the fabric grows. The name does not stay the same: it contains a number that depends on the sizes of the
+//! dimensions.
 
 use std::collections::HashSet;
 
@@ -9,9 +9,9 @@ use tresse_topology::Grid;
 use tresse_topology::cluster::{Cluster, Kind};
 use tresse_topology::generate::coordinates;
 
-/// Returns the place of a switch as text. On a mesh or torus: its coordinates, `1,2`, without
-/// trailing zeros (another dimension adds only zeros). In a clique or irregular fabric: its index.
-/// Otherwise: its name.
+/// Returns the place of a switch as a text that stays the same when the fabric grows. On a mesh or torus: its
+/// coordinates, `1,2`, without trailing zeros (another dimension adds only zeros). In a clique or irregular fabric:
+/// its index. Otherwise: its name.
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
     match &cluster.kind {
@@ -42,8 +42,9 @@ fn joined(numbers: &[u32]) -> String {
     numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the place of a node as text. In a generated fabric: the port of its first NIC, `1,2:1`.
-/// Where nodes route: its coordinates. Otherwise `None`: then only the name identifies the node.
+/// Returns the place of a node as text; `None` in a fabric of kind `explicit`, where only the name identifies a node.
+/// On a grid of nodes the place is the coordinates, `1,2`; in a ring, full mesh or flat neighbourhood the node index;
+/// in other generated fabrics the switch and port of the first NIC, `1,2:1`.
 #[must_use]
 pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
     match &cluster.kind {
@@ -60,8 +61,8 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
     generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
 }
 
-/// Returns cables as text, by the places and ports of their ends, `0:2~1:3 1:2~2:3`, in ascending
-/// order.
+/// Returns cables between switches as text, in ascending order, such as `0:2~1:3 1:2~2:3`. Each end is written as the
+/// place of the switch (see [`switch`]) and the port.
 #[must_use]
 pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
     let mut cables: Vec<_> = links.iter().map(|link| cable(cluster, *link)).collect();
@@ -69,7 +70,8 @@ pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
     cables.join(" ")
 }
 
-/// Parses a text written by [`cables`], and returns those of its cables that `cluster` still has.
+/// Returns the cables of `cluster` that a text written by [`cables`] lists. Cables of the text that the cluster no
+/// longer has are left out.
 #[must_use]
 pub fn links(cluster: &Cluster, text: &str) -> Vec<LinkId> {
     let wanted: HashSet<&str> = text.split(' ').collect();

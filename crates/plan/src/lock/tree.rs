@@ -1,7 +1,9 @@
-//! Writes a VLAN tree as one line of text for the lock: `torus 4x4 at 1,0 order 0,1` or
-//! `s00:3~s01:4 s01:2~s02:1`. From two such lines it can be decided whether a VID may pass from one
-//! tree to the other while switches are reconfigured one by one (K4). A line of nodes, on a switch
-//! that holds several, is written `line(-,2)`; it has no cable that could close a loop.
+//! Writes a VLAN tree as one line of text for the lock: `torus 4x4 at 1,0 order 0,1` (a rule on a grid) or
+//! `s00:3~s01:4 s01:2~s02:1` (a list of cables). Two such lines show whether a VID may pass from one tree to the other
+//! while switches are reconfigured one by one (K4).
+//!
+//! A line of nodes (nodes of a P-Mesh that share a switch) that has a VLAN of its own is written `line(-,2)`. It has
+//! no cable that could close a loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +11,8 @@ use tresse_topology::cluster::{Cluster, Kind};
 use tresse_topology::vlan::{Tree, TreeLinks};
 use tresse_topology::{Coordinates, Graph, Grid, Parts, generate};
 
-/// Returns the text of a VLAN tree of `cluster`.
+/// Returns the text by which the lock stores the VLAN tree of `cluster` that has these `links`: a rule on a grid, such
+/// as `torus 4x4 at 1,0 order 0,1`, or the list of its cables, `s00:3~s01:4 s01:2~s02:1`.
 #[must_use]
 pub fn text(cluster: &Cluster, links: &TreeLinks) -> String {
     let joined =
@@ -54,20 +57,21 @@ pub(super) fn judge(text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the links of a tree from its text, by the names of their switches, `s00-s01`, sorted.
-/// Empty if the text is not a tree's.
+/// Returns the links of a VLAN tree, read from its [`text`], by the names of their switches, `s00-s01`, sorted. Empty
+/// if the text does not describe a tree.
 #[must_use]
 pub fn links(text: &str) -> Vec<String> {
     let cables = edges(text, Ends::Names).unwrap_or_default().into_iter();
     cables.map(|(a, b)| format!("{}-{}", switch(&a), switch(&b))).collect()
 }
 
-/// May a VID pass from the tree `old` to the tree `new`? Only if the links of both together have no
-/// loop: then no mixture of switches with the old and the new configuration has one.
+/// Returns whether a VID may pass from the tree `old` to the tree `new`, both given by their [`text`]. It may if the
+/// links of both trees together form no loop: then no mixture of switches with the old and the new configuration forms
+/// one.
 ///
-/// Names of generated switches are numbers, which change when the fabric grows. So there must be no
-/// loop by places in the grid either. Fabrics that share neither names nor places are not known to
-/// be separate, and are refused.
+/// Generated switches can get other names when the fabric grows. So the switches of both trees are matched by name
+/// and, on a grid, also by coordinates, and neither match may show a loop. Returns false if the trees share no switch
+/// by either match, because then nothing shows how their links lie.
 #[must_use]
 pub fn compatible(old: &str, new: &str) -> bool {
     if old == new {

@@ -1,5 +1,5 @@
-//! Allocates the VIDs of VLAN trees. A tree keeps its VID as long as no mixture of old and new
-//! switches can have a loop; otherwise it gets a fresh one (K4).
+//! Allocates the VIDs of VLAN trees. A tree keeps its VID as long as no mixture of switches with the old and the new
+//! configuration can have a loop; otherwise it gets another VID, if possible one that was never used (K4).
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tresse_base::id::Vid;
 use super::content::{Lock, LockedVid};
 use super::tree;
 
-/// Error: the range of VIDs has too few VIDs.
+/// The error for `[vlans] range` with fewer VIDs than the VLANs of the plan need.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`[vlans] range` holds {room} VIDs and {needed} are needed: {trees} VLANs, and VIDs of those that \
@@ -23,8 +23,8 @@ pub struct VidsExhausted {
     pub trees: usize,
 }
 
-/// Error: the VID of the base VLAN belonged to a tree before. While switches change one by one,
-/// some would still have the old tree on it (K4).
+/// The error for a base VLAN whose VID is that of a present or earlier VLAN tree, according to the lock. While
+/// switches are reconfigured one by one, some would still have that tree on the VID (K4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`[vlans] base` = {vid} was the VID of a VLAN tree, according to the lock: use another VID, \
@@ -35,22 +35,22 @@ pub struct BaseWasTree {
     pub vid: Vid,
 }
 
-/// Refuses a VID for the base VLAN that the lock holds for a tree.
+/// Checks that the lock does not hold `vid`, the VID of the base VLAN (untagged between switches), for a VLAN tree.
 ///
 /// # Errors
-/// [`BaseWasTree`].
+/// [`BaseWasTree`] if the lock holds it, even as retired.
 pub fn accept_base(vid: Vid, lock: &Lock) -> Result<(), BaseWasTree> {
     let mut trees = lock.vids.values().chain(&lock.retired.vids);
     if trees.any(|tree| tree.vid == vid) { Err(BaseWasTree { vid }) } else { Ok(()) }
 }
 
-/// Returns a VID for every tree `(name, text)`, in order. A tree keeps the VID in the lock if the
-/// name is the same, old and new links together have no loop (K4), and the VID is in `ranges`. Any
-/// other tree gets the VID that the very same tree had before, else the lowest that the lock does
-/// not hold, or, when there are none left, the one that was retired first.
+/// Returns a VID for every VLAN tree of `trees`, in their order. Each tree is given by its name and its text in the
+/// lock. A tree keeps the VID that the lock holds for its name if that VID is in `ranges` and the old and the new
+/// links together form no loop (K4). Any other tree gets the retired VID that the very same tree had before; else the
+/// lowest VID that the lock does not hold; else the VID that was retired first.
 ///
 /// # Errors
-/// Ranges with too few VIDs.
+/// The ranges have too few VIDs.
 pub fn allocate(
     trees: &[(&str, &str)],
     ranges: &[(u16, u16)],

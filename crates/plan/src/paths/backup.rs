@@ -1,5 +1,5 @@
-//! Finds the backup paths of a pair: link- and switch-disjoint from the paths before them where the
-//! fabric allows (DESIGN section 4). Uses existing trees.
+//! Finds the backup paths of a pair of nodes in the existing VLAN trees. Where the fabric allows, a backup shares
+//! neither a link nor a switch with the pair's paths of lower rank (DESIGN section 4).
 
 use std::collections::BTreeSet;
 

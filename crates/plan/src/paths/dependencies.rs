@@ -1,4 +1,5 @@
-//! The channel dependencies of the primaries. The backups of a lossless plan may add no others.
+//! Collects the channel dependencies of the primaries: which channel (one direction of a link) a frame asks for while
+//! it holds which other. The backups of a lossless plan may add no others, so that no cycle can arise.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Checks that the MTU of a path is large enough for IPv6 after its labels are subtracted.
+//! Checks that the IP MTU of every path, after the bytes of its labels are subtracted, is at least the 1280 bytes that
+//! IPv6 needs, if the nodes have IPv6 addresses.
 
 use super::Paths;
 use crate::address::Addresses;
@@ -8,7 +9,7 @@ const LEAST: u32 = 1280;
 /// The bytes of more labels than any path has: if all MTUs have this much room, no path is examined.
 const ROOM: u32 = 4 * 16;
 
-/// Error: the labels of a path leave an MTU that is too small for IPv6.
+/// The error for a path whose labels leave an IP MTU below the 1280 bytes that IPv6 needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "from {from} to {to} {} leave{} an MTU of {mtu}, and IPv6 needs {LEAST}: raise `mtu` of the NICs and \

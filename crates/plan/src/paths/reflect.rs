@@ -1,9 +1,9 @@
 //! Chooses the pairs of switches that get detours through reflectors, for the demand of the cluster
-//! (big-fat-switches-ring-clique-reflector, section 5).
+//! (big-fat-switches-ring-clique-reflector, section 5). A reflector is a node that sends a frame out of the NIC that
+//! it came in by.
 //!
-//! The two segments of a detour are existing paths of the strategy: from the source's switch to the
-//! reflector's, and from there to the destination's. So no tree is added, and the channel
-//! dependencies are those of other primaries.
+//! A detour has two segments: from the source's switch to the reflector's, and from there to the destination's. Both
+//! are existing paths of the strategy. So no tree is added, and the channel dependencies are those of other primaries.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Compares a plan with an older one (`tresse plan --against OLD`).
+//! Compares a plan with an older one, and counts the pairs, cables and VLANs that differ (`tresse plan --against
+//! OLD`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +12,9 @@ use tresse_topology::path::Segment;
 use super::Plan;
 use crate::lock::{Labels, Lock, place};
 
-/// The differences between two plans. Nodes and switches of generated fabrics are compared by their
-/// places, as in the lock, others by their names.
+/// The differences between an older and a newer plan: counts of pairs and cables, and lists of VLANs. Nodes and
+/// switches of generated fabrics are matched by their places (coordinates, index or port), as in the lock, others by
+/// their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Comparison {
     /// Format of this object: 1.

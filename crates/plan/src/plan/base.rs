@@ -7,9 +7,10 @@ use tresse_topology::{Grid, Parts};
 
 use super::Plan;
 
-/// Returns the VID of the base VLAN and the cables of its tree (K3). The cables in the lock are
-/// kept; if they do not span the fabric, cables of the tree of strategy `stp` are added. `None` if
-/// the file has no `[vlans] base`, nodes route, or the switches are not connected.
+/// Returns the VID of the base VLAN (the untagged VLAN between switches) and the cables of its tree (K3). The cables
+/// that the lock has for this tree are kept; if they do not span the fabric, cables of the tree that the strategy
+/// `stp` would choose are added. `None` if the file has no `[vlans] base`, if nodes route, with the strategy `direct`,
+/// or if the switches are not connected.
 #[must_use]
 pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
     if plan.cluster().is_untagged() {

@@ -1,12 +1,13 @@
-//! Computes the digest of any serialisable value: SHA-256 of its postcard encoding (compact,
-//! stable, with a published specification). Digests are only compared.
+//! Computes the digest of any serialisable value, the start of the SHA-256 of its postcard encoding (compact, stable,
+//! with a published specification). Digests only serve to find out whether two values are equal.
 
 use std::io::BufWriter;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// A digest under construction.
+/// Computes the digest of a sequence of values: [`add`](Self::add) takes the next value, [`finish`](Self::finish)
+/// returns the digest in 16 hexadecimal digits.
 pub struct Digest(BufWriter<Sha256>);
 
 impl Digest {

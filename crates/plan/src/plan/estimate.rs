@@ -1,8 +1,8 @@
-//! Estimates a demand matrix from the measured loads of links and NICs. The first estimate is
-//! proportional to what each switch's nodes send and receive. Then the pairs over each link are
-//! scaled until they add up to its load (Kruithof's double factoring, which tomogravity applies to
-//! links; Zhang et al., SIGMETRICS 2003). Exact if every link serves one pair of switches, as in a
-//! clique.
+//! Estimates the demand matrix (how much the nodes on each switch send to those on each other switch) from the
+//! measured loads of links and NICs. The first estimate is proportional to what each switch's nodes send and receive.
+//! Then, link by link, the demands of all pairs whose paths cross the link are scaled until they add up to its load
+//! (Kruithof's double factoring, which tomogravity applies to links; Zhang et al., SIGMETRICS 2003). The result is
+//! exact if every link serves one pair of switches, as in a clique.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tresse_topology::cluster::Traffic;
 
 use super::Plan;
 
-/// Measured loads of links and NICs, the input of an estimate.
+/// The measured loads of links and NICs in bits per second, from which a demand is estimated.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Bits per second by (from, to): names of switches and nodes at the ends of cables.
@@ -20,7 +20,8 @@ pub struct Measured {
     pub rate_bps: Option<f64>,
 }
 
-/// An estimated demand that would cause the measured loads.
+/// The result of an estimate: a traffic demand that would cause the measured loads, and the measured load of each
+/// channel and node divided by its rate.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
     /// What the nodes that send at all send to those that receive, by pair of switches.

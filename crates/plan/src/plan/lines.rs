@@ -1,6 +1,6 @@
-//! VLANs of lines of nodes: on a switch that holds several lines, each line is an untagged VLAN. No
-//! frame bears the VID, and no cable joins two switches. The VIDs are unique in the fabric only to
-//! identify lines.
+//! The VLANs that separate lines of nodes on a P-Mesh switch that holds several. (A line is the nodes that differ in
+//! one coordinate only.) Each line is an untagged VLAN. As frames have no tag and no cable joins two switches, a VID
+//! could serve again on another switch; the VIDs are unique in the fabric only to identify lines.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,8 @@ use tresse_topology::Layout;
 
 use super::Plan;
 
-/// A line of nodes on a switch that holds several lines, with its VID and ports.
+/// A line of nodes (nodes that differ in one coordinate only) on a P-Mesh switch that holds several lines, with its
+/// VID and its ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// By coordinates, `line(-,2)`.

@@ -1,4 +1,4 @@
-//! Computes the lock that belongs to a plan.
+//! Computes the lock that belongs to a plan: the numbers in use that later plans must keep (`tresse.lock`).
 
 use tresse_base::id::LinkId;
 

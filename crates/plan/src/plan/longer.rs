@@ -1,4 +1,4 @@
-//! Explains why a primary is longer than the shortest path of the fabric.
+//! Determines why a primary path has more hops than the shortest path of the fabric, and puts the reason into words.
 
 use tresse_base::id::SwitchId;
 use tresse_routing::Assignment;
@@ -6,7 +6,7 @@ use tresse_topology::cluster::{Cluster, Strategy};
 
 use super::Plan;
 
-/// The reason why a primary is longer than the shortest path.
+/// The reason why the primary path between two switches has more hops than the shortest path between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Longer {
     /// One tree for all pairs.

@@ -1,10 +1,9 @@
 //! The plan of a whole cluster (DESIGN sections 1 and 4).
 //!
-//! A plan is a pure function of cluster file and lock. Its stages are
-//! [`Trees`](crate::trees::Trees),
-//! [`Primaries`](crate::primaries::Primaries), [`Paths`], then labels; each contains the stage before it. Each
-//! result can be computed for one pair or one node alone: trees are built when first used, and
-//! paths are computed but not stored.
+//! A plan is a pure function of cluster file and lock. It is computed in stages: [`Trees`](crate::trees::Trees) (the
+//! VLAN trees), [`Primaries`](crate::primaries::Primaries) (one path per pair), [`Paths`] (all paths), then the labels
+//! of transit nodes. Each stage contains the one before it. Results can be computed for one pair or one node alone:
+//! trees are built when first used, and paths are computed but not stored.
 
 mod against;
 mod base;
@@ -46,7 +45,8 @@ use crate::vids::Vids;
 /// Incremented whenever the same input gives another plan than before.
 const PLANNER: u32 = 4;
 
-/// The plan of a cluster: its trees and [`Paths`], with VIDs, addresses and labels.
+/// The plan of a cluster: its VLAN trees and [`Paths`], with the VIDs of the trees, the addresses of nodes and NICs,
+/// and the labels of transit nodes.
 #[derive(Debug)]
 pub struct Plan {
     paths: Paths,

@@ -12,7 +12,7 @@ use tresse_topology::vlan::Role;
 
 use super::Plan;
 
-/// All paths of an ordered pair of nodes, in full.
+/// All paths of an ordered pair of nodes with every switch and port on them, and why the planner chose them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
     /// Format of this object: 1.
@@ -37,7 +37,7 @@ pub struct Trace {
     pub paths: Vec<TracedPath>,
 }
 
-/// One path of a [`Trace`], with its segments and why it was chosen.
+/// One path of a [`Trace`]: its weight, hops, MTU and segments, and what it shares with the primary path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedPath {
     /// 0 is the primary.
@@ -59,7 +59,8 @@ pub struct TracedPath {
     pub shared: Vec<String>,
 }
 
-/// One segment of a [`TracedPath`], with all switches.
+/// One segment of a [`TracedPath`], from a node to the next: both NICs, the VID, the label stack and all switches
+/// between.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedSegment {
     /// Sending node.

@@ -1,4 +1,5 @@
-//! Compares a plan of strategy `transit` with the plan that `updown` would give.
+//! Compares the loads of a plan of strategy `transit` with the loads that strategy `updown` would give on the same
+//! fabric.
 
 use tresse_routing::Balance;
 use tresse_routing::updown::{Demand, Updown, forced_turns};
@@ -9,9 +10,9 @@ use super::Plan;
 /// The most switches for which the routes of `updown` are computed to compare with.
 const MOST_SWITCHES: usize = 128;
 
-/// Figures that show whether `updown` would carry more than `transit`: the most loaded link under
-/// `updown`, and the least possible load of the busiest transit node. In paths, if every ordered
-/// pair of nodes has one.
+/// Two loads that show whether the strategy `updown` would carry more traffic than `transit`: that of the most loaded
+/// link under `updown`, and the least that the busiest transit node must carry under `transit`. A load is a number of
+/// paths, where every ordered pair of nodes has one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BesideUpdown {
     /// By `updown` on the same fabric.

@@ -1,5 +1,5 @@
-//! Finds the VLANs that one node uses (rule K14). A real NIC filters VLANs, so a node needs an
-//! interface for each VID on which it sends or receives.
+//! Finds the VLANs on which one node sends or receives (rule K14). A NIC drops frames of VLANs that it has no
+//! interface for, so a node needs a VLAN interface for each of their VIDs.
 
 use std::collections::BTreeMap;
 

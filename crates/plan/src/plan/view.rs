@@ -13,7 +13,7 @@ use tresse_topology::vlan::Role;
 use super::Plan;
 use super::base_vlan;
 
-/// The whole plan as JSON: VLANs, nodes and switches.
+/// The whole plan as the JSON of `tresse plan`: VLANs, nodes and switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanView {
     /// Format of this object: 1.
@@ -30,7 +30,7 @@ pub struct PlanView {
     pub switches: Vec<SwitchView>,
 }
 
-/// One VLAN as JSON: a VLAN tree, or a line of nodes on a switch.
+/// One VLAN in the JSON of `tresse plan`: a VLAN tree, or a line of nodes on a P-Mesh switch that holds several lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VlanView {
     /// VID.
@@ -43,7 +43,7 @@ pub struct VlanView {
     pub links: Vec<[String; 2]>,
 }
 
-/// One node as JSON.
+/// One node in the JSON of `tresse plan`: its name, addresses and NICs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeView {
     /// Name.
@@ -54,7 +54,8 @@ pub struct NodeView {
     pub nics: Vec<NicView>,
 }
 
-/// One NIC of a node as JSON.
+/// One NIC of a node in the JSON of `tresse plan`: its MAC address, the other end of its cable, its addresses and its
+/// VIDs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NicView {
     /// Name.
@@ -76,7 +77,7 @@ pub struct NicView {
     pub vlans: Vec<Vid>,
 }
 
-/// One switch as JSON.
+/// One switch in the JSON of `tresse plan`: its name, and the ports of each VLAN.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SwitchView {
     /// Name.
@@ -88,7 +89,7 @@ pub struct SwitchView {
     pub lines: BTreeMap<Vid, Vec<u32>>,
 }
 
-/// One path as JSON: a line of `tresse paths --json`.
+/// One path in JSON, as printed on one line of `tresse paths --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathView {
     /// Format of this object: 1.
@@ -109,7 +110,7 @@ pub struct PathView {
     pub segments: Vec<SegmentView>,
 }
 
-/// One segment of a path as JSON.
+/// One segment of a path (what plain Ethernet carries from a node to the next) in the JSON of `tresse paths`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SegmentView {
     /// Sending node.

@@ -1,5 +1,5 @@
-//! Explains in words why the planner chose a primary path: the rules of the strategy, with this
-//! pair's numbers (vlan-minimal-paths, sections 2.3, 2.4, 3.2 to 3.4).
+//! Explains in words why the planner chose a primary path: the rules of the strategy, applied to the coordinates or
+//! switches of this pair of nodes (vlan-minimal-paths, sections 2.3, 2.4, 3.2 to 3.4).
 
 use tresse_base::id::SwitchId;
 use tresse_routing::Assignment;

@@ -1,5 +1,6 @@
-//! Adds backup trees to those of the strategy, so that pairs have link-disjoint backups where the
-//! fabric allows (DESIGN section 4). They have `Role::Backup`.
+//! Adds backup trees to the VLAN trees of the strategy, so that pairs of switches have backups that share no link with
+//! the primary, where the fabric allows (DESIGN section 4). These trees have the role `Role::Backup` and carry no
+//! primary.
 
 use std::collections::BTreeSet;
 
