@@ -1,9 +1,10 @@
-//! The node counts per switch by which strategies balance paths: all nodes, and those that may be
-//! transit nodes.
+//! The number of nodes on each switch by which strategies balance paths: all nodes, and those that may be transit
+//! nodes (forward frames for other pairs).
 
 use tresse_topology::cluster::Cluster;
 
-/// For each switch, the number of nodes by which paths are balanced, and of possible transit nodes.
+/// For each switch, the number of nodes for which paths are balanced, and the number of NICs there of nodes that may
+/// forward frames for other pairs (transit nodes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
     /// Nodes that the paths are balanced for, by their first NIC.

@@ -1,16 +1,17 @@
-//! Basic routing of a flat neighbourhood: chooses for each pair of PCs one of the switches that
-//! they share, so that all NICs carry about the same number of paths
+//! Basic routing of a flat neighbourhood (PCs with NICs on several switches that no cable joins): chooses for each
+//! pair of PCs one of the switches that they share, so that all NICs carry about the same number of paths
 //! (flat-neighborhood-network-compiler, section 3.2).
 //!
-//! The order is the paper's: the most important pairs first, among these the pairs with the fewest
-//! shared switches; each pair uses the NICs that have the fewest paths so far. Then paths are moved
-//! one at a time while that makes the loads more even.
+//! The order is the paper's: the most important pairs first, among these the pairs with the fewest shared switches;
+//! each pair uses the NICs that have the fewest paths so far. Then paths are moved one at a time to other NICs while
+//! that makes the numbers of paths per NIC more even.
 
 use std::collections::BTreeMap;
 
 use tresse_base::wiring::Wiring;
 
-/// The result of basic routing: the switch and NICs of every pair, and the load of every NIC.
+/// The result of basic routing in a flat neighbourhood: the switch and the two NICs that each pair of PCs uses, and
+/// the number of paths over each NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basic {
     pcs: usize,
@@ -25,7 +26,8 @@ pub struct Basic {
 /// No switch is shared.
 const NO_NIC: u8 = u8::MAX;
 
-/// How evenly paths are spread over the NICs: fewest, most, and sum of squares.
+/// How evenly paths are spread over the NICs: the number of paths of the least and of the most used NIC, and the sum
+/// of the squares of the numbers of all NICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     /// Paths of the NIC with the fewest.
@@ -185,8 +187,9 @@ fn ways(a: &[u32], b: &[u32]) -> Vec<Way> {
     ways
 }
 
-/// Returns the pairs of NICs, one of PC `a` and one of PC `b`, that are on the same switch, in the
-/// order of `a`'s NICs.
+/// Returns the pairs of NICs by which two PCs share a switch, in the order of the first PC's NICs: each pair is the
+/// index of a NIC of the first PC and that of a NIC of the second. `a` and `b` give the switch of each NIC of the two
+/// PCs.
 #[must_use]
 pub fn shared(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     ways(a, b).into_iter().map(|way| (way.at_a, way.at_b)).collect()

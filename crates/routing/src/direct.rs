@@ -1,19 +1,17 @@
-//! The strategy `direct` for flat neighbourhoods (flat-neighborhood-network-compiler, section 3):
-//! switches that no cable joins, and nodes with NICs on several of them. Chooses the NICs that a
-//! pair uses, and the transit node of two nodes that share no switch. It knows no labels or
-//! addresses.
+//! The strategy `direct` for flat neighbourhoods (flat-neighborhood-network-compiler, section 3): switches that no
+//! cable joins, and nodes with NICs on several of them. Chooses the NICs that each pair of nodes uses. If two nodes
+//! share no switch, it also chooses a transit node, which forwards their frames. It chooses no labels or addresses.
 //!
-//! **Primary.** If the two nodes share a switch: by the paper's basic routing ([`Basic`]), which
-//! takes the most important pairs (by the demand) first, then those with the fewest alternatives,
-//! each over the least used NICs. If not: two segments through a node that shares a switch with
-//! each end, over the least used NICs.
+//! **Primary.** If the two nodes share a switch, the paper's basic routing ([`Basic`]) chooses it: pairs with the
+//! highest demand come first, then those with the fewest shared switches, and each uses the NICs with the fewest paths
+//! so far. If they share none: two segments through a node that shares a switch with each of them, over the NICs with
+//! the fewest paths.
 //!
-//! **Siblings.** Every other switch that the two share carries traffic too, by its rate. This is
-//! the paper's advanced routing (section 4); its tuples of NICs are the members of a nexthop group
-//! here.
+//! **Siblings.** Every other switch that the two share carries traffic too, with a weight by the rate of the NICs.
+//! This is the paper's advanced routing (section 4); its tuples of NICs are the members of a nexthop group here.
 //!
-//! **Backups.** Two segments through a third node, by other NICs and switches than the paths
-//! before, if there are any.
+//! **Backups.** Two segments through a third node, if possible by other NICs and switches than the paths of lower
+//! rank.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +22,8 @@ use tresse_topology::path::{Path, Segment, Segments};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
-/// The NICs that each pair of nodes of a flat neighbourhood uses, and its transit node if it shares
-/// no switch.
+/// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood the NICs that it uses, and a
+/// transit node, which forwards the pair's frames, if the two nodes share no switch.
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,

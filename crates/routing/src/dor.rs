@@ -1,8 +1,10 @@
-//! The strategy `dor`: dimension-order routing with VLAN trees (vlan-minimal-paths, Definitions
+//! The strategy `dor`: dimension-order routing with VLAN trees on a mesh or torus (vlan-minimal-paths, Definitions
 //! 2.4, 2.6, 3.4, 3.6).
 //!
-//! A frame uses the tree centred in its source's row: VL(-, x1, ..., x(M-1)) on a mesh, VL(-:ab,
-//! x1, ..., x(M-1)) on a torus. There are N^(M-1) and 2 N^(M-1) trees.
+//! A row is the switches that differ only in coordinate 0. A frame uses a tree that is centred in the row of its
+//! source switch, at (x1, ..., x(M-1)) with M dimensions: the paper calls it VL(-, x1, ..., x(M-1)) on a mesh, and
+//! VL(-:ab, x1, ..., x(M-1)) on a torus, where ab is one of two centres a and b of the row. With N switches in every
+//! dimension there are N^(M-1) trees on a mesh and 2 N^(M-1) on a torus.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Grid;
@@ -10,7 +12,9 @@ use tresse_topology::vlan::TreeSpec;
 
 use super::lines;
 
-/// The tree of each pair of switches under `dor`. Tree index = row + rows x (0 for a, 1 for b).
+/// The result of the strategy `dor`: the VLAN tree that each ordered pair of switches uses. The index of a tree is the
+/// row of the source switch, plus the number of rows if the tree is centred at b instead of a (see the module
+/// `lines`).
 #[derive(Debug, Clone)]
 pub struct Dor {
     grid: Grid,

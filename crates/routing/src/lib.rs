@@ -1,7 +1,6 @@
-//! The routing strategies: each decides which VLAN trees exist, and which of them each ordered pair
-//! of switches uses.
+//! The routing strategies: each decides which VLAN trees exist, and which of them each ordered pair of switches uses.
 //!
-//! Input is the cluster as values. No socket, file, clock, environment, log or thread of its own.
+//! The input is a resolved cluster. This crate uses no socket, file, clock, environment, log or thread of its own.
 #![forbid(unsafe_code)]
 
 mod balance;

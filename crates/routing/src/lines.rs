@@ -1,22 +1,25 @@
-//! What the strategies `dor` and `pdor` share: the names of their VL(...) trees, and the choice of
-//! the two cuts a and b of a ring in dimension 0 (vlan-minimal-paths, Definitions 2.3, 3.3,
-//! sections 2.4, 3.2, 3.4).
+//! What the strategies `dor` and `pdor` share: the VLAN trees of a mesh or torus, which the paper calls VL(...), and
+//! the choice between two trees in each row of a torus. Such a tree cuts the ring of dimension 0 at one link: it is
+//! centred at a and cut at the wrap-around link, or centred at b and cut on the opposite side (vlan-minimal-paths,
+//! Definitions 2.3, 3.3, sections 2.4, 3.2, 3.4).
 
 use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
 use tresse_topology::{Coordinates, Grid};
 
-/// a = floor((N-1)/2): the centre of lines of dimension 0 that are cut at the wrap-around link.
+/// Returns a = floor((n-1)/2), the coordinate in which a ring of `n` switches is centred if it is cut at its
+/// wrap-around link, the one between switch n-1 and switch 0.
 pub fn a_of(n: u32) -> u32 {
     (n - 1) / 2
 }
 
-/// b = N - 1: the centre of lines of dimension 0 that contain the wrap-around link.
+/// Returns b = n-1, the coordinate in which a ring of `n` switches is centred if it contains its wrap-around link, the
+/// one between switch n-1 and switch 0, and is cut on the opposite side.
 pub fn b_of(n: u32) -> u32 {
     n - 1
 }
 
-/// Returns the centres that trees need in dimension 0: a and b on a torus; only one on a mesh, and
-/// in rings of at most two switches, which have no link to cut.
+/// Returns the coordinates in dimension 0 in which VLAN trees must be centred: a and b ([`a_of`], [`b_of`]) on a
+/// torus; only one on a mesh, and in rings of at most two switches, which have no link to cut.
 pub fn centers(grid: &Grid) -> Vec<u32> {
     let n = grid.dims()[0];
     match (grid.is_torus(), n) {
@@ -26,9 +29,8 @@ pub fn centers(grid: &Grid) -> Vec<u32> {
     }
 }
 
-/// The function `select_ab` of section 3.2: returns which centre the pair (s, d) uses, as an index
-/// into
-/// [`centers`].
+/// Returns the centre of the VLAN tree for frames from coordinate `s` to coordinate `d` of dimension 0, as an index
+/// into [`centers`]. This is the function `select_ab` of vlan-minimal-paths, section 3.2.
 pub fn select_ab(grid: &Grid, s: u32, d: u32) -> usize {
     let n = grid.dims()[0];
     if !grid.is_torus() || n <= 2 {
@@ -37,7 +39,8 @@ pub fn select_ab(grid: &Grid, s: u32, d: u32) -> usize {
     usize::from((s < n / 2) != grid.goes_plus(s, d, 0))
 }
 
-/// Returns the tree VL(center | order), with the paper's name without spaces.
+/// Returns the VLAN tree that vlan-minimal-paths calls VL(center | order) (see [`TreeLinks::Lines`]). Its name is the
+/// paper's, without spaces.
 pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
     let axis = order[0];
     let mut name = String::from("VL(");
@@ -59,14 +62,14 @@ pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
     TreeSpec { name, role: Role::Primary, links: TreeLinks::Lines { center, order } }
 }
 
-/// Returns the rows of a grid: every vertex of dimensions 1..M-1 in index order, with coordinate 0
-/// set to 0.
+/// Returns the rows of a grid in index order, each by the coordinates of its first switch, the one with coordinate 0
+/// equal to 0. A row is the switches that differ only in coordinate 0.
 pub fn rows(grid: &Grid) -> impl Iterator<Item = Coordinates> + '_ {
     let n0 = grid.dims()[0] as usize;
     (0..grid.len() / n0).map(move |row| grid.coordinates((row * n0).into()))
 }
 
-/// Returns the index of a switch's row among [`rows`].
+/// Returns the index, in the order of [`rows`], of the row that contains the switch with the coordinates `x`.
 pub fn row(grid: &Grid, x: &Coordinates) -> usize {
     grid.switch(x).index() / grid.dims()[0] as usize
 }

@@ -1,6 +1,6 @@
-//! The strategy `minimal`: minimal paths on any connected fabric, balanced over the channels, in as
-//! few VLAN trees as found (the VLAN layout problem of SPAIN, Mudigonda et al., NSDI 2010). The
-//! channel dependency graph may have cycles.
+//! The strategy `minimal`: paths with the fewest hops on any connected fabric, balanced over the channels (directions
+//! of links), and packed into as few VLAN trees as the search finds (the VLAN layout problem of SPAIN, Mudigonda et
+//! al., NSDI 2010). The channel dependency graph may have cycles.
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::{Channel, Graph, Parts};
@@ -10,7 +10,7 @@ use super::updown::{Demand, Routes, TreeSegment, longest_first, unreached};
 /// How much work balancing may be: searches times channels.
 const WORK: usize = 1 << 26;
 
-/// The tree of each pair of switches under `minimal`.
+/// The result of the strategy `minimal`: the VLAN tree that each ordered pair of switches uses.
 #[derive(Debug, Clone)]
 pub struct Minimal {
     switches: usize,

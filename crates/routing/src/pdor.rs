@@ -1,9 +1,10 @@
-//! The strategy `pdor`: partial dimension-order routing (vlan-minimal-paths, Definitions 2.5, 2.7,
+//! The strategy `pdor`: partial dimension-order routing on a mesh or torus (vlan-minimal-paths, Definitions 2.5, 2.7,
 //! 3.5, 3.7).
 //!
-//! Only every other row keeps its DOR tree (odd rows on a mesh, even rows on a torus). A source in
-//! another row first steps to a neighbouring row on the way. If source and destination share that
-//! row, they use a tree that has the lines of dimension 0 in all rows.
+//! A row is the switches that differ only in coordinate 0. Only every other row has VLAN trees of its own, as under
+//! the strategy `dor`: rows whose other coordinates have an odd sum on a mesh, an even sum on a torus. A source in
+//! another row first sends one hop towards the destination, into a row that has such trees. If source and destination
+//! are in the same row and it has none, they use a tree that contains the lines of dimension 0 in all rows.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::vlan::TreeSpec;
@@ -11,7 +12,7 @@ use tresse_topology::{Coordinates, Grid};
 
 use super::lines;
 
-/// The tree of each pair of switches under `pdor`.
+/// The result of the strategy `pdor`: the VLAN tree that each ordered pair of switches uses.
 #[derive(Debug, Clone)]
 pub struct Pdor {
     grid: Grid,

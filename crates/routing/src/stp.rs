@@ -1,19 +1,22 @@
-//! The strategy `stp`: one spanning tree, the one with the fewest average hops between nodes
-//! (vlan-minimal-paths, section 4.1: "only one VLAN providing the minimum average path hops").
+//! The strategy `stp`: one spanning tree, the one with the fewest average hops between nodes (vlan-minimal-paths,
+//! section 4.1: "only one VLAN providing the minimum average path hops").
 //!
-//! This is the minimum routing cost spanning tree, NP-hard in general. The result is exact if the
-//! fabric has at most [`EXACT_TREES`] spanning trees (Kirchhoff's count). Otherwise it is the best
-//! of all breadth-first trees and, on a grid, of all combs VL(x | order); with at most
-//! [`SWAP_SWITCHES`] switches it is improved by edge swaps until none helps.
+//! This is the minimum routing cost spanning tree, NP-hard in general. The result is exact if the fabric has at most
+//! 16 switches and [`EXACT_TREES`] spanning trees (Kirchhoff's count). Otherwise it is the best of the breadth-first
+//! trees and, on a grid, of the combs VL(x | order): a line through switch x, lines in the next dimension through all
+//! its switches, and so on. With at most [`SWAP_SWITCHES`] switches it is improved by edge swaps (one link is replaced
+//! by another) until none helps.
 
 use serde::Serialize;
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::vlan::Tree;
 use tresse_topology::{Graph, Grid};
 
-/// The number of spanning trees up to which all of them are tried.
+/// The largest number of spanning trees of a fabric for which the strategy `stp` compares all of them, in fabrics of
+/// at most 16 switches.
 pub const EXACT_TREES: f64 = 150_000.0;
-/// The number of switches up to which the best tree is improved by edge swaps.
+/// The largest number of switches for which the strategy `stp` improves the best tree found by edge swaps: one link of
+/// the tree is replaced by another.
 pub const SWAP_SWITCHES: usize = 256;
 /// Up to so many switches every root of breadth-first trees and combs is tried.
 const ALL_ROOTS: usize = 1024;
@@ -28,9 +31,9 @@ pub enum StpMethod {
     Heuristic,
 }
 
-/// Returns the cables of the spanning tree with the fewest hops, summed over all node pairs.
-/// `weights[s]` is the number of nodes on switch `s`. Of equal trees the first one found is taken,
-/// so the result is deterministic.
+/// Returns the cables of the spanning tree with the fewest hops, summed over all node pairs, as far as it is found
+/// (see [`StpMethod`]). `weights[s]` is the number of nodes on switch `s`. Of equal trees the first one found is
+/// taken, so the result is deterministic.
 ///
 /// # Errors
 /// A switch that cannot be reached.

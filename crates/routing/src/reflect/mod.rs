@@ -1,9 +1,9 @@
-//! Plans detours through reflectors (big-fat-switches-ring-clique-reflector, section 5): how much
-//! of the traffic between two switches takes the strategy's path, and how much goes through a node
-//! on a third switch, which sends it out of the NIC on which it arrived.
+//! Plans detours through reflectors (big-fat-switches-ring-clique-reflector, section 5). A reflector is a node that
+//! sends a frame out of the NIC that it came in by. For each pair of switches, this module decides how much of the
+//! traffic takes the strategy's path, and how much goes through a reflector on a third switch.
 //!
-//! Contains the linear program, and the conversion of its shares into small integer weights. The
-//! plan supplies the demand and the candidate paths.
+//! It contains the linear program that finds these shares, and converts them into small integer weights. The caller
+//! supplies the demand and the candidate paths.
 
 mod program;
 mod shares;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 
-/// A detour of a pair of switches: the reflector, a node that receives frames of the pair and sends
-/// them on, and its weight.
+/// A detour of a pair of switches: the reflector (a node that sends the pair's frames out of the NIC that they came in
+/// by), the VLAN trees to it and from it, and the weight of the detour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Detour {
     /// The reflector.
@@ -32,7 +32,7 @@ pub struct Detour {
     pub weight: u32,
 }
 
-/// The division of an ordered pair's traffic between the direct path and detours, as weights.
+/// How the traffic of an ordered pair of switches is divided between the strategy's path and the detours, by weights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Split {
     /// Weight of the strategy's path: at least 1.
@@ -41,7 +41,7 @@ pub struct Split {
     pub detours: Vec<Detour>,
 }
 
-/// All detours of a plan, and the result of the linear program.
+/// All detours of a plan, and figures of the linear program that chose them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Detours {
     /// By ordered pair of switches that has detours.
@@ -58,7 +58,8 @@ impl Detours {
     }
 }
 
-/// Figures of the linear program's solution. Loads are in units of demand per slowest node link.
+/// Figures of the linear program that chooses the detours: the congestion that it reaches, and the number of candidate
+/// detours. Capacities are relative to the rate of the slowest node link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
     /// The highest load divided by capacity if the number of detours of a pair were not limited.
@@ -69,11 +70,10 @@ pub struct Found {
     pub restricted: bool,
 }
 
-/// The number of switches up to which detours are planned.
+/// The largest number of switches in a fabric for which detours through reflectors are planned.
 pub const MOST_SWITCHES: usize = 1024;
-/// Approximate number of candidate detours for the linear program, in fabrics of up to
-/// [`USUAL_SWITCHES`] switches. Larger fabrics get fewer, because their long paths make the program
-/// slower.
+/// The approximate number of candidate detours that the linear program gets in fabrics of up to [`USUAL_SWITCHES`]
+/// switches. Larger fabrics get fewer, because their long paths make the program slower.
 pub const CANDIDATES: usize = 1 << 12;
-/// The number of switches up to which the full number of [`CANDIDATES`] is used.
+/// The largest number of switches in a fabric for which the linear program gets the full number of [`CANDIDATES`].
 pub const USUAL_SWITCHES: usize = 128;

@@ -1,8 +1,10 @@
-//! The linear program that divides traffic among paths: concurrent flow over given paths with fixed
-//! capacities.
+//! The linear program that divides the traffic of pairs of switches among given paths (concurrent flow with fixed
+//! capacities), so that the congestion is as low as possible.
 //!
-//! Every flow f is divided into shares y over its paths j; path 0 is the direct one. u is how often
-//! a path crosses a resource (a direction of a cable or of a NIC), and w is the flow's weight:
+//! A flow f is the traffic w of one pair. It is divided into shares y over its paths j; path 0 is the direct one, the
+//! others are detours. A resource r is a direction of a cable or of a NIC. u is how often a path crosses a resource,
+//! fixed is the load that does not depend on the shares, and t is the congestion, the highest load divided by
+//! capacity:
 //!
 //! ```text
 //! minimise  t
@@ -10,16 +12,18 @@
 //!           sum over j of y[f,j] = 1,  y >= 0
 //! ```
 //!
-//! 1 / t is how much of the demand fits at once. Among the best solutions, a second program with t
-//! fixed selects the one with the least traffic on detours, especially on busy resources. The
-//! simplex solver returns a corner of the polytope, which has few detours.
+//! 1 / t is how much of the demand fits at once. Among the best solutions, a second program with t fixed selects the
+//! one with the least traffic on detours, especially on busy resources. The simplex solver returns a corner of the
+//! polytope, which has few detours.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 
-/// The resources that a path crosses: index, and number of crossings.
+/// The resources (directions of cables and NICs) that one path crosses: the index of each, and how often a frame of
+/// the path crosses it on average.
 pub type Uses = Vec<(u32, f64)>;
 
-/// The input of the linear program: capacities, and flows with their paths.
+/// The input of the linear program: the capacity and the fixed load of each resource (a direction of a cable or of a
+/// NIC), and the flows with their possible paths.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
     /// Capacity of each resource.
@@ -30,7 +34,7 @@ pub struct Network {
     pub flows: Vec<Flow>,
 }
 
-/// The traffic of one pair of switches and its possible paths, the direct one first.
+/// The traffic of one ordered pair of switches and its possible paths, the strategy's own path first.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     /// Its demand.
@@ -39,7 +43,8 @@ pub struct Flow {
     pub ways: Vec<Uses>,
 }
 
-/// The solution of the linear program: the share of each flow's paths, and the congestion t.
+/// The solution of the linear program: the share of each path in its flow's traffic, and the congestion that results,
+/// the highest load divided by capacity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimum {
     /// The highest load divided by capacity, exact except for rounding.

@@ -1,14 +1,14 @@
 //! Converts shares of traffic into small whole numbers, the weights of a nexthop group (rule K6).
 
-/// The largest sum of the weights of one pair.
+/// The largest sum that the weights of one pair's paths may have.
 pub const MOST: u32 = 64;
 
 /// Shares that are so near are as good as equal: well below what hashing a few hundred flows spreads.
 const NEAR: f64 = 1.0 / 512.0;
 
-/// Returns whole weights in proportion to `shares`, which sum to 1: those with the smallest sum
-/// that are precise enough, else the best approximation with a sum of at most [`MOST`]. The first
-/// weight is at least 1.
+/// Returns whole weights that are nearly in proportion to `shares`, the shares of the traffic on each path, which sum
+/// to 1. They have the smallest sum that is precise enough, else the sum of at most [`MOST`] that is most precise. The
+/// first weight, that of the direct path, is at least 1.
 #[must_use]
 pub fn weights(shares: &[f64]) -> Vec<u32> {
     let mut best: Option<(f64, Vec<u32>)> = None;

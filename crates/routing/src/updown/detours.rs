@@ -1,16 +1,17 @@
-//! Backup trees for up*/down* routing: they hold legal routes that avoid the links of a primary, so
-//! backups add no cycle to the channel dependency graph.
+//! Backup trees for up*/down* routing. They hold routes that avoid the links of a primary and are legal (they go up
+//! the levels of a tree and then down, never up again), so backups add no cycle to the channel dependency graph.
 
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::{Channel, Graph};
 
 use super::{Order, Packer};
 
-/// A pair of switches without a disjoint backup, and the links that its backup must avoid.
+/// A pair of switches without a backup that is disjoint from its primary: source, destination, and the links that a
+/// backup must avoid.
 pub type Open = (SwitchId, SwitchId, Vec<LinkId>);
 
-/// Returns the links of at most `most` trees with the shortest legal detours of the pairs in `open`.
-/// Pairs without a legal detour get none.
+/// Returns the links of at most `most` backup trees for the pairs of switches in `open`. The trees hold, for each
+/// pair, a shortest legal up*/down* route that avoids the links listed for it; a pair without such a route gets none.
 #[must_use]
 pub fn detour_trees(graph: &Graph, order: &Order, open: &[Open], most: usize) -> Vec<Vec<LinkId>> {
     let mut detours: Vec<_> =

@@ -1,6 +1,6 @@
-//! A lower bound on the load of transit nodes under any choice of minimal routes. A pair loads the
-//! transit nodes of a switch in any case if all its shortest paths change from down to up at that
-//! switch.
+//! A lower bound on the load of transit nodes, whatever minimal routes are chosen. A route needs a transit node at a
+//! switch where it goes up after down, which up*/down* routing forbids. If all shortest paths of a pair do so at the
+//! same switch, the pair loads the transit nodes of that switch in any case.
 
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
@@ -10,9 +10,10 @@ use super::{Demand, Order, ups};
 /// The most switches for which all roots are examined if the file names none.
 const ALL_ROOTS: usize = 32;
 
-/// Returns a lower bound on the load of the busiest transit node, and whether the bound holds for every
-/// root. The load of a node is the number of node pairs whose frames it forwards. The bound holds for any
-/// choice of minimal routes. With a `root`, or with more than 32 switches, it is for the root of `order` only. O(roots x switches^2 x channels).
+/// Returns a lower bound on the load of the busiest transit node, and whether the bound holds for every root of
+/// up*/down* routing. The load is the number of node pairs whose frames the node forwards; the bound holds for any
+/// choice of minimal routes. If `root` is given, or with more than 32 switches, it holds for the root of `order` only.
+/// O(roots x switches^2 x channels).
 #[must_use]
 pub fn forced_turns(
     graph: &Graph,

@@ -1,7 +1,10 @@
-//! The strategies `updown` and `transit`: up*/down* routing (in-transit-buffers, section 2) on any
-//! connected fabric. `updown` gives balanced legal routes in VLAN trees. `transit` gives minimal
-//! routes, which are split at transit nodes wherever they go up after down (section 3). Every path
-//! in every tree is legal, so the channel dependency graph has no cycle.
+//! The strategies `updown` and `transit`: up*/down* routing (in-transit-buffers, section 2) on any connected fabric.
+//! Every link between switches has an up end, the one nearer to a root switch. A route is legal if it goes up, then
+//! down, and never up again.
+//!
+//! `updown` gives balanced legal routes in VLAN trees. `transit` gives routes with the fewest hops. Where such a route
+//! goes up after down, a node on the switch takes the frame in and sends it on, a transit node, so the route is split
+//! into legal segments (section 3). Every path in every tree is legal, so the channel dependency graph has no cycle.
 
 mod detours;
 mod forced;
@@ -44,8 +47,8 @@ const MANY: u32 = 512;
 /// In [`Updown::ways`]: this bit marks a path of one segment; the other bits are its tree.
 const ONE: u32 = 1 << 31;
 
-/// The result of up*/down* routing: for each ordered pair of switches the VLAN tree of each segment of its
-/// path.
+/// The result of up*/down* routing: for each ordered pair of switches, the VLAN tree of each segment of its path. A
+/// path has several segments only if transit nodes forward its frames.
 #[derive(Debug, Clone)]
 pub struct Updown {
     order: Order,

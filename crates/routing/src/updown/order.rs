@@ -1,8 +1,10 @@
-//! Decides which end of every cable is the up end (in-transit-buffers, section 2, after Autonet).
+//! Decides which end of every link between switches is its up end: the one nearer to a root switch, then the one with
+//! the lower index (in-transit-buffers, section 2, after Autonet).
 
 use tresse_topology::{Channel, Graph};
 
-/// The order of all switches in a breadth-first tree. Up is towards the switch that comes earlier.
+/// The order of all switches by their distance from a root switch, then by index. A channel goes up if it leads to a
+/// switch that comes earlier.
 #[derive(Debug, Clone)]
 pub struct Order {
     root: u32,

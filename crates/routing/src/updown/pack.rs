@@ -1,9 +1,9 @@
-//! Packs legal up*/down* routes into as few VLAN trees as found.
+//! Packs legal up*/down* routes into VLAN trees, as few as the search finds.
 //!
-//! A route climbs to its highest switch and goes down from there. Seen from both ends, every switch
-//! below the highest uses one cable up. So a tree in which every switch but the root has one cable
-//! up is a spanning tree whose every path is legal. A route fits into such a tree unless one of its
-//! switches already has another cable up there.
+//! A legal route goes up to its highest switch and down from there. Seen from either end, it leaves every switch below
+//! the highest by one link that goes up. A tree in which every switch but the root has exactly one link up is a
+//! spanning tree in which every path is legal. So a route fits into such a tree unless one of its switches already has
+//! another link up there.
 
 use tresse_base::id::{LinkId, TreeId};
 use tresse_topology::{Channel, Graph};
@@ -13,7 +13,8 @@ use super::order::Order;
 /// No cable up chosen yet.
 const NONE: Channel = Channel::MAX;
 
-/// Puts routes into trees, each into the first tree that it fits.
+/// Packs legal up*/down* routes into VLAN trees: each route goes into the first tree that can hold it, else into a new
+/// one, as long as there may be more trees.
 #[derive(Debug)]
 pub struct Packer<'a> {
     graph: &'a Graph,

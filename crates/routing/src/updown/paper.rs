@@ -1,7 +1,6 @@
-//! Chooses routes as the evaluation of in-transit-buffers does (section 4, `choice = "paper"`):
-//! every pair of switches takes a minimal path, a legal up*/down* one if there is one, "when
-//! several minimal paths exist between a pair of hosts only one is selected (randomly)". Loads play
-//! no part.
+//! Chooses routes as the evaluation of in-transit-buffers does (section 4, `choice = "paper"`): every pair of switches
+//! takes a path with the fewest hops, a legal up*/down* one if there is one, "when several minimal paths exist between
+//! a pair of hosts only one is selected (randomly)". The loads of links are ignored.
 
 use tresse_base::random::Random;
 use tresse_topology::{Channel, Graph};

@@ -1,12 +1,12 @@
-//! Improves the balance of routes by moving them, one by one, off the most loaded links. The first
-//! search lays the routes of several switches at once with the same prices; where few nodes send,
-//! this leaves some links busier than necessary.
+//! Improves the balance of routes by moving them, one by one, off the most loaded links. The search before it chooses
+//! all routes of one source switch with the same link costs; where few nodes send, this leaves some links busier than
+//! necessary.
 //!
-//! A move gives a state (a switch and a direction) of one source another predecessor at the same
-//! distance, so that routes stay as short as they were; all routes behind it move along. It is made
-//! if it reduces the sum over all links of a high power of their loads; the higher the power, the
-//! more the highest load counts. A transit node has two links, one in each direction. O(sweeps x
-//! switches x channels x hops).
+//! The routes of one source form a tree of states (a switch, and whether the route goes up or down there). A move
+//! gives one state another predecessor at the same distance, so that routes stay as short as they were; all routes
+//! through the state move along. It is made if it reduces the sum over all links of a high power of their loads; the
+//! higher the power, the more the highest load counts. A transit node counts as two links, one in each direction.
+//! O(sweeps x switches x channels x hops).
 
 use tresse_topology::{Channel, Graph};
 

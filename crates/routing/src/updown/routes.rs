@@ -1,7 +1,7 @@
-//! Finds shortest routes from every switch to every other, balanced over the channels in the manner
-//! of Myricom's `simple_routes`. A legal up*/down* route goes up zero or more channels, then down
-//! zero or more (in-transit-buffers, section 2). At a switch with transit nodes a route may go up
-//! again after down, which costs a node's link in both directions (section 3).
+//! Finds a shortest route from every switch to every other, balanced over the channels (directions of links) in the
+//! manner of Myricom's `simple_routes`. A legal up*/down* route goes up zero or more channels, then down zero or more
+//! (in-transit-buffers, section 2). At a switch with transit nodes a route may go up again after down: a transit node
+//! takes the frame in and sends it on, which loads its own link in both directions (section 3).
 
 use tresse_topology::{Channel, Graph};
 
@@ -11,8 +11,8 @@ pub(super) const NONE: u32 = u32::MAX;
 /// A search from one source runs over states: switch v still going up is 2v, going down 2v + 1.
 pub(super) type State = usize;
 
-/// The demand for which routes are balanced: nodes per switch, and possible transit nodes per
-/// switch.
+/// The demand for which routes are balanced: the number of nodes on each switch, each of which sends 1 unit to every
+/// other node, and the number of possible transit nodes on each switch.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand<'a> {
     /// Nodes on each switch: every node sends 1 unit to every other.
@@ -21,7 +21,8 @@ pub struct Demand<'a> {
     pub transit: &'a [u64],
 }
 
-/// All routes, and the load that they put on each channel and on each switch's transit nodes.
+/// The routes of all ordered pairs of switches, and the loads that result: the number of node pairs over each channel,
+/// and over the transit nodes of each switch.
 #[derive(Debug, Clone)]
 pub struct Routes {
     /// Every channel once and where it comes from, in the order of the search: an edge.
@@ -135,7 +136,8 @@ impl Routes {
     }
 }
 
-/// The cost of a set of routes: the highest load, then unevenness; see [`Routes::cost`].
+/// The cost of a set of routes, by which sets are compared: first the highest load of a link, then the unevenness of
+/// the loads; see [`Routes::cost`].
 pub type Cost = (u64, u128);
 
 fn last(d: usize, end: u16) -> State {

@@ -1,12 +1,11 @@
-//! Assigns the routes of one source to VLAN trees, all at once, along the tree that these routes
-//! form.
+//! Assigns all routes of one source switch to VLAN trees at once. The routes form a tree of states (a switch, and
+//! whether the route goes up or down there), which is visited depth first.
 //!
-//! Routes to distant switches lead through near ones, so a VLAN tree that holds the long route also
-//! holds the shorter ones. The routes are visited depth first. A state gets a VLAN tree of its own
-//! only when it is left and none of the longer routes behind it has brought one. Which trees can
-//! hold a route follows from which can hold the route one channel shorter. That stays valid while
-//! the route is being extended: a tree that takes its channels only becomes unusable for other
-//! routes. O(states x trees / 64) for each source.
+//! Routes to distant switches lead through near ones, so a VLAN tree that holds the long route also holds the shorter
+//! ones. A state gets a VLAN tree of its own only when the visit leaves it and none of the longer routes through it
+//! has been given one. Which VLAN trees can hold a route follows from which can hold the route one channel shorter.
+//! That stays valid while the route is being extended: a VLAN tree that takes its channels only becomes unusable for
+//! other routes. O(states x VLAN trees / 64) for each source.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Channel;

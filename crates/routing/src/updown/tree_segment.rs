@@ -1,9 +1,9 @@
-//! The parts of a path between two switches, one per VLAN tree.
+//! The segments of a path between two switches, one for each VLAN tree that it uses, in order.
 
 use tresse_base::id::{SwitchId, TreeId};
 
-/// The part of a path between two switches that lies on one tree. It ends at the destination, or at a
-/// switch where a transit node moves the packet to the next tree.
+/// The part of a path between two switches that lies in one VLAN tree. It ends at the destination, or at a switch
+/// where a transit node sends the packet on in the next tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeSegment {
     /// The tree.

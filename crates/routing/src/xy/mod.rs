@@ -1,24 +1,22 @@
-//! The strategy `xy`: dimension order through nodes (p-mesh, section 4.2). A packet goes along
-//! dimension 0, then 1, and so on, and nodes forward it as plain IP. Computes next hops only; the
-//! slice adds the addresses.
+//! The strategy `xy`: dimension order through nodes (p-mesh, section 4.2). A packet goes along dimension 0, then 1,
+//! and so on, and nodes forward it as plain IP. This module computes next hops only; the slice (the part of a plan for
+//! one node) adds the addresses.
 //!
-//! **Primary.** The next hop is in the lowest dimension in which the two nodes differ: on a P-Mesh
-//! and a full mesh straight to the wanted coordinate, along cables one step, in a ring by the
-//! shorter way. If both ways are equally long, a node goes to the higher neighbour if the sum of
-//! its coordinate and the destination's other coordinates is even: so each way is taken by half of
-//! the pairs, and after one step there is no tie.
+//! **Primary.** The next hop is in the lowest dimension in which the two nodes differ: on a P-Mesh and a full mesh
+//! straight to the wanted coordinate, along cables one step, in a ring in the shorter direction. If both directions
+//! are equally long, a node goes to the higher neighbour if the sum of its coordinate and the destination's other
+//! coordinates is even: so half of the pairs take each direction, and after one step there is no tie.
 //!
-//! **Failures.** No node notifies another. A node that has lost its next hop takes the `spare`: the
-//! next dimension in which the two nodes differ, else a step aside in another dimension, else (in a
-//! ring) the other way round. A packet that arrives by the very NIC that it should leave by comes
-//! from such a node, because dimension order never sends a packet back. It is `turned` to the
-//! dimension after, and so goes around the gap instead of back to it (interface-specific
-//! forwarding, as in Nelakuditi et al., "Fast local rerouting for handling transient link
-//! failures", 2007). Tested for all pairs: after any one failure of a switch, cable or NIC every
-//! packet arrives, unless no path is left.
+//! **Failures.** No node notifies another. A node that has lost its next hop takes the `spare`: the next dimension in
+//! which the two nodes differ, else a step aside in another dimension, else (in a ring) the opposite direction. A
+//! packet that arrives by the very NIC that it should leave by comes from such a node, because dimension order never
+//! sends a packet back. It is `turned` to the dimension after, and so goes around the gap instead of back to it
+//! (interface-specific forwarding, as in Nelakuditi et al., "Fast local rerouting for handling transient link
+//! failures", 2007). Tested for all pairs: after any one failure of a switch, cable or NIC every packet arrives,
+//! unless no path is left.
 //!
 //! ```text
-//! column 2's switch is gone: (2,0) to (2,3)
+//! the switch of column 2 has failed: (2,0) to (2,3)
 //!   (2,0) -spare-> (1,0) -turned-> (1,3) -dimension 0-> (2,3)
 //! ```
 
@@ -31,7 +29,7 @@ use tresse_topology::cluster::{Kind, NicEnd};
 use tresse_topology::path::{Segment, Segments};
 use tresse_topology::{Hop, Layout};
 
-/// The next hop from any node to any other under `xy`, with the spare for failures. Every query is
+/// The next hop from any node to any other under the strategy `xy`, and a spare next hop for failures. Every query is
 /// O(dimensions).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Xy {
