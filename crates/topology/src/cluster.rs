@@ -31,7 +31,8 @@ pub struct Cluster {
     pub demand: Vec<Traffic>,
 }
 
-/// One `[[demand]]` table: each node of `from` sends `weight` to each node of `to` except itself.
+/// The traffic of one `[[demand]]` table: each node of `from` sends the relative amount `weight` to each node of `to`
+/// except itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// The sending nodes, ascending.
@@ -294,7 +295,8 @@ pub struct Routing {
     pub mptcp: bool,
 }
 
-/// How the strategy `transit` chooses among the shortest paths.
+/// How the strategy `transit` chooses among the shortest paths of a pair: balanced over links, or at random as in the
+/// paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
@@ -314,7 +316,8 @@ impl Choice {
     }
 }
 
-/// The routing strategies that this version plans (DESIGN section 4). New variants come last, as in [`Kind`].
+/// The routing strategies that this version plans: each chooses VLAN trees and paths by its own rules (DESIGN section
+/// 4). New variants come last, as in [`Kind`], because the plan's digest includes the number of the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {

@@ -1,11 +1,11 @@
-//! The channel dependency graph. It has an arc from one channel to another if a frame may hold the first
-//! while it waits for the second. If the graph has no cycle, back-pressure cannot cause deadlock (Dally and
-//! Seitz 1987).
+//! The channel dependency graph, whose vertices are the channels (directions of switch-to-switch links). It has an arc
+//! from one channel to another if a frame may hold the first while it waits for the second. If the graph has no cycle,
+//! back-pressure cannot cause deadlock (Dally and Seitz 1987).
 
 use crate::{Channel, Graph};
 
-/// The channel dependency graph of a set of paths. A channel into switch v has one bit for each channel out
-/// of v.
+/// The channel dependency graph of a set of paths: for each channel (a direction of a switch-to-switch link) the
+/// channels that some path uses right after it. A channel into switch v stores one bit for each channel out of v.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
     /// First word of each channel's bits.

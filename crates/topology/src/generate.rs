@@ -1,11 +1,11 @@
-//! Generates fabrics by kind and size (DESIGN section 3): mesh, torus, clique, irregular and flat
-//! neighbourhood, with names, ports, cables and derived MAC addresses. The module `routed`
-//! generates node-routed fabrics. The numbering is defined here. Sizes are checked by the parser.
+//! Generates fabrics by kind and size (DESIGN section 3): mesh, torus, clique, irregular and flat neighbourhood, with
+//! names, ports, cables and derived MAC addresses. The module `routed` generates the fabrics whose nodes route. This
+//! module defines how switches, nodes and ports are numbered. The sizes must be valid: the parser checks them.
 //!
-//! Ports on every switch, so that equal switches are cabled alike (`n` = nodes per switch, `c` =
-//! NICs per node): NIC i of the j-th node is on port `i n + j + 1`. Then come, per dimension, the
-//! cables to the lower and to the higher neighbour (a mesh leaves ports free that would lead
-//! outside), or, in a clique and an irregular fabric, one cable per neighbour in index order.
+//! All switches use their ports alike. With n nodes per switch and c NICs per node, the first c n ports are for NICs:
+//! NIC i of a node is on port i n + j + 1, where j is the node's position among the n nodes of its first switch. Then
+//! come, for each dimension, the cables to the lower and to the higher neighbour (a mesh leaves the ports free that
+//! would lead outside), or, in a clique and an irregular fabric, one cable per neighbour in index order.
 
 mod fabric;
 mod routed;
@@ -21,8 +21,9 @@ pub use fabric::{Fabric, default_switch, derived_mac};
 
 use fabric::Names;
 
-/// Generates the fabric of a kind. `nodes_per_switch` and `nics_per_node` come from the file (a clique's usual
-/// number is [`clique_nodes_per_switch`]). [`Kind::Explicit`] gives an empty fabric.
+/// Generates the switches, nodes and cables of a kind of topology. `nodes_per_switch` and `nics_per_node` are keys of
+/// the cluster file (a clique's default is [`clique_nodes_per_switch`]); flat neighbourhoods and fabrics whose nodes
+/// route do not use them. [`Kind::Explicit`] gives an empty fabric.
 #[must_use]
 pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
     let first = nodes_per_switch * nics_per_node + 1;
@@ -49,8 +50,8 @@ pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabri
     Fabric { switches, nodes: nodes(count, nodes_per_switch, nics_per_node), links }
 }
 
-/// Returns the usual number of nodes per switch of a clique: half of the ports are for NICs, so N/2 nodes with
-/// one NIC each.
+/// Returns the default number of nodes per switch of a clique (every switch cabled to every other) whose switches have
+/// `ports` ports. Half of the ports are for NICs, so this is half of `ports`, divided by `nics_per_node`.
 #[must_use]
 pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     match (ports / 2).checked_div(nics_per_node) {
@@ -59,7 +60,8 @@ pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     }
 }
 
-/// Returns the coordinates of switch `k`, dimension 0 fastest: k = x0 + N0 x1 + N0 N1 x2 ...
+/// Returns the coordinates (x0, x1, ...) of switch or node `k` on a grid with the sizes N0, N1, ... in `dims`: k = x0
+/// + N0 x1 + N0 N1 x2 ..., so x0 changes fastest.
 #[must_use]
 pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
     dims.iter()

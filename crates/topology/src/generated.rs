@@ -76,7 +76,7 @@ impl Default for Addressing {
     }
 }
 
-/// Returns the name of a generated fabric for which the file gives no name, such as `torus-4x4`.
+/// Returns the name, such as `torus-4x4`, that a fabric of this kind and size has if the cluster file gives none.
 #[must_use]
 pub fn default_name(kind: &Kind) -> String {
     let sizes = |dims: &[u32]| dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");

@@ -4,8 +4,9 @@ use tresse_base::id::{LinkId, SwitchId};
 
 use crate::cluster::Cluster;
 
-/// The graph of switches. Every one of the L cables gives one channel in each direction; the channels are
-/// numbered 0..2L, sorted by (tail, head, link).
+/// The directed graph of the switches. Every switch-to-switch cable gives two channels, one in each direction. With L
+/// cables the channels are numbered 0..2L, sorted by (tail, head, link): by the switch that they leave, the switch
+/// that they reach, then the cable.
 #[derive(Debug, Clone)]
 pub struct Graph {
     /// Channels out of switch `s`: `first[s]..first[s + 1]`.
@@ -16,7 +17,8 @@ pub struct Graph {
     reverse: Vec<u32>,
 }
 
-/// Identifies a directed switch-to-switch channel: index into vectors with one entry per channel.
+/// The number of a channel, one direction of a switch-to-switch cable: an index into vectors with one entry per
+/// channel.
 pub type Channel = u32;
 
 impl Graph {

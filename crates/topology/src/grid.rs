@@ -6,8 +6,8 @@ use tresse_base::id::SwitchId;
 
 use crate::cluster::Kind;
 
-/// An M-dimensional mesh or torus of switches, 1 <= M <= 6, with a size per dimension. Switch k sits at
-/// (x0, x1, ...) with k = x0 + N0 x1 + N0 N1 x2 + ...
+/// An M-dimensional mesh or torus of switches, 1 <= M <= 6, with the sizes N0, N1, ... per dimension. Switch k has the
+/// coordinates (x0, x1, ...) with k = x0 + N0 x1 + N0 N1 x2 + ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grid {
     dims: Vec<u32>,
@@ -15,7 +15,7 @@ pub struct Grid {
     torus: bool,
 }
 
-/// Coordinates of one switch; entries beyond the M-th are 0.
+/// The coordinates of one switch of a [`Grid`], one per dimension; the entries beyond the grid's dimensions are 0.
 pub type Coordinates = [u32; Grid::MAX_DIMS];
 
 impl Grid {

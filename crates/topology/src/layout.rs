@@ -1,12 +1,11 @@
-//! The geometry of node-routed fabrics (DESIGN section 3): where nodes, NICs and cables are on a
-//! P-Mesh, direct mesh, direct torus, ring and full mesh. On a P-Mesh all nodes that differ only in
-//! one coordinate share a switch; the module `lines` finds it. Paths are chosen by the strategy xy
-//! of the routing crate.
+//! The geometry of fabrics whose nodes route (DESIGN section 3): where nodes, NICs and cables are on a P-Mesh, direct
+//! mesh, direct torus, ring and full mesh. On a P-Mesh all nodes that differ only in one coordinate are a line and
+//! share a switch; the module `lines` finds it. The strategy `xy` of the routing crate chooses the paths.
 //!
-//! Node k sits at (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ... On a P-Mesh NIC `eth<i>` serves
-//! dimension i. With cables between nodes `eth<2i>` leads to the lower neighbour in dimension i and
-//! `eth<2i+1>` to the higher one; a NIC that would lead outside is left out. In a full mesh NIC i
-//! leads to the i-th of the other nodes.
+//! With the sizes N0, N1, ... per dimension, node k has the coordinates (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ...
+//! On a P-Mesh NIC `eth<i>` serves dimension i. With cables between nodes `eth<2i>` leads to the lower neighbour in
+//! dimension i and `eth<2i+1>` to the higher one; a NIC that would lead outside the grid does not exist. In a full
+//! mesh NIC i leads to the i-th of the other nodes.
 
 mod lines;
 
@@ -17,8 +16,7 @@ use tresse_base::id::NodeId;
 use crate::cluster::Kind;
 use crate::grid::strides;
 
-/// The geometry of a node-routed fabric: which NIC of which node a cable or line joins to which
-/// others.
+/// The geometry of a fabric whose nodes route: the coordinates of each node, and which NICs a cable or a switch joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     dims: Vec<u32>,
@@ -43,7 +41,8 @@ enum Wires {
     All,
 }
 
-/// One hop from a NIC of one node to a NIC of another.
+/// One hop between nodes that route: the NIC by which a packet leaves a node, the next node, and the NIC by which it
+/// arrives there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
     /// Index of the sender's NIC.

@@ -1,6 +1,7 @@
-//! Finds the connected components of a graph (union-find), and so the link that closes a loop.
+//! Finds the connected components of a graph (union-find). A link whose two ends are in one component already closes a
+//! loop.
 
-/// The connected components of the vertices `0..n`.
+/// The connected components of a graph with the vertices `0..n`, while its edges are added one by one.
 #[derive(Debug, Clone)]
 pub struct Parts(Vec<usize>);
 

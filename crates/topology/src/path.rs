@@ -1,5 +1,5 @@
-//! Paths of an ordered pair of nodes. A path consists of segments; over one segment plain Ethernet
-//! carries a frame from a node to the next.
+//! The paths from one node to another. A path consists of segments: over a segment plain Ethernet carries a frame from
+//! one node to the next, and the nodes between segments forward it.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -20,8 +20,8 @@ pub struct Path {
 /// The segments of a path, in order. Most paths have one.
 pub type Segments = SmallVec<[Segment; 1]>;
 
-/// A part of a path that plain Ethernet carries: a frame leaves node `from` by its NIC `nic`, with
-/// the VID of `tree`, and reaches node `to` at its NIC `to_nic`.
+/// The part of a path that plain Ethernet carries in one go: a frame leaves node `from` by its NIC `nic`, with the VID
+/// of the VLAN tree `tree`, and reaches node `to` at its NIC `to_nic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Segment {
     /// Sending node.
@@ -36,8 +36,8 @@ pub struct Segment {
     pub to_nic: usize,
 }
 
-/// Something that a path crosses in one direction: a channel between switches, out of a NIC, or
-/// into a NIC.
+/// What a path crosses in one direction at one place: out of a NIC, through a channel between two switches, or into a
+/// NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Crossing {
     /// Out of a NIC of a node, by its index.

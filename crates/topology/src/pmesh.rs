@@ -1,19 +1,22 @@
-//! The addresses of a P-Mesh: `d.[n].h`, dimension, subnet vector, host (p-mesh, section 4.1).
+//! The addresses of NICs on a P-Mesh: `d.[n].h` below the base network, for dimension, subnet vector and host (p-mesh,
+//! section 4.1). All nodes that differ only in coordinate k share a subnet, in which the host field distinguishes
+//! them.
 //!
 //! | bits, from the highest | field | values |
 //! |---|---|---|
-//! | ceil(log2 d) | dimension k of the NIC | 0 to d-1 |
+//! | ceil(log2 d) | dimension k of the NIC, of d dimensions | 0 to d-1 |
 //! | ceil(log2 n) for each other dimension, the highest first | subnet vector | coordinates, from 0 |
 //! | ceil(log2(n + 2)) | host | coordinate k plus 1 |
 //!
-//! n is the size in `grow_to` of the field's own dimension. If sizes differ, each dimension splits the bits
-//! below the dimension field in its own way, and the widest of them determines where the dimension field
-//! starts. With equal sizes this is exactly the paper's encoding. Host 0 and the highest host are reserved
-//! for the network and broadcast addresses.
+//! n is the size to which the field's own dimension may grow, its entry of the key `grow_to`. If sizes differ, each
+//! dimension splits the bits below the dimension field in its own way, and the widest of them determines where the
+//! dimension field starts. With equal sizes this is exactly the paper's encoding. Host 0 and the highest host are
+//! reserved for the network and broadcast addresses.
 
 use tresse_base::units::Prefix;
 
-/// The address encoding for P-Meshes up to given sizes.
+/// The encoding of NIC addresses on a P-Mesh: how many bits each field of an address has, so that the P-Mesh can grow
+/// up to given sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoding {
     /// Per dimension, the bits of its coordinate in a subnet vector.
@@ -70,7 +73,7 @@ impl Encoding {
     }
 }
 
-/// The error for a base network that has too few bits for the addresses of a P-Mesh.
+/// The error for a base network (the prefix of NIC addresses) that has too few bits for the addresses of a P-Mesh.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{prefix} of `nics` is too small for the addresses of a P-Mesh of {sizes}, which take {bits} \
@@ -87,7 +90,8 @@ pub struct BaseTooSmall {
     pub longest: u8,
 }
 
-/// Checks that the base network has room for the addresses of a P-Mesh of these sizes.
+/// Checks that `prefix`, the base network for NIC addresses, has room for the addresses of a P-Mesh of the sizes
+/// `grow_to`.
 ///
 /// # Errors
 /// [`BaseTooSmall`], with the prefix length that has room.

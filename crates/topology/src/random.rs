@@ -1,10 +1,10 @@
-//! Generates random regular graphs for irregular fabrics: simple, connected, with the same number
-//! of cables at every switch (in-transit-buffers, section 4.4: "all the switches have the same
-//! size", "neighboring switches are connected to each other by just one link").
+//! Generates random regular graphs for irregular fabrics: connected, with the same number of cables at every switch
+//! and at most one cable between two switches (in-transit-buffers, section 4.4: "all the switches have the same size",
+//! "neighboring switches are connected to each other by just one link").
 //!
-//! Free ends are paired at random as long as the graph stays simple (Steger and Wormald 1999). Ends
-//! that remain, and parts that are not connected, are repaired by exchanging the ends of two
-//! cables, which keeps every degree.
+//! Free cable ends are paired at random as long as no two switches get a second cable (Steger and Wormald 1999).
+//! Remaining ends are placed, and separate components joined, by exchanging the ends of two cables, which keeps the
+//! number of cables at every switch.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ const TRIES: usize = 4096;
 /// Number of graphs that are tried.
 const GRAPHS: usize = 64;
 
-/// Returns the cables of a random graph of `switches` with `degree` cables each, as `(lower, higher)` in
-/// ascending order. The same `seed` gives the same graph. If both numbers are odd, one switch has one cable
-/// less. If there are fewer than `degree` other switches, every switch is cabled to all of them. More than
-/// two switches are connected only if `degree` is at least 2.
+/// Returns the cables of a random graph of `switches` switches with `degree` cables each. A cable is a pair of
+/// switches, `(lower, higher)`; the list is in ascending order, and the same `seed` gives the same list. If both
+/// numbers are odd, one switch has one cable less. If there are fewer than `degree` other switches, every switch is
+/// cabled to all of them. More than two switches are connected only if `degree` is at least 2.
 #[must_use]
 pub fn regular(switches: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
     let degree = degree.min(switches.saturating_sub(1));

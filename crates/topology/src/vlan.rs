@@ -1,15 +1,15 @@
-//! VLAN trees: 802.1Q VLANs whose switch-to-switch links form a spanning tree (vlan-minimal-paths,
-//! sections 2 and 3).
+//! VLAN trees: 802.1Q VLANs whose switch-to-switch links form a spanning tree (vlan-minimal-paths, sections 2 and 3).
 //!
-//! A [`TreeSpec`] describes a tree by name, role and links; a [`Tree`] is the rooted tree, from which paths
-//! are read. Specs are small and are all kept; a tree is built when it is first needed.
+//! A [`TreeSpec`] describes a tree by name, role and links. A [`Tree`] is built from it when it is first needed: the
+//! tree with its root, from which paths are read. Specs are small and are all kept.
 
 use serde::Serialize;
 use tresse_base::id::{LinkId, SwitchId};
 
 use crate::{Channel, Coordinates, Graph, Grid};
 
-/// The purpose of a VLAN: primary paths, backups, the base VLAN, or one line of nodes.
+/// The purpose of a VLAN: a tree for primary paths, a tree for backups alone, the base VLAN (untagged between
+/// switches), or one line of P-Mesh nodes on a switch that holds several lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -34,12 +34,12 @@ pub struct TreeSpec {
     pub links: TreeLinks,
 }
 
-/// How the links of a VLAN tree are given: by a list, or by a rule on a grid.
+/// How the links of a VLAN tree are given: by a list of cables, or by a rule on a mesh or torus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeLinks {
-    /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to dimension
-    /// `order[0]`, then lines parallel to `order[1]` through all of these, and so on. On a torus
-    /// every line lacks the link between `center + floor(N/2)` and the next.
+    /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to
+    /// dimension `order[0]`, then lines parallel to `order[1]` through all of these, and so on. On a torus every
+    /// line of N switches lacks the link between coordinate `center + floor(N/2)` and the next.
     Lines {
         /// The vertex in which every line is centred.
         center: Coordinates,
@@ -50,7 +50,7 @@ pub enum TreeLinks {
     Links(Vec<LinkId>),
 }
 
-/// A rooted spanning tree. All vectors are indexed by switch.
+/// A rooted spanning tree of the switches. The vectors `parent`, `up` and `depth` are indexed by switch.
 #[derive(Debug, Clone)]
 pub struct Tree {
     /// The root switch.
@@ -65,7 +65,7 @@ pub struct Tree {
     pub order: Vec<u32>,
 }
 
-/// Why a set of links is not a spanning tree of the switches.
+/// Why a set of links is not a spanning tree of the switches, with the link or switch that shows it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// The links form a loop.

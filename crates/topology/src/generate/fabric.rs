@@ -15,7 +15,7 @@ pub struct Fabric {
     pub links: Vec<Link>,
 }
 
-/// Returns a switch with the defaults of the cluster file.
+/// Returns a switch of this name with this number of ports, and with the cluster file's defaults for everything else.
 #[must_use]
 pub fn default_switch(name: String, ports: u32) -> Switch {
     Switch {
@@ -31,8 +31,9 @@ pub fn default_switch(name: String, ports: u32) -> Switch {
     }
 }
 
-/// Returns the locally administered MAC of NIC `nic` of node `node`: `02:54:nn:nn:nn:ii` (K21: good for lab
-/// and planning only). Distinct for fewer than 2^24 nodes with at most 256 NICs each.
+/// Returns the locally administered MAC address of a generated NIC, `02:54:nn:nn:nn:ii`: nn is the index of the node,
+/// ii the index of the NIC in the node (K21: good for lab and planning only). The addresses are distinct for fewer
+/// than 2^24 nodes with at most 256 NICs each.
 #[must_use]
 pub const fn derived_mac(node: usize, nic: usize) -> Mac {
     let [.., a, b, c] = (node as u32).to_be_bytes();

@@ -1,9 +1,10 @@
-//! Generates node-routed fabrics: each node has one or two NICs per dimension, and on a P-Mesh each
-//! switch holds one or several lines of nodes.
+//! Generates the fabrics whose nodes route. On a P-Mesh a node has one NIC per dimension, cabled to a switch; in the
+//! other kinds it has one NIC for each node that it is cabled to.
 //!
-//! Lines are assigned to switches in order: dimension 0 first, within a dimension by the node
-//! number without that dimension. On its switch, the node at coordinate x of a line has the (x +
-//! 1)-th port of that line; the ports of a line follow those of the lines before it.
+//! On a P-Mesh, the nodes that differ in one coordinate only are a line, and share a switch. A switch holds one or
+//! several lines. Lines are assigned to switches in order: dimension 0 first, within a dimension by the node number
+//! without that dimension. On its switch, the node at coordinate x of a line has the (x + 1)-th port of that line; the
+//! ports of a line follow those of the lines before it.
 
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::units::Rate;

@@ -1,6 +1,6 @@
-//! Assigns lines of nodes to switches and ports, L lines to a switch (p-mesh, figure 4: two switches of 24
-//! ports serve as eight of four). Switch k holds the lines k L to k L + L - 1, each on consecutive ports, in
-//! their order.
+//! Assigns the lines of a P-Mesh to switches and ports. A line is the nodes that differ in one coordinate only; a
+//! switch holds L lines (p-mesh, figure 4: two switches of 24 ports serve as eight of four). Switch k holds the lines
+//! k L to k L + L - 1, each on consecutive ports, in their order.
 //!
 //! ```text
 //! 4 x 4, L = 4    s0: ports 1-4 line(-,0), 5-8 line(-,1), ...    s1: ports 1-4 line(0,-), ...
@@ -12,7 +12,8 @@ use tresse_base::id::{NodeId, SwitchId};
 
 use super::Layout;
 
-/// Returns the number of lines in all dimensions of these sizes; `u64::MAX` if 64 bits do not hold it.
+/// Returns the number of lines of a P-Mesh with the sizes `dims`, in all dimensions together; `u64::MAX` if 64 bits do
+/// not hold it. A line is the nodes that differ in one coordinate only.
 #[must_use]
 pub fn lines(dims: &[u32]) -> u64 {
     let nodes = dims.iter().fold(1_u64, |product, n| product.saturating_mul((*n).into()));
