@@ -6,8 +6,8 @@ use toml_edit::{
     Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value,
 };
 
-/// Returns a cluster file in canonical form. Unknown keys go after the known ones. A text that is not TOML is
-/// returned unchanged; `parse` reports why.
+/// Returns the text of a cluster file in canonical form. Unknown keys go after the known ones. A text that is not TOML
+/// is returned unchanged; [`parse`](crate::parse::parse) reports why.
 #[must_use]
 pub fn format(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };

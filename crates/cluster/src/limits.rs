@@ -1,4 +1,4 @@
-//! Upper and lower limits of the numbers in a cluster file, shared by the schema and the checks.
+//! Upper and lower limits of the numbers in a cluster file, shared by its JSON Schema and the checks of the parser.
 
 /// Dimensions of a mesh or torus.
 pub(super) const DIMENSIONS: usize = 6;
