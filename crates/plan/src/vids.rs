@@ -8,7 +8,7 @@ use tresse_topology::vlan::TreeSpec;
 use crate::lock::{self, Lock, VidsExhausted};
 use crate::trees::Trees;
 
-/// The VID of every VLAN tree and, where P-Mesh switches hold several lines of nodes, of every line.
+/// The VID of every VLAN tree. Where P-Mesh switches hold several lines of nodes, also the VID of every line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vids {
     /// By tree.

@@ -58,8 +58,8 @@ pub struct LockedVid {
     pub tree: String,
 }
 
-/// The VIDs, addresses and labels in the lock that earlier plans used and the present plan does not. They are used
-/// again as late as possible, because nodes and switches may still know their old meaning.
+/// The VIDs, addresses and labels in the lock that earlier plans used and the present plan does not. They are kept out
+/// of use for a time, because nodes and switches may still know their old meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retired {

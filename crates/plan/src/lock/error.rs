@@ -1,4 +1,4 @@
-//! The error of reading a lock.
+//! The error of parsing the text of a lock (`tresse.lock`).
 
 use tresse_base::id::Vid;
 

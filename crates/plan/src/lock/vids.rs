@@ -1,5 +1,5 @@
 //! Allocates the VIDs of VLAN trees. A tree keeps its VID as long as no mixture of switches with the old and the new
-//! configuration can have a loop; otherwise it gets another VID, if possible one that was never used (K4).
+//! configuration can have a loop; otherwise it gets another VID, if possible one that no other tree had (K4).
 
 use std::collections::BTreeSet;
 

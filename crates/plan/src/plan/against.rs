@@ -1,5 +1,5 @@
-//! Compares a plan with an older one, and counts the pairs, cables and VLANs that differ (`tresse plan --against
-//! OLD`).
+//! Compares a plan with an older one (`tresse plan --against OLD`), and counts the pairs, cables and VLANs that
+//! differ.
 
 use std::collections::{BTreeMap, HashMap};
 

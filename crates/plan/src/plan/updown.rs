@@ -11,8 +11,8 @@ use super::Plan;
 const MOST_SWITCHES: usize = 128;
 
 /// Two loads that show whether the strategy `updown` would carry more traffic than `transit`: that of the most loaded
-/// link under `updown`, and the least that the busiest transit node must carry under `transit`. A load is a number of
-/// paths, where every ordered pair of nodes has one path.
+/// link under `updown`, and the least that the busiest transit node must carry under `transit`. The unit is paths, if
+/// every ordered pair of nodes has one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BesideUpdown {
     /// By `updown` on the same fabric.
