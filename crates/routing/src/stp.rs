@@ -31,9 +31,9 @@ pub enum StpMethod {
     Heuristic,
 }
 
-/// Returns the cables of the spanning tree with the fewest hops, summed over all node pairs, as far as it is found
-/// (see [`StpMethod`]). `weights[s]` is the number of nodes on switch `s`. Of equal trees the first one found is
-/// taken, so the result is deterministic.
+/// Returns the cables of the spanning tree with the fewest hops, summed over all node pairs, and whether it was found
+/// exactly or by heuristics ([`StpMethod`]). `weights[s]` is the number of nodes on switch `s`. Of equal trees the
+/// first one found is taken, so the result is deterministic.
 ///
 /// # Errors
 /// A switch that cannot be reached.

@@ -1,9 +1,9 @@
 //! The linear program that divides the traffic of pairs of switches among given paths (concurrent flow with fixed
 //! capacities), so that the congestion is as low as possible.
 //!
-//! A flow f is the traffic w of one pair. It is divided into shares y over its paths j; path 0 is the direct one, the
-//! others are detours. A resource r is a direction of a cable or of a NIC. u is how often a path crosses a resource,
-//! fixed is the load that does not depend on the shares, and t is the congestion, the highest load divided by
+//! A flow f is the traffic of one pair, with the demand w. It is divided into shares y over its paths j; path 0 is the
+//! direct one, the others are detours. A resource r is a direction of a cable or of a NIC, and u is how often a path
+//! crosses it. The load `fixed` does not depend on the shares. The congestion t is the highest load divided by
 //! capacity:
 //!
 //! ```text

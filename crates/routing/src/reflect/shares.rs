@@ -7,8 +7,8 @@ pub const MOST: u32 = 64;
 const NEAR: f64 = 1.0 / 512.0;
 
 /// Returns whole weights that are nearly in proportion to `shares`, the shares of the traffic on each path, which sum
-/// to 1. They have the smallest sum that is precise enough, else the sum of at most [`MOST`] that is most precise. The
-/// first weight, that of the direct path, is at least 1.
+/// to 1. They have the smallest sum with which each share is right to 1/512, else the sum of at most [`MOST`] with the
+/// smallest error. The first weight, that of the direct path, is at least 1.
 #[must_use]
 pub fn weights(shares: &[f64]) -> Vec<u32> {
     let mut best: Option<(f64, Vec<u32>)> = None;

@@ -1,6 +1,6 @@
-//! Improves the balance of routes by moving them, one by one, off the most loaded links. The search before it chooses
-//! all routes of one source switch with the same link costs; where few nodes send, this leaves some links busier than
-//! necessary.
+//! Improves the balance of routes by moving them, one by one, off the most loaded links. The search that found the
+//! routes chose all routes of one source switch with the same link costs; where few nodes send, this leaves some links
+//! busier than necessary.
 //!
 //! The routes of one source form a tree of states (a switch, and whether the route goes up or down there). A move
 //! gives one state another predecessor at the same distance, so that routes stay as short as they were; all routes

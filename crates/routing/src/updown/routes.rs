@@ -136,8 +136,8 @@ impl Routes {
     }
 }
 
-/// The cost of a set of routes, by which sets are compared: first the highest load of a link, then the unevenness of
-/// the loads; see [`Routes::cost`].
+/// The cost of a set of routes, by which sets are compared: first the highest load of a link, in node pairs, then the
+/// sum of the squares of the loads; see [`Routes::cost`].
 pub type Cost = (u64, u128);
 
 fn last(d: usize, end: u16) -> State {
