@@ -316,8 +316,9 @@ impl Choice {
     }
 }
 
-/// The routing strategies that this version plans: each chooses VLAN trees and paths by its own rules (DESIGN section
-/// 4). New variants come last, as in [`Kind`], because the plan's digest includes the number of the variant.
+/// The routing strategies that this version plans, as DESIGN section 4 describes them: each chooses VLAN trees and
+/// paths by its own rules. New variants come last, as in [`Kind`], because the plan's digest includes the number of
+/// the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {

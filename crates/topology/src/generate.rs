@@ -60,8 +60,8 @@ pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     }
 }
 
-/// Returns the coordinates (x0, x1, ...) of switch or node `k` on a grid with the sizes N0, N1, ... in `dims`: k = x0
-/// + N0 x1 + N0 N1 x2 ..., so x0 changes fastest.
+/// Returns the coordinates (x0, x1, ...) of switch or node `k` on a grid with the sizes N0, N1, ... in `dims`.
+/// Dimension 0 varies fastest, as in `k = x0 + N0 x1 + N0 N1 x2 ...`
 #[must_use]
 pub fn coordinates(mut k: u32, dims: &[u32]) -> Vec<u32> {
     dims.iter()

@@ -1,4 +1,4 @@
-//! The graph of switches as a compressed adjacency list of directed channels.
+//! The graph of switches as a compressed adjacency list of channels (the directions of switch-to-switch cables).
 
 use tresse_base::id::{LinkId, SwitchId};
 
