@@ -1,4 +1,5 @@
-//! `tresse completion` and `tresse man`: completion scripts and manual pages, made from the definitions of the verbs.
+//! `tresse completion` and `tresse man`: write shell completion scripts and manual pages, generated
+//! from clap's definitions of the verbs (subcommands).
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -21,7 +21,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Converts seconds into a time to wait, which must be above 0.
+/// Converts a number of seconds above 0, such as `1.5`, into a `Duration`. Any other number is an
+/// error of the command line.
 pub fn seconds(value: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(value).ok().filter(|d| !d.is_zero()).ok_or_else(|| {
         Failure::new(Code::Usage, format!("{value} s: expected a number of seconds above 0"))

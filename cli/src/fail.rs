@@ -47,7 +47,7 @@ impl Code {
     }
 }
 
-/// Why a verb failed: the message, and the exit code.
+/// Why a verb failed: the message, the exit code, and the problems of the cluster file, if any.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code of the process.
@@ -133,7 +133,8 @@ struct Whole<'a> {
     message: &'a str,
 }
 
-/// Prints why the verb failed, if it did, and returns the exit code.
+/// Turns the result of a verb into the exit code of the process. On failure prints the message on
+/// standard error and, with `json`, the error as JSON on standard output.
 pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
     let code = match result {
         Ok(code) => code,
@@ -151,7 +152,8 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// Prints what is wrong with the command line, or the help or version that was asked for.
+/// Prints clap's message: what is wrong with the command line, or the help or version text that was
+/// requested. Returns the exit code: 2 for a wrong command line, else 0.
 pub fn usage(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> ExitCode {
     // If it cannot be printed, there is no other place to report that.
     let _ = error.print();

@@ -24,8 +24,8 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Other", &["bridge", "completion", "help"]),
 ];
 
-/// Returns the command with a help text that lists its verbs by [`GROUPS`]; clap itself prints a
-/// single list.
+/// Returns the clap command of `tresse` with a help text that lists its verbs in the groups of
+/// [`GROUPS`]. clap by itself would print one list without groups.
 pub fn grouped(command: Command) -> Command {
     let styles = command.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());

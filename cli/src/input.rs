@@ -1,4 +1,5 @@
-//! Reads cluster files and locks for the verbs, and prints their problems, each with its line.
+//! Reads cluster files and their locks (`tresse.lock`, which keep VLAN IDs and addresses), and
+//! prints the problems of these files, each with its line.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,7 +19,8 @@ use tresse_verify::{self, Survey};
 use crate::fail::{self, Code, Failure};
 use crate::output::{count, plain};
 
-/// A cluster file with its lock.
+/// Arguments of the verbs that read a cluster file: its path, and that of its lock (`tresse.lock`),
+/// which keeps VLAN IDs and addresses.
 #[derive(Debug, Args)]
 pub struct ClusterArgs {
     /// The cluster file.
@@ -70,8 +72,9 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     tresse_cluster::text_of(&bytes, &name).map(ToOwned::to_owned).map_err(refused)
 }
 
-/// Reads the text of a cluster file. If the file names a wiring table, the table becomes part of the text. A wiring
-/// table alone counts as a cluster file.
+/// Reads the text of a cluster file. If the cluster file names a file with a wiring table (which
+/// NIC is on which switch), that table is put into the text. If the file is itself a wiring table,
+/// returns the text of a cluster file with this table and defaults.
 pub fn cluster_text(path: &Path) -> Result<String, Failure> {
     let beside = |wiring: &str| read_text(&path.with_file_name(wiring));
     tresse_cluster::with_wiring(read_text(path)?, beside)
@@ -99,13 +102,15 @@ fn similar(path: &Path) -> Option<String> {
     Some(path.with_file_name(near).display().to_string())
 }
 
-/// Reads a cluster file; if it has problems, shows all of them.
+/// Reads and parses a cluster file. If it has problems, prints all of them on standard error and
+/// fails.
 pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     let text = cluster_text(path)?;
     tresse_cluster::parse(&text, &path.display().to_string()).map_err(refused)
 }
 
-/// Shows every problem of a file and returns the failure.
+/// Prints every problem of a cluster file or other input file on standard error, and returns the
+/// failure with which the verb ends.
 pub fn refused(problems: Problems) -> Failure {
     let Problems { file, source, problems } = problems;
     for p in &problems {
@@ -115,8 +120,9 @@ pub fn refused(problems: Problems) -> Failure {
     Failure { problems, ..Failure::new(Code::BadFile, message) }
 }
 
-/// Shows one problem of a file on standard error: on a terminal with a picture of the line, else
-/// as `file:line:column: message`, which other programs know how to read.
+/// Prints one problem of an input file on standard error: on a terminal with the line of the file
+/// and a mark below the fault, else as `file:line:column: message`, which editors and other
+/// programs can parse.
 pub fn show(name: &str, text: &str, message: &str, span: Range<usize>, help: Option<&str>) {
     let (name, message) = (plain(name), plain(message));
     let help = help.map(plain);
@@ -143,8 +149,8 @@ fn drawable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// The byte range of the word at a line and column. Both count from 1, the column in characters. The range is empty
-/// if the text has no such place.
+/// Returns the byte range, in a text, of the word that begins at a line and column. Both count from
+/// 1, the column in characters. The range is empty if the text has no such place.
 pub fn span_at(text: &str, line: usize, column: usize) -> Range<usize> {
     let start_of_line: usize =
         text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
@@ -156,13 +162,15 @@ pub fn span_at(text: &str, line: usize, column: usize) -> Range<usize> {
     start..start + word.len()
 }
 
-/// Computes the plan of a cluster. Its errors are reported as errors of the cluster file.
+/// Computes the plan of a cluster with the VLAN IDs and addresses that the lock (`tresse.lock`)
+/// keeps. Errors are reported as errors of the cluster file `path`.
 pub fn build(cluster: Cluster, lock: &Lock, path: &Path) -> Result<Plan, Failure> {
     Plan::build_with(cluster, lock)
         .map_err(|e| Failure::new(Code::BadFile, format!("{}: {e}", path.display())))
 }
 
-/// A plan, and the older plan that it replaces, if any.
+/// The plan of a cluster file, and the plan of an older cluster file that it replaces, if one was
+/// named.
 pub struct Change {
     /// The plan.
     pub plan: Plan,
@@ -175,8 +183,9 @@ pub struct Change {
     pub held: bool,
 }
 
-/// Computes the plan of a cluster and, with the same lock, that of an `old` file. VLAN IDs and addresses of the older
-/// plan that the lock lacks are added to it: otherwise the two plans could give one VID to two trees.
+/// Computes the plan of a cluster and, if `old` names an older cluster file, the plan of that file,
+/// both with the same lock (`tresse.lock`). VLAN IDs and addresses of the older plan that the lock
+/// lacks are added to it first: otherwise the two plans could give one VLAN ID to two VLAN trees.
 pub fn build_after(
     cluster: Cluster,
     mut lock: Lock,
@@ -191,7 +200,8 @@ pub fn build_after(
     Ok(Change { plan: build(cluster, &lock, path)?, old, lock, held })
 }
 
-/// The node of this name. The error suggests what may have been meant.
+/// Returns the node of this name in the cluster. If there is none, the error suggests the node that
+/// may have been meant.
 pub fn node_named(cluster: &Cluster, name: &str) -> Result<NodeId, Failure> {
     cluster.node_named(name).ok_or_else(|| {
         let names = cluster.nodes.iter().map(|node| node.name.as_str());
@@ -204,7 +214,8 @@ pub fn node_named(cluster: &Cluster, name: &str) -> Result<NodeId, Failure> {
     })
 }
 
-/// Warns that the nodes will compute another plan, because the lock does not hold the older one.
+/// Warns that the lock (`tresse.lock`) does not hold the VLAN IDs and addresses of the older plan:
+/// the nodes, which use this lock, would compute another plan than the one printed.
 pub fn warn_unlocked(old: &Path, lock: &Path) {
     let (old, lock) = (old.display(), lock.display());
     fail::say(&format!(
@@ -214,7 +225,8 @@ pub fn warn_unlocked(old: &Path, lock: &Path) {
     ));
 }
 
-/// Refuses to overwrite the lock of another fabric: a lock with more nodes that this cluster lacks than nodes it has.
+/// Fails if the existing lock (`tresse.lock`) seems to be that of another fabric, so that it is not
+/// overwritten: more than half of the nodes in it are not in this cluster.
 pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Result<(), Failure> {
     let kept: BTreeSet<&str> = before.names(cluster).into_iter().flatten().collect();
     let gone: Vec<&String> =
@@ -237,7 +249,9 @@ pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Res
 /// How many violations are shown when a plan is refused.
 const SHOWN: usize = 10;
 
-/// Checks a plan that is to be installed, and refuses it if `tresse check` would find a violation.
+/// Checks a plan before it is exported or installed in a lab. Returns what the walk over all its
+/// paths found: loads, hops, channel dependencies. A plan in which `tresse check` would find a
+/// violation is refused.
 pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
     tresse_verify::accept(plan).map_err(|violations| {
         let n = violations.len();

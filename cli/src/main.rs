@@ -1,6 +1,7 @@
-//! `tresse`, the operator's command: one file or folder per verb, in a folder per group of verbs.
+//! `tresse`, the operator's command. The source has one file or folder per verb (subcommand), in a
+//! folder per group of verbs.
 //!
-//! Standard output carries data, standard error carries words (DESIGN section 8).
+//! Standard output carries data, standard error carries messages for people (DESIGN section 8).
 
 mod completion;
 mod duration;

@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use tresse_control::OperationLine;
 
-/// Standard output, buffered.
+/// Returns standard output, locked and buffered.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())
 }
@@ -19,7 +19,7 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()>
     out.write_all(b"\n")
 }
 
-/// Returns an empty table without borders, with this header.
+/// Returns an empty table without borders, with `head` as the titles of its columns.
 pub fn table<const N: usize>(head: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -28,18 +28,19 @@ pub fn table<const N: usize>(head: [&str; N]) -> Table {
     table
 }
 
-/// Formats a number of things, such as `1 problem` or `2 problems`.
+/// Formats a number with the noun that it counts, such as `1 problem` or `2 problems`.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Formats a kernel operation in words, such as `add route 10.77.0.3/32 metric 100: missing`.
+/// Formats a kernel operation (add, change or remove an object) and its reason as text, such as
+/// `add route 10.77.0.3/32 metric 100: missing`.
 pub fn operation(line: &OperationLine) -> String {
     format!("{} {} {}: {}", line.op, line.kind, line.object, line.why)
 }
 
-/// Escapes control characters (`\u{1b}`) in text that comes from files or other hosts, so that it cannot control the
-/// terminal. Line ends and tabs stay.
+/// Escapes control characters, and those that change the direction of writing, as `\u{1b}`, so that
+/// text of files or other hosts cannot control the terminal. Line ends and tabs stay.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);

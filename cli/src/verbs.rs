@@ -5,7 +5,7 @@ use clap::{CommandFactory, Subcommand};
 use crate::fail::{Code, Failure};
 use crate::{completion, files, fleet, lab, node, plan, study};
 
-/// What `tresse` is asked to do.
+/// The verb (subcommand) of a `tresse` command line, with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Compute the plan of a cluster file, or what changes in it.

@@ -1,5 +1,5 @@
-//! `tresse discover`: drafts a cluster file from the LLDP frames that the nodes hear, of switches
-//! and of each other.
+//! `tresse discover`: drafts a cluster file from the LLDP frames that the nodes receive from
+//! switches and from each other.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! `tresse drain --all` and `undrain --all`: drains a part of the fabric on all nodes.
+//! `tresse drain --all` and `tresse undrain --all`: drain a part of the fabric (a switch, node,
+//! link, port or NIC) on all nodes, or end that drain.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,8 +27,10 @@ struct Answer<'a> {
     nodes: &'a [NodeResult],
 }
 
-/// Asks every node which destinations it would lose, then drains the part on all nodes. If one node
-/// fails, undoes the drain on the others.
+/// Drains a part of the fabric (a switch, node, link, port or NIC) on all nodes: moves their paths
+/// away from it. Asks first which destinations each node would lose; if there is one, drains only
+/// if `how` forces it. With `dry_run` only reports that. If the drain fails on one node, undoes it
+/// on the others.
 pub fn drain(
     args: &FleetArgs,
     cluster: &Cluster,
@@ -84,7 +87,8 @@ pub fn drain(
     Ok(Code::Fault)
 }
 
-/// Ends a drain on every node that has it.
+/// Lets all nodes use a drained part of the fabric again. Nodes that have not drained it are
+/// skipped.
 pub fn undrain(
     args: &FleetArgs,
     cluster: &Cluster,

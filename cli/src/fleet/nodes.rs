@@ -1,4 +1,5 @@
-//! Asks the daemons of many nodes at once. A launcher such as ssh runs `tresse bridge` on each node.
+//! Calls the daemons of many nodes at once. A launcher such as ssh runs `tresse bridge` on each
+//! node, which passes requests and replies through.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -49,7 +50,8 @@ pub enum Launcher {
     Manual,
 }
 
-/// Which nodes to reach, and how.
+/// Arguments of the verbs for many nodes: by which launcher to reach the nodes, and which nodes to
+/// leave out.
 #[derive(Debug, Args)]
 pub struct FleetArgs {
     /// How nodes are reached.
@@ -74,7 +76,7 @@ pub struct Member {
     lab: Option<String>,
 }
 
-/// The nodes whose daemons a verb calls.
+/// The nodes whose daemons a verb calls, each with its connection.
 #[derive(Debug)]
 pub struct Fleet {
     members: Vec<Member>,

@@ -5,7 +5,8 @@ use tresse_lab::vm;
 
 use super::{counters, down, exec, fault, load, ping, up};
 
-/// A cluster on one machine: a namespace per node and switch.
+/// Arguments of `tresse lab`, which runs a whole cluster on one machine, with a network namespace
+/// per node and switch.
 #[derive(Debug, Args)]
 pub struct Lab {
     /// The lab's name. Default: for `up` the fabric's name, for other verbs the only lab that there is.

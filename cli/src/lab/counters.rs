@@ -1,4 +1,5 @@
-//! `tresse lab counters`: prints the frames per directed link and VLAN.
+//! `tresse lab counters`: prints the frames and bytes that crossed each link of a lab, per
+//! direction and VLAN.
 
 use std::io::Write;
 
@@ -10,7 +11,8 @@ use super::found::Found;
 use crate::fail::{self, Code, Failure};
 use crate::output;
 
-/// Print the frames per directed link and VLAN.
+/// Arguments of `tresse lab counters`, which prints the frames and bytes that crossed each link,
+/// per direction and VLAN.
 #[derive(Debug, Args)]
 pub struct Counters {
     /// Set all counters to 0.

@@ -1,4 +1,5 @@
-//! `tresse lab down`: removes a lab and all that runs in it.
+//! `tresse lab down`: removes a lab (a cluster on one machine) and ends all processes that run in
+//! it.
 
 use clap::Args;
 use tresse_lab::down;

@@ -1,4 +1,4 @@
-//! `tresse lab exec`: runs a program in the namespace of a node or switch.
+//! `tresse lab exec`: runs a program in the network namespace of a node or switch of a lab.
 
 use std::os::unix::process::ExitStatusExt;
 

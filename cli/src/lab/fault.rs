@@ -1,5 +1,5 @@
-//! `tresse lab fail` and `tresse lab heal`: make links, switches and nodes of a lab fail, and end
-//! the failures.
+//! `tresse lab fail` and `tresse lab heal`: `fail` makes a link, switch or node of a lab fail, and
+//! `heal` ends such failures.
 
 use clap::Args;
 use tresse_lab::fault::{self, FaultError};

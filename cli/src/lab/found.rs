@@ -1,10 +1,12 @@
-//! Finds the running lab that a verb works on.
+//! Finds the running lab on which a verb of `tresse lab` works: the one of the given name, or the
+//! only one.
 
 use tresse_lab::state::{Directory, Record, StateError};
 
 use crate::fail::{Code, Failure};
 
-/// The running lab that a verb works on.
+/// The running lab on which a verb of `tresse lab` works: the directory of its state, and the
+/// record of what was built.
 pub struct Found {
     pub directory: Directory,
     pub record: Record,
@@ -19,8 +21,8 @@ impl Found {
     }
 }
 
-/// Converts an error of a lab's state into a failure. A lab that does not exist is an error of the
-/// command line.
+/// Converts an error of finding or reading a lab into a failure of the verb. That a lab does not
+/// exist counts as an error of the command line.
 pub fn state(error: StateError) -> Failure {
     let code = match error {
         StateError::Io { .. } | StateError::Format { .. } | StateError::Unfinished { .. } => {

@@ -1,4 +1,5 @@
-//! `tresse lab load`: sends all-to-all traffic, and measures what arrives.
+//! `tresse lab load`: sends traffic from every node of a lab to every other one, and measures which
+//! share of it arrives.
 
 use std::io::{IsTerminal, Write};
 
@@ -13,7 +14,8 @@ use crate::duration::seconds;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Send uniform all-to-all traffic and measure what arrives.
+/// Arguments of `tresse lab load`, which sends uniform all-to-all traffic in a lab and measures
+/// what arrives.
 #[derive(Debug, Args)]
 pub struct Load {
     /// Seconds of one trial.

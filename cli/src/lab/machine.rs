@@ -1,4 +1,5 @@
-//! Runs a verb of `tresse lab` in the virtual machine, with the same arguments, output and exit code.
+//! Runs a verb of `tresse lab` in the virtual machine, with the same arguments, output and exit
+//! code as in this machine's kernel.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -11,7 +12,9 @@ use super::arguments::{Lab, LabVerb};
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// Returns the virtual machine to use; `None` to run the lab in this machine's kernel.
+/// Returns the virtual machine in which to run the verb of `tresse lab`; `None` to run it in this
+/// machine's kernel. `up --vm` starts the virtual machine if none runs. Other verbs without `--vm`
+/// use a running one if this kernel has no such lab.
 pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(None);
@@ -39,7 +42,8 @@ pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
     Ok(if native { None } else { Vm::find(&options) })
 }
 
-/// Runs this process's own command line in the virtual machine.
+/// Runs this process's own command line in the virtual machine, and then exits with the exit code
+/// that it had there. Returns only on failure.
 pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
     let fault = |e: tresse_lab::vm::RequestError| Failure::new(Code::Fault, e);
     let own = std::env::current_exe()?;

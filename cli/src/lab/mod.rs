@@ -1,4 +1,5 @@
-//! `tresse lab`: builds a cluster on one machine, in a namespace per node and switch.
+//! `tresse lab`: builds a whole cluster on one machine, with a network namespace per node and
+//! switch, and tests it there.
 
 mod arguments;
 mod counters;

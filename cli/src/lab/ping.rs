@@ -1,4 +1,5 @@
-//! `tresse lab ping`: tests all ordered pairs of nodes with echo requests.
+//! `tresse lab ping`: sends ICMP echo requests from each node of a lab to each other one, and
+//! prints the pairs without an answer.
 
 use std::io::Write;
 
@@ -10,7 +11,8 @@ use crate::duration::seconds;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Send echo requests between all ordered pairs of nodes.
+/// Arguments of `tresse lab ping`, which sends ICMP echo requests from each node of a lab to each
+/// other one.
 #[derive(Debug, Args)]
 pub struct Ping {
     /// Echo requests per pair.

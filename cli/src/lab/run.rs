@@ -1,4 +1,4 @@
-//! Runs a verb of `tresse lab`, here or in the virtual machine.
+//! Runs a verb of `tresse lab` in this machine's kernel or in the virtual machine.
 
 use tresse_lab::vm;
 

@@ -23,7 +23,8 @@ struct StatusLine<'a> {
     failed: Vec<&'a str>,
 }
 
-/// Prints the labs.
+/// Prints one line for each lab of this machine: its name, size, digest of its plan and failed
+/// parts, and whether it is up or unfinished.
 pub fn status(json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     let records: Vec<Record> =

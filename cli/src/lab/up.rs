@@ -1,4 +1,5 @@
-//! `tresse lab up`: builds a lab and starts its daemons.
+//! `tresse lab up`: builds a lab, that is, the cluster of a file on this machine, with a daemon for
+//! each of its nodes unless `--no-daemon` is given.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use super::status;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 
-/// Build the cluster of a file.
+/// Arguments of `tresse lab up`, which builds the cluster of a file on this machine.
 #[derive(Debug, Args)]
 pub struct Up {
     #[command(flatten)]
@@ -135,7 +136,8 @@ impl Up {
     }
 }
 
-/// Returns the name of the lab for a fabric: at most 20 letters, digits, `_` and `-`.
+/// Returns the name of the lab for a fabric: the first 20 characters of the fabric's name, with `-`
+/// in place of all but ASCII letters, digits and `_`.
 pub fn lab_name(fabric: &str) -> String {
     let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     fabric.chars().map(good).take(20).collect()

@@ -1,4 +1,4 @@
-//! Prints parts of replies that several verbs for one node have in common.
+//! Prints those parts of the daemon's replies that several verbs for one node print.
 
 use std::io::{self, Write};
 
@@ -33,17 +33,20 @@ pub fn write_operations(out: &mut impl Write, operations: &[OperationLine]) -> i
     operations.iter().try_for_each(|line| writeln!(out, "{}", plain(&output::operation(line))))
 }
 
-/// Writes the pending objects, one line per reason.
+/// Writes which wanted kernel objects are pending (cannot be installed yet): one line per reason,
+/// such as a NIC without carrier, with the object or the numbers of objects that wait for it.
 pub fn write_pending(out: &mut impl Write, pending: &[PendingLine]) -> io::Result<()> {
     waiting(pending).iter().try_for_each(|line| writeln!(out, "pending {}", plain(line)))
 }
 
-/// Returns the exit code of a change: partly installed if anything is pending.
+/// Returns the exit code for a change of the plan: [`Code::Partly`] if objects are pending (cannot
+/// be installed yet), else [`Code::Fine`].
 pub const fn code_of(pending: &[PendingLine]) -> Code {
     if pending.is_empty() { Code::Fine } else { Code::Partly }
 }
 
-/// Prints the operations that a change of the plan made, and what is pending.
+/// Prints how many kernel operations a change of this node's plan took, and what is still pending
+/// (cannot be installed yet). Returns [`Code::Partly`] if anything is pending.
 pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {
@@ -65,7 +68,7 @@ pub fn changed(applied: &Applied, verb: &str, json: bool) -> Result<Code, Failur
     Ok(code_of(&applied.pending))
 }
 
-/// Prints that a call succeeded to which the daemon replies without data.
+/// Prints that a request to the daemon succeeded, for requests whose reply carries no data.
 pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {
@@ -77,7 +80,8 @@ pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure
     Ok(Code::Fine)
 }
 
-/// Prints which destinations moved to other paths.
+/// Prints the effect of a drain or pin, or of its end: how many destinations of this node moved to
+/// other paths, which have one path left, and which have no other.
 pub fn steered(steered: &Steered, done: &str, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {

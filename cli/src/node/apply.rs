@@ -1,4 +1,5 @@
-//! `tresse apply`: sends cluster file and lock to the daemon, which installs this node's slice.
+//! `tresse apply`: sends a cluster file and its lock to this node's daemon, which installs this
+//! node's part of the plan in the kernel.
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! `tresse cables`: compares the cables of this node with the cluster file.
+//! `tresse cables`: compares the cables that the daemon sees at this node's NICs, by what it
+//! receives there, with those of the cluster file.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! `tresse confirm`: keeps what the last apply installed.
+//! `tresse confirm`: keeps the plan that `tresse apply --confirm` installed. If it does not come in
+//! time, the daemon rolls back.
 
 use clap::Args;
 

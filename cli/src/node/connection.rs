@@ -7,7 +7,7 @@ use tresse_control::{Client, DEFAULT_SOCKET};
 
 use crate::fail::Failure;
 
-/// Where the daemon listens.
+/// Arguments of the verbs for one node: the path of the control socket of this node's daemon.
 #[derive(Debug, Args)]
 pub struct NodeArgs {
     /// The daemon's control socket.

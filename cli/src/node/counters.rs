@@ -1,4 +1,4 @@
-//! `tresse counters`: prints the daemon's counters.
+//! `tresse counters`: prints the counters of this node's daemon.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! `tresse diff`: prints the operations that would make the kernel equal to this node's slice.
+//! `tresse diff`: prints the operations (add, change or remove a kernel object) that would make the
+//! kernel equal to this node's part of the plan.
 
 use std::io::Write;
 

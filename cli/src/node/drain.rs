@@ -1,4 +1,5 @@
-//! `tresse drain`: moves paths away from a part of the fabric and keeps them off it.
+//! `tresse drain`: moves this node's paths away from a part of the fabric (a switch, node, link,
+//! port or NIC), and keeps them off it.
 
 use std::path::PathBuf;
 

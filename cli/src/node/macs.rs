@@ -1,7 +1,8 @@
-//! `tresse macs`: prints this host's NICs as a `[[node]]` block for the cluster file (K21).
+//! `tresse macs`: prints this host's NICs, with their MAC addresses, as a `[[node]]` block for the
+//! cluster file (K21).
 //!
-//! Reads sysfs only. A NIC is an Ethernet interface with a device, or one end of a veth pair: an interface whose peer is
-//! not a lower interface in the same namespace.
+//! Reads sysfs only. A NIC is an Ethernet interface of a device, or one end of a veth pair. VLAN
+//! interfaces, bridges, bonds, TAP interfaces and the interfaces that Tresse made are left out.
 
 use std::fs;
 use std::io::{self, Write};

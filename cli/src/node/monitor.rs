@@ -1,4 +1,4 @@
-//! `tresse monitor`: prints events as they happen, until interrupted.
+//! `tresse monitor`: prints the events of this node's daemon as they happen, until interrupted.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `tresse pin`: sends to a node by one path only, as long as that path works.
+//! `tresse pin`: makes this node send to another node by one path only, as long as that path works.
 
 use clap::Args;
 use tresse_control as control;

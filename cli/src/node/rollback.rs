@@ -1,4 +1,4 @@
-//! `tresse rollback`: returns to the previous plan.
+//! `tresse rollback`: makes this node's daemon return to the plan that it had before.
 
 use clap::Args;
 

@@ -1,5 +1,5 @@
-//! `tresse top`: shows the load of this node's NICs and what differs from the plan, refreshed
-//! continuously.
+//! `tresse top`: shows the load of this node's NICs and what differs from the plan, and refreshes
+//! both continuously.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! `tresse undrain`: lets paths use a drained part of the fabric again.
+//! `tresse undrain`: lets paths use a drained part of the fabric (a switch, node, link, port or
+//! NIC) again.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! `tresse unfuse`: uses a fused VLAN again, once a new canary frame proves that it has no loop.
+//! `tresse unfuse`: takes a fused VLAN, one that this node does not use because it had a loop, back
+//! into use once a new test frame (canary) proves that the loop is gone.
 
 use clap::Args;
 

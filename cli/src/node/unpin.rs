@@ -1,4 +1,4 @@
-//! `tresse unpin`: sends to a node by all its paths again.
+//! `tresse unpin`: ends a pin, so that this node sends to another node by all its paths again.
 
 use clap::Args;
 

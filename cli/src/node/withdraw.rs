@@ -1,4 +1,5 @@
-//! `tresse withdraw`: removes all that was installed in the kernel, and forgets the plan.
+//! `tresse withdraw`: makes this node's daemon remove everything that it installed in the kernel,
+//! and forget its plan.
 
 use std::io::Write;
 

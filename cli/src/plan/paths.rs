@@ -1,4 +1,4 @@
-//! `tresse paths`: prints every path of every pair, one per line.
+//! `tresse paths`: prints every path of every pair of nodes, one per line.
 
 use std::io::Write;
 
@@ -53,7 +53,9 @@ impl Paths {
     }
 }
 
-/// Formats a path as text: `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03 s07 s11`.
+/// Formats one path on one line: source and destination, path rank (0 is the primary), hops, and
+/// per segment NIC, VLAN and switches, as in `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03
+/// s07 s11`.
 pub fn line(path: &PathView) -> String {
     let mut text = format!("{} -> {}  rank {}", path.src, path.dst, path.rank);
     if path.weight > 1 || (path.rank > 0 && path.weight > 0) {

@@ -1,5 +1,5 @@
-//! `tresse plan`: prints the whole plan, one node's slice of it, or the changes since an older
-//! file.
+//! `tresse plan`: prints the whole plan of a cluster file, one node's part of it, or what changes
+//! against an older cluster file.
 
 use std::io::Write;
 use std::path::PathBuf;

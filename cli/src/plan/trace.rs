@@ -1,5 +1,5 @@
-//! `tresse trace`: prints the paths of one pair with every switch and port, and why the planner
-//! chose them.
+//! `tresse trace`: prints the paths of one pair of nodes with every switch and port, and why the
+//! planner chose them.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Renders a picture as PNG, two pixels per unit.
+//! Renders a picture as PNG, with two pixels per unit of its coordinates.
 
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 use tiny_skia::{
@@ -11,7 +11,7 @@ use super::picture::{Align, Element, Picture};
 const SCALE: f32 = 2.0;
 const LETTERS: RasterHeight = RasterHeight::Size20;
 
-/// Returns the bytes of the PNG file; the error says why it cannot be drawn.
+/// Returns a picture as the bytes of a PNG file. The error says why it cannot be drawn.
 pub fn draw(picture: &Picture) -> Result<Vec<u8>, String> {
     let [width, height] = picture.size.map(|units| units * SCALE as u32);
     let mut pixels = Pixmap::new(width, height).ok_or("a picture of no size")?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::picture::{Align, Element, Picture};
 
-/// Returns the text of the SVG file.
+/// Returns a picture as the text of an SVG file.
 pub fn draw(picture: &Picture) -> String {
     let [width, height] = picture.size;
     let mut svg = format!(

@@ -1,4 +1,5 @@
-//! The verbs that study a plan: a simulator, and proposals for reflectors.
+//! The verbs that study a plan: `simulate` simulates it, and `reflect` proposes reflectors (nodes
+//! that relay frames) for its busy links.
 
 mod reflect;
 mod simulate;

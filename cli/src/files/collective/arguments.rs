@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::fleet::FleetArgs;
 use crate::input::ClusterArgs;
 
-/// Arguments of all verbs that move files.
+/// Arguments of all verbs that move files: `copy`, `scatter`, `gather` and `allgather`.
 #[derive(Debug, Args)]
 pub struct CollectiveArgs {
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! The job of a verb that moves files: which files go from which member to which.
+//! The job of a verb that moves files: which files and directories go from which member (node that
+//! takes part) to which.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,8 +11,8 @@ use tresse_ring::talk::Part;
 use super::party::Party;
 use crate::fail::{Code, Failure};
 
-/// One part of a job, that is, one file or directory: the member that has it, and the role of every
-/// member.
+/// One part of a job (a file or directory): the number of the member (node) that has it at the
+/// start, and for every member its role: source, target, or neither.
 #[derive(Debug)]
 pub struct Moved {
     /// The member that has the part.
@@ -20,8 +21,9 @@ pub struct Moved {
     pub places: Vec<Part>,
 }
 
-/// All files and directories (parts) that a verb moves. Members are numbered in the order of the
-/// first ring.
+/// The work of one run of a verb that moves files: its parts (files or directories), and which
+/// member (node that takes part) sends and gets each. Members are numbered in the order of the
+/// first ring, that is, of the order in which they pass data on.
 #[derive(Debug)]
 pub struct Job {
     /// The node of each member.

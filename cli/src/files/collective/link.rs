@@ -1,5 +1,5 @@
-//! The coordinator's link to one member: the member's process or connection, requests to it, and
-//! its reports.
+//! The link between the coordinator (this process) and one member (the process on a node): starts
+//! the process or uses its TCP connection, sends requests to it, and receives its reports.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,8 @@ const NOT_FOUND: i32 = 127;
 /// The longest time that a process may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An event on the coordinator's link to a member: a connection, a report, or its end.
+/// Something that happened on the coordinator's link to a member, the process on a node: it
+/// connected, sent a report or ended, or standard input was read to its end.
 pub enum Event {
     /// It has connected; another program started it.
     Connected(TcpStream),
@@ -36,8 +37,9 @@ enum Message {
     Input(Vec<u8>, SyncSender<()>),
 }
 
-/// The coordinator's link to one member. Requests are queued, so that a member that does not read
-/// them delays nothing else.
+/// The link between the coordinator (this process) and one member (the process on a node). Requests
+/// are queued and written by a thread, so that a member that does not read them does not delay
+/// other members.
 pub struct Link {
     child: Option<Child>,
     queue: Option<Sender<Message>>,

@@ -1,4 +1,5 @@
-//! `--launcher manual`: another program starts the members, and they connect to this process.
+//! `--launcher manual`: another program starts the members (the processes on the nodes), and they
+//! connect to this process by TCP.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// After this many seconds without an answer, the host at the other end counts as gone.
 const GONE: u32 = 60;
 
-/// Prints the command for each member on standard error, and accepts their connections in a thread.
+/// Listens on `address` and prints on standard error, for each node, the command that must be run
+/// there. A thread accepts the connections of the members (the processes on the nodes) and sends an
+/// [`Event::Connected`] for each that proves to know `token` and names its node.
 pub fn wait_for(
     address: Option<SocketAddr>,
     names: &[String],
@@ -61,7 +64,8 @@ pub fn wait_for(
     Ok(())
 }
 
-/// Makes the kernel detect that the host at the other end is gone, also if it sent nothing.
+/// Turns on TCP keep-alive for a connection, so that the kernel closes the connection if the host
+/// at the other end has not answered for 60 seconds.
 pub fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
     setsockopt(stream, sockopt::KeepAlive, &true)?;
     setsockopt(stream, sockopt::TcpKeepIdle, &(GONE / 3))?;

@@ -1,6 +1,7 @@
-//! The common part of `copy`, `scatter`, `gather` and `allgather`. A launcher starts a member
-//! (`tresse ring-member`) on each node. This process, the coordinator, tells each member where to
-//! send to, and another receiver if that one is gone or slow.
+//! The common part of `copy`, `scatter`, `gather` and `allgather`. A launcher such as ssh starts a
+//! process, the member (`tresse ring-member`), on each node. This process, the coordinator, sends
+//! each member the address of the next one to send to, and the address of another if that one is
+//! gone or slow.
 //!
 //! The data goes from member to member. Only standard input passes through this process.
 

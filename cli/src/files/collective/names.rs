@@ -1,25 +1,28 @@
-//! Paths of files on nodes, as arguments `NODE:PATH`. In a path, `{node}` stands for the node on
-//! which the file is, and `{from}` for the node that it comes from.
+//! Parses the arguments `NODE:PATH` of the verbs that move files, and replaces the placeholders in
+//! their paths: `{node}` stands for the node on which the file is, and `{from}` for the node that
+//! it comes from.
 
 use std::path::{Path, PathBuf};
 
 use crate::fail::{Code, Failure};
 
-/// Splits `NODE:PATH`; `None` if the text has no node.
+/// Splits an argument `NODE:PATH` into the name of the node and the path. Returns `None` if it
+/// names no node: it has no colon, or a `/` before the first one.
 pub fn on_node(text: &str) -> Option<(&str, &str)> {
     let (node, path) = text.split_once(':')?;
     (!node.contains('/')).then_some((node, path))
 }
 
-/// Splits an argument that must be `NODE:PATH`.
+/// Splits an argument `NODE:PATH` into the name of the node and the path; an argument that names no
+/// node is an error of the command line.
 pub fn place(text: &str) -> Result<(&str, &str), Failure> {
     on_node(text).ok_or_else(|| {
         Failure::new(Code::Usage, format!("`{text}`: expected a node and an absolute path"))
     })
 }
 
-/// Checks that a path is absolute and names a file or directory, and returns it. It may end with
-/// `/` only if `directory` is set.
+/// Checks that a path is absolute and names a file or directory, and returns it. A `/` at its end
+/// is refused, unless `directory` is set.
 pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(text);
     let named = path.file_name().is_some() && (directory || !text.ends_with('/'));
@@ -30,13 +33,14 @@ pub fn absolute(text: &str, directory: bool) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Returns the path on a node, with `{node}` replaced.
+/// Returns a path in which `{node}` is replaced by the name of a node.
 pub fn of_node(path: &Path, node: &str) -> PathBuf {
     replaced(path, "{node}", node)
 }
 
-/// Returns the path on `node` for a file that comes from `from`. A target that ends with `/` is the
-/// directory for it.
+/// Returns the path that a file gets on the receiving `node`: the path `target`, with `{node}` and
+/// `{from}` replaced by the names of the receiving and the source node. If `target` ends with `/`,
+/// it is a directory, and the file in it has the name of the `source` file.
 pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
     let path = if target.ends_with('/') {
         Path::new(target).join(source.file_name().unwrap_or_default())
@@ -46,9 +50,11 @@ pub fn target(target: &str, source: &Path, node: &str, from: &str) -> PathBuf {
     replaced(&of_node(&path, node), "{from}", from)
 }
 
-/// Returns a target that differs for each source node, because the same path is collected from
-/// several nodes. If the target does not contain `{from}` and is a directory, `.{from}` is appended
-/// to the name of the file.
+/// Returns the target path for verbs that collect the file `source` of several nodes, changed such
+/// that these files get different names. A target that contains `{from}` (the source node) is
+/// returned unchanged. To a directory, a target that ends with `/`, the name of the source file and
+/// `.{from}` are appended, unless that name contains `{node}` and so differs already. Any other
+/// target is an error.
 pub fn apart(text: &str, source: &Path) -> Result<String, Failure> {
     let _ = absolute(text, true)?;
     let named = source.file_name().is_some_and(|name| name.to_string_lossy().contains("{node}"));

@@ -1,6 +1,7 @@
-//! The result of a run for one member.
+//! The result of moving files for one member, that is, for one node that takes part.
 
-/// The result of a run for one member: the parts that it has, and why it lacks others.
+/// The result of moving files for one member (node): the parts (files or directories) that it has
+/// at the end, and why it lacks others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The parts that it has, also its own: number, bytes, BLAKE3.

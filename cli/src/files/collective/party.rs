@@ -1,4 +1,4 @@
-//! The nodes that take part in moving files, and their order.
+//! Chooses the nodes that take part in moving files, and the orders in which they pass data on.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -8,7 +8,8 @@ use super::arguments::{CollectiveArgs, RingArgs};
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// The nodes that take part in moving files, and the rings that they form.
+/// The nodes that take part in moving files, and the rings, that is, the orders in which they pass
+/// data on to each other.
 pub struct Party {
     /// The plan of the cluster.
     pub plan: Plan,

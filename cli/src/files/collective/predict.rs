@@ -1,4 +1,5 @@
-//! Predicts how long a run takes in each shape of broadcast (big-fat-switches, section 3).
+//! Predicts how long a run of moving files takes in each shape in which nodes can pass data on:
+//! ring, ring of rings, and tree (big-fat-switches, section 3).
 
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use super::party::Party;
 /// The latency of one stage: `tests/latency.sh` measures 92 to 132 us (big-fat-switches, section 6: 400 us).
 const LATENCY: Duration = Duration::from_micros(120);
 
-/// Returns the shape that `--shape` names, or the fastest one for parts of these sizes; the ring if
-/// a size is unknown.
+/// Returns the shape in which nodes pass data on (ring, ring of rings, or tree): the one that
+/// `--shape` names. For `auto` it is the one with the shortest predicted time for files of these
+/// sizes in bytes, or the ring if a size is unknown or one node sends or gets everything directly.
 pub fn shape(
     ring: &RingArgs,
     party: &Party,
@@ -37,12 +39,14 @@ pub fn shape(
     all.into_iter().min_by_key(time).unwrap_or(Shape::Ring)
 }
 
-/// Returns all shapes for a number of members, the ring first.
+/// Returns the shapes in which `members` nodes can pass data on: ring, ring of rings, tree, in this
+/// order.
 pub fn shapes(members: usize) -> [Shape; 3] {
     [Shape::Ring, Shape::Rings((members as f64).sqrt().ceil() as usize), Shape::Tree]
 }
 
-/// Returns the time to move parts of these sizes.
+/// Returns the predicted time to move the files of a job, whose sizes are given in bytes, if the
+/// nodes pass data on in this shape. Nodes for which `lives` is false are left out.
 pub fn time(
     party: &Party,
     job: &Job,
@@ -57,7 +61,8 @@ pub fn time(
     Time::of(&party.plan, &job.nodes, &flows, of)
 }
 
-/// The predicted time of a copy in each shape, and the shape that would be used.
+/// The predicted time of a copy for each shape in which nodes can pass data on (ring, ring of
+/// rings, tree), and the shape that would be used.
 #[derive(Debug, Serialize)]
 pub struct Prediction {
     /// The shape that would be used.
@@ -69,8 +74,9 @@ pub struct Prediction {
     pub crossover_octets: Option<u64>,
 }
 
-/// The predicted time for one shape: size over rate of the busiest link, plus the latency of its
-/// stages.
+/// The predicted time of a copy if nodes pass data on in one shape (ring, ring of rings, or tree):
+/// the time that the busiest link takes for its bytes, plus the latency of the longest chain of
+/// nodes that pass data on.
 #[derive(Debug, Serialize)]
 pub struct Predicted {
     pub shape: &'static str,

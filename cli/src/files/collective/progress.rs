@@ -25,8 +25,8 @@ struct Running<'a> {
     left: Option<f64>,
 }
 
-/// Shows the progress of all nodes: a bar for each on a terminal, JSON lines with `--json`, else
-/// nothing.
+/// Shows how much of the files each node has: as one bar per node on a terminal, as JSON lines with
+/// `--json`, else not at all.
 pub struct Progress {
     names: Vec<String>,
     bars: Vec<ProgressBar>,

@@ -1,4 +1,5 @@
-//! Prints the report at the end of a run: which files each node has.
+//! Prints the report at the end of a run of moving files: which files each node has, why it lacks
+//! others, and the time taken.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -51,7 +52,8 @@ struct Summary<'a> {
     transfer_seconds: f64,
 }
 
-/// Prints the result of each node and of the whole run.
+/// Prints the result of each node and of the whole run of moving files. Returns [`Code::Fault`] if
+/// a node lacks a file that it was to get, or has failed.
 pub fn report(
     party: &Party,
     job: &Job,

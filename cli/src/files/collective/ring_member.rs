@@ -13,7 +13,8 @@ use crate::fail::{Code, Failure};
 /// How long a member that another program started tries to connect.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Arguments of `tresse ring-member`. With the usual launchers it has none: requests come by standard input.
+/// Arguments of `tresse ring-member`, which other verbs start on each node. All launchers but
+/// `manual` give none: requests then come by standard input.
 #[derive(Debug, Args)]
 pub struct RingMember {
     /// Connect to this address and take requests from there (`--launcher manual`). The token is in `TRESSE_TOKEN`.

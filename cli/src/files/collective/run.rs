@@ -7,7 +7,8 @@ use super::party::Party;
 use super::report;
 use crate::fail::{Code, Failure};
 
-/// Runs a job and prints the report. The exit code is 1 if a node does not have everything.
+/// Moves the files of a job and prints the report. Returns [`Code::Fault`] if a node does not get
+/// everything.
 pub fn run(
     args: &CollectiveArgs,
     ring: &RingArgs,

@@ -1,4 +1,5 @@
-//! `tresse copy`: copies files or directories of some nodes to all others. Each node sends data on while it arrives.
+//! `tresse copy`: copies files or directories from one or several nodes to all others. Each node
+//! passes data on to the next while it arrives.
 
 mod ring;
 

@@ -1,4 +1,5 @@
-//! `tresse copy --ring`: prints the rings, and how long a copy over them would take.
+//! `tresse copy --ring`: prints the rings, that is, the orders in which nodes would pass data on,
+//! and how long a copy over them would take.
 
 use std::io::Write;
 
@@ -24,7 +25,8 @@ struct Shown<'a> {
     prediction: Prediction,
 }
 
-/// Prints the rings of a party and the prediction for a copy of this size.
+/// Prints the rings, that is, the orders in which nodes would pass data on, and the predicted time
+/// to copy `bytes` bytes over them.
 pub fn show(ring: &RingArgs, party: &Party, bytes: u64, json: bool) -> Result<Code, Failure> {
     let name = |node| party.plan.cluster().node(node).name.as_str();
     let names = |ring: &tresse_ring::order::Ring| ring.nodes().iter().map(|it| name(*it)).collect();

@@ -1,4 +1,5 @@
-//! The end of a rollout: every node has the plan, or every node returns to the plan before.
+//! The end of a rollout (installing one plan on all nodes): checks that every node has the new
+//! plan, or returns every node to the plan that it had before. Prints the result of each node.
 
 use std::io::Write;
 

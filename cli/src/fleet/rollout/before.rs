@@ -1,4 +1,5 @@
-//! The steps of a rollout that change nothing: reach every node, and have it validate the plan.
+//! The first steps of a rollout (installing one plan on all nodes), which change nothing: reach the
+//! daemon of every node, and have it validate the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 

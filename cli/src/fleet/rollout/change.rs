@@ -1,4 +1,5 @@
-//! The steps of a rollout that change nodes: install, wait, confirm.
+//! The steps of a rollout (installing one plan on all nodes) that change nodes: install the plan,
+//! wait until every node has tested it and removed the old one, confirm it on every node.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -6,8 +6,9 @@
 //!   +--------+--> nothing was changed         +--> every node rolls back <---------------+
 //! ```
 //!
-//! Every node adds what is new before a source uses it, and removes what is old after that: the daemons report to each
-//! other how far they are. If this process dies before it confirms, the daemons' own timers undo the rollout.
+//! The first step, `look`, asks every node for its status. Nodes add the kernel objects (interfaces, routes) of the new
+//! plan before a source node sends by it, and remove those of the old plan after that: the daemons report to each other
+//! how far they are. If this process dies before it confirms, the daemons' own timers roll every node back.
 
 mod after;
 mod before;

@@ -1,4 +1,4 @@
-//! The state of a rollout, and of each node in it.
+//! The state of a rollout (installing one plan on all nodes), and of each node in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::fleet::nodes::Fleet;
 
-/// The state of one node in a rollout, and the line printed for it.
+/// The state of one node in a rollout: its plan before and now, and what went wrong. It is also the
+/// line that is printed for this node.
 #[derive(Debug, Default, Serialize)]
 pub struct NodeState {
     pub node: String,
@@ -23,7 +24,8 @@ pub struct NodeState {
     pub fused: BTreeSet<u16>,
 }
 
-/// A rollout under way: the nodes, the plan's generation, and the state of each node.
+/// A rollout (installing one plan on all nodes) under way: the connections to the nodes, the digest
+/// of the new plan, and the state of each node.
 pub struct Run {
     pub fleet: Fleet,
     pub generation: String,

@@ -14,8 +14,8 @@ pub enum Verdict {
     Fault,
 }
 
-/// One finding of `tresse doctor`: what was checked, with cause, effect and fix if something is
-/// wrong.
+/// One result of a check of `tresse doctor`: that all is well, or what is wrong, with cause, effect
+/// and fix.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     /// The name of the check.
@@ -32,7 +32,7 @@ pub struct Finding {
     pub fix: String,
 }
 
-/// The name of a check of `tresse doctor`, from which its findings are made.
+/// A check of `tresse doctor`, by its name. Its methods make the findings of this check.
 pub struct Check(pub &'static str);
 
 impl Check {

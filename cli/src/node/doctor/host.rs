@@ -92,12 +92,13 @@ pub fn addresses() -> Vec<(String, IpAddr)> {
     all
 }
 
-/// Returns the value of a sysctl, given by its path below `/proc/sys`.
+/// Returns the value of a sysctl, given by its path below `/proc/sys`; `None` if it cannot be read.
 pub fn sysctl(path: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/{path}")).ok().map(|text| text.trim().to_owned())
 }
 
-/// Does this kernel have the module: loaded, built in, or as a file that can be loaded?
+/// Returns whether the running kernel has a module: loaded, built in, or as a file that can be
+/// loaded.
 pub fn has_module(name: &str) -> bool {
     if fs::exists(format!("/sys/module/{name}")).unwrap_or(false) {
         return true;
@@ -111,7 +112,8 @@ pub fn has_module(name: &str) -> bool {
     })
 }
 
-/// Returns the firewall chains, of iptables and nft, whose policy drops forwarded packets.
+/// Returns the firewall chains of this host, of iptables and nft, whose policy drops forwarded
+/// packets.
 pub fn forward_drops(ipv4: bool) -> Vec<String> {
     let tool = if ipv4 { "iptables" } else { "ip6tables" };
     let rules = output(tool, &["-S", "FORWARD"]).unwrap_or_default();
@@ -160,7 +162,8 @@ pub fn managed() -> BTreeMap<String, &'static str> {
     managed
 }
 
-/// Does a NIC send or obey pause frames (802.3x)? `None` if its driver does not say.
+/// Returns whether a NIC sends or obeys pause frames (802.3x); `None` if its driver does not report
+/// that.
 pub fn pauses(nic: &str) -> Option<bool> {
     let text = output("ethtool", &["-a", nic])?;
     let on = |line: &str| {
@@ -171,7 +174,7 @@ pub fn pauses(nic: &str) -> Option<bool> {
     (!found.is_empty()).then(|| found.contains(&true))
 }
 
-/// Is this host's clock set over the network? `None` if unknown.
+/// Returns whether this host's clock is synchronised over the network (NTP); `None` if unknown.
 pub fn clock_synchronised() -> Option<bool> {
     let text = output("timedatectl", &["show", "-p", "NTPSynchronized", "--value"])?;
     match text.trim() {
@@ -181,8 +184,8 @@ pub fn clock_synchronised() -> Option<bool> {
     }
 }
 
-/// Sends an echo request of this size, IP header included, that must not be fragmented. Returns
-/// whether it is answered.
+/// Sends one ICMP echo request with an IP packet of `bytes` bytes that must not be fragmented, and
+/// returns whether it is answered within a second.
 pub fn answers(to: IpAddr, bytes: u32) -> bool {
     let header = if to.is_ipv4() { 28 } else { 48 };
     let size = bytes.saturating_sub(header).to_string();

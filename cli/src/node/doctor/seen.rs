@@ -14,7 +14,8 @@ use super::host::Link;
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// What all checks read: the plan, this host's node in it, and the state of this host.
+/// The input of all checks of `tresse doctor`: the plan, this host's node in it, and the state of
+/// this host and its daemon.
 pub struct Seen<'a> {
     pub plan: &'a Plan,
     pub node: NodeId,
@@ -36,7 +37,8 @@ impl Seen<'_> {
     }
 }
 
-/// Finds out which node of the plan this host is.
+/// Returns the node of the plan that this host is: the one that `name` names, else the first one
+/// that has a NIC with a MAC address of this host.
 pub fn which(
     plan: &Plan,
     links: &BTreeMap<String, Link>,

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tresse_verify::Finding;
 
-/// Writes violations, then notes, one per line.
+/// Writes the violations, then the notes, of a check of a plan, one per line.
 pub fn findings(
     out: &mut impl Write,
     violations: &[Finding],

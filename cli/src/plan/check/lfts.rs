@@ -12,7 +12,9 @@ use crate::{input, output};
 /// The name of OpenSM's list of cables.
 const LIST: &str = "opensm-subnet.lst";
 
-/// Reads a dump and its cables, follows every path and prints the report; exits with 1 if there is a violation.
+/// Reads a dump of the forwarding tables of an InfiniBand network and the list of its cables,
+/// follows the path of every pair of nodes, and prints the report. Returns [`Code::Fault`] if there
+/// is a violation, such as a loop.
 pub fn run(dump: &Path, topology: Option<&Path>, json: bool) -> Result<Code, Failure> {
     let network = read(dump, topology)?;
     let report = Report::of(&network);

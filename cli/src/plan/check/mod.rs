@@ -1,5 +1,5 @@
-//! `tresse check`: proves that a plan keeps its promises (reachability, no loops, ...), or shows a
-//! witness of each violation.
+//! `tresse check`: proves that a plan keeps its promises (reachability, no loops, ...), or shows
+//! for each violation the object that proves it, such as the cycle or the pair of nodes.
 
 mod findings;
 mod lfts;

@@ -1,5 +1,5 @@
-//! `tresse compare`: prints cost and performance of hub, switch, tree, P-Mesh and other
-//! architectures.
+//! `tresse compare`: prints cost and performance of several ways to connect a number of nodes: hub,
+//! switch, tree, P-Mesh and others.
 
 mod plot;
 

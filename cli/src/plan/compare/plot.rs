@@ -1,5 +1,5 @@
-//! Draws cost and bisection of the architectures against the number of nodes, in two diagrams side
-//! by side.
+//! Draws the cost and the bisection bandwidth, per node, of the architectures that `tresse compare`
+//! compares, against the number of nodes, in two diagrams side by side.
 //!
 //! All axes are logarithmic. A curve ends where its architecture cannot grow any more.
 
@@ -11,7 +11,8 @@ const WIDTH: u32 = 560;
 const HEIGHT: u32 = 420;
 const LEGEND: u32 = 150;
 
-/// Returns the picture for clusters of up to `nodes` nodes, at least 16.
+/// Returns the picture with both diagrams, for clusters from 2 to `nodes` nodes (to 16 if `nodes`
+/// is less).
 pub fn picture(model: &Model, nodes: u64) -> Picture {
     let sizes = sizes(nodes.max(16));
     let table: Vec<Vec<Row>> = sizes.iter().map(|n| model.rows(*n)).collect();

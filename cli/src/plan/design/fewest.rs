@@ -1,5 +1,5 @@
-//! Finds the fewest NICs and switches for a design specification that leaves their numbers open,
-//! and what more NICs or more switches would bring.
+//! Finds the fewest NICs and switches for a specification of `tresse design` that leaves their
+//! numbers open, and shows what more NICs or more switches would bring.
 
 use std::io::Write;
 use std::time::Instant;
@@ -13,7 +13,8 @@ use tresse_lab::signals::Signals;
 use super::search::search;
 use crate::output;
 
-/// One possible combination of NICs per PC and switches, with its cost and links.
+/// A combination of NICs per PC and switches for which a wiring was found, with its cost and its
+/// mean number of links per pair of PCs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Choice {
     nics: u32,
@@ -24,7 +25,8 @@ pub struct Choice {
     mean_links_per_pair: f64,
 }
 
-/// The cheapest wiring, and the other possible combinations.
+/// The cheapest wiring (which NIC is on which switch) that was found, and the combinations of NICs
+/// and switches that no other one beats.
 #[derive(Debug)]
 pub struct Found {
     pub answer: Answer,
@@ -33,8 +35,9 @@ pub struct Found {
     pub choices: Vec<Choice>,
 }
 
-/// Tries numbers of NICs and of switches from few to many. Returns the cheapest wiring, its NICs, and every combination
-/// that no other one beats.
+/// Searches for a wiring with each number of NICs per PC and of switches, from few to many. Returns
+/// the cheapest wiring found, and the combinations of NICs and switches that no other one beats in
+/// NICs, price and links. `None` if no wiring was found.
 pub fn fewest(spec: &Spec, signals: &Signals) -> Result<Option<Found>, Box<dyn std::error::Error>> {
     let began = Instant::now();
     let table = &spec.design;
@@ -151,7 +154,8 @@ fn price(spec: &Spec, answer: &Answer, ports: &[u32]) -> Option<f64> {
     Some(nics.unwrap_or(0.0) + switches + uplink)
 }
 
-/// Prints the combinations as a table.
+/// Prints the combinations of NICs per PC and switches, with the cost and mean links per pair of
+/// each, as a table.
 pub fn choices_text(out: &mut impl Write, choices: &[Choice]) -> std::io::Result<()> {
     let mut table = output::table(["NICS", "SWITCHES", "PORTS", "COST", "LINKS/PAIR"]);
     for choice in choices {

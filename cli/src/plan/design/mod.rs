@@ -1,5 +1,5 @@
-//! `tresse design`: searches for the wiring of a flat neighbourhood: which NIC is cabled to which
-//! switch.
+//! `tresse design`: searches for the wiring of a flat neighbourhood (switches without cables
+//! between them, where each node is on several): which NIC is cabled to which switch.
 
 mod fewest;
 mod search;

@@ -1,4 +1,5 @@
-//! Runs the search for a wiring, with its time limit, progress on a terminal, and Ctrl-C.
+//! Runs the search of `tresse design` for a wiring: applies the time limit, shows progress on a
+//! terminal, and stops on Ctrl-C.
 
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -10,7 +11,8 @@ use tresse_lab::signals::Signals;
 /// Moves of each walk in one step; time and Ctrl-C are checked between steps.
 const STEP: u64 = 20_000;
 
-/// Searches until a wiring is found, the time or the moves are used up, or Ctrl-C is pressed.
+/// Runs `designer` until it is done, the time or the number of moves of the specification is used
+/// up, or Ctrl-C is pressed. The best wiring found, if any, is then in `designer`.
 pub fn search(designer: &mut Designer, spec: &Spec, signals: &Signals, show: bool) {
     let began = Instant::now();
     let bar = if show && std::io::stderr().is_terminal() {

@@ -52,7 +52,8 @@ pub fn answer_text(out: &mut impl Write, answer: &Answer) -> std::io::Result<()>
     writeln!(out, "# {:.2} s, seed {}", answer.seconds, answer.seed)
 }
 
-/// Prints the size of the uplink switch, which the wiring table does not contain.
+/// Prints how many ports the uplink switch needs, to which every other switch has one cable. The
+/// wiring table does not contain it. Prints nothing if the design has no such switch.
 pub fn uplinks_text(out: &mut impl Write, spec: &Spec, answer: &Answer) -> std::io::Result<()> {
     let used = answer.switches.iter().filter(|members| !members.is_empty()).count();
     match spec.uplink_ports(used) {

@@ -1,4 +1,5 @@
-//! `tresse reflect`: proposes detours through reflectors for the links that are busy now.
+//! `tresse reflect`: proposes, for the links that are busy now, detours through reflectors (nodes
+//! that send a frame out of the NIC that it came in by).
 
 mod sample;
 mod suggest;
@@ -7,7 +8,8 @@ use clap::{Args, Subcommand};
 
 use crate::fail::{Code, Failure};
 
-/// Reflectors for the traffic that there is.
+/// Arguments of `tresse reflect`, which proposes detours through reflectors (nodes that relay
+/// frames) for the traffic that is measured now.
 #[derive(Debug, Args)]
 pub struct Reflect {
     #[command(subcommand)]

@@ -14,7 +14,8 @@ use tresse_plan::Measured;
 
 use crate::fail::{Code, Failure};
 
-/// Where the samples come from.
+/// Arguments of `tresse reflect suggest` that say where the two samples of the traffic counters
+/// come from: files, or the running lab.
 #[derive(Debug, Args)]
 pub struct Samples {
     /// The first sample, as `tresse lab counters --json` prints it; `-` is standard input. Default: all counters are 0.

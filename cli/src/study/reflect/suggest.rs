@@ -1,7 +1,9 @@
-//! `tresse reflect suggest`: proposes reflectors for the traffic that links and nodes carry now.
+//! `tresse reflect suggest`: proposes reflectors (nodes that send a frame out of the NIC that it
+//! came in by) for the traffic that links and nodes carry now.
 //!
-//! The counters become a demand, and the cluster is planned again for it with `reflect = true`. The proposal is what
-//! this plan has, so the cluster file with the proposed text gives exactly this plan.
+//! The measured traffic becomes the demand of the cluster, and the cluster is planned again for it
+//! with `reflect = true`. The proposal lists the detours of this plan. With the proposed text
+//! added, the cluster file gives exactly this plan.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,7 +22,8 @@ use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output::{self, count};
 
-/// Propose reflectors and the cluster file's text for them, from counters of links and nodes.
+/// Arguments of `tresse reflect suggest`, which proposes reflectors (nodes that relay frames), and
+/// the text that adds them to the cluster file, from the measured traffic.
 #[derive(Debug, Args)]
 pub struct Suggest {
     #[command(flatten)]

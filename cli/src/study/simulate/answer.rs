@@ -14,7 +14,8 @@ use tresse_sim::sweep::{Point, Sweep};
 
 use crate::output;
 
-/// The results of simulating one plan at all loads.
+/// The results of simulating one plan, at each simulated load and in total, as they are printed and
+/// drawn.
 pub struct Curve {
     strategy: &'static str,
     lines: Vec<LoadResult>,
@@ -23,9 +24,9 @@ pub struct Curve {
     links: String,
 }
 
-/// The results of one simulated load. Loads are fractions of the rate of most nodes' links and
-/// count header flits. Latencies are in ns, from the generation of a message to the arrival of its
-/// last flit.
+/// The results of simulating one load. Offered, generated and accepted traffic are fractions of the
+/// rate of a node's link (the most common one) and include header flits. Latencies are in ns, from
+/// the generation of a message to the arrival of its last flit.
 #[derive(Debug, Serialize)]
 pub struct LoadResult {
     format: u32,
@@ -265,7 +266,7 @@ impl LoadResult {
     }
 }
 
-/// The name of a plan's strategy.
+/// Returns the name of the strategy by which a plan chooses its paths, such as `dor` or `updown`.
 pub fn strategy(plan: &Plan) -> &'static str {
     match plan.cluster().routing.strategy {
         tresse_topology::cluster::Strategy::Stp => "stp",

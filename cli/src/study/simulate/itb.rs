@@ -1,5 +1,5 @@
-//! `tresse simulate --paper itb`: repeats the evaluation of in-transit-buffers, section 4, tables 1
-//! to 9.
+//! `tresse simulate --paper itb`: repeats the evaluation in section 4 of the paper
+//! in-transit-buffers, tables 1 to 9.
 
 use std::collections::BTreeSet;
 use std::io::Write;

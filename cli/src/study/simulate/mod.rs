@@ -1,4 +1,5 @@
-//! `tresse simulate`: simulates a plan flit by flit and prints latency and accepted traffic for each load.
+//! `tresse simulate`: simulates the traffic on a plan's paths flit by flit, and prints latency and
+//! accepted traffic for each load.
 
 mod answer;
 mod arguments;

@@ -1,4 +1,5 @@
-//! Builds the simulator's model of switches, links and buffers from the arguments.
+//! Builds the simulator's model of switches, links and buffers from the arguments of `tresse
+//! simulate`.
 
 use tresse_sim::model::{Buffers, Model};
 use tresse_sim::network::Network;

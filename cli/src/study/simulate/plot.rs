@@ -1,4 +1,4 @@
-//! Draws latency against accepted traffic, one curve per plan.
+//! Draws the results of a simulation: latency against accepted traffic, one curve per plan.
 
 use super::answer::Curve;
 use crate::fail::{Code, Failure};
@@ -7,7 +7,8 @@ use crate::plot::{self, Axis, Diagram, Picture};
 const SIZE: [u32; 2] = [720, 420];
 const LEGEND: u32 = 120;
 
-/// Returns the picture of these curves. Latency has a logarithmic axis.
+/// Returns the picture of mean latency in microseconds (logarithmic axis) against accepted traffic
+/// (linear axis), with one curve per plan.
 pub fn picture(curves: &[Curve]) -> Result<Picture, Failure> {
     let named = |curve: &Curve| plot::Curve {
         name: curve.name().into(),

@@ -1,4 +1,5 @@
-//! Runs the simulations of one plan at all loads.
+//! Runs the simulations of one plan at all loads: those of `--loads`, or from low load to
+//! saturation.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -18,7 +19,8 @@ use super::answer::{Curve, strategy};
 use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 
-/// Number of cycles of one simulation; long messages get more.
+/// Default number of cycles of one simulation; a cycle is the time of one flit on a node's link.
+/// With long messages it is more: the cycles that 700 messages take there.
 pub const CYCLES: u64 = 100_000;
 
 impl Simulate {

@@ -1,4 +1,5 @@
-//! Builds the simulated traffic from the arguments.
+//! Builds the simulated traffic, that is, which node sends messages to which and when, from the
+//! arguments of `tresse simulate`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

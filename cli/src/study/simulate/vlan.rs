@@ -1,5 +1,5 @@
-//! `tresse simulate --paper vlan`: repeats the evaluation of vlan-minimal-paths, section 4, and
-//! prints our figures beside the published ones.
+//! `tresse simulate --paper vlan`: repeats the evaluation in section 4 of the paper
+//! vlan-minimal-paths, and prints our figures beside the published ones.
 
 use std::io::Write;
 

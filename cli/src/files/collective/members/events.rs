@@ -1,4 +1,5 @@
-//! Handles the reports of members.
+//! Handles what members (the processes on the nodes) report while files are moved: progress,
+//! finished parts, lost connections, failures.
 
 use std::time::{Duration, Instant};
 

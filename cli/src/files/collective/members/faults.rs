@@ -1,12 +1,13 @@
-//! Handles members that are gone, silent or too slow.
+//! Handles members (nodes that take part in moving files) that are gone, silent or too slow, and
+//! routes the data around them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::state::{Loss, Member, Members};
 
-/// A member that reports nothing for this long counts as gone. Members report their progress every
-/// second.
+/// A member (the process on a node) that has reported nothing for this long counts as gone. Members
+/// report their progress every second.
 pub const SILENT: Duration = Duration::from_secs(20);
 /// A member that reported something within this time is alive.
 const FRESH: Duration = Duration::from_secs(3);

@@ -1,4 +1,5 @@
-//! Steers the members of a run: records what each has reported, and decides what it does next.
+//! Steers the members (nodes that take part) while files are moved: records what each has reported,
+//! and requests what it sends next, and to which member.
 
 mod events;
 mod faults;

@@ -1,4 +1,5 @@
-//! A run from the start of its members to their end.
+//! Runs a job of moving files: starts the member process on each node, waits until all are ready,
+//! lets them move the data, and ends them.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::channel;

@@ -1,4 +1,5 @@
-//! The coordinator's knowledge of each member during a run.
+//! The state of one run of moving files, as the coordinator (the process that the operator started)
+//! knows it from the reports of the members (nodes that take part).
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -15,7 +16,8 @@ use crate::files::collective::outcome::Outcome;
 use crate::files::collective::party::Party;
 use crate::files::collective::progress::Progress;
 
-/// What the coordinator knows of one member.
+/// What the coordinator (the process that the operator started) knows of one member (a node that
+/// takes part): its link and address, what it has reported, and its result.
 pub struct Member {
     pub link: Link,
     pub address: IpAddr,
@@ -40,7 +42,8 @@ pub struct Member {
     pub outcome: Option<Outcome>,
 }
 
-/// A report that one member could not send to another.
+/// A report of one member (node) that it could not send data to another: both members, and when it
+/// was reported.
 pub struct Loss {
     pub from: usize,
     pub to: usize,
@@ -49,7 +52,8 @@ pub struct Loss {
     pub reached: bool,
 }
 
-/// All members of a run, the flows between them, and what each has.
+/// The state of one run of moving files: all members (nodes that take part), the routes of the data
+/// between them, and the progress of each.
 pub struct Members<'a> {
     pub job: &'a Job,
     pub party: &'a Party,

@@ -1,5 +1,5 @@
-//! Changes the state of a run: a member has everything, has failed, or is told to send to other
-//! members.
+//! Changes the state of a run of moving files: records that a member (node) has everything or has
+//! failed, and requests members to send to other receivers.
 
 use std::net::SocketAddr;
 

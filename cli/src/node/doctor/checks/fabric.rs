@@ -76,7 +76,9 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(broken.collect(), &up)
 }
 
-/// Sends packets of the planned size to other nodes, by the routes that are in force.
+/// Checks the paths to other nodes, at most 64: sends each an echo request as large as the MTU of
+/// the route to it, by the routes in the kernel. Returns a finding for each address that does not
+/// answer.
 pub fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("path");
     if seen.local {

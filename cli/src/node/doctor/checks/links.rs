@@ -1,4 +1,5 @@
-//! Checks of interfaces: NICs, their masters and managers, and duplicate addresses.
+//! Checks of this host's interfaces: NICs, the bridges or bonds and the network managers that hold
+//! them, and duplicate addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -104,7 +105,8 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "no NIC of the plan belongs to a bridge, bond or the like")
 }
 
-/// Finds addresses that two hosts have, and two hosts that both claim to be this node.
+/// Finds addresses of this host that the plan gives to another node, and other hosts that announce
+/// themselves as this node.
 pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("duplicate");
     let addresses = seen.plan.addresses();

@@ -10,7 +10,7 @@ use tresse_slice::Slice;
 use super::finding::Finding;
 use super::seen::Seen;
 
-/// Runs all checks, each after those that it depends on.
+/// Runs all checks, each after those that it depends on, and returns their findings.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(seen.plan, seen.node);
     let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 13] = [
