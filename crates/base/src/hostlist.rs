@@ -2,7 +2,8 @@
 //! names into hostlists. The notation is that of pdsh and Slurm, without steps. Several brackets give
 //! every combination; the last bracket varies fastest. This module does not check that a name exists.
 
-/// Why a text is not a hostlist.
+/// The error of a text that is not a valid hostlist: what is wrong in the text, and what to write
+/// instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct HostlistError {
@@ -12,10 +13,10 @@ pub struct HostlistError {
     pub help: Option<String>,
 }
 
-/// The largest number of names that one hostlist may give.
+/// The largest number of names that one hostlist, such as `n[00-15]`, may expand to.
 pub const MOST_NAMES: usize = 1 << 17;
 
-/// Returns the names of a hostlist, in order.
+/// Returns all names that a hostlist stands for, in the order written: `n0`, `n1`, `n2` for `n[0-2]`.
 ///
 /// # Errors
 /// Brackets that are unbalanced or empty, entries that are not numbers, ranges that run backwards, and
@@ -69,8 +70,8 @@ pub fn expand_all(text: &str) -> Result<Vec<String>, HostlistError> {
     Ok(names)
 }
 
-/// Returns a short list of hostlists that expand to `names` in the same order. Neighbours in `names` that
-/// differ only in an ascending last number share one hostlist.
+/// Returns hostlists that together expand to `names`, in the same order: `n1`, `n2`, `n4` become
+/// `n[1-2,4]`. Adjacent names that differ only in an ascending number at their end share one hostlist.
 #[must_use]
 pub fn collapse(names: &[&str]) -> Vec<String> {
     let mut lists: Vec<(&str, usize, Vec<u64>)> = Vec::new();

@@ -55,11 +55,11 @@ impl TreeId {
     pub const NONE: Self = Self(u32::MAX);
 }
 
-/// Identifies one path of a plan: source and destination node, and the path's rank among the paths
-/// of that pair.
+/// Identifies one path of a plan: source node, destination node, and the path's rank among the paths of
+/// that pair (0: the primary).
 ///
-/// The nodes are indices, so a `PathId` is valid only within its plan. Names for people, or for use
-/// across plans, are made where they are printed or stored.
+/// The nodes are indices into the plan's cluster, so a `PathId` is valid only within its plan. Code that
+/// prints or stores paths translates the indices into node names.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
@@ -94,7 +94,8 @@ impl std::fmt::Display for Vid {
     }
 }
 
-/// An MPLS label (RFC 3032), 16 to 1,048,575. It has a meaning only at one transit node.
+/// An MPLS label (RFC 3032), 16 to 1,048,575. It is local to one transit node (a node that forwards
+/// frames for other nodes): at another node the same number can mean something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(pub u32);

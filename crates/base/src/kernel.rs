@@ -1,11 +1,15 @@
 //! Names of the interfaces that Tresse creates on a node, and kernel limits that plans must respect.
 
-/// Prefix of the link alias that marks an interface as created by Tresse.
+/// Prefix of an interface's alias in the kernel (`ip link set ... alias`) that marks the interface as
+/// created by Tresse.
 pub const ALIAS_PREFIX: &str = "tresse:";
-/// Name of the interface that holds the node addresses (K8).
+/// Name of the interface that holds a node's own addresses, which applications use instead of the
+/// addresses of its NICs (K8).
 pub const NODE_INTERFACE: &str = "tresse0";
-/// Name of the TUN interface through which a source sends if its kernel cannot push labels.
+/// Name of the TUN interface of a node whose kernel cannot push MPLS labels. Packets that need labels
+/// are routed to it; the node's daemon reads them there and sends them with their labels.
 pub const PUSH_INTERFACE: &str = "tresse-push";
-/// The largest number of MPTCP endpoints that a kernel holds for all users together, and the highest limit
-/// of subflows that it accepts: MPTCP_PM_ADDR_MAX.
+/// The kernel's limit on MPTCP endpoints (local addresses from which connections may start subflows),
+/// those of other programs included. It is also the highest limit of subflows per connection that the
+/// kernel accepts: MPTCP_PM_ADDR_MAX.
 pub const ENDPOINTS_MAX: usize = 8;

@@ -1,14 +1,15 @@
-//! The meaning of an MPLS label at a transit node.
+//! Defines the meaning of an MPLS label at a transit node (a node that forwards frames for other nodes):
+//! by which NIC, on which VID and to which MAC address the frame leaves.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::Vid;
 use crate::units::Mac;
 
-/// The meaning of an MPLS label at a transit node: after the label is popped, the frame leaves by
-/// this NIC, on this VID, to this MAC address (DESIGN section 6).
+/// What a transit node does with a frame that carries a certain MPLS label: it pops the label and sends
+/// the frame out of this NIC, on this VID, to this MAC address (DESIGN section 6).
 ///
-/// `N` identifies the NIC: by name, or by index in a forwarding table.
+/// `N` is the type that identifies the NIC: its name, or its index in a forwarding table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelExit<N> {
     /// The NIC that the frame leaves by.

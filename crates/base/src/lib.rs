@@ -1,5 +1,5 @@
-//! Basic types for every crate of Tresse: identifiers, units, seeded random numbers, hostlists, problems
-//! found in a file, wiring tables, and kernel names and limits.
+//! Basic types for every crate of Tresse: identifiers, units, seeded random numbers, hostlists, faults
+//! found in an input file, wiring tables, and names and limits of the kernel.
 //!
 //! This crate imports no other crate of the project. It uses no socket, file, clock, environment, log or
 //! thread.

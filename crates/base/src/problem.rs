@@ -1,6 +1,6 @@
-//! Problems found in a cluster file or in another program's dump. A [`Problem`] holds the place of the
-//! fault, the offending text and what to write instead. This module turns byte ranges into lines and
-//! columns; the CLI draws the picture of the line.
+//! Reports faults in a cluster file or in forwarding tables dumped by another program. A [`Problem`]
+//! holds the place of a fault, the offending text and what to write instead. This module turns byte
+//! ranges into lines and columns; the CLI prints the line with the fault marked.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::text::{excerpt, printable};
 
-/// The kind of a [`Problem`]. Its name in `--json` output never changes.
+/// The kind of fault that a [`Problem`] reports, such as an unknown key or a VID out of range. The name
+/// of a kind in `--json` output never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
@@ -128,7 +129,8 @@ impl ProblemKind {
     }
 }
 
-/// One fault of a file: its place, the offending text, and advice.
+/// One fault in an input file, such as the cluster file: its kind, line and column, the offending text,
+/// a message and advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// What kind of fault.
@@ -158,7 +160,8 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// All faults of one file, in the order of the file.
+/// All faults found in one input file, in the order of their places, with the name and the text of the
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
     /// The name of the file.
@@ -187,7 +190,8 @@ impl std::error::Error for Problems {}
 /// Place (byte range), kind, message and advice.
 type Fault = (Range<usize>, ProblemKind, String, Option<String>);
 
-/// A list of faults in the making: checks add faults by byte range; lines and columns come later.
+/// Collects the faults of one input file while checks run. Each fault is added with its byte range in
+/// the file; [`Found::into_problems`] turns all of them into [`Problems`] with lines and columns.
 #[derive(Debug, Default)]
 pub struct Found(Vec<Fault>);
 
@@ -291,7 +295,8 @@ fn on_boundaries(span: Range<usize>, source: &str) -> Range<usize> {
     start..back(span.end).max(start)
 }
 
-/// The byte offsets at which the lines of a text begin, to find the line and column of a byte.
+/// The byte offsets at which the lines of a text begin. [`Lines::position`] uses them to find the line
+/// and column of a byte.
 #[derive(Debug)]
 pub struct Lines(Vec<usize>);
 

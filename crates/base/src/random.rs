@@ -1,7 +1,9 @@
-//! A seeded pseudo-random generator: SplitMix64 (Steele, Lea and Flood 2014). It is written out here because
-//! a seed in a cluster file must give the same numbers in every version.
+//! A seeded pseudo-random generator: SplitMix64 (Steele, Lea and Flood 2014). It is implemented here,
+//! not taken from a library, because a seed in a cluster file must give the same numbers in every
+//! version.
 
-/// A pseudo-random sequence, as the state of its generator.
+/// A pseudo-random generator that is started with a seed: its methods return the next numbers of the
+/// sequence.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

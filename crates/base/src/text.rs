@@ -1,6 +1,8 @@
-//! Text helpers for messages: shortens and escapes text of a file, and finds the nearest valid value.
+//! Helpers for error messages: they shorten and escape text that is quoted from a file, and find the
+//! valid value most similar to a wrong one.
 
-/// Returns the first line of a text, cut after 60 characters.
+/// Returns the first line of a text without surrounding white space, cut after 60 characters. ` ...` is
+/// appended if the rest of the text is left out.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
@@ -13,8 +15,9 @@ pub fn excerpt(text: &str) -> String {
 
 const EXCERPT: usize = 60;
 
-/// Returns the text with characters escaped that control a terminal, show nothing or reorder a line. Text of
-/// a file passes through here before it reaches a terminal or a log.
+/// Returns `text` with every character escaped that would control a terminal, be invisible, or change
+/// the order of the characters in a line. Text from a file passes through this function before it is
+/// shown on a terminal or logged.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -27,7 +30,9 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Returns the candidate with the fewest edits from `text`; `None` if no candidate is near.
+/// Returns the candidate that is most similar to `text`, by Levenshtein distance without regard to ASCII
+/// case; `None` if every candidate is too different: more than 4 edits away, or more edits than half the
+/// length of `text`. One edit is always allowed.
 #[must_use]
 pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let number = trailing_number(text);
@@ -48,7 +53,8 @@ fn trailing_number(text: &str) -> u64 {
     text[text.len() - digits..].parse().unwrap_or(0)
 }
 
-/// Returns advice: `did you mean ...` with the nearest candidate, else all candidates if there are at most 16.
+/// Returns advice for the unknown word `text`: `did you mean ...` with the most similar candidate; if
+/// none is similar, a list of all candidates. `None` if that list would be empty or longer than 16.
 #[must_use]
 pub fn suggestion<'a>(
     text: &str,

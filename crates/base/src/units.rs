@@ -23,7 +23,7 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// Why a text is not a MAC address, a rate or a prefix.
+/// The error of a text that is not a MAC address, a rate or a prefix: the text, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct UnitError {
@@ -104,7 +104,7 @@ impl FromStr for Rate {
     }
 }
 
-/// An IPv4 or IPv6 prefix with no host bits set.
+/// An IPv4 or IPv6 address prefix, such as `10.77.0.0/16`, with no host bits set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix {
     /// The network address.

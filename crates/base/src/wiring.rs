@@ -1,21 +1,22 @@
-//! The wiring table of a flat neighbourhood, in the paper's text format: one line per switch with its
-//! number, a colon and the sorted numbers of the PCs on it
-//! (flat-neighborhood-network-compiler, section 2.3). The table names neither ports nor NICs. By convention
-//! a PC's lowest-numbered NIC goes to its lowest-numbered switch.
+//! The wiring table of a flat neighbourhood (switches without cables between them; PCs that talk share a
+//! switch), in the text format of the paper: one line per switch with its number, a colon and the sorted
+//! numbers of the PCs on it (flat-neighborhood-network-compiler, section 2.3). The table names neither
+//! ports nor NICs. By convention a PC's lowest-numbered NIC goes to its lowest-numbered switch.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
-/// A wiring table: for each switch, the PCs that are cabled to it.
+/// A wiring table: for each switch of a flat neighbourhood, the numbers of the PCs that are cabled to
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Wiring {
     /// The PCs of each switch, ascending; indexed by switch.
     pub switches: Vec<Vec<u32>>,
 }
 
-/// Why a text is not a wiring table.
+/// The error of a text that is not a valid wiring table: the faulty line, and what is wrong in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WiringError {
     /// A line does not start with a number and a colon.
