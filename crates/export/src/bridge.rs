@@ -1,5 +1,6 @@
-//! Export for Linux bridges with VLAN filtering: a shell script that calls `ip` and `bridge` of
-//! iproute2 (ip-link(8), bridge(8)). The switches of a lab have the same configuration.
+//! Export for Linux bridges with VLAN filtering: a shell script that calls `ip` and `bridge` of iproute2
+//! (ip-link(8), bridge(8)). The Linux bridges that stand for switches in a lab get the same
+//! configuration.
 
 use tresse_base::id::Vid;
 

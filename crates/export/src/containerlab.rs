@@ -1,7 +1,8 @@
-//! Export for containerlab: a topology with nodes and switches as `linux` containers, which run the
-//! exported bridge and node scripts. Containers share the host's kernel, which needs 802.1Q and
-//! VLAN filtering. Where nodes route, switches are bridges without VLANs, one for each line of
-//! nodes.
+//! Export for containerlab: a topology file with nodes and switches as `linux` containers, which run the
+//! exported bridge and node scripts. Containers share the host's kernel, which needs 802.1Q and VLAN
+//! filtering. In fabrics without VLANs, whose nodes forward plain IP, a switch is a container with plain
+//! bridges instead: one bridge for each line (the nodes that share the switch in one dimension) that it
+//! holds.
 
 use std::collections::BTreeMap;
 

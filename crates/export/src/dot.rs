@@ -1,5 +1,6 @@
-//! Export for Graphviz: a drawing of switches, nodes and cables, each cable with the VIDs that it
-//! carries or the note that it is an uplink.
+//! Export for Graphviz: a drawing of switches, nodes and cables. Each cable between switches is labelled
+//! with the VIDs that it carries, or as an uplink (a cable that carries multicast and other networks,
+//! but no planned path).
 
 use tresse_base::id::Vid;
 use tresse_plan::Plan;

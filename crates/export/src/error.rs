@@ -1,4 +1,4 @@
-//! The error of an export.
+//! The error of an export of a plan (`tresse export`).
 
 use std::str::FromStr;
 
@@ -6,7 +6,8 @@ use tresse_base::id::Vid;
 
 use crate::Format;
 
-/// Why an export failed, for instance an unknown format or object.
+/// Why a plan could not be exported: for instance an unknown format or switch name, or a plan that the
+/// format cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
     /// The fabric has no VLANs, so its switches need no configuration.

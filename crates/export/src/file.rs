@@ -1,6 +1,6 @@
-//! One file of an export: a name and a text.
+//! A file that an export of a plan produces.
 
-/// One file that an export produces: a name and a text.
+/// One file that an export of a plan produces, such as a switch configuration: its name and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportFile {
     /// File name; networkd's are below a directory named after the node.

@@ -1,6 +1,8 @@
-//! The names of the export formats, and what each of them configures or describes.
+//! The formats to which a plan can be exported, their names on the command line, and whether each
+//! describes a switch, a node or the whole fabric.
 
-/// An export format, such as `eos` or `networkd`.
+/// A format to which a plan can be exported: the configuration language of a kind of switch (`eos`),
+/// files that configure a node (`networkd`), or a description of the whole fabric (`slurm`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
     /// Switch: Linux bridge with VLAN filtering, a shell script over `ip` and `bridge`.

@@ -1,4 +1,5 @@
-//! Exports that list hosts: `/etc/hosts`, an MPI hostfile, Slurm's `topology.conf` (topology/tree).
+//! Exports that list the nodes of a plan for other programs: `/etc/hosts`, an MPI hostfile, and Slurm's
+//! `topology.conf` for its plugin topology/tree.
 
 use std::collections::BTreeMap;
 

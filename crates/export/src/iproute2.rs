@@ -1,8 +1,9 @@
-//! Export for a node without the daemon: a shell script that calls `ip` of iproute2 and creates the
-//! same objects as `tressed` (DESIGN section 5), or removes them.
+//! Export for a node without the daemon: a shell script that calls `ip` of iproute2. It creates the same
+//! interfaces, addresses and routes in the kernel as the daemon `tressed` (DESIGN section 5), or removes
+//! them.
 //!
-//! Nothing watches a node configured like this: drift is not repaired, no canary tests VLANs (K5),
-//! and only the kernel's own failover works.
+//! Nothing watches a node configured like this: drift is not repaired, no test frame proves that a VLAN
+//! works before it is used (K5), and only the kernel's own failover works.
 
 pub mod commands;
 mod routed;

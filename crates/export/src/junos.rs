@@ -1,6 +1,6 @@
 //! Export for Juniper Junos with Enhanced Layer 2 Software (EX2300, EX3400, EX4300 and later, QFX):
 //! `set` commands for `load set`. A commit applies all commands at once, so their order is for the
-//! reader only; the last block can be committed separately.
+//! reader only. The last block, which turns spanning tree off, can be committed separately.
 
 use tresse_base::id::Vid;
 

@@ -1,5 +1,6 @@
-//! Switch configurations for the time of a change of plans: those of the new plan, plus the VLANs
-//! of the old plan on ports whose cables are unchanged. So nodes of either plan reach each other.
+//! Switch configurations for the time in which nodes change from one plan to another: those of the new
+//! plan, plus the VLANs of the old plan on ports whose cables are unchanged. With them, nodes that have
+//! the old plan and nodes that have the new one reach each other.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,11 +11,12 @@ use tresse_topology::cluster::Port;
 
 use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
 
-/// Returns the configurations of `plan` with the VLANs of `old` added. Both plans must be made with
-/// the same lock: a VID in both then is one tree, or two trees that have no loop together (K4).
+/// Returns the switch configurations of `plan`, with the VLANs of the previous plan `old` added to them.
+/// Both plans must be made with the same lock (the file that keeps VIDs as they are): then the trees
+/// that a VID has in both plans form no loop together (K4).
 ///
 /// # Errors
-/// A switch that cannot hold the VLANs of both.
+/// A switch cannot hold the VLANs of both plans.
 pub fn configs(
     plan: &Plan,
     old: &Plan,

@@ -1,9 +1,10 @@
-//! Exports of a plan for other programs: switch configurations, node scripts, host lists, drawings.
+//! Exports a plan for other programs: switch configurations, node scripts, lists of nodes, drawings.
 //!
-//! Pure and deterministic: from a [`Plan`](tresse_plan::Plan) to text. One file per dialect, over
-//! one intermediate form ([`SwitchConfig`] for switches, [`Wanted`](tresse_reconcile::Wanted) for
-//! nodes). The order within a switch configuration follows K3: the default VLAN pruned, then ports,
-//! VLANs and forwarding entries, and only in the last block spanning tree off.
+//! Pure and deterministic: turns a [`Plan`](tresse_plan::Plan) into text. Each export format has a
+//! module of its own, which writes out a form common to all formats: [`SwitchConfig`] for switches,
+//! [`Wanted`](tresse_reconcile::Wanted) for nodes. The order within a switch configuration follows K3:
+//! first the default VLAN is removed from the ports, then come ports, VLANs and static forwarding
+//! entries, and the last block turns spanning tree off.
 #![forbid(unsafe_code)]
 
 #[macro_use]

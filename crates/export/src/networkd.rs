@@ -1,9 +1,9 @@
-//! Export for a node without the daemon: systemd-networkd units (systemd.netdev(5),
-//! systemd.network(5), version 253 or later) and a sysctl.d file.
+//! Export for a node without the daemon: systemd-networkd units (systemd.netdev(5), systemd.network(5),
+//! version 253 or later) and a sysctl.d file.
 //!
-//! networkd restores the nexthops and routes of an interface when its carrier returns. It supports
-//! no labels and sets no alias, so tressed treats these interfaces as foreign. Without VLANs
-//! everything is configured on the NICs themselves.
+//! networkd restores the nexthops and routes of an interface when its carrier returns. It supports no
+//! MPLS labels. It sets no alias on interfaces, so the daemon `tressed` treats them as foreign: not
+//! created by Tresse. In fabrics without VLANs everything is configured on the NICs themselves.
 
 use std::collections::BTreeMap;
 

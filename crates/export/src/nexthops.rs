@@ -1,4 +1,4 @@
-//! Assigns ids to the nexthop objects and groups that an export writes for a node.
+//! Assigns the kernel ids of the nexthop objects and nexthop groups that an export writes for a node.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Export for Open vSwitch: a shell script that calls ovs-vsctl(8) and ovs-appctl(8).
 //!
-//! A port without `trunks` carries every VLAN (ovs-vswitchd.conf.db(5)). So ports that should carry
-//! nothing are removed from the bridge, and all ports change in one transaction.
+//! A port without `trunks` carries every VLAN (ovs-vswitchd.conf.db(5)), so ports that should carry
+//! nothing are removed from the bridge. All ports change in one transaction, so that no port forwards a
+//! frame before its VLANs are set.
 
 use tresse_base::id::Vid;
 

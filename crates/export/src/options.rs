@@ -1,6 +1,7 @@
-//! Options of an export that are not part of the plan.
+//! Options of an export that the plan does not determine.
 
-/// Options of an export that are not part of the plan: flow control and static forwarding entries.
+/// Options of an export that the plan does not determine: whether switches turn flow control off, and
+/// whether static forwarding entries are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Whether the channel dependency graph is cyclic: then flow control is switched off (K18).

@@ -1,4 +1,5 @@
-//! Runs an export: checks the object and the options, then calls the code of the format.
+//! Exports a plan: checks that the named switch, node or VLAN exists and that the format can express the
+//! plan, then calls the code of the format.
 
 use rayon::prelude::*;
 use tresse_base::id::{NodeId, TreeId, Vid};
@@ -13,17 +14,19 @@ use crate::{
     routeros, sonic,
 };
 
-/// Returns a shell script with `ip` commands that installs the wanted kernel state of a slice.
+/// Returns a shell script that brings a node into the kernel state which `slice` (the part of a plan
+/// that concerns this node) wants. The script calls `ip`.
 #[must_use]
 pub fn node_script(plan: &Plan, slice: &Slice) -> String {
     iproute2::render(plan, slice).into_iter().map(|file| file.text).collect()
 }
 
-/// Writes the files of a format for every switch or node, or only for `object`. Files are in index
-/// order.
+/// Returns the files that the export format `what` writes for `plan`: those of every switch or of every
+/// node, in index order, or those of the whole fabric. `object` limits them to the switch or node of
+/// this name; for the format `dot` it is the VLAN to highlight.
 ///
 /// # Errors
-/// [`ExportError`] if `object` does not exist for this format, or the format cannot express the plan.
+/// [`ExportError`] if `object` does not exist in the plan, or if the format cannot express the plan.
 pub fn render(
     plan: &Plan,
     what: Format,
@@ -33,12 +36,12 @@ pub fn render(
     render_keeping(plan, None, what, object, options)
 }
 
-/// Like [`render`], for switches that also keep the VLANs of the plan `keep` during a change. Both
-/// plans must be made with the same lock.
+/// Like [`render`], for switches that must carry the VLANs of two plans while nodes change from the plan
+/// `keep` to `plan`. Both plans must be made with the same lock (the file that keeps VIDs as they are).
 ///
 /// # Errors
-/// As for [`render`]; a format that is not for switches; a switch that cannot hold the VLANs of
-/// both.
+/// As for [`render`]. Also if `keep` is given and the format does not describe switches, or a switch
+/// cannot hold the VLANs of both plans.
 pub fn render_keeping(
     plan: &Plan,
     keep: Option<&Plan>,

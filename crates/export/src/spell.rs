@@ -1,9 +1,11 @@
-//! Converts names and lists of VIDs for formats that accept fewer characters than a plan has.
+//! Writes names, lists of VIDs and MAC addresses as the export formats require: some allow fewer
+//! characters in names or lines than Tresse does.
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 
-/// Returns the longest runs of consecutive VIDs as text: `100`, or `100-103`. `vids` is ascending.
+/// Groups consecutive VIDs and returns each group as text: `100` for a single VID, `100-103` for four.
+/// `vids` must be ascending.
 #[must_use]
 pub fn runs(vids: &[Vid]) -> Vec<String> {
     let mut runs: Vec<(u16, u16)> = Vec::new();

@@ -1,6 +1,7 @@
-//! The configuration of every switch in a form that is independent of vendors: ports with their
-//! VLANs, the base VLAN, static forwarding entries and notes. Implements K3 and K14 and chooses the
-//! forwarding entries; the formats turn it into text.
+//! The configuration of every switch in a form that is independent of vendors: ports with their VLANs,
+//! the base VLAN (the untagged VLAN between switches), static forwarding entries and notes. A link
+//! without a VLAN of the plan is in no VLAN (K3), and a node's port carries every VID that the node
+//! sends or receives on (K14). The export formats turn this form into text.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,8 @@ use tresse_topology::vlan::TreeSpec;
 
 use super::Options;
 
-/// The configuration of one switch, independent of vendors. Everything is sorted.
+/// The configuration of one switch in a form that is independent of vendors: ports, VLANs, static
+/// forwarding entries. All lists of ports, VLANs and entries are in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchConfig {
     /// The switch.
@@ -61,7 +63,8 @@ pub struct PortConfig {
     pub untagged: Option<Vid>,
 }
 
-/// What a switch port is cabled to.
+/// What a cabled switch port is used for: it leads to a node or to another switch, and in the latter
+/// case it carries VLANs or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PortRole {
     /// Leads to a node's NIC.
@@ -74,7 +77,7 @@ pub enum PortRole {
     Pruned,
 }
 
-/// A VLAN that a switch must have.
+/// A VLAN that a switch must have: its VID, its name, and the ports that carry it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VlanConfig {
     /// The VID.
@@ -87,7 +90,8 @@ pub struct VlanConfig {
     pub untagged: Vec<u32>,
 }
 
-/// A static entry of a switch's forwarding table: MAC address, VID and port.
+/// A static entry of a switch's forwarding table: frames to this MAC address on this VID leave by this
+/// port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FdbEntry {
     /// The VID.
@@ -98,8 +102,8 @@ pub struct FdbEntry {
     pub port: u32,
 }
 
-/// Returns the configurations of all switches. Costs O(pairs x paths x hops) for the VLANs of node
-/// ports and for forwarding entries, and O(trees x switches) for the rest.
+/// Returns the configurations of all switches of `plan`, in index order. Costs O(pairs x paths x hops)
+/// for the VLANs of node ports and for static forwarding entries, and O(trees x switches) for the rest.
 #[must_use]
 pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     let mut configs = drafts(plan, options);

@@ -1,9 +1,10 @@
-//! Writes the `ip` commands that create a node's kernel objects, one per line, as `ip -batch` reads
-//! them.
+//! Writes the `ip` commands that create a node's wanted kernel state: interfaces, addresses, neighbours
+//! and routes, one command per line, as `ip -batch` reads them.
 //!
-//! `tresse export iproute2` puts them into a node's script; a lab without daemons runs them itself.
-//! Each function returns one batch. The order is: links, then sysctls (K5: nothing may be sent
-//! before they are set), then the batches in the order of this file.
+//! `tresse export iproute2` puts the commands into a node's script; a lab without daemons runs them
+//! itself. Each function returns one batch. Run the batches in this order: links; then sysctls, which
+//! must be set before anything can be sent (K5); then the other batches in the order of their functions
+//! in this file.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,9 @@ use tresse_reconcile::{ENDPOINT_IDS, Leg, LinkKind, METRIC_PRIMARY, PROTOCOL, Ru
 use crate::nexthops::{FIRST_GROUP, Nexthops};
 use crate::spell::shell;
 
-/// Returns the arguments of `ip link add` that create an interface, in alternatives: if a kernel
-/// refuses the first, the next is tried (K8). Empty for an interface that only the daemon creates.
+/// Returns the arguments of `ip link add` that create an interface, as a list of alternatives: if the
+/// kernel refuses the first, try the next (K8: a bridge in place of a dummy interface). The list is
+/// empty for a TUN interface, which only the daemon creates.
 #[must_use]
 pub fn link(name: &str, kind: &LinkKind) -> Vec<String> {
     let name = shell(name);
@@ -28,7 +30,8 @@ pub fn link(name: &str, kind: &LinkKind) -> Vec<String> {
     }
 }
 
-/// Returns the commands that add addresses and set our interfaces up.
+/// Returns the `ip` commands that add all addresses of `wanted` (the kernel state that a node should
+/// have), and that then set the interfaces created by Tresse up or down.
 #[must_use]
 pub fn addresses(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -51,7 +54,8 @@ pub fn addresses(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that add permanent neighbours.
+/// Returns the `ip` commands that add permanent neighbour entries: which MAC address an IP address on an
+/// interface has.
 #[must_use]
 pub fn neighbours(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -66,8 +70,9 @@ pub fn neighbours(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that add nexthops, their groups and the routes through them. A nexthop on
-/// an interface without carrier is refused by the kernel, together with everything that needs it.
+/// Returns the `ip` commands that add nexthop objects, the nexthop groups made of them, and the routes
+/// through these groups. The kernel refuses a nexthop on an interface without carrier, and then also the
+/// groups and routes that need this nexthop.
 #[must_use]
 pub fn routes(wanted: &Wanted) -> String {
     let nexthops = Nexthops::of(wanted);
@@ -111,7 +116,8 @@ pub fn routes(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that add label routes, for `ip -f mpls`.
+/// Returns the commands, for `ip -f mpls`, that add the label routes of a transit node: each pops one
+/// MPLS label and says to which neighbour the packet goes next.
 #[must_use]
 pub fn labels(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -127,7 +133,8 @@ pub fn labels(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that add the table routes.
+/// Returns the `ip` commands that add the table routes: routes in routing tables of Tresse's own, which
+/// only packets that match a policy rule use.
 #[must_use]
 pub fn table_routes(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -143,8 +150,9 @@ pub fn table_routes(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the commands that add the policy rules of one family, for `ip -4` or `ip -6`. They check
-/// nothing: the namespace must not have rules of ours yet.
+/// Returns the commands that add the policy rules of one address family, for `ip -4` or `ip -6`. The
+/// commands do not check which rules exist: run them in a network namespace that has no rules of Tresse
+/// yet.
 #[must_use]
 pub fn rules(wanted: &Wanted, ipv4: bool) -> String {
     let mut out = String::new();
@@ -158,7 +166,9 @@ pub fn rules(wanted: &Wanted, ipv4: bool) -> String {
     out
 }
 
-/// Returns the commands that add MPTCP endpoints, after the rules for their addresses.
+/// Returns the `ip` commands that add the MPTCP endpoints: the NIC addresses from which a connection may
+/// start subflows. Run them after the commands of [`rules`], which add the policy rules for these
+/// addresses.
 #[must_use]
 pub fn endpoints(wanted: &Wanted) -> String {
     let mut out = String::new();
@@ -168,8 +178,8 @@ pub fn endpoints(wanted: &Wanted) -> String {
     out
 }
 
-/// Returns the command that sets the limit of subflows of a connection; `None` if it need not
-/// change.
+/// Returns the `ip` command that sets how many MPTCP subflows a connection may have beside its first;
+/// `None` if the node has no MPTCP endpoints, so that the limit need not change.
 #[must_use]
 pub fn subflows(wanted: &Wanted) -> Option<String> {
     (wanted.subflows() > 0).then(|| format!("mptcp limits set subflows {}", wanted.subflows()))

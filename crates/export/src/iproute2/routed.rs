@@ -1,6 +1,7 @@
-//! The parts of the iproute2 script that only some nodes need: policy rules by arrival interface or
-//! source address with their tables, MPTCP endpoints, and the removal of our objects from NICs,
-//! which stay.
+//! Writes those parts of a node's iproute2 script that only some nodes need: routing tables with the
+//! policy rules that lead to them (by arrival interface or by source address), MPTCP endpoints, and the
+//! removal of Tresse's addresses and neighbours from NICs. (What is on an interface that Tresse created
+//! vanishes with that interface.)
 
 use tresse_reconcile::{ALL_FORWARDING, ENDPOINT_IDS, PROTOCOL, Rule, Wanted};
 
