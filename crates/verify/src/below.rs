@@ -1,6 +1,7 @@
-//! Compares the ideal throughput of `transit` with that of `updown`. With `transit` every path is
-//! minimal, but transit nodes spend their own links on it; with `updown` paths are longer and use
-//! no node's links.
+//! Compares the ideal throughput of the strategy `transit` with what the strategy `updown` would reach
+//! on the same fabric, and reports if `updown` reaches more. With `transit` every path has the fewest
+//! hops, but transit nodes (nodes that forward frames for others) spend the capacity of their own links
+//! on it; with `updown` paths are longer and cross no third node's links.
 
 use tresse_plan::Plan;
 

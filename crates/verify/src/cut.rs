@@ -1,11 +1,13 @@
-//! Finds the narrowest cut of a clique of switches into two halves, and compares it with the bound
-//! of big-fat-switches-ring-clique-reflector, Theorem 2.
+//! Computes the bandwidth between two halves of the switches of a clique (a fabric in which every switch
+//! is cabled to every other), and the bound of big-fat-switches-ring-clique-reflector, Theorem 2. All
+//! cuts of a clique into two halves have the same number of links.
 
 use serde::Serialize;
 use tresse_plan::Plan;
 use tresse_topology::cluster::Kind;
 
-/// A cut of all switches into two halves, and the links that cross it.
+/// The bandwidth between the two halves of a clique's switches: the number of links that cross from one
+/// half to the other, the bandwidth per node, and the bound that the paper proves for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cut {
     /// Cables that cross it, counted in node links per direction.

@@ -1,8 +1,10 @@
-//! Checks plans of flat neighbourhoods by following every path of every pair.
+//! Checks plans of flat neighbourhoods (fabrics whose switches have no cables between them) by following
+//! every path of every pair.
 //!
 //! Nothing here relies on the planner: two nodes share a neighbourhood if NICs of both are on one
-//! switch. There are no channel dependencies, and so no cycles: paths cross no uplink, and a
-//! transit node accepts what it can hold and drops the rest.
+//! switch. Such plans cannot deadlock. Paths cross no cable between switches, and a transit node (a node
+//! that forwards frames for others) accepts what its buffer can hold and drops the rest, so no channel
+//! ever waits for another.
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;

@@ -1,5 +1,5 @@
-//! Finds what each single failure of a link, switch or node breaks: the pairs all of whose paths
-//! need that part.
+//! Finds the effect of every single failure of a link, switch or node: the pairs of nodes that are lost
+//! because all their planned paths need the failed object.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -9,8 +9,8 @@ use tresse_plan::Plan;
 use super::names::pair_name;
 use super::{Finding, Survey};
 
-/// The ordered pairs lost to single failures. A pair is lost if both its nodes live and none of its
-/// planned paths does.
+/// How many ordered pairs of nodes are lost if one link, one switch or one node fails. A pair is lost if
+/// both its nodes still work but every planned path between them is broken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Failures {
     /// Failures of switch-to-switch links.
@@ -24,8 +24,8 @@ pub struct Failures {
     pub pairs_without_disjoint_backup: u64,
 }
 
-/// The single failures of one kind of object (links, switches or nodes): how many are harmless, and
-/// the worst.
+/// The effect of single failures of one kind of object (links, switches or nodes): how many of these
+/// objects can fail without the loss of a pair of nodes, and whose failure loses the most pairs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Worst {
     /// How many objects of the kind there are.

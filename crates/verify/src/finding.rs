@@ -1,11 +1,12 @@
-//! The findings of `tresse check`.
+//! The findings of `tresse check`: violations and notes about a plan.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A finding of `check`: a violation if it breaks the plan, else a note. Its text: kind, object,
-/// message.
+/// One finding of `tresse check` about an object of a plan: a violation, with which the plan must not be
+/// installed, or a note. (The report lists the two apart.) A finding is displayed as its kind, object
+/// and message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Kind of the finding: `deadlock`, `too-many-vlans`, `no-disjoint-backup`, ...

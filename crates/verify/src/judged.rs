@@ -1,4 +1,5 @@
-//! Checks a plan by one walk over all pairs; the effect of failures is not included.
+//! Checks a plan whose VLANs are known to be trees by one walk over the paths of all pairs of nodes:
+//! deadlocks, path lengths and limits of switches. The effect of failures is checked elsewhere.
 
 use tresse_plan::{Longer, Plan};
 use tresse_topology::Channel;

@@ -1,8 +1,10 @@
-//! Checks a plan: proves or refutes what it promises. Each failed proof names a witness (DESIGN
-//! section 4).
+//! Checks a plan: proves or refutes that every node reaches every other, that VLANs have no loops, that
+//! paths are minimal and cannot deadlock, and that switches can hold what the plan needs. For each
+//! failed proof the report names a witness, such as a pair of nodes or a cycle (DESIGN section 4).
 //!
-//! `survey` walks every pair once; the other modules evaluate what it saw. Nothing here trusts the
-//! planner: trees are checked link by link, and distances come from breadth-first search.
+//! The module `survey` walks every pair of nodes once; the other modules evaluate what it collected.
+//! Nothing here trusts the planner: trees are checked link by link, and distances come from
+//! breadth-first search.
 #![forbid(unsafe_code)]
 
 mod below;
@@ -36,10 +38,10 @@ use judged::Judged;
 use trees::broken_trees;
 use tresse_plan::Plan;
 
-/// Runs all checks on `plan` and returns the report.
+/// Runs all checks on `plan` and returns the report of `tresse check`.
 ///
-/// O(pairs + sources x trees per source x switches) with `paths = 1`; further ranks are walked pair
-/// by pair.
+/// Costs O(pairs + sources x trees per source x switches) with `paths = 1`. If the plan has more paths
+/// per pair, these are walked pair by pair.
 #[must_use]
 pub fn check(plan: &Plan) -> Report {
     let mut report = by_kind(plan);
@@ -66,11 +68,11 @@ fn by_kind(plan: &Plan) -> Report {
     Report { reflect, ..Report::new(plan, judged, failures) }
 }
 
-/// Returns the survey of a plan without violations. Checks the same as [`check`], except for the
-/// effect of failures. A plan with violations must not be installed.
+/// Checks `plan` as [`check`] does, except for the effect of failures, and returns the [`Survey`] of its
+/// paths if there is no violation. A plan with violations must not be installed.
 ///
 /// # Errors
-/// The violations.
+/// All violations.
 pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
     if plan.cluster().is_untagged() {
         let violations = check(plan).violations;
@@ -84,12 +86,12 @@ pub fn accept(plan: &Plan) -> Result<Survey, Vec<Finding>> {
     if judged.violations.is_empty() { Ok(judged.survey) } else { Err(judged.violations) }
 }
 
-/// Checks what a node can check without walking the paths of all others: the same as [`accept`]
-/// except for forwarding entries and shared learning. O(switches + trees + lines), and O(pairs) if
-/// the plan must be lossless.
+/// Checks the part of [`accept`] that a node can check without walking the paths of all other nodes:
+/// whether every switch can hold its VLANs and pass large enough frames. O(switches + trees + lines). If
+/// a plan with VLANs must be lossless, everything that [`accept`] checks is checked, in O(pairs).
 ///
 /// # Errors
-/// The violations.
+/// All violations found.
 pub fn accept_quickly(plan: &Plan) -> Result<(), Vec<Finding>> {
     if plan.cluster().routing.lossless && !plan.cluster().is_untagged() {
         return accept(plan).map(drop);

@@ -1,4 +1,5 @@
-//! Checks the limits of switches: number of VLANs, frame size, forwarding entries, shared learning.
+//! Checks that a plan keeps the limits of its switches: the number of VLANs, the frame size, the number
+//! of forwarding entries, and shared learning (one port per MAC address for all VLANs together).
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use tresse_topology::cluster::{Learning, Strategy};
 
 use super::{Finding, Survey};
 
-/// Returns the violations of switch limits that do not depend on paths: too many VLANs, frames too
-/// small. O(switches).
+/// Returns a violation for every switch that must hold more VLANs than it can, and for every switch
+/// whose largest frame is too small for IP packets of 1280 bytes. O(switches).
 #[must_use]
 pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();

@@ -1,4 +1,5 @@
-//! Checks `[routing] mptcp = true` against the limits of the kernel.
+//! Checks a plan with `[routing] mptcp = true`: a node should have no more NIC addresses than the kernel
+//! can hold MPTCP endpoints.
 
 use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_plan::Plan;

@@ -1,4 +1,4 @@
-//! Formats the names of pairs and NICs for findings.
+//! Formats the names of node pairs and of NICs for the findings of `tresse check`.
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;

@@ -1,5 +1,6 @@
-//! Computes what detours through reflectors gain for the demand: follows every path, and compares
-//! the throughput with that of the primaries alone and with the optimum of the linear program
+//! Computes how much throughput a plan gains by detours through reflectors (nodes that send a frame out
+//! of the NIC by which it came in), for the expected demand. It follows every path, and compares the
+//! throughput with that of the primary paths alone and with the optimum of the linear program
 //! (big-fat-switches-ring-clique-reflector, section 5).
 
 use std::collections::BTreeSet;
@@ -16,8 +17,10 @@ use super::Finding;
 /// Sources that are walked in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
 
-/// Throughput for the demand with and without detours, and the optimum. It is that of the busiest
-/// node, in units of a node link's rate. For uniform demand `direct` is the ideal throughput.
+/// Throughput for the expected demand without detours, with the detours of the plan, and at the optimum.
+/// A detour is a path through a reflector, a node that sends a frame out of the NIC by which it came in.
+/// Throughput is that of the busiest node, in units of a node link's rate. For uniform demand the field
+/// `direct` is the ideal throughput.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reflect {
     /// `uniform`, or `listed` in the cluster file.

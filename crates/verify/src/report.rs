@@ -7,7 +7,8 @@ use tresse_topology::vlan::Role;
 use super::judged::Judged;
 use super::{Cut, Failures, Finding, Reflect, Survey};
 
-/// How many primaries go through transit nodes, and through how many.
+/// How many primary paths go through transit nodes (nodes that forward frames for others), and the mean
+/// and largest number of transit nodes on a primary path.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct Transit {
     /// How many primaries have one or more transit nodes.
@@ -18,7 +19,7 @@ pub struct Transit {
     pub mean: f64,
 }
 
-/// The report of `tresse check`: the results of all proofs about a plan.
+/// The report of `tresse check`: the results of all checks of a plan, its violations and its notes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Format of this object: 1.

@@ -1,10 +1,11 @@
-//! Checks plans of node-routed fabrics: follows every pair, and again for every single failure.
+//! Checks plans of node-routed fabrics, whose nodes forward plain IP: follows the path of every pair,
+//! and again for every single failure.
 //!
-//! Exact for every size: reachability, loops, minimality and loads of all ordered pairs. One pass
-//! per destination over the next hops of all nodes: O(nodes^2 x dimensions) in all. Distances come
-//! from breadth-first searches over the cables, not from coordinates. A channel dependency never
-//! goes beyond one segment, because a segment's last node accepts what it can hold and drops the
-//! rest; so there is no cycle.
+//! Reachability, loops, minimality and loads are exact for all ordered pairs, whatever the size of the
+//! fabric. There is one pass per destination over the next hops of all nodes: O(nodes^2 x dimensions) in
+//! all. Distances come from breadth-first searches over the cables, not from coordinates. Such plans
+//! cannot deadlock: the node at the end of a segment accepts what it can hold and drops the rest, so no
+//! segment waits for the next.
 //!
 //! Up to [`WALKED`] nodes, failures are checked for every destination. In larger fabrics they are
 //! checked for a sample of destinations spread evenly, and the report says so.

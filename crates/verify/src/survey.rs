@@ -1,5 +1,5 @@
-//! Walks all pairs once and collects loads, hops, minimality, channel dependencies, and which NICs
-//! receive on which VID.
+//! Walks the paths of all pairs of nodes once and collects loads, hops, minimality, channel
+//! dependencies, and which NICs receive on which VID.
 //!
 //! Primaries are handled source by source. All destinations that a source reaches by one tree are
 //! handled in one pass over that tree: the load of a tree link is the number of destinations behind
@@ -15,7 +15,8 @@ use tresse_topology::Dependencies;
 use tresse_topology::path::Segment;
 use tresse_topology::vlan::Tree;
 
-/// What one walk over all pairs found: loads, hops, dependencies.
+/// What one walk over the paths of all pairs of nodes found: how many primary paths cross each channel,
+/// NIC and switch, how many hops they have, and the channel dependencies.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// Primary paths per channel, when every ordered node pair sends 1 unit.
@@ -357,7 +358,8 @@ impl Survey {
     }
 }
 
-/// The transit nodes of the primaries: how many paths use them.
+/// How many primary paths go through transit nodes (nodes that forward frames for others), and how many
+/// transit nodes they have in total and at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
     /// Primaries that have any.

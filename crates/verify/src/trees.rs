@@ -1,4 +1,5 @@
-//! Checks link by link that every VLAN, the base VLAN included, is a tree.
+//! Checks link by link that every VLAN of a plan, the base VLAN included, is a spanning tree of the
+//! switches.
 
 use tresse_base::id::TreeId;
 use tresse_plan::{Plan, base_vlan};

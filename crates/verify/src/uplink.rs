@@ -1,9 +1,9 @@
-//! Checks the uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): the
-//! effect of cables between otherwise separate switches. All other checks are in
-//! [`direct`](super::direct).
+//! Checks the uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): whether
+//! the cables that connect its otherwise separate switches form a loop, and whether a planned path
+//! crosses them. All other checks of flat neighbourhoods are in [`direct`](super::direct).
 //!
-//! One cable leads from every switch of the wiring table to one more switch: a star, which has no
-//! loop and needs no spanning tree protocol. But all NICs are in one broadcast domain, so every
+//! One cable leads from every switch of the wiring table to one additional switch, the uplink. This star
+//! has no loop and needs no spanning tree protocol. But all NICs are in one broadcast domain, so every
 //! switch learns the address of every NIC.
 
 use tresse_base::id::SwitchId;

@@ -1,11 +1,14 @@
-//! Reads the cables of an InfiniBand network, in either of two formats that accompany a dump of
+//! Reads the cables of an InfiniBand network, in either of two formats that accompany a dump of its
 //! forwarding tables.
 //!
-//! `opensm-subnet.lst`, which OpenSM writes into the same directory, two ends a line:
+//! `opensm-subnet.lst`, which OpenSM writes into the same directory; each line describes both ends of
+//! one cable:
 //! ```text
 //! { CA Ports:01 .. NodeGUID:.. PortGUID:.. .. {H0_0} LID:0001 PN:01 } { SW .. } PHY=4x LOG=ACT SPD=25
 //! ```
-//! The output of `ibnetdiscover`, of which the switches' parts name every cable:
+//!
+//! The output of `ibnetdiscover`, of which only the sections of switches are read; they list every cable
+//! of a switch, one port a line:
 //! ```text
 //! Switch  8 "S-0000000000200000"          # "S0" base port 0 lid 2 lmc 0
 //! [1]     "H-0000000000100000"[1](100001) # "H0_0" lid 1 4xEDR

@@ -1,14 +1,15 @@
-//! Checks the forwarding tables of an InfiniBand network: the `opensm-lfts.dump` of OpenSM,
-//! together with the cables of its `opensm-subnet.lst` or of `ibnetdiscover`.
+//! Checks the forwarding tables of an InfiniBand network: the `opensm-lfts.dump` of OpenSM, together
+//! with the cables of its `opensm-subnet.lst` or of `ibnetdiscover`.
 //!
-//! A forwarding table chooses by destination only, not by where a frame came from. So OpenSM's
-//! `updn` can leave a cycle on irregular networks: a switch may hold the path that is legal for its
-//! own frames and illegal for frames that came down to it. Nothing here trusts the routing engine:
-//! every path is followed, and the channel dependency graph is that of the paths (as in
+//! A forwarding table chooses by destination only, not by where a frame came from. OpenSM's engine
+//! `updn` forbids a frame to go up the tree again after it has gone down, but a switch has one entry for
+//! frames of its own hosts, which may go up, and for frames that came down to it, which may not. So
+//! `updn` can leave a cycle of channel dependencies on irregular networks. Nothing here trusts the
+//! routing engine: every path is followed, and the channel dependency graph is that of the paths (as in
 //! [`verify`](super)), all on one virtual lane.
 //!
-//! Reads no files, and ignores service levels: engines that need several lanes are found cyclic on
-//! one.
+//! Reads no files. Service levels, which select a virtual lane, are ignored, so routing engines that
+//! need several lanes are reported to have a cycle.
 
 mod cables;
 mod dump;

@@ -1,5 +1,5 @@
-//! An InfiniBand network: forwarding tables and cables combined, so that each table entry leads to
-//! a switch or host.
+//! An InfiniBand network: combines forwarding tables and cables, so that each table entry leads to the
+//! switch or host at the far end of the cable.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,9 @@ use super::cables::End;
 use super::dump::Table;
 use super::{Cables, Dump, FAULTS, hexadecimal};
 
-/// The switches of an InfiniBand network with their forwarding tables, numbered in the order of the
-/// dump, and the ports of hosts, in the order of the switches' ports.
+/// An InfiniBand network: its switches with their forwarding tables, and the ports of hosts that are
+/// cabled to them. Switches are numbered in the order of the dump of forwarding tables, hosts in the
+/// order of the switch ports.
 #[derive(Debug, Clone)]
 pub struct Network {
     pub(super) graph: Graph,

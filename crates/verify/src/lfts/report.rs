@@ -1,4 +1,4 @@
-//! The result of `tresse check --lfts`.
+//! The result of `tresse check --lfts`, which checks the forwarding tables of an InfiniBand network.
 
 use serde::Serialize;
 use tresse_topology::Channel;
@@ -8,9 +8,9 @@ use super::network::Exit;
 use super::walk::{Found, Walk, Witness};
 use crate::Finding;
 
-/// The result of checking the forwarding tables of an InfiniBand network. Fields in common with
-/// [`verify::Report`](crate::Report) have the same meaning; a node is a port of a host, and a primary is the
-/// path to the port's base LID.
+/// The result of `tresse check --lfts`: the findings about the forwarding tables of an InfiniBand
+/// network. Fields in common with [`verify::Report`](crate::Report) have the same meaning; here a node
+/// is a port of a host, and a primary is the path to the port's base LID (its first address).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Format of this object: 1.
@@ -48,8 +48,9 @@ pub struct Report {
     pub notes: Vec<Finding>,
 }
 
-/// A channel dependency: frames that pass three switches hold the first channel while they wait for
-/// the second.
+/// A channel dependency: frames that cross three switches in a row occupy the channel (one direction of
+/// a cable) from the first switch to the second while they wait for the channel from the second to the
+/// third. A cycle of such dependencies can deadlock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChannelDependency {
     /// The switches.

@@ -1,8 +1,8 @@
-//! Follows every path in an InfiniBand network: from each switch that has hosts to each LID of each
-//! host.
+//! Follows every path in an InfiniBand network: from each switch with hosts to each LID (address) of
+//! each host.
 //!
-//! A table chooses by destination only, so the switches' entries for one LID form a graph with one
-//! exit from each switch. Each switch is therefore visited once per LID: O(switches + ends of
+//! A forwarding table chooses by destination only, so the switches' entries for one LID form a graph
+//! with one exit from each switch. Each switch is therefore visited once per LID: O(switches + ends of
 //! cables) per LID.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The node-routed fabric with some parts failed, and whether a packet arrives over the parts that
-//! work.
+//! A node-routed fabric (its nodes forward plain IP) in which some parts (NICs, cables, nodes or
+//! switches) have failed, and whether a packet still arrives over the parts that work.
 
 use tresse_base::id::NodeId;
 use tresse_plan::{Plan, Xy};

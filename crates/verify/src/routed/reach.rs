@@ -1,5 +1,6 @@
-//! Computes distances between nodes by breadth-first search over the cables, independent of
-//! coordinates and routes.
+//! Computes the distances between the nodes of a node-routed fabric, in hops, by breadth-first search
+//! over the cables. It uses neither the coordinates of the nodes nor the routes of the plan, which it
+//! serves to check.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
-//! Computes the effect of losing whole switches of a P-Mesh: one, which may hold several lines that
-//! fail together, or two.
+//! Computes which pairs of nodes are lost if whole switches of a P-Mesh fail: one switch, or two at
+//! once. A switch may hold several lines (sets of nodes that share a switch in one dimension), which
+//! then fail together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
