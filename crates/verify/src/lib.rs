@@ -3,8 +3,8 @@
 //! failed proof the report names a witness, such as a pair of nodes or a cycle (DESIGN section 4).
 //!
 //! The module `survey` walks every pair of nodes once; the other modules evaluate what it collected.
-//! Nothing here trusts the planner: trees are checked link by link, and distances come from
-//! breadth-first search.
+//! Nothing here trusts the planner's searches: trees that are lists of links are checked link by link,
+//! and distances come from breadth-first search.
 #![forbid(unsafe_code)]
 
 mod below;

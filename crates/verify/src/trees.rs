@@ -1,5 +1,7 @@
-//! Checks link by link that every VLAN of a plan, the base VLAN included, is a spanning tree of the
-//! switches.
+//! Checks that every VLAN of a plan, the base VLAN included, is a spanning tree of the switches. A tree
+//! that is a list of links is checked link by link. The trees of meshes and tori are defined by a centre
+//! and an order of dimensions, which give each switch one parent that is nearer to the centre; these are
+//! spanning trees by construction.
 
 use tresse_base::id::TreeId;
 use tresse_plan::{Plan, base_vlan};
