@@ -1,4 +1,4 @@
-//! Fuzz targets for files that people and other programs write.
+//! Fuzz targets for the parsers of files that people and other programs write.
 
 use tresse_base::problem::Problems;
 use tresse_plan::Plan;
@@ -8,8 +8,9 @@ use tresse_verify::lfts::{Cables, Dump, Network, Report};
 /// Larger fabrics plan slowly under libFuzzer's counters and teach nothing new.
 const MOST_SWITCHES: usize = 64;
 
-/// Fuzzes the parser of the cluster file. No text panics. Problems have positions in the text and
-/// advice, and contain no terminal control characters. Formatting does not change the meaning.
+/// Fuzz target for the parser of the cluster file. It panics if parsing or planning panics, if a
+/// reported problem lacks a position in the text or advice or contains terminal control characters, or
+/// if formatting a valid file changes its meaning.
 pub fn cluster(text: &str) {
     match tresse_cluster::parse(text, "cluster.toml") {
         Err(problems) => well_formed(text, &problems),
@@ -23,8 +24,9 @@ pub fn cluster(text: &str) {
     }
 }
 
-/// Fuzzes the parser of the lock. No text panics. A lock that can be read encodes back to an equal
-/// one, and comparing its trees does not panic.
+/// Fuzz target for the parser of the lock, the file that keeps VIDs and addresses as they are while a
+/// cluster grows. It panics if parsing panics, if a lock that can be read is not equal to itself after
+/// encoding and parsing, or if the comparison of its trees panics.
 pub fn lock(text: &str) {
     if let Ok(lock) = Lock::parse(text) {
         assert_eq!(Lock::parse(&lock.emit()).as_ref(), Ok(&lock));
@@ -35,9 +37,10 @@ pub fn lock(text: &str) {
     let _ = tree::compatible(text, "torus 4x4 at 1,0 order 0,1");
 }
 
-/// Fuzzes the reader of another program's forwarding tables. No text panics. Each problem has a position
-/// in the text and advice, and contains no terminal control characters. Tables that can be read are judged,
-/// and the numbers of the judgement fit together. The first line of `---` separates tables from cables.
+/// Fuzz target for the reader of InfiniBand forwarding tables, which another program dumped. It panics
+/// if reading panics, if a reported problem lacks a position in the text or advice or contains terminal
+/// control characters, or if the report on tables that can be read contradicts itself. The first line
+/// `---` separates the tables from the list of cables.
 pub fn lfts(text: &str) {
     let (tables, list) = text.split_once("---\n").unwrap_or((text, text));
     let sound = |problems: &Problems| well_formed(&problems.source, problems);

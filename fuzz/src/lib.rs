@@ -1,17 +1,19 @@
-//! The fuzz targets: functions that feed arbitrary bytes to every parser of data from outside. A
-//! target panics if the code has a fault.
+//! The fuzz targets: one function for each parser of data from outside, which feeds arbitrary bytes to
+//! this parser. A target panics if the code has a fault.
 //!
-//! Two programs call them: libFuzzer's (`src/main.rs`, run by `tests/fuzz.sh`) mutates the input,
-//! and the tests below replay stored inputs: `seeds/TARGET`, `regressions/TARGET` (inputs that once
-//! found a fault) and, for cluster files, the examples and the broken files of the tests.
+//! Two programs call the targets. That of libFuzzer (`src/main.rs`, run by `tests/fuzz.sh`) generates
+//! inputs by mutation. The unit tests of this crate replay stored inputs: `seeds/TARGET`,
+//! `regressions/TARGET` (inputs that once found a fault) and, for cluster files, the examples and the
+//! broken files of the tests.
 
 mod files;
 mod wire;
 
-/// A fuzz target: tests the code with one input, and panics if it finds a fault.
+/// A fuzz target: a function that runs the code under test with these bytes as input, and panics if the
+/// code has a fault.
 pub type Target = fn(&[u8]);
 
-/// All fuzz targets with their names, sorted by name.
+/// All fuzz targets: the name and function of each, sorted by name.
 pub const TARGETS: [(&str, Target); 12] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
@@ -27,7 +29,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("state", tressed::fuzz::state),
 ];
 
-/// Returns the fuzz target with this name.
+/// Returns the fuzz target with this name; `None` if there is none.
 #[must_use]
 pub fn target(name: &str) -> Option<Target> {
     TARGETS.iter().find(|(known, _)| *known == name).map(|(_, target)| *target)

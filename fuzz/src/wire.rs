@@ -1,4 +1,4 @@
-//! Fuzz targets for frames and records that come from the network.
+//! Fuzz targets for the parsers of frames and records that come from the network.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -7,8 +7,9 @@ use tempfile::TempDir;
 use tresse_frame::announce::Announcement;
 use tresse_frame::lldp::Lldp;
 
-/// Fuzzes the parser of announcements, which anybody on the wire can send. No bytes panic. A frame
-/// that parses encodes back to the same bytes.
+/// Fuzz target for the parser of announcements, the frames by which a NIC makes itself known; anybody on
+/// the wire can send one. It panics if parsing panics, or if a frame that parses does not parse to the
+/// same announcement after encoding.
 pub fn announcement(bytes: &[u8]) {
     if let Ok((source, announcement)) = Announcement::parse(bytes) {
         let emitted = announcement.emit(source);
@@ -16,8 +17,8 @@ pub fn announcement(bytes: &[u8]) {
     }
 }
 
-/// Fuzzes the parser of LLDP, which anybody on the wire can send. No bytes panic. A frame that parses
-/// encodes back to the same bytes.
+/// Fuzz target for the parser of LLDP frames, which anybody on the wire can send. It panics if parsing
+/// panics, or if a frame that parses does not parse to the same content after encoding.
 pub fn lldp(bytes: &[u8]) {
     if let Ok((source, lldp)) = Lldp::parse(bytes) {
         assert_eq!(Lldp::parse(&lldp.emit(source)).ok().as_ref(), Some(&(source, lldp.clone())));
@@ -26,8 +27,9 @@ pub fn lldp(bytes: &[u8]) {
     }
 }
 
-/// Fuzzes the decoders of what a ring member receives, from other members and from the source of a copy.
-/// No bytes panic.
+/// Fuzz target for the decoders of a ring member: a node that takes part in a copy of files around a
+/// ring of nodes. The bytes are taken as what it receives from other members and from the source of the
+/// copy. It panics if a decoder panics.
 pub fn ring(bytes: &[u8]) {
     static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
     let memory = Path::new("/dev/shm");
