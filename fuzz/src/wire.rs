@@ -27,9 +27,9 @@ pub fn lldp(bytes: &[u8]) {
     }
 }
 
-/// Fuzz target for the decoders of a ring member: a node that takes part in a copy of files around a
-/// ring of nodes. The bytes are taken as what it receives from other members and from the source of the
-/// copy. It panics if a decoder panics.
+/// Fuzz target for a ring member: a node that takes part in a copy of files around a ring of nodes. The
+/// bytes are taken as what it receives from other members and from the source of the copy. It panics if
+/// the member panics or writes a file that does not belong to the copy.
 pub fn ring(bytes: &[u8]) {
     static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
     let memory = Path::new("/dev/shm");
