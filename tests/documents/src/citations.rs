@@ -1,4 +1,4 @@
-//! Finds citations in a text and checks that the documents define what they cite.
+//! Finds citations in code and documents, and checks that the project's documents define what is cited.
 
 use crate::definitions::{DESIGN, Definitions, GUIDE, Part, REFERENCES, RULES, STYLE};
 use crate::fault::Fault;
@@ -36,7 +36,8 @@ const NO_AUTHORS: [&str; 13] = [
     "Spring",
 ];
 
-/// Returns every citation that leads nowhere.
+/// Returns a fault for every citation in `sources` (of a rule, section, paper, RFC or other work) whose
+/// target `definitions` does not contain.
 pub fn check(sources: &[Source], definitions: &Definitions) -> Vec<Fault> {
     let judged = |source: &&Source| !source.path.ends_with("Cargo.toml");
     sources.iter().filter(judged).flat_map(|source| of(sources, source, definitions)).collect()

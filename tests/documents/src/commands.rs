@@ -1,4 +1,4 @@
-//! Checks that the files, packages, examples and make targets named in documents exist.
+//! Checks that the files, packages, cargo examples and make targets named in documents exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ const FOLDERS: [&str; 7] =
 /// Folders of packages, and names of examples.
 type Examples = BTreeSet<(String, String)>;
 
-/// Returns every file, package, example and make target that a document names and that does not
-/// exist.
+/// Returns a fault for every file, package, cargo example and make target that a document names and that
+/// does not exist.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let packages = packages(sources);
     let examples = examples(sources);

@@ -1,4 +1,5 @@
-//! Collects what can be cited: rules, numbered sections, papers with their parts, titles.
+//! Collects from the project's documents what a citation can refer to: rules, numbered sections, papers
+//! with their parts, titles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +7,19 @@ use crate::markdown::{Heading, headings};
 use crate::source::{self, Source};
 use crate::words::words;
 
-/// The document that defines the rules K1 to K24.
+/// The path of the document that defines the kernel rules K1 to K24.
 pub const RULES: &str = "docs/kernel-rules.md";
-/// The document to which a citation like `DESIGN section 4` refers.
+/// The path of the document to which a citation like `DESIGN section 4` refers.
 pub const DESIGN: &str = "docs/design.md";
-/// The document that lists papers, RFCs, standards and other works.
+/// The path of the document that lists the cited papers, RFCs, standards and other works.
 pub const REFERENCES: &str = "docs/references.md";
-/// The document with the numbered boundaries of the house style.
+/// The path of the document with the house style (coding rules), whose numbered boundaries are cited in
+/// code.
 pub const STYLE: &str = "CONTRIBUTING.md";
-/// The document to which a citation of the form `operator guide, "Title"` refers.
+/// The path of the document to which a citation of the form `operator guide, "Title"` refers.
 pub const GUIDE: &str = "docs/operator-guide.md";
 
-/// A numbered part of a paper: a section, definition, theorem or table.
+/// The kind of a numbered part of a paper: section, definition, theorem or table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Section,
@@ -39,7 +41,8 @@ impl Part {
     }
 }
 
-/// A paper that is cited by a short name, with its parts.
+/// A paper that is cited by a short name: its names, and the numbers of its sections, theorems and other
+/// parts.
 #[derive(Debug)]
 pub struct Paper {
     /// The short name first, then what it is also cited as.
@@ -48,7 +51,8 @@ pub struct Paper {
     pub parts: BTreeSet<(Part, String)>,
 }
 
-/// Everything that can be cited, collected from the documents.
+/// Everything that a citation can refer to, collected from the project's documents: papers, headings,
+/// references and boundaries of the house style.
 #[derive(Debug)]
 pub struct Definitions {
     pub papers: Vec<Paper>,

@@ -1,5 +1,5 @@
-//! Checks that each dependency in a `Cargo.toml` has its line of justification in the design's
-//! section on libraries.
+//! Checks that docs/design.md gives a reason for each dependency in a `Cargo.toml`, in its section on
+//! libraries.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::source::{self, Source};
 /// Where the table is.
 const SECTION: &str = "## 11. Libraries";
 
-/// Returns dependencies that have no line of justification in docs/design.md, and lines there
-/// without a dependency.
+/// Returns a fault for every dependency in a `Cargo.toml` for which docs/design.md gives no reason, and
+/// for every reason there whose library is not a dependency.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let design = source::find(sources, DESIGN).expect("the design is a document");
     let listed = listed(&design.text);

@@ -1,4 +1,4 @@
-//! A fault that a check of the documents found.
+//! The type of a fault that a check of documents and sources found.
 
 /// A fault in a document or source file, such as a citation that leads nowhere, with file and line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

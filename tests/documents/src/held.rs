@@ -1,4 +1,5 @@
-//! Checks that the tests that `docs/kernel-rules.md` names beside each rule exist.
+//! Checks that each kernel rule in `docs/kernel-rules.md` names the tests that check it, and that these
+//! tests exist.
 
 use crate::definitions::RULES;
 use crate::fault::Fault;
@@ -7,7 +8,8 @@ use crate::source::{self, Source};
 /// How the paragraph with a rule's tests begins.
 const HELD_BY: &str = "**Held by**";
 
-/// Returns rules without a test, and tests that no file contains.
+/// Returns a fault for every kernel rule that names no test, and for every test named beside a rule that
+/// no source file contains.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let document = source::find(sources, RULES).expect("the kernel rules are a document");
     let code: Vec<_> = sources.iter().filter(|s| !s.path.ends_with(".md")).collect();

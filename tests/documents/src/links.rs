@@ -1,11 +1,13 @@
-//! Checks links between documents, and the files under `docs/` that code names.
+//! Checks that links between documents, and paths under `docs/` that code names, lead to existing files
+//! and headings.
 
 use crate::fault::Fault;
 use crate::markdown::{headings, links};
 use crate::source::{self, Source};
 use crate::words::words;
 
-/// Returns the links whose file or heading does not exist.
+/// Returns a fault for every link in a document, and for every path under `docs/` named in code, whose
+/// file or heading does not exist.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for source in sources {

@@ -1,6 +1,7 @@
-//! Reads headings and links of a Markdown document.
+//! Reads the headings and links of a Markdown document.
 
-/// A heading of a Markdown document, with the anchor that links use.
+/// A heading of a Markdown document: its line, its title, and its anchor, which links to it have after
+/// `#`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     /// Line from 1.
@@ -11,7 +12,8 @@ pub struct Heading {
     pub anchor: String,
 }
 
-/// Returns the lines outside of fenced and indented blocks, with their numbers from 1.
+/// Returns the lines of a Markdown text that are outside of fenced and indented code blocks, each with
+/// its number from 1.
 pub fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut fenced = false;
     let mut lines = Vec::new();
@@ -25,8 +27,8 @@ pub fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// Returns the headings in order. A title that occurred before gets `-1`, `-2`, ... after its
-/// anchor.
+/// Returns the headings of a Markdown text in order. If several have the same title, the anchors of all
+/// but the first end in `-1`, `-2`, ...
 pub fn headings(text: &str) -> Vec<Heading> {
     let mut headings: Vec<Heading> = Vec::new();
     for (line, written) in prose(text) {
@@ -48,7 +50,8 @@ fn anchor(title: &str) -> String {
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Returns the targets of links, with their line numbers. Text between backticks is not searched.
+/// Returns the targets of all links in a Markdown text, each with its line number. Text between
+/// backticks is not searched.
 pub fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (line, written) in prose(text) {

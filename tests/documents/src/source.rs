@@ -1,9 +1,9 @@
-//! The files of the repository that are checked.
+//! The documents and source files of the repository that are checked for faults such as dead citations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A checked file with its text.
+/// A document or source file that is checked: its path and its text.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// Path from the root of the repository, with `/`.
@@ -35,7 +35,8 @@ pub fn root() -> PathBuf {
     package.ancestors().nth(2).expect("the package is tests/documents").to_owned()
 }
 
-/// Returns all checked files, sorted by path.
+/// Reads all documents and source files of the repository that are checked, and returns them sorted by
+/// path.
 pub fn all() -> Vec<Source> {
     let mut sources = Vec::new();
     visit(&root(), "", &mut sources);
@@ -60,7 +61,8 @@ fn visit(folder: &Path, path: &str, sources: &mut Vec<Source>) {
     }
 }
 
-/// Returns the file with this path.
+/// Returns the file in `sources` that has this path from the root of the repository; `None` if there is
+/// none.
 pub fn find<'a>(sources: &'a [Source], path: &str) -> Option<&'a Source> {
     sources.iter().find(|source| source.path == path)
 }

@@ -1,6 +1,6 @@
-//! Splits a text into words, across line ends and without comment marks.
+//! Splits a text into words, across line ends and without the marks that begin lines of comments.
 
-/// A word as written, and without the punctuation around it.
+/// One word of a text: its line, the word as written, and the word without punctuation at its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word<'a> {
     /// Line from 1.
@@ -14,7 +14,7 @@ pub struct Word<'a> {
 /// What begins the lines of comments.
 const LEADERS: [&str; 7] = ["//!", "///", "//", "#", "##", "*", "--"];
 
-/// Returns the words of a text in order.
+/// Returns the words of a text in order, without the marks that begin lines of comments.
 pub fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     for (line, written) in text.lines().enumerate() {
@@ -34,7 +34,8 @@ fn core(raw: &str) -> &str {
     inner.strip_suffix("'s").unwrap_or(inner)
 }
 
-/// Does the word end a clause, so that nothing after it belongs to it?
+/// Returns whether a clause ends after this word, so that a following section number does not belong to
+/// what was cited before it.
 pub fn ends(word: &Word<'_>) -> bool {
     word.raw.ends_with([')', ';', ':']) || word.raw.ends_with("),") || word.raw.ends_with(").")
 }
