@@ -1,5 +1,5 @@
-//! Runs each test in a fresh network namespace, checks which kernel features it needs, and reads
-//! the result with `ip -j`.
+//! Helpers for tests of the kernel's network state: they run each test in a new network namespace, check
+//! which kernel features it needs, and read the resulting state with `ip -j`.
 //!
 //! For test programs built on `libtest-mimic`. Linked into tests only.
 
@@ -11,7 +11,7 @@ use libtest_mimic::{Failed, Trial};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 
-/// A kernel feature that a test needs besides network namespaces.
+/// A kernel feature, besides network namespaces, without which a test cannot run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     /// 802.1Q VLAN interfaces (module 8021q).
@@ -24,8 +24,9 @@ pub enum Feature {
     Mptcp,
 }
 
-/// Makes a test that runs in a network namespace of its own. Without root or a needed feature the
-/// test is ignored with the reason; with `CI=true` it fails.
+/// Makes a test with this name that runs `body` in a new network namespace. If it is not run as root, or
+/// the kernel lacks a feature of `needs`, the test is ignored, with the reason in its title; with
+/// `CI=true` it fails instead.
 pub fn trial(name: &str, needs: &'static [Feature], body: fn()) -> Trial {
     let missing = missing(needs);
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
@@ -87,14 +88,16 @@ fn has(feature: Feature) -> bool {
     .unwrap_or(false)
 }
 
-/// Runs `ip` with arguments split at spaces. Panics with its output if it fails.
+/// Runs `ip` with arguments split at spaces and returns its standard output. Panics with the error
+/// message of `ip` if it fails.
 pub fn ip(words: &str) -> String {
     let (ok, text) = try_ip(words);
     assert!(ok, "ip {words}: {text}");
     text
 }
 
-/// Runs `tc` with arguments split at spaces. Panics with its output if it fails.
+/// Runs `tc` with arguments split at spaces and returns its standard output. Panics with the error
+/// message of `tc` if it fails.
 pub fn tc(words: &str) -> String {
     let output = Command::new("tc").args(words.split_whitespace()).output().expect("tc runs");
     let error = String::from_utf8_lossy(&output.stderr);
@@ -102,14 +105,16 @@ pub fn tc(words: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs `ip` and returns whether it succeeded, and its output.
+/// Runs `ip` with arguments split at spaces. Returns whether it succeeded, and its standard output, or
+/// its error message if it failed.
 pub fn try_ip(words: &str) -> (bool, String) {
     let output = Command::new("ip").args(words.split_whitespace()).output().expect("ip runs");
     let text = if output.status.success() { output.stdout } else { output.stderr };
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Runs `ip -j -d` and returns its output as a list.
+/// Runs `ip -j -d` with arguments split at spaces and returns the objects that it lists as JSON. Panics
+/// if it fails.
 pub fn ip_json(words: &str) -> Vec<Value> {
     let text = ip(&format!("-j -d {words}"));
     if text.trim().is_empty() {
@@ -122,7 +127,8 @@ pub fn ip_json(words: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Waits at most a minute until `condition` holds.
+/// Calls `condition` every millisecond until it returns true. Panics with `what`, the name of the
+/// condition, if that takes longer than a minute.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
