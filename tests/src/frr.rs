@@ -1,4 +1,4 @@
-//! Runs the daemons of FRR (a routing suite) in the namespace of one node.
+//! Runs the daemons of FRR (a routing suite) in the network namespace of one node of a lab.
 
 use std::fs::{File, Permissions, set_permissions, write};
 use std::io;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tresse_lab::netns;
 
-/// The FRR daemons of one node; killed when dropped.
+/// The FRR daemons (a routing suite) of one node of a lab; killed when dropped.
 #[derive(Debug)]
 pub struct Frr {
     netns: String,

@@ -1,6 +1,6 @@
-//! Code that the integration tests, the demonstration and the soak test share: running the built
-//! programs, the counters that a plan predicts, and what operators do to switches; and the soak
-//! test itself.
+//! Code that the integration tests, the demonstration and the soak test share: it runs the built
+//! programs, predicts the frame counters of switches from a plan, and changes the VLANs of switches as
+//! operators do. The soak test itself and the measurement of interruptions are here too.
 
 pub mod failover;
 pub mod frr;

@@ -1,17 +1,17 @@
-//! Deadlines that are longer on a slow or busy machine.
+//! Time limits for tests, which are longer on a slow or busy machine.
 //!
-//! Slowness is the product of two measurements. The first is taken once: how long a fixed piece of
-//! work takes, compared with a processor of 2020 (an emulated processor needs ten times as long).
-//! The second is taken at every check: the number of runnable tasks per processor (`procs_running`
-//! of `/proc/stat`).
+//! The slowness of a machine is the product of two measurements. The first is taken once: how long a
+//! fixed piece of work takes, compared with a processor of 2020 (an emulated processor needs ten times
+//! as long). The second is taken at every check: the number of runnable tasks per processor
+//! (`procs_running` of `/proc/stat`).
 
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// A time limit that is extended on a slow machine. Check it often, because each check measures the
-/// slowness.
+/// A time limit that is extended on a slow machine. Call [`Deadline::is_over`] often: each call measures
+/// how slow the machine is at that moment.
 #[derive(Debug)]
 pub struct Deadline {
     left: f64,
@@ -34,8 +34,9 @@ impl Deadline {
     }
 }
 
-/// Calls `look` every `pause` until it succeeds or the time limit has passed. On a slow machine it
-/// is called less often, because it may start programs, which delays what is waited for.
+/// Calls `look` until it succeeds or the time limit `time` has passed, with a pause of `pause` between
+/// calls. On a slow machine the time limit and the pauses are longer: `look` may start programs, and
+/// these would delay what is waited for.
 ///
 /// # Errors
 /// The last error of `look`, after the time limit.
@@ -54,7 +55,8 @@ pub fn wait<T, E>(
     }
 }
 
-/// Measures the time of a test and prints it on standard error when dropped.
+/// Measures how long a test takes, and prints this time and the test's name on standard error when
+/// dropped.
 #[derive(Debug)]
 pub struct Stopwatch {
     test: String,
@@ -75,7 +77,8 @@ impl Drop for Stopwatch {
     }
 }
 
-/// Returns how many times slower this machine is now than an idle, fast one; at least 1.
+/// Returns how many times slower this machine is now than an idle machine with a fast processor; between
+/// 1 and 40.
 #[must_use]
 pub fn slowness() -> f64 {
     static SPEED: LazyLock<f64> = LazyLock::new(speed);

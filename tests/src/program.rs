@@ -1,4 +1,4 @@
-//! Runs the `tresse` that was built together with this test or demonstration.
+//! Runs the `tresse` that was built together with this test or demonstration, and finds its daemons.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -6,26 +6,26 @@ use std::process::{Command, Output, Stdio};
 
 use nix::unistd::Pid;
 
-/// The environment variable with the path of the `tresse` to run.
+/// Name of the environment variable with the path of the `tresse` to run.
 pub const TRESSE: &str = "TRESSE_BIN";
-/// The environment variable with the path of the `tressed` to run.
+/// Name of the environment variable with the path of the `tressed` to run.
 pub const TRESSED: &str = "TRESSED_BIN";
 
-/// Returns the path of the built `tresse`: `TRESSE_BIN`, or the one in the directory of this
-/// program or above.
+/// Returns the path of the built `tresse`: the value of the environment variable `TRESSE_BIN`, else the
+/// file `tresse` in the directory of this program or in its parent directory.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no such file.
 #[must_use]
 pub fn tresse() -> PathBuf {
     built(TRESSE, "tresse")
 }
 
-/// Returns the path of the built `tressed`: `TRESSED_BIN`, or the one in the directory of this
-/// program or above.
+/// Returns the path of the built `tressed`: the value of the environment variable `TRESSED_BIN`, else
+/// the file `tressed` in the directory of this program or in its parent directory.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no such file.
 #[must_use]
 pub fn tressed() -> PathBuf {
     built(TRESSED, "tressed")
@@ -40,20 +40,21 @@ fn built(variable: &str, name: &str) -> PathBuf {
     places.find(|p| p.is_file()).unwrap_or_else(|| panic!("{name} is not built: run `cargo build`"))
 }
 
-/// Runs `tresse`; its standard error is ours.
+/// Runs `tresse` with these arguments and returns its exit code and standard output. Its standard error
+/// goes to that of this program.
 ///
 /// # Panics
-/// If it cannot be started.
+/// If `tresse` cannot be started.
 pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
     let mut command = Command::new(tresse());
     command.args(args).stdin(Stdio::null()).stderr(Stdio::inherit());
     command.output().expect("tresse starts")
 }
 
-/// Runs `tresse` and returns its standard output.
+/// Runs `tresse` with these arguments and returns its standard output.
 ///
 /// # Errors
-/// The command line and the exit code, if that is not 0.
+/// If the exit code is not 0: the command line, the exit code and the standard output.
 pub fn output(args: &[&str]) -> Result<String, String> {
     let output = run(args);
     if output.status.success() {
@@ -68,7 +69,8 @@ pub fn output(args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Returns the process id of the `tressed` whose configuration file's path ends with `config`.
+/// Returns the process id of a running `tressed` whose configuration file has a path that ends with
+/// `config`; `None` if there is none.
 #[must_use]
 pub fn daemon(config: &str) -> Option<Pid> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();

@@ -1,5 +1,5 @@
-//! Runs Slurm on the nodes of a lab: its controller on the first node, `slurmd` on all, and
-//! `munged`, by which they authenticate each other.
+//! Runs Slurm (a job scheduler) on the nodes of a lab: its controller on the first node, and on all
+//! nodes `slurmd` and `munged`, by which the daemons authenticate each other.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -15,7 +15,7 @@ use tresse_lab::netns;
 /// So long all may take to be idle.
 const READY: Duration = Duration::from_secs(180);
 
-/// A node of the lab on which Slurm runs.
+/// A node of a lab on which Slurm (a job scheduler) runs: its name, network namespace and address.
 #[derive(Debug, Clone)]
 pub struct Node {
     /// As in the cluster file.

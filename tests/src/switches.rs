@@ -1,5 +1,5 @@
-//! Changes the VLAN memberships of a running lab's bridges with `bridge`, as operators do with
-//! switches.
+//! Changes which ports of a running lab's switches are in which VLANs. The switches are Linux bridges,
+//! and the program `bridge` changes them, as operators change real switches.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +14,8 @@ const OPTIONS: Options = Options { cyclic: true, static_fdb: false };
 /// (port, VID, untagged).
 type Memberships = BTreeSet<(u32, u16, bool)>;
 
-/// Adds the VLANs of the next plan to every switch, besides those of the present plan.
+/// Adds the VLANs of the plan `next` to every switch of a running lab and keeps those of the present
+/// plan `now`, so that nodes can change from one plan to the other.
 ///
 /// # Errors
 /// The error of `bridge`.
@@ -26,7 +27,8 @@ pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunErr
         .try_for_each(|(now, both)| reconfigure(directory, Some(now), both))
 }
 
-/// Removes from every switch the VLANs that only the old plan has.
+/// Removes from every switch of a running lab the VLANs that only the plan `old` has, after all nodes
+/// have changed to the plan `new`.
 ///
 /// # Errors
 /// The error of `bridge`.
@@ -37,8 +39,8 @@ pub fn settle(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunEr
         .try_for_each(|(both, new)| reconfigure(directory, Some(both), new))
 }
 
-/// Changes one switch from one configuration to another, in the order of the export: prune, then
-/// add.
+/// Changes one switch of a running lab from the configuration `old` to `new`: first deletes the VIDs
+/// that no longer belong to a port, then adds those that are missing.
 ///
 /// # Errors
 /// The error of `bridge`.
@@ -53,7 +55,7 @@ pub fn reconfigure(
     bridge(directory, &new.name, &(lines("del", &gone) + &lines("add", &more)))
 }
 
-/// Adds or deletes (`add`, `del`) one VID at one port of a switch.
+/// Adds one VID to a port of a switch of a running lab (`verb` is `add`), or deletes it (`del`).
 ///
 /// # Errors
 /// The error of `bridge`.
@@ -67,17 +69,17 @@ pub fn member(
     bridge(directory, switch, &lines(verb, &[(port, vid, false)].into()))
 }
 
-/// Returns the exported configuration of every switch.
+/// Returns the configuration of every switch of `plan`, as `tresse export` writes it.
 #[must_use]
 pub fn configs(plan: &Plan) -> Vec<SwitchConfig> {
     switch_configs(plan, OPTIONS)
 }
 
-/// Returns the exported configuration of every switch while nodes change from `old` to `plan`
-/// (`--keep`).
+/// Returns the configuration that every switch has while nodes change from the plan `old` to `plan`: it
+/// carries the VLANs of both, as with `tresse export --keep`.
 ///
 /// # Panics
-/// If a switch cannot hold the VLANs of both.
+/// If a switch cannot hold the VLANs of both plans.
 #[must_use]
 pub fn configs_keeping(plan: &Plan, old: &Plan) -> Vec<SwitchConfig> {
     switch_configs_keeping(plan, old, OPTIONS).expect("labs have switches of 4094 VLANs")

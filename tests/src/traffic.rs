@@ -1,5 +1,5 @@
-//! Predicts the frames that known traffic causes, per directed link and VLAN, and compares them
-//! with what the switches counted.
+//! Predicts how many frames known traffic causes on each directed link and VLAN of a lab, and compares
+//! these numbers with those that the switches counted.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
-/// Number of frames by directed link and VLAN: (sender, receiver, VID).
+/// Number of frames by (name of the sending node or switch, name of the receiving one, VID).
 pub type Frames = BTreeMap<(String, String, u16), u64>;
 
-/// One line of `tresse lab counters --json`.
+/// One line of `tresse lab counters --json`: how many frames one directed link has carried on one VLAN.
 #[derive(Debug, Deserialize)]
 pub struct CounterLine {
     /// The place that sent.
@@ -25,7 +25,8 @@ pub struct CounterLine {
     pub control_frames: u64,
 }
 
-/// Reads the output of `tresse lab counters --json`; directions without a frame are left out.
+/// Reads the output of `tresse lab counters --json` and returns how many frames were counted per
+/// directed link and VLAN, without announcements. Links on which no frame was counted are left out.
 ///
 /// # Errors
 /// A line that is not a counter.
@@ -40,7 +41,8 @@ pub fn counted(json_lines: &str) -> Result<Frames, serde_json::Error> {
     Ok(frames)
 }
 
-/// Predicts the frames of one echo request and its reply for every ordered pair of `pings`.
+/// Returns how many frames each directed link carries on each VLAN, by the plan's primary paths, if
+/// every ordered pair in `pings` exchanges one echo request and one reply.
 #[must_use]
 pub fn predicted(plan: &Plan, pings: impl IntoIterator<Item = (NodeId, NodeId)>) -> Frames {
     let mut frames = Frames::new();
@@ -69,8 +71,8 @@ fn add_frame(plan: &Plan, src: NodeId, dst: NodeId, frames: &mut Frames) {
     }
 }
 
-/// Returns a line for every direction in which prediction and count differ: `from -> to vlan V:
-/// planned P, counted C`.
+/// Returns a line of text for every directed link and VLAN on which the predicted and the counted number
+/// of frames differ: `FROM -> TO vlan VID: planned NUMBER, counted NUMBER`.
 #[must_use]
 pub fn differences(planned: &Frames, counted: &Frames) -> Vec<String> {
     let mut keys: Vec<_> = planned.keys().chain(counted.keys()).collect();

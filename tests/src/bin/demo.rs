@@ -1,9 +1,10 @@
-//! The demonstration, `make demo`: a 4x4 torus of VLAN-filtering switches with 16 nodes on this one
-//! machine.
+//! The demonstration, `make demo`: a lab on this machine with a 4x4 torus of VLAN-filtering switches and
+//! 16 nodes.
 //!
-//! Shows that every pair answers and that the switches count exactly the frames that the plan
-//! predicts. Then compares uniform all-to-all traffic under `stp`, `pdor` and `dor` with the
-//! channel-load bound and the simulator.
+//! It shows that every pair of nodes can ping each other, and that the switches count exactly as many
+//! frames per directed link and VLAN as the plan predicts. Then it measures uniform all-to-all traffic
+//! under the strategies `stp`, `pdor` and `dor`, and prints the throughput beside the ideal throughput
+//! of the plan and the result of the simulator.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! Measures how long failures last, by fabric and kind of fault, and prints a table: `failover
-//! [INTERVAL_MS
-//! [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]`. `tests/failover.sh` runs it; `vlans` runs in the virtual
-//! machine where the kernel needs that.
+//! Measures for how long traffic is interrupted by a failure, by fabric and kind of fault, and prints a
+//! table: `failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]`. `INTERVAL_MS` is
+//! BFD's interval; the words choose fabrics and routers. `tests/failover.sh` runs the program. Fabrics
+//! with VLANs (`vlans`) are measured in the virtual machine if this kernel lacks VLANs.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! Runs a program of this machine in the virtual machine: `in-vm PROGRAM ARGS...`. It gets `tresse`
-//! and `tressed` beside it, variables that begin with `TRESSE_`, `COPY_` and `SOAK_`, and
-//! `CI=true`, so that a missing kernel feature is a failure. Serves as cargo's runner:
+//! Runs a program of this machine, such as a test, in the virtual machine: `in-vm PROGRAM ARGS...`. The
+//! program gets paths of the built `tresse` and `tressed`, variables that begin with `TRESSE_`, `COPY_`
+//! and `SOAK_`, and `CI=true`, so that a missing kernel feature is a failure. Serves as cargo's runner:
 //! `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
 
 use std::io;

@@ -1,5 +1,5 @@
-//! The soak test: `soak [SECONDS [SEED [ROUND]]]`; see `tresse_tests::soak`. `tests/soak.sh` runs
-//! it, in the virtual machine where the kernel needs that.
+//! The program of the soak test: `soak [SECONDS [SEED [ROUND]]]`; see `tresse_tests::soak`.
+//! `tests/soak.sh` runs it, in the virtual machine if this kernel cannot hold the lab.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

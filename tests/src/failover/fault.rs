@@ -1,4 +1,5 @@
-//! Injects faults into a lab: which part fails, how, and which node loses its carrier.
+//! Injects faults into a lab: which switch or cable fails, how it fails, and whether the node that chose
+//! the path over it loses its carrier.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +14,10 @@ use tresse_topology::path::Crossing;
 
 use crate::program::output;
 
-/// Name of the lab into which faults are injected.
+/// Name of the lab (`tresse lab --name`) into which faults are injected.
 pub const LAB: &str = "failover";
 
-/// The kind of part that fails.
+/// The kind of part of the fabric that fails: a switch, or the cable of a NIC or between switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
     /// A switch with all its cables.
@@ -27,7 +28,7 @@ pub enum PartKind {
     Trunk,
 }
 
-/// The way in which a part fails.
+/// How a part of the fabric fails: with or without loss of carrier, in both directions or in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// Both ends of its cables lose their carrier.
@@ -38,7 +39,8 @@ pub enum How {
     OneWay,
 }
 
-/// A fault to inject into the lab.
+/// A fault to inject into a lab: which switch or cable fails, how it fails, and which directed links
+/// then carry no frame.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Name as `tresse lab fail` takes it.

@@ -1,5 +1,5 @@
-//! Measures how long failures last: injects faults of every kind into a lab, one after another,
-//! while numbered datagrams are sent.
+//! Measures for how long traffic is interrupted by failures: injects faults of every kind into a lab,
+//! one after another, while numbered datagrams are sent between nodes.
 
 mod fault;
 mod routers;
@@ -25,7 +25,8 @@ use crate::program::output;
 
 const DOWN: [&str; 4] = ["lab", "--name", LAB, "down"];
 
-/// A fabric to measure, and its lab.
+/// A fabric in which interruptions are measured: its cluster file, how many of its cables fail, and
+/// between how many pairs of nodes datagrams are sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Fabric<'a> {
     /// Name in the table.
@@ -40,7 +41,8 @@ pub struct Fabric<'a> {
     pub pairs: usize,
 }
 
-/// What routes in the measured fabric: our daemons, or FRR with one of its protocols.
+/// The program that computes routes in the measured fabric: Tresse's daemons, or FRR with one of its
+/// protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Router {
     /// Our daemons.
@@ -92,10 +94,12 @@ impl Row {
     }
 }
 
-/// Measures a fabric and returns the lines of a table.
+/// Builds a lab of `fabric`, injects its faults one after another, and returns the measured
+/// interruptions as lines of a Markdown table: one line for each kind of fault, with the median and the
+/// longest interruption in milliseconds. `interval_ms` is BFD's interval.
 ///
 /// # Errors
-/// The error in words.
+/// What failed, in words.
 pub fn measure(
     fabric: &Fabric<'_>,
     router: Router,

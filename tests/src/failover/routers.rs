@@ -1,5 +1,5 @@
-//! Runs FRR in place of our daemons, for comparison: the same nodes and cables, routed by OSPF with
-//! BFD or by OpenFabric.
+//! Runs FRR (a routing suite) in a lab in place of Tresse's daemons, for comparison: on the same nodes
+//! and cables, routes come from OSPF with BFD, or from OpenFabric.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use tresse_topology::path::Crossing;
 use crate::frr::Frr;
 use crate::program;
 
-/// The routing protocol that FRR runs.
+/// The routing protocol that FRR runs in the place of Tresse: OSPF or OpenFabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// OSPF at its default timers, with BFD on every interface.
@@ -29,7 +29,7 @@ pub enum Protocol {
 /// An address of each NIC, and what it reaches: by node and NIC.
 type Nics = Vec<Vec<Ipv4Addr>>;
 
-/// The FRR daemons of all nodes.
+/// The running FRR daemons of all nodes of a lab.
 pub struct Routers {
     protocol: Protocol,
     nodes: Vec<Frr>,
@@ -162,7 +162,8 @@ impl Routers {
     }
 }
 
-/// Returns the address of a node.
+/// Returns the address that a node of the lab has while FRR routes: 10.100.255.1 for the first node, and
+/// so on.
 #[must_use]
 pub fn address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::new(10, 100, 255, node.index() as u8 + 1)

@@ -1,5 +1,5 @@
-//! Sends numbered datagrams, one per millisecond between each of several pairs, and measures for
-//! how long none arrived.
+//! Sends numbered datagrams between pairs of nodes, one per millisecond and pair, and measures for how
+//! long none of a pair arrived.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -15,10 +15,11 @@ const PERIOD: Duration = Duration::from_millis(1);
 const LAST: usize = 20;
 const FIRST_PORT: u16 = 21_000;
 
-/// A node as (namespace, address).
+/// A node that sends or receives datagrams: (its network namespace, its address).
 pub type Station = (String, IpAddr);
 
-/// The result of one stream of datagrams: how long none arrived.
+/// How long one stream of datagrams was interrupted: the time from the first lost datagram to the last,
+/// or still interrupted at the end of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outage {
     /// From the first lost datagram to the last one, both included.
@@ -27,7 +28,8 @@ pub enum Outage {
     Lasts,
 }
 
-/// Streams of datagrams, sent until [`Streams::finish`].
+/// Streams of numbered datagrams between pairs of nodes, sent until [`Streams::finish`], which returns
+/// how long each stream was interrupted.
 pub struct Streams {
     stop: Arc<AtomicBool>,
     sender: JoinHandle<Vec<Instant>>,

@@ -1,5 +1,5 @@
-//! A round of the soak test: a part that is drained on all nodes carries nothing, so when it breaks
-//! no datagram is lost.
+//! A round of the soak test: one part of the fabric (a switch, cable or NIC) is drained on all nodes, so
+//! that no path uses it. Then it breaks, and no datagram may be lost.
 
 use std::time::Duration;
 

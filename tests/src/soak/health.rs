@@ -1,12 +1,12 @@
-//! Checks that nothing grows during the soak test: memory and descriptors of the daemons,
-//! namespaces, processes.
+//! Checks that nothing grows during the soak test: memory and file descriptors of the daemons, and the
+//! list of network namespaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use tresse_lab::netns;
 
-/// Memory and open descriptors of one process.
+/// The resident memory and the number of open file descriptors of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Resident set.
@@ -31,8 +31,9 @@ impl Usage {
     }
 }
 
-/// The first measured usage of every daemon under every strategy, with which later ones are
-/// compared. Each strategy has its own number of sockets and routes.
+/// Finds daemons that use more and more memory or file descriptors: it stores the first measured usage
+/// of each daemon under each strategy, and compares later measurements with it. Strategies are kept
+/// apart because each needs its own number of sockets and routes.
 #[derive(Debug, Default)]
 pub struct Growth(BTreeMap<(i32, String), Usage>);
 
@@ -51,7 +52,7 @@ impl Growth {
     }
 }
 
-/// Returns the named network namespaces of this machine.
+/// Returns the names of all named network namespaces on this machine.
 #[must_use]
 pub fn namespaces() -> BTreeSet<String> {
     let entries = netns::path("").read_dir().into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! The lab of the soak test: builds and removes it with `tresse lab`, kills and starts its daemons,
-//! and changes plans as an operator does.
+//! The lab of the soak test: it is built and removed with `tresse lab`, its daemons are killed and
+//! started, and its plan is changed as an operator does it.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -35,7 +35,8 @@ struct Planned {
     lock: Lock,
 }
 
-/// The running lab of the soak test; removed when dropped.
+/// The running lab of the soak test, and the plan that is installed in it; the lab is removed when
+/// dropped.
 #[derive(Debug)]
 pub struct Lab {
     directory: Directory,

@@ -1,5 +1,5 @@
-//! The traffic of the soak test: numbered datagrams between all pairs of nodes. Each is accounted
-//! for: arrived, arrived twice, or lost at a known time.
+//! The traffic of the soak test: numbered datagrams between all pairs of nodes. For each datagram it is
+//! known whether it arrived once, arrived more than once, or was lost, and when it was sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PORT: u16 = 20_000;
 
-/// A node that sends and receives: its name, namespace and address.
+/// A node of the lab that sends and receives datagrams: its name, network namespace and address.
 #[derive(Debug, Clone)]
 pub struct Station {
     /// The node.
@@ -28,7 +28,8 @@ pub struct Station {
     pub address: IpAddr,
 }
 
-/// A datagram that did not arrive exactly once.
+/// A datagram of the soak test that was lost or arrived more than once: its pair of nodes and when it
+/// was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// From and to.
@@ -39,7 +40,8 @@ pub struct Miss {
     pub twice: bool,
 }
 
-/// The running traffic of the soak test; stopped when dropped.
+/// The running traffic of the soak test, numbered datagrams between all pairs of nodes; stopped when
+/// dropped.
 #[derive(Debug)]
 pub struct Load {
     flows: Arc<Mutex<Vec<Flow>>>,

@@ -1,12 +1,13 @@
-//! The soak test, `make soak`: a lab under load and random failures, round after round, each of
-//! them judged.
+//! The soak test, `make soak`: a lab under traffic and random failures, in rounds, each of which is
+//! judged.
 //!
-//! A round is a function of the seed and its number. Either something breaks and heals; or daemons
-//! are killed with SIGKILL and started; or the plan is changed, perhaps while daemons die; or
-//! something is drained and then breaks, which no datagram may notice. After each round every
-//! ordered pair answers, every node is in sync, no datagram was lost (except by broken hardware,
-//! from its failure to the first complete answer after healing), none ever arrived twice, and
-//! neither daemons nor namespaces have grown.
+//! What happens in a round depends only on the seed and the number of the round. Either one or two parts
+//! of the fabric (switches, cables, NICs) fail and heal; or daemons are killed with SIGKILL and started
+//! again; or the plan is changed, perhaps while daemons are killed; or a part is drained and then fails,
+//! without the loss of a datagram. After each round every pair of nodes must be able to ping each other,
+//! every node must be in sync with the plan, and neither daemons nor network namespaces may have grown.
+//! No datagram may have arrived twice, and none may be lost, except by parts that failed without a
+//! drain: from the failure until all pairs answer again.
 
 mod drain;
 mod health;
@@ -24,7 +25,8 @@ use self::load::{Load, Miss};
 
 const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
 
-/// Options of the soak test: duration, seed and first round.
+/// Options of the soak test: how long it runs, the seed of its random choices, and the number of its
+/// first round.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// No round begins later than this.
@@ -45,10 +47,11 @@ enum Act {
     Drain,
 }
 
-/// Runs the soak test and prints each round on standard output.
+/// Runs the soak test until its time is over or a round fails, and prints a line for each round on
+/// standard output.
 ///
 /// # Errors
-/// The first round that failed, in words.
+/// Why the first failed round failed, in words.
 pub fn soak(options: Options) -> Result<(), String> {
     let Options { time, seed, .. } = options;
     let before = namespaces();
