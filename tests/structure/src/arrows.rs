@@ -1,4 +1,5 @@
-//! Finds the arrows of a crate: which file or module uses names that another one defines.
+//! Finds the dependencies within a crate, called arrows: which file or module uses names that another
+//! one defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +8,12 @@ use crate::scope::Import;
 use crate::source::Crate;
 use crate::uses::Uses;
 
-/// The arrows between files, or between top-level modules, with the names that cause each.
+/// All arrows (dependencies) between the files of a crate, or between its top-level modules, each with
+/// the names that are used.
 pub struct Arrows(BTreeMap<Arrow, BTreeSet<String>>);
 
-/// An arrow: code of the file or module `from` uses a name that `to` defines.
+/// An arrow, that is a dependency within a crate: code of the file or module `from` uses a name that the
+/// file or module `to` defines.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrow {
     /// The file or module that uses.

@@ -1,12 +1,13 @@
-//! Finds circles: groups of files or modules in which each depends on every other, directly or
-//! indirectly.
+//! Finds circular dependencies, called circles: groups of files or modules in which each depends on
+//! every other, directly or indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::arrows::{Arrow, Arrows};
 
-/// One circle: a strongly connected component with two or more members.
+/// A circular dependency: two or more files or modules, each of which depends on every other, directly
+/// or indirectly (a strongly connected component).
 pub struct Circle {
     /// Its files or modules.
     pub members: BTreeSet<String>,
@@ -31,8 +32,8 @@ impl Circle {
     }
 }
 
-/// Returns all circles (strongly connected components) of a graph of arrows, sorted by their first
-/// member.
+/// Returns all circular dependencies among `arrows`: the strongly connected components with two or more
+/// members, sorted by their first member.
 pub fn circles(arrows: &Arrows) -> Vec<Circle> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (arrow, _) in arrows.iter() {

@@ -17,7 +17,8 @@ pub struct Drawn {
     pub text: String,
 }
 
-/// Draws `count` items at random. The same sources and the same `seed` give the same items.
+/// Returns `count` public items and modules of the workspace, drawn at random, with their doc comments.
+/// The same sources and the same `seed` give the same items.
 ///
 /// # Panics
 /// If a source file is not Rust.

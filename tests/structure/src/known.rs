@@ -1,5 +1,5 @@
-//! The list of known circles and of crates that are too large, `known.txt`. Entries may only be
-//! removed.
+//! Reads and checks `known.txt`, the list of circles (circular dependencies) and of crates with too many
+//! lines that are known and not mended yet. Entries may only be removed.
 //!
 //! One entry a line; `#` starts a comment:
 //!
@@ -14,7 +14,7 @@ use std::fmt::Write;
 use crate::sizes;
 use crate::survey::{Place, Survey};
 
-/// The path of `known.txt` in the repository.
+/// The path of the file `known.txt`, which lists the known faults of the workspace's structure.
 pub const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/known.txt");
 
 const HEADER: &str = "\
@@ -22,7 +22,8 @@ const HEADER: &str = "\
 # After mending: cargo run --package tresse-structure -- shrink
 ";
 
-/// The content of `known.txt`: known circles, and the lines of crates that are too large.
+/// The content of `known.txt`: the known circles (circular dependencies), and the number of lines of
+/// each crate that is too large.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Known {
     circles: BTreeSet<Place>,

@@ -1,9 +1,9 @@
-//! Checks which crate imports which, by the table of docs/design.md, section "Layout".
+//! Checks which crate of the workspace imports which, by the table of docs/design.md, section "Layout".
 //!
-//! A crate may import the crates that its line in the table names, and those that they may import.
-//! Dev-dependencies are free, since cargo refuses circles through them. But nothing that plans may
-//! use the verifier that judges it, so no file under `src` of such a crate may name it, unit tests
-//! included.
+//! A crate may import the crates that its line in the table names, and those that these may import.
+//! Dev-dependencies are free, since cargo refuses circles through them. But no crate that plans may use
+//! the verifier that checks its plans: no file under `src` of such a crate may name the verifier, unit
+//! tests included.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,8 +48,8 @@ const FORBIDDEN: &[(&str, &str)] = &[("verify", "routing")];
 /// Crates whose results `verify` judges.
 const PLANNERS: &[&str] = &["design", "topology", "cluster", "routing", "plan", "slice"];
 
-/// Returns all imports between crates that the table does not allow, and crates that the table
-/// lacks.
+/// Returns a message for each crate that imports another which the table of layers does not allow it to
+/// import, or that the table lacks; and for each file of a planning crate that names the verifier.
 pub fn problems(workspace: &Workspace) -> Vec<String> {
     let mut found = Vec::new();
     for package in &workspace.packages {
@@ -80,8 +80,8 @@ pub fn problems(workspace: &Workspace) -> Vec<String> {
     found
 }
 
-/// Returns the dev-dependencies between members of the workspace, for a person to read; no rule
-/// applies to them.
+/// Returns a line of text for each package with dev-dependencies on other members of the workspace. It
+/// only informs: no rule applies to dev-dependencies.
 pub fn dev_dependencies(workspace: &Workspace) -> Vec<String> {
     let of = |package: &Package| {
         let dev = package.dependencies.iter().filter(|d| d.kind == DependencyKind::Dev);

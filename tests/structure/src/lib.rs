@@ -1,14 +1,14 @@
 //! Checks the structure of this workspace from its sources.
 //!
-//! - [`layers`]: which crate may import which. The table stands there.
-//! - [`circles`]: no circle of files and no circle of top-level modules within a crate.
+//! - [`layers`]: which crate may import which; this module contains the table of what is allowed.
+//! - [`circles`]: no circular dependency among the files, or among the top-level modules, of a crate.
 //! - [`sizes`]: how many lines a crate and a file may have.
 //!
 //! And [`draw`] draws public items at random, for a test of their doc comments.
 //!
 //! Known circles and sizes that still have to be mended are listed in `known.txt`, see [`known`].
 //!
-//! **What counts as an arrow.** File A depends on file B if code of A uses a name that B defines:
+//! **What counts as an arrow (a dependency).** File A depends on file B if code of A uses a name that B defines:
 //! by `use`, by a path, or by a name that a glob import or a re-export brings into scope. Names are
 //! followed through `use` and `pub use` to the file that defines them. So `mod child;` and `pub use
 //! child::X` make no arrow from parent to child; code of the parent that uses `X` does. Code under

@@ -1,4 +1,5 @@
-//! The command line of the structure checks: `cargo run --package tresse-structure -- COMMAND`.
+//! The command line of the structure checks: `cargo run --package tresse-structure -- COMMAND`. An arrow
+//! is a dependency between files or modules of a crate, a circle a circular dependency.
 //!
 //! ```text
 //! circles [PACKAGE]            all circles, known or not, with the names that make them

@@ -1,5 +1,5 @@
-//! The names in scope of a Rust module: its items, imports and child modules, and names that its
-//! macros may define.
+//! Collects the names in scope of a Rust module: its items, imports and child modules, and names that
+//! its macros may define.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Checks how many lines a crate and a file have. Blank lines and comments count.
+//! Checks how many lines a crate and a source file have. Blank lines and comments count.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,11 +8,11 @@ use crate::layers::rust_files;
 use crate::source::Crate;
 use crate::workspace::Package;
 
-/// The largest number of lines of a source file, tests included.
+/// The largest number of lines that a source file may have, tests included.
 pub const FILE_LIMIT: usize = 600;
 
-/// Returns how many lines a package may have without its tests; `None` for packages that consist of
-/// tests.
+/// Returns the largest number of lines that the package of this name may have, without its tests; `None`
+/// for packages that consist of tests.
 pub fn limit(package: &str) -> Option<usize> {
     match package {
         "tresse-tests" => None,
@@ -21,8 +21,8 @@ pub fn limit(package: &str) -> Option<usize> {
     }
 }
 
-/// Counts the lines of a package without its tests: the files of its library and programs, each
-/// once.
+/// Counts the lines of a package without its tests: those of all source files of its library and
+/// programs. A file that belongs to several of them counts once.
 pub fn lines<'a>(package: &Package, sources: impl Iterator<Item = (&'a Path, &'a Crate)>) -> usize {
     let mut files: HashMap<_, usize> = HashMap::new();
     for (root, source) in sources {
@@ -34,7 +34,8 @@ pub fn lines<'a>(package: &Package, sources: impl Iterator<Item = (&'a Path, &'a
     files.values().sum()
 }
 
-/// Returns the source files below `root` that are too long, with their numbers of lines.
+/// Returns the source files below `root` with more than [`FILE_LIMIT`] lines: path and number of lines
+/// of each.
 pub fn long_files(root: &Path) -> BTreeMap<String, usize> {
     let count = |file: &Path| fs::read_to_string(file).map_or(0, |text| text.lines().count());
     rust_files(root)

@@ -9,7 +9,7 @@ use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, MetaNameValue, Token};
 
 use crate::scope::Scope;
 
-/// The sources of one library or program, without its tests.
+/// The parsed source files and modules of one library or program, without its tests.
 pub struct Crate {
     pub(crate) files: Vec<File>,
     /// The root module is the first.

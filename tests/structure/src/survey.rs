@@ -1,4 +1,5 @@
-//! Finds all circles and sizes of the workspace.
+//! Finds all circles (circular dependencies) in the crates of the workspace, and counts the lines of
+//! each package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,8 @@ use crate::sizes;
 use crate::source::Crate;
 use crate::workspace::{Package, Workspace};
 
-/// All circles and sizes found in the workspace.
+/// All circles (circular dependencies) found in the crates of the workspace, and the number of lines of
+/// each package.
 pub struct Survey {
     /// The circles, sorted by their places.
     pub circles: BTreeMap<Place, Circle>,
@@ -16,7 +18,8 @@ pub struct Survey {
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Where a circle was found: the package, whether between files or modules, and which ones.
+/// Identifies a circle (circular dependency): the package, whether it is among files or among modules,
+/// and which ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Name of the package.

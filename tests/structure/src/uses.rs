@@ -1,4 +1,4 @@
-//! Finds the paths that the code of a Rust module names.
+//! Finds the names that the code of a Rust module uses: its paths, macros, and imports within functions.
 
 use std::collections::HashSet;
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The workspace as `cargo metadata --no-deps` describes it.
+/// The packages of the workspace, as `cargo metadata --no-deps` describes them.
 pub struct Workspace {
     /// Directory of the root `Cargo.toml`.
     pub root: PathBuf,
@@ -14,7 +14,7 @@ pub struct Workspace {
     pub packages: Vec<Package>,
 }
 
-/// One member of the workspace.
+/// One package of the workspace: its name, directory, crate roots and dependencies.
 pub struct Package {
     /// Name in `Cargo.toml`.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Package {
     pub names: Vec<String>,
 }
 
-/// A dependency of one member on another.
+/// A dependency of one member of the workspace on another.
 pub struct Dependency {
     /// The package depended on.
     pub name: String,
@@ -36,7 +36,8 @@ pub struct Dependency {
     pub kind: DependencyKind,
 }
 
-/// The section of `Cargo.toml` that a dependency stands in.
+/// The kind of a dependency, by its section of `Cargo.toml`: needed to build the package, or only for
+/// its tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum DependencyKind {
     /// `[dependencies]` or `[build-dependencies]`.
