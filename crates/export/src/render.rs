@@ -14,8 +14,8 @@ use crate::{
     routeros, sonic,
 };
 
-/// Returns a shell script that brings a node into the kernel state which `slice` (the part of a plan
-/// that concerns this node) wants. The script calls `ip`.
+/// Returns a shell script of `ip` commands that creates on a node the interfaces, addresses and routes
+/// of `slice`, the part of the plan that concerns this node.
 #[must_use]
 pub fn node_script(plan: &Plan, slice: &Slice) -> String {
     iproute2::render(plan, slice).into_iter().map(|file| file.text).collect()

@@ -48,7 +48,8 @@ pub struct SwitchConfig {
     pub notes: Vec<String>,
 }
 
-/// The configuration of one cabled port of a switch: its VLANs and role.
+/// The configuration of one cabled port of a switch: which VLANs it carries, tagged and untagged, and
+/// what it is used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortConfig {
     /// Port number from 1.
