@@ -7,7 +7,8 @@ use tresse_plan::Plan;
 use tresse_topology::cluster::Kind;
 
 /// The bandwidth between the two halves of a clique's switches: the number of links that cross from one
-/// half to the other, the bandwidth per node, and the bound that the paper proves for it.
+/// half to the other, the bandwidth per node, and its value by big-fat-switches-ring-clique-reflector,
+/// Theorem 2.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cut {
     /// Cables that cross it, counted in node links per direction.

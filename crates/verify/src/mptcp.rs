@@ -1,5 +1,5 @@
-//! Checks a plan with `[routing] mptcp = true`: a node should have no more NIC addresses than the kernel
-//! can hold MPTCP endpoints.
+//! Reports nodes that have more NIC addresses than the kernel can hold MPTCP endpoints, if the plan has
+//! `[routing] mptcp = true`.
 
 use tresse_base::kernel::ENDPOINTS_MAX;
 use tresse_plan::Plan;

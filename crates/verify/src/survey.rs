@@ -1,9 +1,10 @@
-//! Walks the paths of all pairs of nodes once and collects loads, hops, minimality, channel
-//! dependencies, and which NICs receive on which VID.
+//! Walks the paths of all pairs of nodes once and collects loads of links and NICs, numbers of hops,
+//! primary paths that are longer than necessary, channel dependencies, and which NICs receive on which
+//! VID.
 //!
-//! Primaries are handled source by source. All destinations that a source reaches by one tree are
-//! handled in one pass over that tree: the load of a tree link is the number of destinations behind
-//! it as seen from the source, which subtree counts give in O(switches).
+//! Primary paths are handled source by source. All destinations that a source reaches by one tree are
+//! handled in one pass over that tree: the load of a tree link is the number of destinations behind it
+//! as seen from the source. Counting the destinations in each subtree gives all loads in O(switches).
 
 use std::sync::Arc;
 

@@ -27,7 +27,8 @@ const PAIR: &str = "{ SW Ports:08 SystemGUID:0000000000200000 NodeGUID:000000000
 const HEAD: &str = "Switch 8 \"S-0000000000200000\" # \"S0\" base port 0 lid 2 lmc 0";
 const CABLE: &str = "[1] \"H-0000000000100000\"[1](100001) # \"H0_0\" lid 1 4xEDR";
 
-/// All cables of an InfiniBand network.
+/// All cables of an InfiniBand network, read from `opensm-subnet.lst` or from the output of
+/// `ibnetdiscover`.
 #[derive(Debug, Clone, Default)]
 pub struct Cables {
     pub(super) file: String,
