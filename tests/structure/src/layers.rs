@@ -48,8 +48,8 @@ const FORBIDDEN: &[(&str, &str)] = &[("verify", "routing")];
 /// Crates whose results `verify` judges.
 const PLANNERS: &[&str] = &["design", "topology", "cluster", "routing", "plan", "slice"];
 
-/// Returns a message for each crate that imports another which the table of layers does not allow it to
-/// import, or that the table lacks; and for each file of a planning crate that names the verifier.
+/// Returns a message for each import between crates that the table of layers does not allow, for each
+/// crate that the table lacks, and for each source file of a planning crate that names the verifier.
 pub fn problems(workspace: &Workspace) -> Vec<String> {
     let mut found = Vec::new();
     for package in &workspace.packages {
