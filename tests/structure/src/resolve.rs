@@ -1,4 +1,4 @@
-//! Resolves a path in Rust source, such as `a::b::Name`, to the module that defines the name at its end.
+//! Resolves a path in Rust source to the module that defines the name at its end.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Collects the names in scope of a Rust module: its items, imports and child modules, and names that
-//! its macros may define.
+//! The names in scope of a Rust module: its items, imports and child modules, and names that its
+//! macros may define.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Checks how many lines a crate and a source file have. Blank lines and comments count.
+//! Checks how many lines a crate and a file have. Blank lines and comments count.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,7 +8,7 @@ use crate::layers::rust_files;
 use crate::source::Crate;
 use crate::workspace::Package;
 
-/// The largest number of lines that a source file may have, tests included.
+/// The largest number of lines of a source file, tests included.
 pub const FILE_LIMIT: usize = 600;
 
 /// Returns the largest number of lines that the package of this name may have, without its tests; `None`

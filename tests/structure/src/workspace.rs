@@ -28,7 +28,7 @@ pub struct Package {
     pub names: Vec<String>,
 }
 
-/// A dependency of one member of the workspace on another.
+/// A dependency of one member on another.
 pub struct Dependency {
     /// The package depended on.
     pub name: String,
