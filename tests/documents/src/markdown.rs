@@ -1,4 +1,4 @@
-//! Reads the headings and links of a Markdown document.
+//! Reads headings and links of a Markdown document.
 
 /// A heading of a Markdown document: its line, its title, and its anchor, which links to it have after
 /// `#`.
