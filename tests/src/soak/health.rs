@@ -52,7 +52,7 @@ impl Growth {
     }
 }
 
-/// Returns the names of all named network namespaces on this machine.
+/// Returns the named network namespaces of this machine.
 #[must_use]
 pub fn namespaces() -> BTreeSet<String> {
     let entries = netns::path("").read_dir().into_iter().flatten().flatten();
