@@ -160,12 +160,12 @@ fn slice_text(out: &mut impl Write, slice: &tresse_slice::Slice) -> Result<(), F
         writeln!(out, "neighbour {address} on {interface} is {}", neighbour.mac)?;
     }
     for ((dst, metric), route) in &wanted.all_routes() {
-        let legs: Vec<_> =
-            route.legs.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
-        writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, legs.join(", "))?;
+        let nexthops: Vec<_> =
+            route.nexthops.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
+        writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, nexthops.join(", "))?;
     }
-    for ((table, dst), leg) in wanted.table_routes() {
-        writeln!(out, "route {dst} table {table} via {} on {}", leg.via, leg.interface)?;
+    for ((table, dst), nexthop) in wanted.table_routes() {
+        writeln!(out, "route {dst} table {table} via {} on {}", nexthop.via, nexthop.interface)?;
     }
     for rule in wanted.rules() {
         writeln!(out, "rule {rule}")?;

@@ -88,10 +88,10 @@ impl Prepared {
         &'a self,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = (Option<Vid>, &'a str, Mac)> + 'a {
-        route.legs.iter().filter_map(move |leg| {
-            let vid = self.interfaces.get(&leg.interface)?.vid;
-            let peer = self.wanted.neighbours.get(&(leg.interface.clone(), leg.via))?.mac;
-            Some((vid, leg.interface.as_str(), peer))
+        route.nexthops.iter().filter_map(move |nexthop| {
+            let vid = self.interfaces.get(&nexthop.interface)?.vid;
+            let peer = self.wanted.neighbours.get(&(nexthop.interface.clone(), nexthop.via))?.mac;
+            Some((vid, nexthop.interface.as_str(), peer))
         })
     }
 

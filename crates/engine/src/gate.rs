@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::{PathId, Vid};
 use tresse_base::units::Prefix;
-use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, WantedRoute};
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, WantedRoute};
 
 use super::prepared::Prepared;
 use super::steering::KeptFree;
@@ -58,7 +58,8 @@ impl Gated<'_> {
         route: &WantedRoute,
     ) -> Option<WantedRoute> {
         let all = || self.alternatives(destination, route);
-        let best = Self::FITNESS.iter().find_map(|fits| all().find(|way| fits(self, &way.legs[0])));
+        let best =
+            Self::FITNESS.iter().find_map(|fits| all().find(|way| fits(self, &way.nexthops[0])));
         best.or_else(|| all().next())
     }
 
@@ -68,36 +69,38 @@ impl Gated<'_> {
         destination: Prefix,
         route: &'b WantedRoute,
     ) -> impl Iterator<Item = WantedRoute> + 'b {
-        let legs = self.prepared.alternatives.get(&destination).into_iter().flatten();
-        let open = legs.filter(move |leg| self.closed(&leg.interface).is_none());
-        open.map(|leg| WantedRoute { legs: vec![leg.clone()], ..route.clone() })
+        let nexthops = self.prepared.alternatives.get(&destination).into_iter().flatten();
+        let open = nexthops.filter(move |nexthop| self.closed(&nexthop.interface).is_none());
+        open.map(|nexthop| WantedRoute { nexthops: vec![nexthop.clone()], ..route.clone() })
     }
 
     /// Is this the first nexthop of a path that is not broken?
-    pub(super) fn lives(&self, leg: &Leg) -> bool {
-        !self.begins(leg, self.dead)
+    pub(super) fn lives(&self, nexthop: &Nexthop) -> bool {
+        !self.begins(nexthop, self.dead)
     }
 
-    fn begins(&self, leg: &Leg, of: &BTreeSet<PathId>) -> bool {
-        self.prepared.watches.is_first_hop(leg, of)
+    fn begins(&self, nexthop: &Nexthop, of: &BTreeSet<PathId>) -> bool {
+        self.prepared.watches.is_first_hop(nexthop, of)
     }
 
     /// Conditions on a nexthop, the strictest first. If no nexthop meets one, the next is tried.
-    const FITNESS: [fn(&Self, &Leg) -> bool; 3] = [Self::is_fit, Self::is_undrained, Self::lives];
+    const FITNESS: [fn(&Self, &Nexthop) -> bool; 3] =
+        [Self::is_fit, Self::is_undrained, Self::lives];
 
     /// The nexthop to use first.
-    pub(super) fn best<'b>(&self, legs: &[&'b Leg]) -> Option<&'b Leg> {
-        let first = |fits: fn(&Self, &Leg) -> bool| legs.iter().find(|leg| fits(self, leg));
+    pub(super) fn best<'b>(&self, nexthops: &[&'b Nexthop]) -> Option<&'b Nexthop> {
+        let first =
+            |fits: fn(&Self, &Nexthop) -> bool| nexthops.iter().find(|nexthop| fits(self, nexthop));
         Self::FITNESS.into_iter().find_map(first).copied()
     }
 
-    fn is_undrained(&self, leg: &Leg) -> bool {
-        self.lives(leg) && !self.begins(leg, &self.free.drained)
+    fn is_undrained(&self, nexthop: &Nexthop) -> bool {
+        self.lives(nexthop) && !self.begins(nexthop, &self.free.drained)
     }
 
     /// Is this the first nexthop of a path that is neither broken nor kept free?
-    pub(super) fn is_fit(&self, leg: &Leg) -> bool {
-        self.lives(leg) && !self.begins(leg, &self.free.rested)
+    pub(super) fn is_fit(&self, nexthop: &Nexthop) -> bool {
+        self.lives(nexthop) && !self.begins(nexthop, &self.free.rested)
     }
 
     /// The usable part of an open route, or a replacement; `None` if the kernel has one at another
@@ -113,14 +116,18 @@ impl Gated<'_> {
     fn live_primary(&self, destination: Prefix, open: WantedRoute) -> Option<WantedRoute> {
         let backup = self.prepared.wanted.routes.get(&(destination, METRIC_BACKUP));
         for fits in Self::FITNESS {
-            let carries = |leg: &Leg| fits(self, leg) && !self.out.contains(leg.interface.as_str());
-            let part = part(&open, |leg| fits(self, leg));
-            let way = || self.alternatives(destination, &open).find(|way| carries(&way.legs[0]));
+            let carries = |nexthop: &Nexthop| {
+                fits(self, nexthop) && !self.out.contains(nexthop.interface.as_str())
+            };
+            let part = part(&open, |nexthop| fits(self, nexthop));
+            let way =
+                || self.alternatives(destination, &open).find(|way| carries(&way.nexthops[0]));
             if let Some(route) = part.or_else(way) {
                 return Some(route);
             }
-            let usable = |leg: &Leg| carries(leg) && self.closed(&leg.interface).is_none();
-            if backup.is_some_and(|backup| backup.legs.iter().any(usable)) {
+            let usable =
+                |nexthop: &Nexthop| carries(nexthop) && self.closed(&nexthop.interface).is_none();
+            if backup.is_some_and(|backup| backup.nexthops.iter().any(usable)) {
                 return None;
             }
         }
@@ -132,46 +139,51 @@ impl Gated<'_> {
         let planned = self.prepared.wanted.routes.get(&(destination, METRIC_PRIMARY));
         let planned = planned.and_then(|route| self.route(route).ok());
         let first = planned.clone().and_then(|route| self.live_primary(destination, route));
-        if first == planned && open.legs.iter().all(|leg| self.is_fit(leg)) {
+        if first == planned && open.nexthops.iter().all(|nexthop| self.is_fit(nexthop)) {
             return open;
         }
-        let used = first.map(|route| route.legs).unwrap_or_default();
-        let nic = |leg: &Leg| self.prepared.interfaces.get(&leg.interface).map(|i| &i.parent);
-        let apart = |leg: &Leg| used.iter().all(|used| nic(used) != nic(leg));
+        let used = first.map(|route| route.nexthops).unwrap_or_default();
+        let nic =
+            |nexthop: &Nexthop| self.prepared.interfaces.get(&nexthop.interface).map(|i| &i.parent);
+        let apart = |nexthop: &Nexthop| used.iter().all(|used| nic(used) != nic(nexthop));
         for fits in Self::FITNESS {
-            let carries = |leg: &Leg| {
-                fits(self, leg) && apart(leg) && !self.out.contains(leg.interface.as_str())
+            let carries = |nexthop: &Nexthop| {
+                fits(self, nexthop)
+                    && apart(nexthop)
+                    && !self.out.contains(nexthop.interface.as_str())
             };
-            let planned = planned.iter().flat_map(|route| &route.legs);
-            let alone = |leg: &Leg| vec![Leg { weight: 1, ..leg.clone() }];
-            let planned = planned.map(|leg| WantedRoute { legs: alone(leg), ..open.clone() });
+            let planned = planned.iter().flat_map(|route| &route.nexthops);
+            let alone = |nexthop: &Nexthop| vec![Nexthop { weight: 1, ..nexthop.clone() }];
+            let planned =
+                planned.map(|nexthop| WantedRoute { nexthops: alone(nexthop), ..open.clone() });
             let mut ways = self.alternatives(destination, &open).chain(planned);
-            let part = part(&open, |leg| fits(self, leg) && apart(leg));
-            if let Some(way) = part.or_else(|| ways.find(|way| carries(&way.legs[0]))) {
+            let part = part(&open, |nexthop| fits(self, nexthop) && apart(nexthop));
+            if let Some(way) = part.or_else(|| ways.find(|way| carries(&way.nexthops[0]))) {
                 return way;
             }
         }
-        part(&open, |leg| self.lives(leg)).unwrap_or(open)
+        part(&open, |nexthop| self.lives(nexthop)).unwrap_or(open)
     }
 
     /// The usable part of a route, or the VLAN that closes it.
     pub(super) fn route(&self, route: &WantedRoute) -> Result<WantedRoute, (Vid, Gate)> {
         let mut closed = None;
         let mut open = route.clone();
-        open.legs.retain(|leg| {
-            let gate = self.closed(&leg.interface);
+        open.nexthops.retain(|nexthop| {
+            let gate = self.closed(&nexthop.interface);
             closed = closed.or(gate);
             gate.is_none()
         });
         match closed {
-            Some(closed) if open.legs.is_empty() => Err(closed),
+            Some(closed) if open.nexthops.is_empty() => Err(closed),
             _ => Ok(open),
         }
     }
 }
 
 /// The route with only the nexthops for which `is` holds, if there are any.
-fn part(route: &WantedRoute, is: impl Fn(&Leg) -> bool) -> Option<WantedRoute> {
-    let legs: Vec<Leg> = route.legs.iter().filter(|leg| is(leg)).cloned().collect();
-    (!legs.is_empty()).then(|| WantedRoute { legs, ..route.clone() })
+fn part(route: &WantedRoute, is: impl Fn(&Nexthop) -> bool) -> Option<WantedRoute> {
+    let nexthops: Vec<Nexthop> =
+        route.nexthops.iter().filter(|nexthop| is(nexthop)).cloned().collect();
+    (!nexthops.is_empty()).then(|| WantedRoute { nexthops, ..route.clone() })
 }

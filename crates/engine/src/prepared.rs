@@ -9,7 +9,9 @@ use tresse_base::id::{Label, NodeId, Vid};
 use tresse_base::units::{Mac, Prefix};
 use tresse_plan::Plan;
 use tresse_plan::lock;
-use tresse_reconcile::{Leg, PUSH_INTERFACE, Wanted, WantedLabel, WantedTurns, sysctl_interface};
+use tresse_reconcile::{
+    Nexthop, PUSH_INTERFACE, Wanted, WantedLabel, WantedTurns, sysctl_interface,
+};
 use tresse_slice::Slice;
 use tresse_slice::watch::Watches;
 
@@ -40,7 +42,7 @@ pub struct Prepared {
     pub wanted: Wanted,
     /// By destination: the first nexthops of its other paths by rank, used when a VLAN is fused.
     #[serde(default)]
-    pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
+    pub alternatives: BTreeMap<Prefix, Vec<Nexthop>>,
     /// What this node forwards for others, whichever engine does it.
     #[serde(default)]
     pub labels: Vec<(Label, WantedLabel)>,
@@ -80,8 +82,8 @@ pub struct PlannedInterface {
 impl Prepared {
     /// Does a path of this node push labels?
     pub(super) fn pushes(&self) -> bool {
-        let routes = self.wanted.routes.values().flat_map(|route| &route.legs);
-        routes.chain(self.alternatives.values().flatten()).any(|leg| !leg.labels.is_empty())
+        let routes = self.wanted.routes.values().flat_map(|route| &route.nexthops);
+        routes.chain(self.alternatives.values().flatten()).any(|nexthop| !nexthop.labels.is_empty())
     }
 
     /// The VLANs by VID, each with one of its interfaces.

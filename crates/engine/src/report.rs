@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
 use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
-use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY, PROTOCOL};
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, PROTOCOL};
 
 use super::Engine;
 use super::gate::Gate;
@@ -110,10 +110,11 @@ impl Engine {
     /// the plan has a backup.
     fn unprotected(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
-        let is_dead = |leg: &Leg| current.watches.is_first_hop(leg, &self.paths.broken);
+        let is_dead = |nexthop: &Nexthop| current.watches.is_first_hop(nexthop, &self.paths.broken);
         let lives = |key| {
             let route = current.wanted.routes.get(&key);
-            self.holds(key) && route.is_some_and(|r| r.legs.iter().any(|leg| !is_dead(leg)))
+            self.holds(key)
+                && route.is_some_and(|r| r.nexthops.iter().any(|nexthop| !is_dead(nexthop)))
         };
         let backups = current.wanted.routes.keys().filter(|(_, m)| *m == METRIC_BACKUP);
         let backups = backups
@@ -126,17 +127,18 @@ impl Engine {
     fn on_backup(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let is_fused = |vid| self.stored.fused.contains_key(&vid);
-        let unused = |leg: &Leg| {
-            let interface = current.interfaces.get(&leg.interface);
-            current.watches.is_first_hop(leg, &self.paths.broken)
+        let unused = |nexthop: &Nexthop| {
+            let interface = current.interfaces.get(&nexthop.interface);
+            current.watches.is_first_hop(nexthop, &self.paths.broken)
                 || interface.and_then(|i| i.vid).is_some_and(is_fused)
         };
-        let is_rested = |leg: &Leg| current.watches.is_first_hop(leg, &self.free.rested);
+        let is_rested =
+            |nexthop: &Nexthop| current.watches.is_first_hop(nexthop, &self.free.rested);
         let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
         primaries
-            .filter(|(_, route)| !route.legs.iter().all(is_rested))
+            .filter(|(_, route)| !route.nexthops.iter().all(is_rested))
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
-                true => route.legs.iter().all(unused),
+                true => route.nexthops.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),
             })
             .map(|((dst, _), _)| dst.address.to_string())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_control::{Alert, NodeError};
-use tresse_reconcile::{Leg, METRIC_BACKUP, METRIC_PRIMARY};
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop};
 
 use super::gate::Gate;
 use super::job::{Job, Purpose, Steered};
@@ -104,11 +104,12 @@ impl Engine {
         let watches = &current.watches;
         let (before, rested) = (&self.free.rested, after.kept_free(current).rested);
         let gates = self.gates(current);
-        let carries = |leg: &Leg| {
-            let vid = current.interfaces.get(&leg.interface).and_then(|interface| interface.vid);
+        let carries = |nexthop: &Nexthop| {
+            let vid =
+                current.interfaces.get(&nexthop.interface).and_then(|interface| interface.vid);
             let open = Gate::of(&gates, vid) == Gate::Open;
-            let broken = watches.is_first_hop(leg, &self.paths.broken);
-            open && !broken && self.usable(&leg.interface)
+            let broken = watches.is_first_hop(nexthop, &self.paths.broken);
+            open && !broken && self.usable(&nexthop.interface)
         };
         let routes = &current.wanted.routes;
         let nodes: BTreeSet<IpAddr> =
@@ -127,9 +128,12 @@ impl Engine {
             if named {
                 continue;
             }
-            let legs = primary.legs.iter().chain(backup.iter().flat_map(|route| &route.legs));
-            let legs = legs.chain(others.into_iter().flatten()).filter(|leg| carries(leg));
-            let paths: BTreeSet<PathId> = legs.filter_map(|leg| watches.path_of(leg)).collect();
+            let nexthops =
+                primary.nexthops.iter().chain(backup.iter().flat_map(|route| &route.nexthops));
+            let nexthops =
+                nexthops.chain(others.into_iter().flatten()).filter(|nexthop| carries(nexthop));
+            let paths: BTreeSet<PathId> =
+                nexthops.filter_map(|nexthop| watches.path_of(nexthop)).collect();
             let count = |rested: &BTreeSet<PathId>| paths.difference(rested).count();
             let list = match (count(before), count(&rested)) {
                 (1.., 0) => &mut steered.cut,
@@ -140,8 +144,8 @@ impl Engine {
         }
         let changes = |rested: &BTreeSet<PathId>| {
             let key = |(d, m): &(Prefix, u32)| (*m == METRIC_PRIMARY).then(|| name(*d));
-            let is_rested = |leg: &Leg| watches.is_first_hop(leg, rested);
-            let touched = routes.iter().filter(|(_, route)| route.legs.iter().any(is_rested));
+            let is_rested = |nexthop: &Nexthop| watches.is_first_hop(nexthop, rested);
+            let touched = routes.iter().filter(|(_, route)| route.nexthops.iter().any(is_rested));
             touched.filter_map(|(at, _)| key(at)).collect::<BTreeSet<String>>()
         };
         steered.moved = changes(before).symmetric_difference(&changes(&rested)).cloned().collect();

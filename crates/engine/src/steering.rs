@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tresse_base::id::PathId;
 use tresse_control::NodeError;
-use tresse_reconcile::Leg;
+use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watch;
 use tresse_slice::watch::part::Part;
 
@@ -30,7 +30,7 @@ pub struct Pinned {
     /// Its path rank.
     pub rank: u32,
     /// The first hops of the path, with weight 1: in another plan the rank may be another path.
-    pub ways: BTreeSet<Leg>,
+    pub ways: BTreeSet<Nexthop>,
 }
 
 /// One change of drains or pins: drain or undrain a part of the fabric, pin or unpin the path to a
@@ -173,8 +173,8 @@ impl Prepared {
     }
 }
 
-fn first_hops(watch: &Watch) -> BTreeSet<Leg> {
-    watch.legs.iter().cloned().collect()
+fn first_hops(watch: &Watch) -> BTreeSet<Nexthop> {
+    watch.nexthops.iter().cloned().collect()
 }
 
 /// The path with this rank.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::Vid;
-use tresse_reconcile::{Leg, Saved};
+use tresse_reconcile::{Nexthop, Saved};
 
 use super::prepared::Prepared;
 use super::steering::Steering;
@@ -47,7 +47,7 @@ pub struct Stored {
     /// First hops of paths that are broken, with weight 1: not used by a daemon that starts either. A
     /// `PathId` would be of one plan alone.
     #[serde(default)]
-    pub broken: BTreeSet<Leg>,
+    pub broken: BTreeSet<Nexthop>,
     /// What operators have drained or pinned.
     #[serde(default)]
     pub steering: Steering,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::id::PathId;
 use tresse_control::Alert;
 use tresse_liveness::{Interface, WatchedPath, Watching};
-use tresse_reconcile::Leg;
+use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watch;
 
 use super::gate::Gate;
@@ -45,7 +45,8 @@ impl Engine {
         if broken.is_empty() {
             return BTreeSet::new();
         }
-        let is_dead = |watch: &&Watch| watch.legs.iter().any(|leg| broken.contains(leg));
+        let is_dead =
+            |watch: &&Watch| watch.nexthops.iter().any(|nexthop| broken.contains(nexthop));
         plan.watches.paths().iter().filter(is_dead).map(|watch| watch.id).collect()
     }
 
@@ -54,7 +55,7 @@ impl Engine {
         let gates = self.gates(current);
         let paths = current.watches.paths().iter().filter(|watch| !watch.arrival.is_empty());
         let names: BTreeSet<&String> =
-            paths.flat_map(|watch| [&watch.leg.interface, &watch.arrival]).collect();
+            paths.flat_map(|watch| [&watch.nexthop.interface, &watch.arrival]).collect();
         let interface = |name: &String| {
             let vid = current.interfaces.get(name)?.vid;
             let open = Gate::of(&gates, vid) == Gate::Open;
@@ -85,8 +86,8 @@ impl Engine {
         let paths = |of: &BTreeSet<PathId>| -> Vec<&Watch> {
             watches.paths().iter().filter(|watch| of.contains(&watch.id)).collect()
         };
-        let dead: BTreeSet<Leg> =
-            paths(broken).into_iter().flat_map(|watch| &watch.legs).cloned().collect();
+        let dead: BTreeSet<Nexthop> =
+            paths(broken).into_iter().flat_map(|watch| &watch.nexthops).cloned().collect();
         let mut news = Vec::new();
         for (alert, kind, paths, message) in [
             (
@@ -135,9 +136,9 @@ fn watched(watch: &Watch) -> WatchedPath {
         id: watch.id,
         source: watch.source,
         destination: watch.destination,
-        interface: watch.leg.interface.clone(),
+        interface: watch.nexthop.interface.clone(),
         mac: watch.mac,
-        labels: watch.leg.labels.clone(),
+        labels: watch.nexthop.labels.clone(),
         arrival: Some(watch.arrival.clone()).filter(|arrival| !arrival.is_empty()),
         transits: watch.transits,
         active: watch.active,
@@ -147,5 +148,5 @@ fn watched(watch: &Watch) -> WatchedPath {
 
 /// A path in words.
 fn name(watch: &Watch) -> String {
-    format!("{} rank {} by {}", watch.peer, watch.id.rank, watch.leg.interface)
+    format!("{} rank {} by {}", watch.peer, watch.id.rank, watch.nexthop.interface)
 }

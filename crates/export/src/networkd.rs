@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use tresse_plan::Plan;
-use tresse_reconcile::{ALL_FORWARDING, Leg, LinkKind, METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
+use tresse_reconcile::{ALL_FORWARDING, LinkKind, METRIC_PRIMARY, Nexthop, PROTOCOL, Rule, Wanted};
 use tresse_slice::Slice;
 
 use super::nexthops::{FIRST_GROUP, Nexthops};
@@ -16,7 +16,8 @@ use super::{ExportError, ExportFile};
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
     let wanted = &slice.without_daemon();
-    let pushes = wanted.routes.values().flat_map(|r| &r.legs).any(|leg| !leg.labels.is_empty());
+    let pushes =
+        wanted.routes.values().flat_map(|r| &r.nexthops).any(|nexthop| !nexthop.labels.is_empty());
     if pushes || !wanted.labels.is_empty() {
         return Err(ExportError::Labels { format: "networkd", node: slice.node.clone() });
     }
@@ -114,21 +115,23 @@ fn network(wanted: &Wanted, name: &str) -> String {
 fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let numbered = Nexthops::of(wanted);
     let (mut nexthops, mut routes) = (BTreeMap::<_, String>::new(), BTreeMap::<_, String>::new());
-    for (leg, number) in numbered.iter() {
-        let text = nexthops.entry(leg.interface.clone()).or_default();
-        line!(text, "\n[NextHop]\nId={number}\nGateway={}\nOnLink=yes", leg.via);
+    for (nexthop, number) in numbered.iter() {
+        let text = nexthops.entry(nexthop.interface.clone()).or_default();
+        line!(text, "\n[NextHop]\nId={number}\nGateway={}\nOnLink=yes", nexthop.via);
     }
-    let mut groups: BTreeMap<&[Leg], u32> = BTreeMap::new();
+    let mut groups: BTreeMap<&[Nexthop], u32> = BTreeMap::new();
     let mut next = FIRST_GROUP;
     for ((dst, metric), route) in &wanted.routes {
-        let legs = route.legs.as_slice();
-        let Some(first) = legs.first() else { continue };
-        let nexthop = if legs.len() == 1 {
+        let members = route.nexthops.as_slice();
+        let Some(first) = members.first() else { continue };
+        let nexthop = if members.len() == 1 {
             numbered.number(first)
         } else {
-            *groups.entry(legs).or_insert_with(|| {
-                let members: Vec<_> =
-                    legs.iter().map(|l| format!("{}:{}", numbered.number(l), l.weight)).collect();
+            *groups.entry(members).or_insert_with(|| {
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|l| format!("{}:{}", numbered.number(l), l.weight))
+                    .collect();
                 let text = nexthops.entry(first.interface.clone()).or_default();
                 line!(text, "\n[NextHop]\nId={next}\nGroup={}", members.join(" "));
                 next += 1;
@@ -140,9 +143,9 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
         line!(text, "PreferredSource={}\nMTUBytes={}", route.src, route.mtu);
         line!(text, "TCPAdvertisedMaximumSegmentSize={}\nProtocol={PROTOCOL}", route.advmss);
     }
-    for ((table, to), leg) in wanted.table_routes() {
-        let text = routes.entry(leg.interface.clone()).or_default();
-        line!(text, "\n[Route]\nDestination={to}\nGateway={}\nGatewayOnLink=yes", leg.via);
+    for ((table, to), nexthop) in wanted.table_routes() {
+        let text = routes.entry(nexthop.interface.clone()).or_default();
+        line!(text, "\n[Route]\nDestination={to}\nGateway={}\nGatewayOnLink=yes", nexthop.via);
         line!(text, "Table={table}\nMetric={METRIC_PRIMARY}\nProtocol={PROTOCOL}");
     }
     for Rule { table, ipv4, interface } in wanted.rules() {

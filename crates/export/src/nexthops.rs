@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tresse_reconcile::{Leg, NEXTHOP_BASE, Wanted};
+use tresse_reconcile::{NEXTHOP_BASE, Nexthop, Wanted};
 
 /// The nexthops of a node's routes, each with its number. A weight belongs to a group: here each
 /// is 1.
-pub(super) struct Nexthops(BTreeMap<Leg, u32>);
+pub(super) struct Nexthops(BTreeMap<Nexthop, u32>);
 
 impl Nexthops {
     /// Numbers the nexthops of all routes.
     pub(super) fn of(wanted: &Wanted) -> Self {
-        let legs = wanted.routes.values().flat_map(|route| &route.legs);
-        let mut numbers: BTreeMap<Leg, u32> = legs.map(|leg| (alone(leg), 0)).collect();
+        let nexthops = wanted.routes.values().flat_map(|route| &route.nexthops);
+        let mut numbers: BTreeMap<Nexthop, u32> =
+            nexthops.map(|nexthop| (alone(nexthop), 0)).collect();
         for (number, next) in numbers.values_mut().zip(NEXTHOP_BASE..) {
             *number = next;
         }
@@ -20,18 +21,18 @@ impl Nexthops {
     }
 
     /// Returns the number of a nexthop, whatever its weight.
-    pub(super) fn number(&self, leg: &Leg) -> u32 {
-        self.0[&alone(leg)]
+    pub(super) fn number(&self, nexthop: &Nexthop) -> u32 {
+        self.0[&alone(nexthop)]
     }
 
     /// Returns all of them in ascending order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Leg, u32)> {
-        self.0.iter().map(|(leg, number)| (leg, *number))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Nexthop, u32)> {
+        self.0.iter().map(|(nexthop, number)| (nexthop, *number))
     }
 }
 
-fn alone(leg: &Leg) -> Leg {
-    Leg { weight: 1, ..leg.clone() }
+fn alone(nexthop: &Nexthop) -> Nexthop {
+    Nexthop { weight: 1, ..nexthop.clone() }
 }
 
 /// The number of the first group.

@@ -32,8 +32,8 @@ use serde_json::{Value, json};
 use tresse_base::units::{Mac, Prefix};
 use tresse_linux::kernel::{execute, observe};
 use tresse_reconcile::{
-    Leg, LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL, Saved, Wanted, WantedLink,
-    WantedNeighbour, WantedRoute, reconcile,
+    LinkKind, METRIC_PRIMARY, NEXTHOP_BASE, Nexthop, Operation, PROTOCOL, Saved, Wanted,
+    WantedLink, WantedNeighbour, WantedRoute, reconcile,
 };
 
 const GROUP: u32 = NEXTHOP_BASE + 1;
@@ -244,10 +244,11 @@ fn wanted(source: IpAddr, peers: &[IpAddr], to: &[IpAddr]) -> anyhow::Result<Wan
         let neighbour = WantedNeighbour { mac: mac(peer) };
         wanted.neighbours.insert(("eth0".into(), *peer), neighbour);
     }
-    let leg = Leg { interface: "eth0".into(), via: VIA.parse()?, labels: Vec::new(), weight: 1 };
+    let nexthop =
+        Nexthop { interface: "eth0".into(), via: VIA.parse()?, labels: Vec::new(), weight: 1 };
     for dst in to {
-        let legs = vec![leg.clone()];
-        let route = WantedRoute { src: source, mtu: 1500, advmss: 1460, legs };
+        let nexthops = vec![nexthop.clone()];
+        let route = WantedRoute { src: source, mtu: 1500, advmss: 1460, nexthops };
         wanted.routes.insert((Prefix::host(*dst), METRIC_PRIMARY), route);
     }
     Ok(wanted)

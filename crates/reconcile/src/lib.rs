@@ -10,9 +10,9 @@
 
 mod diff;
 mod forwarding;
-mod leg;
 pub mod model;
 mod mptcp;
+mod nexthop;
 mod object;
 mod observed;
 mod operation;
@@ -31,8 +31,8 @@ pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_
 
 pub use diff::{Options, reconcile, reconcile_with};
 pub use forwarding::{ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding};
-pub use leg::Leg;
 pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
+pub use nexthop::Nexthop;
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,

@@ -25,7 +25,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use tresse_base::units::Prefix;
 
-use super::Leg;
+use super::Nexthop;
 
 /// Range of the ids of the MPTCP endpoints that we create. The id marks an endpoint as ours (K15).
 pub const ENDPOINT_IDS: Range<u8> = 78..94;
@@ -43,7 +43,7 @@ pub struct WantedMptcp {
     /// Table routes by (NIC, destination), for packets whose source is that NIC's endpoint; a table
     /// per NIC.
     #[serde(with = "super::pairs")]
-    pub tables: BTreeMap<(String, Prefix), Leg>,
+    pub tables: BTreeMap<(String, Prefix), Nexthop>,
 }
 
 impl WantedMptcp {

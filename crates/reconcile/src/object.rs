@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
-use super::{FromRule, Leg, Operation, Rule, WantedLabel};
+use super::{FromRule, Nexthop, Operation, Rule, WantedLabel};
 
 /// Name of a kernel object: its kind, and the key by which people know it, such as the interface
 /// and the address.
@@ -26,7 +26,8 @@ pub enum Object {
     /// A nexthop object that exists or is about to, by id.
     Nexthop(u32),
     /// A nexthop that has no id yet.
-    Leg(Leg),
+    #[serde(rename = "leg")]
+    PlannedNexthop(Nexthop),
     /// A nexthop group, by id.
     Group(u32),
     /// A route by destination and metric.
@@ -59,7 +60,7 @@ impl Object {
             Self::Sysctl(_) => "sysctl",
             Self::Address(..) => "address",
             Self::Neighbour(..) => "neighbour",
-            Self::Nexthop(_) | Self::Leg(_) => "nexthop",
+            Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) | Self::Turn(..) => "route",
             Self::Rule(_) | Self::FromRule(_) => "rule",
@@ -80,7 +81,7 @@ impl fmt::Display for Object {
                 write!(f, "{address} dev {interface}")
             }
             Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
-            Self::Leg(leg) => write!(f, "{leg}"),
+            Self::PlannedNexthop(nexthop) => write!(f, "{nexthop}"),
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
             Self::Turn(table, dst) => write!(f, "{dst} table {table}"),
             Self::Rule(rule) => write!(f, "{rule}"),
@@ -123,7 +124,7 @@ impl fmt::Display for WantedLabel {
     }
 }
 
-impl fmt::Display for Leg {
+impl fmt::Display for Nexthop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "via {} dev {}", self.via, self.interface)?;
         write_labels(f, &self.labels)

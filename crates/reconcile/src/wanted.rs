@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::{Mac, Prefix};
 
-use super::{Leg, METRIC_BACKUP, Rule, TABLES, WantedMptcp};
+use super::{METRIC_BACKUP, Nexthop, Rule, TABLES, WantedMptcp};
 
 /// The kernel state that a slice (one node's part of the plan) asks for. Everything in it is
 /// sorted, so that equal plans give equal bytes when written.
@@ -56,7 +56,7 @@ pub struct WantedTurns {
     /// Table routes for packets that arrive by an interface and would leave by it again, by (that
     /// interface, destination). Each interface has a table: [`Wanted::table_routes`].
     #[serde(with = "super::pairs")]
-    pub tables: BTreeMap<(String, Prefix), Leg>,
+    pub tables: BTreeMap<(String, Prefix), Nexthop>,
 }
 
 impl WantedTurns {
@@ -91,12 +91,14 @@ impl Wanted {
 
     /// The routes of all tables besides the main one, by (table, destination).
     #[must_use]
-    pub fn table_routes(&self) -> BTreeMap<(u32, Prefix), &Leg> {
+    pub fn table_routes(&self) -> BTreeMap<(u32, Prefix), &Nexthop> {
         let turns = self.turns.tables.iter();
-        let turns = turns.filter_map(|((came, to), leg)| Some((self.turn_table(came)?, *to, leg)));
+        let turns =
+            turns.filter_map(|((came, to), nexthop)| Some((self.turn_table(came)?, *to, nexthop)));
         let from = self.mptcp.tables.iter();
-        let from = from.filter_map(|((nic, to), leg)| Some((self.source_table(nic)?, *to, leg)));
-        turns.chain(from).map(|(table, to, leg)| ((table, to), leg)).collect()
+        let from =
+            from.filter_map(|((nic, to), nexthop)| Some((self.source_table(nic)?, *to, nexthop)));
+        turns.chain(from).map(|(table, to, nexthop)| ((table, to), nexthop)).collect()
     }
 
     /// The table for packets that arrive by a NIC: by the NIC's place in [`Wanted::nics`].
@@ -196,5 +198,6 @@ pub struct WantedRoute {
     /// RTAX_ADVMSS.
     pub advmss: u32,
     /// Members of the group, sorted, at least one.
-    pub legs: Vec<Leg>,
+    #[serde(rename = "legs")]
+    pub nexthops: Vec<Nexthop>,
 }

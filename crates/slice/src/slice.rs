@@ -18,8 +18,8 @@ use tresse_base::units::Prefix;
 use tresse_plan::Plan;
 use tresse_plan::label::Transit;
 use tresse_reconcile::{
-    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedLabel, WantedLink,
-    WantedNeighbour, WantedRoute, WantedTurns, label_sysctls,
+    ALIAS_PREFIX, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedLabel,
+    WantedLink, WantedNeighbour, WantedRoute, WantedTurns, label_sysctls,
 };
 use tresse_topology::path::{Path, Segment};
 
@@ -51,12 +51,12 @@ const SCANNED: u32 = 4;
 /// along it. The gateway is an IPv4 address if `ipv4` is set, otherwise an IPv6 address. `None` if
 /// the NIC at which the first segment ends has no address of that family.
 #[must_use]
-pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Leg> {
+pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Nexthop> {
     let first = &path.segments[0];
     let via = plan.addresses().of_nic(first.to, first.to_nic, ipv4)?;
     let interface = plan.interface(first.from, first.nic, first.tree);
     let weight = u8::try_from(path.weight.max(1)).unwrap_or(u8::MAX);
-    Some(Leg { interface, via, labels: plan.labels(&path.segments), weight })
+    Some(Nexthop { interface, via, labels: plan.labels(&path.segments), weight })
 }
 
 impl Slice {
@@ -78,7 +78,7 @@ struct Builder<'a> {
     plan: &'a Plan,
     node: NodeId,
     wanted: Wanted,
-    alternatives: BTreeMap<Prefix, Vec<Leg>>,
+    alternatives: BTreeMap<Prefix, Vec<Nexthop>>,
 }
 
 impl Builder<'_> {
@@ -108,20 +108,20 @@ impl Builder<'_> {
             let Some(src) = addresses.of_node(self.node, ipv4) else { continue };
             let routes = [(METRIC_PRIMARY, &carriers), (METRIC_BACKUP, &backup)];
             for (metric, paths) in routes {
-                let mut legs: Vec<Leg> =
-                    paths.iter().filter_map(|path| self.leg(path, ipv4)).collect();
-                if legs.is_empty() {
+                let mut nexthops: Vec<Nexthop> =
+                    paths.iter().filter_map(|path| self.nexthop(path, ipv4)).collect();
+                if nexthops.is_empty() {
                     continue;
                 }
-                legs.sort_unstable();
+                nexthops.sort_unstable();
                 let headers = if ipv4 { 40 } else { 60 };
                 self.wanted.routes.insert(
                     (Prefix::host(dst), metric),
-                    WantedRoute { src, mtu, advmss: mtu - headers, legs },
+                    WantedRoute { src, mtu, advmss: mtu - headers, nexthops },
                 );
             }
-            let alone = |path: &Path| Some(Leg { weight: 1, ..self.leg(path, ipv4)? });
-            let others: Vec<Leg> = paths[1..].iter().filter_map(alone).collect();
+            let alone = |path: &Path| Some(Nexthop { weight: 1, ..self.nexthop(path, ipv4)? });
+            let others: Vec<Nexthop> = paths[1..].iter().filter_map(alone).collect();
             if !others.is_empty() {
                 self.alternatives.insert(Prefix::host(dst), others);
             }
@@ -157,7 +157,7 @@ impl Builder<'_> {
         self.wanted.neighbours.extend(via.map(|via| ((interface, via), WantedNeighbour { mac })));
     }
 
-    fn leg(&self, path: &Path, ipv4: bool) -> Option<Leg> {
+    fn nexthop(&self, path: &Path, ipv4: bool) -> Option<Nexthop> {
         first_hop(self.plan, path, ipv4)
     }
 

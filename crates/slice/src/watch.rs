@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_plan::Plan;
-use tresse_reconcile::Leg;
+use tresse_reconcile::Nexthop;
 use tresse_topology::path::Path;
 
 pub use tresse_topology::path::Crossing;
@@ -49,7 +49,8 @@ pub struct Watch {
     /// Destination address of the BFD packets, and source of those received.
     pub destination: IpAddr,
     /// First nexthop of the BFD packets, of the same family as the addresses.
-    pub leg: Leg,
+    #[serde(rename = "leg")]
+    pub nexthop: Nexthop,
     /// MAC address of that nexthop.
     pub mac: Mac,
     /// The interface on which the peer's packets of this rank arrive. Empty if several ranks arrive
@@ -61,7 +62,8 @@ pub struct Watch {
     pub active: bool,
     /// First nexthops of traffic on this path, one per address family, each with weight 1: the share
     /// that the path has in a group is no part of its name.
-    pub legs: Vec<Leg>,
+    #[serde(rename = "legs")]
+    pub nexthops: Vec<Nexthop>,
     /// The crossings of the path.
     pub wires: Vec<Crossing>,
     /// The node addresses of the two ends, if `source` and `destination` are NIC addresses. The
@@ -96,10 +98,11 @@ impl From<StoredWatches> for Watches {
 impl FromIterator<Watch> for Watches {
     fn from_iter<T: IntoIterator<Item = Watch>>(paths: T) -> Self {
         let paths: Vec<Watch> = paths.into_iter().collect();
-        let of_path =
-            |(at, watch): (usize, &Watch)| (0..watch.legs.len()).map(move |leg| (at, leg));
+        let of_path = |(at, watch): (usize, &Watch)| {
+            (0..watch.nexthops.len()).map(move |nexthop| (at, nexthop))
+        };
         let mut first_hops: Vec<_> = paths.iter().enumerate().flat_map(of_path).collect();
-        let key = |&(at, leg): &(usize, usize)| first_hop_key(&paths[at].legs[leg]);
+        let key = |&(at, nexthop): &(usize, usize)| first_hop_key(&paths[at].nexthops[nexthop]);
         first_hops.sort_by(|a, b| key(a).cmp(&key(b)));
         Self { paths, first_hops }
     }
@@ -107,8 +110,8 @@ impl FromIterator<Watch> for Watches {
 
 /// What tells the first nexthops of two paths of a node apart. The labels say the rest of the path, so no
 /// two paths begin alike.
-fn first_hop_key(leg: &Leg) -> (&str, IpAddr, &[Label]) {
-    (&leg.interface, leg.via, &leg.labels)
+fn first_hop_key(nexthop: &Nexthop) -> (&str, IpAddr, &[Label]) {
+    (&nexthop.interface, nexthop.via, &nexthop.labels)
 }
 
 impl Watches {
@@ -130,16 +133,18 @@ impl Watches {
 
     /// The path that begins with a nexthop, whatever the nexthop's weight. O(log paths).
     #[must_use]
-    pub fn path_of(&self, leg: &Leg) -> Option<PathId> {
-        let key = |&(at, leg): &(usize, usize)| first_hop_key(&self.paths[at].legs[leg]);
-        let found = self.first_hops.binary_search_by(|at| key(at).cmp(&first_hop_key(leg))).ok()?;
+    pub fn path_of(&self, nexthop: &Nexthop) -> Option<PathId> {
+        let key =
+            |&(at, nexthop): &(usize, usize)| first_hop_key(&self.paths[at].nexthops[nexthop]);
+        let found =
+            self.first_hops.binary_search_by(|at| key(at).cmp(&first_hop_key(nexthop))).ok()?;
         Some(self.paths[self.first_hops[found].0].id)
     }
 
     /// Whether one of these paths begins with a nexthop.
     #[must_use]
-    pub fn is_first_hop(&self, leg: &Leg, of: &BTreeSet<PathId>) -> bool {
-        !of.is_empty() && self.path_of(leg).is_some_and(|path| of.contains(&path))
+    pub fn is_first_hop(&self, nexthop: &Nexthop, of: &BTreeSet<PathId>) -> bool {
+        !of.is_empty() && self.path_of(nexthop).is_some_and(|path| of.contains(&path))
     }
 
     /// The number of sessions that this end starts.
@@ -216,12 +221,13 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
             // Each end must know from the arrival interface which path a packet came along.
             let told = back.iter().position(|back| back.id.rank == path.id.rank);
             let told = told.filter(|at| alone(&here, at) && alone(&there, &of_out));
-            let first_hop = |ipv4| Some(Leg { weight: 1, ..first_hop(plan, path, ipv4)? });
-            let legs: Vec<Leg> = [true, false].into_iter().filter_map(first_hop).collect();
-            let ipv4 = legs.first().is_some_and(|leg| leg.via.is_ipv4());
+            let first_hop = |ipv4| Some(Nexthop { weight: 1, ..first_hop(plan, path, ipv4)? });
+            let nexthops: Vec<Nexthop> = [true, false].into_iter().filter_map(first_hop).collect();
+            let ipv4 = nexthops.first().is_some_and(|nexthop| nexthop.via.is_ipv4());
             let addresses = plan.addresses();
             let ends = addresses.of_node(node, ipv4).zip(addresses.of_node(peer, ipv4));
-            let (Some(leg), Some((source, destination))) = (legs.first().cloned(), ends) else {
+            let (Some(nexthop), Some((source, destination))) = (nexthops.first().cloned(), ends)
+            else {
                 continue;
             };
             watches.push(Watch {
@@ -229,12 +235,12 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 peer: plan.cluster().node(peer).name.clone(),
                 source,
                 destination,
-                leg,
+                nexthop,
                 mac: plan.receiver(&path.segments[0]).mac,
                 arrival: told.map(|at| here[at].clone()).unwrap_or_default(),
                 transits: told.map_or(0, |at| (back[at].segments.len() - 1) as u8),
                 active: false,
-                legs,
+                nexthops,
                 wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
                 nodes: None,
             });
@@ -252,27 +258,27 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
         let theirs = &nics[hop.to.index()][hop.to_nic];
         let own = &nics[node.index()][hop.nic];
         let interface = &plan.cluster().node(node).nics[hop.nic].name;
-        let to = |via: &IpAddr| Leg {
+        let to = |via: &IpAddr| Nexthop {
             interface: interface.clone(),
             via: *via,
             labels: Vec::new(),
             weight: 1,
         };
-        let leg = theirs.first().map(to)?;
-        let ipv4 = leg.via.is_ipv4();
+        let nexthop = theirs.first().map(to)?;
+        let ipv4 = nexthop.via.is_ipv4();
         let source = own.iter().find(|own| own.is_ipv4() == ipv4)?;
         let of_node = |node| plan.addresses().of_node(node, ipv4);
         Some(Watch {
             id: to_neighbour(node, hop.to),
             peer: plan.cluster().node(hop.to).name.clone(),
             source: *source,
-            destination: leg.via,
-            leg,
+            destination: nexthop.via,
+            nexthop,
             mac: plan.cluster().node(hop.to).nics[hop.to_nic].mac,
             arrival: interface.clone(),
             transits: 0,
             active: backups,
-            legs: theirs.iter().map(to).collect(),
+            nexthops: theirs.iter().map(to).collect(),
             wires: vec![Crossing::Out(node, hop.nic), Crossing::In(hop.to, hop.to_nic)],
             nodes: of_node(node).zip(of_node(hop.to)),
         })

@@ -64,7 +64,9 @@ mod tests {
 
     use tresse_base::units::Prefix;
     use tresse_reconcile::model::Model;
-    use tresse_reconcile::{Leg, ObservedLink, ObservedMptcp, Saved, force_forwarding, reconcile};
+    use tresse_reconcile::{
+        Nexthop, ObservedLink, ObservedMptcp, Saved, force_forwarding, reconcile,
+    };
 
     use super::*;
 
@@ -140,8 +142,9 @@ mod tests {
     fn a_kernel_without_mptcp_gets_no_tables_for_it() {
         let mut wanted = Wanted::default();
         let address: IpAddr = "10.78.0.1".parse().unwrap();
-        let leg = Leg { interface: "eth0".into(), via: address, labels: Vec::new(), weight: 1 };
-        wanted.mptcp.tables.insert(("eth0".into(), Prefix::host(address)), leg);
+        let nexthop =
+            Nexthop { interface: "eth0".into(), via: address, labels: Vec::new(), weight: 1 };
+        wanted.mptcp.tables.insert(("eth0".into(), Prefix::host(address)), nexthop);
         wanted.mptcp.endpoints.insert(address, "eth0".into());
         wanted.sysctls.insert(MPTCP_ENABLED.into(), "1".into());
         let mut model = node();

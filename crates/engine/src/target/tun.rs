@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
 use tresse_reconcile::{
-    ALIAS_PREFIX, Leg, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Object, Observed, PUSH_INTERFACE,
-    Reason, Wanted, WantedLink, WantedRoute,
+    ALIAS_PREFIX, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Object, Observed,
+    PUSH_INTERFACE, Reason, Wanted, WantedLink, WantedRoute,
 };
 
 use super::plans::Plans;
@@ -61,26 +61,26 @@ pub(super) fn through(
         observed,
     };
     let mut pushing = Pushing::default();
-    let mut waiting: BTreeSet<Leg> = BTreeSet::new();
+    let mut waiting: BTreeSet<Nexthop> = BTreeSet::new();
     let mut routes = BTreeMap::new();
     let mut through: BTreeSet<Prefix> = BTreeSet::new();
     for ((dst, metric), route) in before {
-        let (labelled, mut legs): (Vec<Leg>, Vec<Leg>) =
-            route.legs.iter().cloned().partition(|leg| !leg.labels.is_empty());
+        let (labelled, mut nexthops): (Vec<Nexthop>, Vec<Nexthop>) =
+            route.nexthops.iter().cloned().partition(|nexthop| !nexthop.labels.is_empty());
         let mut paths = Vec::new();
         let mut weight = 0_u8;
         let mut via = None;
-        for leg in &labelled {
-            match source.path(leg) {
+        for nexthop in &labelled {
+            match source.path(nexthop) {
                 Ok(path) => {
-                    weight = weight.saturating_add(leg.weight.max(1));
-                    via.get_or_insert(leg.via);
+                    weight = weight.saturating_add(nexthop.weight.max(1));
+                    via.get_or_insert(nexthop.via);
                     let nic = source.wanted.nics.get(&path.nic);
                     pushing.nics.extend(nic.map(|nic| (path.nic.clone(), *nic)));
                     paths.push(path);
                 }
-                Err(why) if waiting.insert(leg.clone()) => {
-                    let object = Object::Leg(leg.clone());
+                Err(why) if waiting.insert(nexthop.clone()) => {
+                    let object = Object::PlannedNexthop(nexthop.clone());
                     let (kind, object) = (object.kind().into(), object.to_string());
                     pending.push(PendingLine { kind, object, why: why.to_string() });
                 }
@@ -88,35 +88,36 @@ pub(super) fn through(
             }
         }
         if let Some(via) = via {
-            if metric == METRIC_PRIMARY && legs.is_empty() {
+            if metric == METRIC_PRIMARY && nexthops.is_empty() {
                 through.insert(dst);
             }
             let interface = PUSH_INTERFACE.to_owned();
-            legs.push(Leg { interface, via, labels: Vec::new(), weight });
-            legs.sort();
+            nexthops.push(Nexthop { interface, via, labels: Vec::new(), weight });
+            nexthops.sort();
             // If a primary and a backup both use the TUN interface, the primary wins: it comes
             // first.
             pushing.routes.entry(dst.address).or_insert(paths);
         }
-        if !legs.is_empty() {
-            routes.insert((dst, metric), WantedRoute { legs, ..route });
+        if !nexthops.is_empty() {
+            routes.insert((dst, metric), WantedRoute { nexthops, ..route });
         }
     }
     for dst in through {
-        let plain = |leg: &Leg| leg.interface != PUSH_INTERFACE;
+        let plain = |nexthop: &Nexthop| nexthop.interface != PUSH_INTERFACE;
         let key = (dst, METRIC_BACKUP);
-        if routes.get(&key).is_some_and(|route| route.legs.iter().any(plain)) {
+        if routes.get(&key).is_some_and(|route| route.nexthops.iter().any(plain)) {
             continue;
         }
         let others = new.prepared.alternatives.get(&dst).into_iter().flatten();
-        let open = |leg: &&Leg| {
-            let closed = new.closed(&leg.interface);
-            leg.labels.is_empty() && !matches!(closed, Some((_, Gate::Unproven | Gate::Fused)))
+        let open = |nexthop: &&Nexthop| {
+            let closed = new.closed(&nexthop.interface);
+            nexthop.labels.is_empty() && !matches!(closed, Some((_, Gate::Unproven | Gate::Fused)))
         };
-        let others: Vec<&Leg> = others.filter(open).collect();
-        if let (Some(leg), Some(primary)) = (new.best(&others), routes.get(&(dst, METRIC_PRIMARY)))
+        let others: Vec<&Nexthop> = others.filter(open).collect();
+        if let (Some(nexthop), Some(primary)) =
+            (new.best(&others), routes.get(&(dst, METRIC_PRIMARY)))
         {
-            let route = WantedRoute { legs: vec![leg.clone()], ..primary.clone() };
+            let route = WantedRoute { nexthops: vec![nexthop.clone()], ..primary.clone() };
             routes.insert(key, route);
         }
     }
@@ -133,10 +134,10 @@ struct Source<'a, F> {
 
 impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
     /// A nexthop in the form that the daemon sends by, if it can.
-    fn path(&self, leg: &Leg) -> Result<PushPath, Reason> {
-        let absent = || Reason::Absent(leg.interface.clone());
-        let vlan = (self.interface)(&leg.interface).ok_or_else(absent)?;
-        let key = (leg.interface.clone(), leg.via);
+    fn path(&self, nexthop: &Nexthop) -> Result<PushPath, Reason> {
+        let absent = || Reason::Absent(nexthop.interface.clone());
+        let vlan = (self.interface)(&nexthop.interface).ok_or_else(absent)?;
+        let key = (nexthop.interface.clone(), nexthop.via);
         let mac = self.wanted.neighbours.get(&key).ok_or_else(absent)?.mac;
         let (planned, _) = self.wanted.nics.get(&vlan.parent).ok_or_else(absent)?;
         let links = &self.observed.links;
@@ -148,16 +149,16 @@ impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
             return Err(Reason::Down(vlan.parent.clone()));
         }
         // An interface that is down will be set up; its carrier is that of the NIC.
-        let carrier = links.get(&leg.interface).is_none_or(|link| !link.up || link.carrier);
+        let carrier = links.get(&nexthop.interface).is_none_or(|link| !link.up || link.carrier);
         if !nic.carrier || !carrier {
-            return Err(Reason::NoCarrier(leg.interface.clone()));
+            return Err(Reason::NoCarrier(nexthop.interface.clone()));
         }
         Ok(PushPath {
             nic: vlan.parent.clone(),
             vid: vlan.vid,
             mac,
-            labels: leg.labels.clone(),
-            weight: leg.weight.max(1),
+            labels: nexthop.labels.clone(),
+            weight: nexthop.weight.max(1),
         })
     }
 }

@@ -31,7 +31,10 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     if engines.labels == LabelEngine::Kernel {
         wanted.labels = labels(new, old, &mut pending);
     }
-    wanted.mptcp.tables.retain(|_, leg| new.is_fit(leg) && new.closed(&leg.interface).is_none());
+    wanted
+        .mptcp
+        .tables
+        .retain(|_, nexthop| new.is_fit(nexthop) && new.closed(&nexthop.interface).is_none());
     if let Some(old) = old {
         keep(&mut wanted, all(old.prepared, engines));
     }

@@ -83,10 +83,10 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
 /// Lets every peer of a plan announce itself on the interface that its route leaves by, and say by
 /// which plan it sends.
 fn hear_all(host: &mut Host, plan: &Prepared, sends_by: &Prepared) {
-    let legs = plan.wanted.routes.values().flat_map(|r| &r.legs);
-    for (leg, sequence) in legs.zip(host.now..) {
-        let mac = plan.wanted.neighbours[&(leg.interface.clone(), leg.via)].mac;
-        let mut heard = frame(plan, &leg.interface, 0, sequence);
+    let nexthops = plan.wanted.routes.values().flat_map(|r| &r.nexthops);
+    for (nexthop, sequence) in nexthops.zip(host.now..) {
+        let mac = plan.wanted.neighbours[&(nexthop.interface.clone(), nexthop.via)].mac;
+        let mut heard = frame(plan, &nexthop.interface, 0, sequence);
         if let Input::Frame { source, announcement, .. } = &mut heard {
             *source = mac;
             announcement.kind = Kind::Refresh;
@@ -103,7 +103,7 @@ fn vlan_interfaces(host: &Host) -> usize {
 /// The primary routes as (destination, interface).
 fn ways(plan: &Prepared) -> Vec<String> {
     let primaries = plan.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
-    primaries.map(|((dst, _), r)| format!("{dst} {}", r.legs[0].interface)).collect()
+    primaries.map(|((dst, _), r)| format!("{dst} {}", r.nexthops[0].interface)).collect()
 }
 
 #[test]

@@ -30,8 +30,9 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
     let vid = plan.interfaces[&interface].vid.unwrap();
     for (gate, there) in [(Gate::Open, true), (Gate::Unproven, false), (Gate::Fused, false)] {
         let gates = BTreeMap::from([(vid, gate)]);
-        let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-        let gated = Gated { prepared: &plan, gates: &gates, dead: &legs, free: &free, out: &out };
+        let (nexthops, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
+        let gated =
+            Gated { prepared: &plan, gates: &gates, dead: &nexthops, free: &free, out: &out };
         let plans = Plans { new: gated, old: None, heard: None };
         let Target { wanted, pending, .. } = target(&plans, ENGINES, &Observed::default());
         assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
@@ -47,8 +48,9 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
     let (old, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 17);
     let (new, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
     let none = BTreeMap::new();
-    let (legs, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-    let gated = |prepared| Gated { prepared, gates: &none, dead: &legs, free: &free, out: &out };
+    let (nexthops, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
+    let gated =
+        |prepared| Gated { prepared, gates: &none, dead: &nexthops, free: &free, out: &out };
     let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None };
     let wanted = target(&plans, ENGINES, &Observed::default()).wanted;
     assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);

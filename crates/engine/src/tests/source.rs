@@ -50,7 +50,8 @@ fn tunnelled(host: &Host, metric: u32) -> BTreeSet<IpAddr> {
 /// The destinations whose route of this metric begins with labels.
 fn labelled(plan: &Prepared, metric: u32) -> BTreeSet<IpAddr> {
     let routes = plan.wanted.routes.iter().filter(|((_, m), _)| *m == metric);
-    let routes = routes.filter(|(_, r)| r.legs.iter().any(|leg| !leg.labels.is_empty()));
+    let routes =
+        routes.filter(|(_, r)| r.nexthops.iter().any(|nexthop| !nexthop.labels.is_empty()));
     routes.map(|((dst, _), _)| dst.address).collect()
 }
 
@@ -70,12 +71,12 @@ fn labelled_paths_go_through_the_tun_and_all_others_do_not() {
     for (to, paths) in &host.pushing.routes {
         let key = |metric| (Prefix::host(*to), metric);
         let metric = if labelled(&plan, METRIC_PRIMARY).contains(to) { 7800 } else { 7801 };
-        let leg = &plan.wanted.routes[&key(metric)].legs[0];
-        let vlan = &plan.interfaces[&leg.interface];
+        let nexthop = &plan.wanted.routes[&key(metric)].nexthops[0];
+        let vlan = &plan.interfaces[&nexthop.interface];
         assert_eq!(paths.len(), 1);
         assert_eq!((&paths[0].nic, paths[0].vid), (&vlan.parent, vlan.vid));
-        assert_eq!(paths[0].labels, leg.labels);
-        let mac = plan.wanted.neighbours[&(leg.interface.clone(), leg.via)].mac;
+        assert_eq!(paths[0].labels, nexthop.labels);
+        let mac = plan.wanted.neighbours[&(nexthop.interface.clone(), nexthop.via)].mac;
         assert_eq!(paths[0].mac, mac);
     }
     assert_eq!(host.engine.status(host.now).source, "tun");
@@ -124,7 +125,7 @@ fn k1_without_the_daemon_the_second_route_serves_where_the_plan_has_one_without_
     let routes = &host.kernel.observed.routes;
     let mut kept = 0;
     for to in labelled(&plan, METRIC_PRIMARY) {
-        let plain = |leg: &tresse_reconcile::Leg| leg.labels.is_empty();
+        let plain = |nexthop: &tresse_reconcile::Nexthop| nexthop.labels.is_empty();
         let has = plan.alternatives[&Prefix::host(to)].iter().any(plain);
         assert_eq!(routes.to(Prefix::host(to)).count(), usize::from(has), "{to}");
         kept += usize::from(has);

@@ -125,13 +125,13 @@ fn a_pinned_pair_uses_its_path_until_it_breaks() {
     let to = || "n1".to_owned();
     steer(&mut host, Steer::Pin { to: to(), rank: 2 }, false).unwrap();
     let used = nics(&host, watch.destination, METRIC_PRIMARY);
-    assert_eq!(used, [watch.leg.interface.clone()].into());
+    assert_eq!(used, [watch.nexthop.interface.clone()].into());
     // The kernel falls back to another NIC.
-    assert!(!nics(&host, watch.destination, METRIC_BACKUP).contains(&watch.leg.interface));
+    assert!(!nics(&host, watch.destination, METRIC_BACKUP).contains(&watch.nexthop.interface));
     assert_eq!(host.engine.status(host.now).pinned, ["n1 rank 2"]);
 
     path_event(&mut host, &[watch.id]);
-    assert!(!nics(&host, watch.destination, METRIC_PRIMARY).contains(&watch.leg.interface));
+    assert!(!nics(&host, watch.destination, METRIC_PRIMARY).contains(&watch.nexthop.interface));
     path_event(&mut host, &[]);
     assert_eq!(nics(&host, watch.destination, METRIC_PRIMARY), used);
 
@@ -183,7 +183,7 @@ fn what_is_drained_comes_after_what_a_pin_leaves_out() {
     let mut host = host(&prepared);
     let to_n1 = |nic: &str| {
         let mut paths = prepared.watches.paths().iter();
-        paths.find(|w| w.peer == "n1" && w.leg.interface == nic).unwrap()
+        paths.find(|w| w.peer == "n1" && w.nexthop.interface == nic).unwrap()
     };
     let pinned = to_n1("eth1");
     steer(&mut host, Steer::Drain("s0".into()), false).unwrap();

@@ -60,7 +60,7 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
     let key = (Prefix::host(watch.destination), METRIC_PRIMARY);
     path_event(&mut host, &[watch.id]);
     let status = host.engine.status(host.now);
-    assert_eq!(status.broken, [format!("{} rank 0 by {}", watch.peer, watch.leg.interface)]);
+    assert_eq!(status.broken, [format!("{} rank 0 by {}", watch.peer, watch.nexthop.interface)]);
     assert_eq!(status.backup, [watch.destination.to_string()]);
     assert!(status.in_sync && status.drift.is_empty(), "{status:?}");
     assert!(host.engine.is_broken(watch.id));
@@ -134,7 +134,7 @@ fn a_neighbour_that_is_lost_leaves_its_routes_to_the_backups_of_the_kernel() {
     }
     settled(&prepared, &mut host);
     let watch = &prepared.watches.paths()[0];
-    let leg = &watch.legs[0];
+    let nexthop = &watch.nexthops[0];
     let of = |host: &Host, metric: u32| -> BTreeSet<_> {
         let routes = host.kernel.observed.routes.keys().filter(|(_, m)| *m == metric);
         routes.map(|(dst, _)| *dst).collect()
@@ -145,7 +145,7 @@ fn a_neighbour_that_is_lost_leaves_its_routes_to_the_backups_of_the_kernel() {
         .iter()
         .filter(|((dst, metric), route)| {
             *metric == METRIC_PRIMARY
-                && route.legs == [leg.clone()]
+                && route.nexthops == [nexthop.clone()]
                 && prepared.wanted.routes.contains_key(&(*dst, METRIC_BACKUP))
         })
         .map(|((dst, _), _)| *dst)
@@ -179,5 +179,5 @@ fn paths_that_a_version_before_has_stored_are_chosen_again() {
     let before: Stored = serde_json::from_value(before).unwrap();
     let before = before.upgraded();
     assert_eq!(before.current.unwrap().watches.paths(), []);
-    assert_eq!(before.broken, watch.legs.iter().cloned().collect());
+    assert_eq!(before.broken, watch.nexthops.iter().cloned().collect());
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use tresse_reconcile::{ENDPOINT_IDS, Leg, LinkKind, METRIC_PRIMARY, PROTOCOL, Rule, Wanted};
+use tresse_reconcile::{ENDPOINT_IDS, LinkKind, METRIC_PRIMARY, Nexthop, PROTOCOL, Rule, Wanted};
 
 use crate::nexthops::{FIRST_GROUP, Nexthops};
 use crate::spell::shell;
@@ -76,16 +76,16 @@ pub fn neighbours(wanted: &Wanted) -> String {
 #[must_use]
 pub fn routes(wanted: &Wanted) -> String {
     let nexthops = Nexthops::of(wanted);
-    let mut groups: BTreeMap<&[Leg], u32> = BTreeMap::new();
+    let mut groups: BTreeMap<&[Nexthop], u32> = BTreeMap::new();
     for route in wanted.routes.values() {
-        groups.insert(&route.legs, 0);
+        groups.insert(&route.nexthops, 0);
     }
     for (id, group) in (FIRST_GROUP..).zip(groups.values_mut()) {
         *group = id;
     }
     let mut out = String::new();
-    for (leg, id) in nexthops.iter() {
-        let labels: Vec<_> = leg.labels.iter().map(|l| l.0.to_string()).collect();
+    for (nexthop, id) in nexthops.iter() {
+        let labels: Vec<_> = nexthop.labels.iter().map(|l| l.0.to_string()).collect();
         let encap = if labels.is_empty() {
             String::new()
         } else {
@@ -94,20 +94,22 @@ pub fn routes(wanted: &Wanted) -> String {
         line!(
             out,
             "nexthop replace id {id} {encap}via {} dev {} onlink protocol {PROTOCOL}",
-            leg.via,
-            shell(&leg.interface)
+            nexthop.via,
+            shell(&nexthop.interface)
         );
     }
-    for (legs, id) in &groups {
-        let members: Vec<_> =
-            legs.iter().map(|leg| format!("{},{}", nexthops.number(leg), leg.weight)).collect();
+    for (group, id) in &groups {
+        let members: Vec<_> = group
+            .iter()
+            .map(|nexthop| format!("{},{}", nexthops.number(nexthop), nexthop.weight))
+            .collect();
         line!(out, "nexthop replace id {id} group {} protocol {PROTOCOL}", members.join("/"));
     }
     for ((dst, metric), route) in &wanted.routes {
         line!(
             out,
             "route replace {dst} nhid {} src {} metric {metric} mtu {} advmss {} protocol {PROTOCOL}",
-            groups[route.legs.as_slice()],
+            groups[route.nexthops.as_slice()],
             route.src,
             route.mtu,
             route.advmss
@@ -138,13 +140,13 @@ pub fn labels(wanted: &Wanted) -> String {
 #[must_use]
 pub fn table_routes(wanted: &Wanted) -> String {
     let mut out = String::new();
-    for ((table, to), leg) in wanted.table_routes() {
+    for ((table, to), nexthop) in wanted.table_routes() {
         line!(
             out,
             "route replace {to} via {} dev {} onlink table {table} metric {METRIC_PRIMARY} protocol \
              {PROTOCOL}",
-            leg.via,
-            shell(&leg.interface)
+            nexthop.via,
+            shell(&nexthop.interface)
         );
     }
     out

@@ -20,7 +20,7 @@ use tresse_base::units::{Mac, Prefix};
 use tresse_linux::kernel::{execute, observe};
 use tresse_namespace::{eventually, ip, try_ip};
 use tresse_reconcile::{
-    Leg, LinkKind, METRIC_PRIMARY, Observed, Reconciliation, Saved, Wanted, WantedLabel,
+    LinkKind, METRIC_PRIMARY, Nexthop, Observed, Reconciliation, Saved, Wanted, WantedLabel,
     WantedLink, WantedNeighbour, WantedRoute, label_sysctls, reconcile,
 };
 
@@ -249,8 +249,9 @@ fn wanted(n: u8, v6: bool) -> Wanted {
             let src = node_address(n, v6);
             wanted.addresses.insert(("tresse0".into(), src));
             let WantedLabel { interface, via } = way(first);
-            let legs = vec![Leg { interface, via, labels: labels.map(Label).to_vec(), weight: 1 }];
-            let route = WantedRoute { src, mtu: 1492, advmss: 1432, legs };
+            let nexthops =
+                vec![Nexthop { interface, via, labels: labels.map(Label).to_vec(), weight: 1 }];
+            let route = WantedRoute { src, mtu: 1492, advmss: 1432, nexthops };
             let dst = Prefix::host(node_address(peer, v6));
             wanted.routes.insert((dst, METRIC_PRIMARY), route);
         }

@@ -6,7 +6,7 @@ use tresse_base::units::{Mac, Prefix};
 use tresse_linux::kernel::{Event, Events, Status, execute, observe};
 use tresse_namespace::{eventually, ip, ip_json, trial};
 use tresse_reconcile::{
-    Leg, METRIC_PRIMARY, Operation, Reconciliation, Rule, Saved, TABLES, Wanted, reconcile,
+    METRIC_PRIMARY, Nexthop, Operation, Reconciliation, Rule, Saved, TABLES, Wanted, reconcile,
 };
 
 use crate::cables::cables;
@@ -40,8 +40,9 @@ fn wanted() -> Wanted {
         let interface = format!("eth{out}");
         wanted.nics.insert(format!("eth{came}"), (nic(came), 1500));
         let key = (format!("eth{came}"), Prefix::host(dst.parse().unwrap()));
-        let leg = Leg { interface, via: via.parse().unwrap(), labels: Vec::new(), weight: 1 };
-        wanted.turns.tables.insert(key, leg);
+        let nexthop =
+            Nexthop { interface, via: via.parse().unwrap(), labels: Vec::new(), weight: 1 };
+        wanted.turns.tables.insert(key, nexthop);
     }
     wanted
 }

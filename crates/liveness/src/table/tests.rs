@@ -284,8 +284,8 @@ fn crossed(node: usize, plan: u8) -> Watching {
     let mut watching = watching(node, plan);
     let ways = [("a", "b"), ("b", "a")];
     for (path, (out, into)) in Arc::make_mut(&mut watching.paths).iter_mut().zip(ways) {
-        let (leg, arrival) = if node == 0 { (out, into) } else { (into, out) };
-        (path.interface, path.labels) = (leg.into(), Vec::new());
+        let (nexthop, arrival) = if node == 0 { (out, into) } else { (into, out) };
+        (path.interface, path.labels) = (nexthop.into(), Vec::new());
         (path.arrival, path.transits) = (Some(arrival.into()), 0);
     }
     watching

@@ -189,7 +189,7 @@ impl Primaries {
             if [s, d].contains(&at) || self.transit_nodes[at.index()].is_empty() {
                 continue;
             }
-            let (Some(there), Some(on)) = (self.one_leg(s, at), self.one_leg(at, d)) else {
+            let (Some(there), Some(on)) = (self.one_segment(s, at), self.one_segment(at, d)) else {
                 continue;
             };
             let mut way = self.along(there, s, at);
@@ -274,7 +274,7 @@ impl Primaries {
     }
 
     /// The tree of the primary path from `s` to `d`, if it has one segment.
-    fn one_leg(&self, s: SwitchId, d: SwitchId) -> Option<TreeId> {
+    fn one_segment(&self, s: SwitchId, d: SwitchId) -> Option<TreeId> {
         let mut tree_segments = self.assignment.tree_segments(s, d);
         let tree_segment = tree_segments.next()?;
         tree_segments.next().is_none().then_some(tree_segment.tree)

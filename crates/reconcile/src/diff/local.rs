@@ -107,10 +107,11 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     let Context { wanted, interfaces, .. } = context;
     let neighbours =
         wanted.neighbours.keys().filter(|key| key.1.is_ipv4()).map(|key| key.0.as_str());
-    let legs = wanted.routes.values().flat_map(|route| &route.legs);
-    let legs = legs.chain(wanted.turns.tables.values()).chain(wanted.mptcp.tables.values());
-    let legs = legs.filter(|leg| leg.via.is_ipv4()).map(|leg| leg.interface.as_str());
-    neighbours.chain(legs).filter(|name| !interfaces.is_fused(name)).collect()
+    let nexthops = wanted.routes.values().flat_map(|route| &route.nexthops);
+    let nexthops = nexthops.chain(wanted.turns.tables.values()).chain(wanted.mptcp.tables.values());
+    let nexthops =
+        nexthops.filter(|nexthop| nexthop.via.is_ipv4()).map(|nexthop| nexthop.interface.as_str());
+    neighbours.chain(nexthops).filter(|name| !interfaces.is_fused(name)).collect()
 }
 
 /// Adds the operations on permanent neighbours.

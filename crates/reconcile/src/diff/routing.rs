@@ -19,8 +19,8 @@ use super::foreign::{
 use super::join::join;
 use super::steps::{Phase, Steps};
 use crate::{
-    Leg, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedNexthop, ObservedRoute, Operation, Reason,
-    Refusal, WantedRoute, Why,
+    METRIC_PRIMARY, NEXTHOP_BASE, Nexthop, Object, ObservedNexthop, ObservedRoute, Operation,
+    Reason, Refusal, WantedRoute, Why,
 };
 
 /// Members of a group, sorted by id.
@@ -65,7 +65,7 @@ struct Routing<'a> {
     lists: Vec<List>,
     by_members: HashMap<Members, usize>,
     targets: Vec<Target<'a>>,
-    waiting: HashSet<&'a Leg>,
+    waiting: HashSet<&'a Nexthop>,
     used: HashSet<u32>,
     next_id: u32,
 }
@@ -133,7 +133,7 @@ impl<'a> Routing<'a> {
         let mut members = Members::new();
         let mut source = None;
         // Consecutive destinations often have the same nexthops.
-        let mut last: Option<(&[Leg], usize)> = None;
+        let mut last: Option<(&[Nexthop], usize)> = None;
         let mut own = None;
         for (key, want, have) in join(wanted.routes.iter(), observed.routes.iter()) {
             let present = have.filter(|have| is_our_route(have));
@@ -159,9 +159,10 @@ impl<'a> Routing<'a> {
                     continue;
                 }
             }
-            let same = last.filter(|(legs, _)| *legs == route.legs).map(|(_, list)| list);
+            let same =
+                last.filter(|(nexthops, _)| *nexthops == route.nexthops).map(|(_, list)| list);
             if same.is_none() {
-                self.members(context, &route.legs, &mut members, steps);
+                self.members(context, &route.nexthops, &mut members, steps);
             }
             if source != Some(route.src) && locals.contains(&route.src) {
                 source = Some(route.src);
@@ -179,7 +180,7 @@ impl<'a> Routing<'a> {
                 continue;
             }
             let list = same.unwrap_or_else(|| self.list(&members));
-            last = Some((&route.legs, list));
+            last = Some((&route.nexthops, list));
             let alike = present.is_some_and(|have| {
                 (have.src, have.mtu, have.advmss)
                     == (Some(route.src), Some(route.mtu), Some(route.advmss))
@@ -200,35 +201,35 @@ impl<'a> Routing<'a> {
     fn members(
         &mut self,
         context: &Context<'a>,
-        legs: &'a [Leg],
+        nexthops: &'a [Nexthop],
         members: &mut Members,
         steps: &mut Steps,
     ) {
         members.clear();
-        for leg in legs {
-            let reason = match context.interfaces.find(&leg.interface) {
+        for nexthop in nexthops {
+            let reason = match context.interfaces.find(&nexthop.interface) {
                 Some(interface) => interface.carry.clone(),
-                None => Some(Reason::Absent(leg.interface.clone())),
+                None => Some(Reason::Absent(nexthop.interface.clone())),
             };
             if let Some(reason) = reason {
-                if self.waiting.insert(leg) {
-                    steps.wait(Object::Leg(leg.clone()), reason);
+                if self.waiting.insert(nexthop) {
+                    steps.wait(Object::PlannedNexthop(nexthop.clone()), reason);
                 }
                 continue;
             }
-            let content = (leg.interface.as_str(), leg.via, leg.labels.as_slice());
+            let content = (nexthop.interface.as_str(), nexthop.via, nexthop.labels.as_slice());
             let id = if let Some(id) = self.plain.get(&content) {
                 *id
             } else {
                 let id = self.new_id(&context.observed.nexthops);
                 self.plain.insert(content, id);
-                let (interface, via) = (leg.interface.clone(), leg.via);
+                let (interface, via) = (nexthop.interface.clone(), nexthop.via);
                 let operation =
-                    Operation::AddNexthop { id, interface, via, labels: leg.labels.clone() };
+                    Operation::AddNexthop { id, interface, via, labels: nexthop.labels.clone() };
                 steps.push(Phase::Nexthops, operation, Why::Missing);
                 id
             };
-            members.push((id, u16::from(leg.weight.max(1))));
+            members.push((id, u16::from(nexthop.weight.max(1))));
         }
         members.sort_unstable();
         members.dedup_by(|next, kept| {

@@ -74,15 +74,15 @@ fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
         ours.filter_map(|(key, turn)| Some(((key.0, key.1), is_our_turn(key, turn)?))).collect();
     for (&(table, dst), want, have) in join(wanted.iter(), ours.iter()) {
         let delete = || Operation::DeleteTurn { table, dst };
-        let Some(leg) = want else {
+        let Some(nexthop) = want else {
             steps.push(Phase::DropTurns, delete(), Why::Leftover);
             continue;
         };
-        let same = have.is_some_and(|have| *have == (leg.interface.as_str(), leg.via));
+        let same = have.is_some_and(|have| *have == (nexthop.interface.as_str(), nexthop.via));
         if same || taken.contains_key(&(table, dst.address.is_ipv4())) {
             continue;
         }
-        if let Some(reason) = interfaces.hold(&leg.interface) {
+        if let Some(reason) = interfaces.hold(&nexthop.interface) {
             steps.wait(Object::Turn(table, dst), reason);
             // The old route must not stay in use meanwhile.
             if have.is_some() {
@@ -93,7 +93,7 @@ fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
         let why = have.map_or(Why::Missing, |(interface, via)| Why::Changed {
             from: format!("via {via} dev {interface}"),
         });
-        let (interface, via, replace) = (leg.interface.clone(), leg.via, have.is_some());
+        let (interface, via, replace) = (nexthop.interface.clone(), nexthop.via, have.is_some());
         let operation = Operation::AddTurn { table, dst, interface, via, replace };
         steps.push(Phase::Turns, operation, why);
     }

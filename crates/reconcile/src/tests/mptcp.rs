@@ -14,7 +14,7 @@ fn multipath() -> Wanted {
     let mut wanted = two_nics();
     for (nic, peer) in [(0, 2), (0, 3), (1, 3)] {
         let key = (format!("eth{nic}"), Prefix::host(node_address(peer, false)));
-        wanted.mptcp.tables.insert(key, leg(nic, 100 + u16::from(nic), peer, &[], false));
+        wanted.mptcp.tables.insert(key, nexthop(nic, 100 + u16::from(nic), peer, &[], false));
         wanted.mptcp.endpoints.insert(nic_address(1, nic, false), format!("eth{nic}"));
     }
     wanted.sysctls.insert(MPTCP_ENABLED.into(), "1".into());

@@ -42,19 +42,19 @@ enum Failure {
     Turns(usize),
 }
 
-fn legs(v6: bool) -> impl Strategy<Value = Vec<crate::Leg>> {
+fn nexthops(v6: bool) -> impl Strategy<Value = Vec<crate::Nexthop>> {
     let one = (0u8..2, 100u16..103, 2u8..5, prop::collection::vec(16u32..18, 0..2), 1u8..4)
         .prop_map(move |(nic, vid, peer, labels, weight)| {
-            let mut leg = leg(nic, vid, peer, &labels, v6);
-            leg.weight = weight;
-            leg
+            let mut nexthop = nexthop(nic, vid, peer, &labels, v6);
+            nexthop.weight = weight;
+            nexthop
         });
     prop::collection::vec(one, 1..4)
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {
     let routes =
-        |v6| prop::collection::vec((2u8..7, prop::bool::ANY, legs(v6), 1400u32..1402), 0..8);
+        |v6| prop::collection::vec((2u8..7, prop::bool::ANY, nexthops(v6), 1400u32..1402), 0..8);
     let mtu = 1496u32..1499;
     let label = (16u32..20, (0u8..2, 100u16..103), 2u8..5);
     let labels = prop::collection::vec(label, 0..4);
@@ -64,8 +64,8 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), more).prop_map(
         |(v6, four, six, mtu, shared, (own, labels, turns))| {
             let six = if v6 { six } else { Vec::new() };
-            let legs = four.iter().chain(&six).flat_map(|r| &r.2);
-            let mut vlans: BTreeSet<(u8, u16)> = legs
+            let nexthops = four.iter().chain(&six).flat_map(|r| &r.2);
+            let mut vlans: BTreeSet<(u8, u16)> = nexthops
                 .map(|l| {
                     let (nic, vid) = l.interface[3..].split_once('.').unwrap();
                     (nic.parse().unwrap(), vid.parse().unwrap())
@@ -77,10 +77,10 @@ fn wanted() -> impl Strategy<Value = Wanted> {
             for (name, link) in &mut wanted.links {
                 link.mtu = if name.starts_with("eth") { mtu } else { 1500 };
             }
-            for (peer, backup, legs, mtu) in four.into_iter().chain(six) {
+            for (peer, backup, nexthops, mtu) in four.into_iter().chain(six) {
                 let metric = if backup { METRIC_BACKUP } else { METRIC_PRIMARY };
-                let v6 = legs[0].via.is_ipv6();
-                add_route(&mut wanted, peer, metric, legs);
+                let v6 = nexthops[0].via.is_ipv6();
+                add_route(&mut wanted, peer, metric, nexthops);
                 let key = (Prefix::host(node_address(peer, v6)), metric);
                 wanted.routes.get_mut(&key).unwrap().mtu = mtu;
             }
@@ -308,17 +308,17 @@ proptest! {
             let again = reconcile(wanted, &model.observed, &saved);
             prop_assert!(again.in_sync(), "{:#?}", again);
             prop_assert!(model.damage.is_empty(), "{:?}", model.damage);
-            // The kernel holds each wanted route through exactly its legs.
+            // The kernel holds each wanted route through exactly its nexthops.
             for (key, route) in &wanted.routes {
                 let found = &model.observed.routes[key];
                 let group = &model.observed.nexthops[&found.nexthop.unwrap()].group;
-                let legs: BTreeSet<_> = route.legs.iter().map(|l| (&l.interface, l.via, &l.labels)).collect();
+                let nexthops: BTreeSet<_> = route.nexthops.iter().map(|l| (&l.interface, l.via, &l.labels)).collect();
                 let have: BTreeSet<_> = group
                     .iter()
                     .map(|(id, _)| &model.observed.nexthops[id])
                     .map(|n| (n.interface.as_ref().unwrap(), n.via.unwrap(), &n.labels))
                     .collect();
-                prop_assert_eq!(legs, have);
+                prop_assert_eq!(nexthops, have);
             }
             for (label, way) in &wanted.labels {
                 let found = &model.observed.labels[label];
@@ -328,9 +328,9 @@ proptest! {
             let ours = model.observed.turns.iter().filter(|(_, t)| t.protocol == PROTOCOL);
             let turns: BTreeSet<_> = ours.map(|(key, _)| (key.0, key.1)).collect();
             prop_assert_eq!(&turns, &wanted.table_routes().into_keys().collect());
-            for ((table, dst), leg) in wanted.table_routes() {
+            for ((table, dst), nexthop) in wanted.table_routes() {
                 let found = &model.observed.turns[&(table, dst, METRIC_PRIMARY)];
-                prop_assert_eq!((&found.interface, found.via), (&Some(leg.interface.clone()), Some(leg.via)));
+                prop_assert_eq!((&found.interface, found.via), (&Some(nexthop.interface.clone()), Some(nexthop.via)));
             }
             for (interface, sources) in &wanted.label_sources {
                 let found = &model.observed.ingress[interface];

@@ -77,7 +77,7 @@ fn withdraw_without_ifa_proto_uses_the_state_file() {
 fn a_changed_path_is_one_group_replacement() {
     let (model, saved) = installed(&two_nics());
     let mut wanted = two_nics();
-    add_route(&mut wanted, 2, METRIC_PRIMARY, vec![leg(1, 101, 2, &[], false)]);
+    add_route(&mut wanted, 2, METRIC_PRIMARY, vec![nexthop(1, 101, 2, &[], false)]);
     let outcome = reconcile(&wanted, &model.observed, &saved);
     let lines = verbs(&outcome.operations);
     assert_eq!(lines.len(), 2, "{lines:?}");
@@ -88,12 +88,12 @@ fn a_changed_path_is_one_group_replacement() {
 #[test]
 fn a_group_whose_routes_part_is_not_changed_under_them() {
     let mut wanted = base(&[(0, 100), (1, 101)], false);
-    let shared = leg(0, 100, 9, &[], false);
+    let shared = nexthop(0, 100, 9, &[], false);
     add_route(&mut wanted, 2, METRIC_PRIMARY, vec![shared.clone()]);
     add_route(&mut wanted, 3, METRIC_PRIMARY, vec![shared]);
     let (model, saved) = installed(&wanted);
-    add_route(&mut wanted, 2, METRIC_PRIMARY, vec![leg(0, 100, 2, &[], false)]);
-    add_route(&mut wanted, 3, METRIC_PRIMARY, vec![leg(1, 101, 3, &[17, 18], false)]);
+    add_route(&mut wanted, 2, METRIC_PRIMARY, vec![nexthop(0, 100, 2, &[], false)]);
+    add_route(&mut wanted, 3, METRIC_PRIMARY, vec![nexthop(1, 101, 3, &[17, 18], false)]);
     let outcome = reconcile(&wanted, &model.observed, &saved);
     assert!(
         outcome
@@ -158,10 +158,10 @@ fn k1_apply_with_one_nic_unplugged_then_plugged_in() {
 }
 
 #[test]
-fn k1_a_dead_leg_leaves_its_group_and_comes_back() {
+fn k1_a_dead_nexthop_leaves_its_group_and_comes_back() {
     let mut wanted = base(&[(0, 100), (1, 101)], false);
-    let legs = vec![leg(0, 100, 2, &[], false), leg(1, 101, 2, &[16], false)];
-    add_route(&mut wanted, 2, METRIC_PRIMARY, legs);
+    let nexthops = vec![nexthop(0, 100, 2, &[], false), nexthop(1, 101, 2, &[16], false)];
+    add_route(&mut wanted, 2, METRIC_PRIMARY, nexthops);
     let (mut model, mut saved) = installed(&wanted);
     let healthy = model.observed.clone();
     model.set_carrier("eth1", false);
@@ -379,7 +379,7 @@ fn k15_overlapping_foreign_prefixes_are_refused_by_name() {
         assert_eq!(adds, !overlapping, "{route}");
     }
     let mut wanted = base(&[(0, 100)], false);
-    add_route(&mut wanted, 2, 7800, vec![leg(0, 100, 2, &[], false)]);
+    add_route(&mut wanted, 2, 7800, vec![nexthop(0, 100, 2, &[], false)]);
     let route = wanted.routes.pop_first().unwrap().1;
     wanted.routes.insert((prefix("10.77.0.0/24"), 7800), route);
     let mut model = node();

@@ -7,9 +7,9 @@ use tresse_base::units::{Mac, Prefix};
 
 use crate::model::Model;
 use crate::{
-    Leg, LinkKind, NODE_INTERFACE, ObservedAddress, ObservedLink, ObservedRoute, PLATFORM_LABELS,
-    Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
-    label_input, label_sysctls, reconcile,
+    LinkKind, NODE_INTERFACE, Nexthop, ObservedAddress, ObservedLink, ObservedRoute,
+    PLATFORM_LABELS, Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink,
+    WantedNeighbour, WantedRoute, label_input, label_sysctls, reconcile,
 };
 
 pub fn ip(text: &str) -> IpAddr {
@@ -42,10 +42,10 @@ pub fn nic_address(node: u8, nic: u8, v6: bool) -> IpAddr {
     }
 }
 
-pub fn leg(nic: u8, vid: u16, peer: u8, labels: &[u32], v6: bool) -> Leg {
+pub fn nexthop(nic: u8, vid: u16, peer: u8, labels: &[u32], v6: bool) -> Nexthop {
     let interface = format!("eth{nic}.{vid}");
     let labels = labels.iter().map(|l| Label(*l)).collect();
-    Leg { interface, via: nic_address(peer, nic, v6), labels, weight: 1 }
+    Nexthop { interface, via: nic_address(peer, nic, v6), labels, weight: 1 }
 }
 
 pub fn nic_link(index: u32, mac: Mac) -> ObservedLink {
@@ -113,16 +113,16 @@ pub fn base(vlans: &[(u8, u16)], v6: bool) -> Wanted {
     wanted
 }
 
-/// Adds a route to a node, with the neighbours that its legs need.
-pub fn add_route(wanted: &mut Wanted, peer: u8, metric: u32, mut legs: Vec<Leg>) {
-    let v6 = legs[0].via.is_ipv6();
-    for leg in &legs {
-        let key = (leg.interface.clone(), leg.via);
+/// Adds a route to a node, with the neighbours that its nexthops need.
+pub fn add_route(wanted: &mut Wanted, peer: u8, metric: u32, mut nexthops: Vec<Nexthop>) {
+    let v6 = nexthops[0].via.is_ipv6();
+    for nexthop in &nexthops {
+        let key = (nexthop.interface.clone(), nexthop.via);
         wanted.neighbours.insert(key, WantedNeighbour { mac: mac(peer, 0) });
     }
-    legs.sort();
+    nexthops.sort();
     let src = node_address(1, v6);
-    let route = WantedRoute { src, mtu: 1500, advmss: 1460, legs };
+    let route = WantedRoute { src, mtu: 1500, advmss: 1460, nexthops };
     wanted.routes.insert((Prefix::host(node_address(peer, v6)), metric), route);
 }
 
@@ -147,15 +147,15 @@ pub fn add_turn(wanted: &mut Wanted, (came, out): (u8, u8), peer: u8, v6: bool) 
     let key = (format!("eth{came}"), Prefix::host(node_address(peer, v6)));
     let (interface, via) = (format!("eth{out}"), nic_address(peer, out, v6));
     wanted.nics.insert(key.0.clone(), (mac(1, came), 1500));
-    wanted.turns.tables.insert(key, Leg { interface, via, labels: Vec::new(), weight: 1 });
+    wanted.turns.tables.insert(key, Nexthop { interface, via, labels: Vec::new(), weight: 1 });
 }
 
 /// Two NICs, two VLANs, two peers with primary and backup.
 pub fn two_nics() -> Wanted {
     let mut wanted = base(&[(0, 100), (1, 101)], false);
     for peer in 2..4 {
-        add_route(&mut wanted, peer, 7800, vec![leg(0, 100, peer, &[], false)]);
-        add_route(&mut wanted, peer, 7801, vec![leg(1, 101, peer, &[], false)]);
+        add_route(&mut wanted, peer, 7800, vec![nexthop(0, 100, peer, &[], false)]);
+        add_route(&mut wanted, peer, 7801, vec![nexthop(1, 101, peer, &[], false)]);
     }
     wanted
 }

@@ -7,7 +7,7 @@ use tresse_base::units::Prefix;
 
 use super::scene::*;
 use crate::model::Model;
-use crate::{Leg, Saved, WantedNeighbour, WantedRoute, reconcile};
+use crate::{Nexthop, Saved, WantedNeighbour, WantedRoute, reconcile};
 
 #[test]
 #[expect(
@@ -24,8 +24,8 @@ fn a_large_node_in_sync_is_quick() {
     for n in 0..100_000u32 {
         let interface = if n % 2 == 0 { "eth0.100" } else { "eth1.101" }.to_owned();
         let via = Ipv4Addr::from(0x0a4e_0000 + n % 10_000).into();
-        let legs = vec![Leg { interface, via, labels: vec![], weight: 1 }];
-        let route = WantedRoute { src: node_address(1, false), mtu: 1500, advmss: 1460, legs };
+        let nexthops = vec![Nexthop { interface, via, labels: vec![], weight: 1 }];
+        let route = WantedRoute { src: node_address(1, false), mtu: 1500, advmss: 1460, nexthops };
         let dst = Prefix::host(Ipv4Addr::from(0x0b00_0000 + n).into());
         wanted.routes.insert((dst, 7800), route);
     }

@@ -35,9 +35,9 @@ type Ways = BTreeMap<(String, bool), BTreeMap<Prefix, (String, IpAddr)>>;
 
 fn ways(wanted: &Wanted) -> Ways {
     let mut ways = Ways::new();
-    for ((came, dst), leg) in &wanted.turns.tables {
+    for ((came, dst), nexthop) in &wanted.turns.tables {
         let key = (came.clone(), dst.address.is_ipv4());
-        ways.entry(key).or_default().insert(*dst, (leg.interface.clone(), leg.via));
+        ways.entry(key).or_default().insert(*dst, (nexthop.interface.clone(), nexthop.via));
     }
     ways
 }
@@ -82,7 +82,7 @@ fn a_rule_comes_behind_its_table_and_everything_goes() {
 #[test]
 fn backups_that_are_turned_elsewhere_are_routes_once_asked_for() {
     let mut wanted = base(&[(0, 100)], false);
-    add_route(&mut wanted, 2, METRIC_BACKUP, vec![leg(0, 100, 2, &[], false)]);
+    add_route(&mut wanted, 2, METRIC_BACKUP, vec![nexthop(0, 100, 2, &[], false)]);
     let dst = Prefix::host(node_address(2, false));
     let backup = wanted.routes.remove(&(dst, METRIC_BACKUP)).unwrap();
     wanted.turns.backups.insert(dst, backup.clone());
@@ -168,7 +168,7 @@ fn no_rule_leads_to_a_table_that_changes_hands() {
     fewer.nics.remove("eth0");
     fewer.turns.tables.retain(|(came, _), _| came == "eth1");
     let dst = Prefix::host(node_address(9, false));
-    let old = (("eth1".to_owned(), dst), leg(0, 100, 9, &[], false));
+    let old = (("eth1".to_owned(), dst), nexthop(0, 100, 9, &[], false));
     let mut before = turning();
     before.turns.tables.insert(old.0, old.1);
     for (a, b) in [(&before, &fewer), (&fewer, &before)] {

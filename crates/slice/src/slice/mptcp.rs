@@ -10,7 +10,7 @@
 use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;
 use tresse_reconcile::{
-    ENDPOINTS_MAX, Leg, METRIC_BACKUP, METRIC_PRIMARY, MPTCP_ENABLED, WantedRoute,
+    ENDPOINTS_MAX, METRIC_BACKUP, METRIC_PRIMARY, MPTCP_ENABLED, Nexthop, WantedRoute,
 };
 use tresse_topology::path::Path;
 
@@ -52,8 +52,8 @@ impl Builder<'_> {
             let begins = |path: &&Path| path.segments.len() == 1 && path.segments[0].nic == index;
             let Some(path) = paths.iter().find(begins) else { continue };
             for &dst in &self.plan.addresses().node[peer.index()] {
-                let leg = self.single(path, dst.is_ipv4());
-                let route = leg.map(|leg| ((nic.name.clone(), Prefix::host(dst)), leg));
+                let nexthop = self.single(path, dst.is_ipv4());
+                let route = nexthop.map(|nexthop| ((nic.name.clone(), Prefix::host(dst)), nexthop));
                 self.wanted.mptcp.tables.extend(route);
             }
         }
@@ -75,16 +75,17 @@ impl Builder<'_> {
                 let nic = path.map(|path| path.segments[0].nic);
                 let others = || paths.iter().filter(|path| Some(path.segments[0].nic) != nic);
                 let carriers = others().filter(|path| path.weight > 0);
-                let mut rest: Vec<Leg> = carriers.filter_map(|p| self.leg(p, ipv4)).collect();
+                let mut rest: Vec<Nexthop> =
+                    carriers.filter_map(|p| self.nexthop(p, ipv4)).collect();
                 if rest.is_empty() {
                     rest.extend(others().next().and_then(|path| self.single(path, ipv4)));
                 }
                 rest.sort_unstable();
                 let first = first.into_iter().collect();
-                for (metric, legs) in [(METRIC_PRIMARY, first), (METRIC_BACKUP, rest)] {
-                    if !legs.is_empty() {
+                for (metric, nexthops) in [(METRIC_PRIMARY, first), (METRIC_BACKUP, rest)] {
+                    if !nexthops.is_empty() {
                         let advmss = mtu - if ipv4 { 40 } else { 60 };
-                        let route = WantedRoute { src, mtu, advmss, legs };
+                        let route = WantedRoute { src, mtu, advmss, nexthops };
                         self.wanted.routes.insert((Prefix::host(dst), metric), route);
                     }
                 }
@@ -92,7 +93,7 @@ impl Builder<'_> {
         }
     }
 
-    fn single(&self, path: &Path, ipv4: bool) -> Option<Leg> {
-        Some(Leg { weight: 1, ..self.leg(path, ipv4)? })
+    fn single(&self, path: &Path, ipv4: bool) -> Option<Nexthop> {
+        Some(Nexthop { weight: 1, ..self.nexthop(path, ipv4)? })
     }
 }

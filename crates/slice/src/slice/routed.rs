@@ -29,7 +29,7 @@ use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
 use tresse_reconcile::{
-    Leg, METRIC_BACKUP, METRIC_PRIMARY, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
+    METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
 };
 use tresse_routing::xy::Xy;
 use tresse_topology::Hop;
@@ -122,9 +122,9 @@ impl Builder<'_> {
             self.routes(to, hop, spare.filter(|_| !turns));
             let backup = spare.filter(|_| turns).and_then(|hop| self.route(to, hop));
             self.wanted.turns.backups.extend(backup.map(|route| (to, route)));
-            let leg = turned.and_then(|hop| self.leg(hop, dst.is_ipv4()));
+            let nexthop = turned.and_then(|hop| self.nexthop(hop, dst.is_ipv4()));
             let came = &self.plan.cluster().node(self.node).nics[hop.nic].name;
-            let turn = leg.map(|leg| ((came.clone(), to), leg));
+            let turn = nexthop.map(|nexthop| ((came.clone(), to), nexthop));
             self.wanted.turns.tables.extend(turn);
         }
     }
@@ -185,12 +185,12 @@ impl Builder<'_> {
         let ipv4 = dst.address.is_ipv4();
         let src = self.plan.addresses().of_node(self.node, ipv4)?;
         let (mtu, advmss) = (self.mtu, self.mtu - if ipv4 { 40 } else { 60 });
-        Some(WantedRoute { src, mtu, advmss, legs: vec![self.leg(hop, ipv4)?] })
+        Some(WantedRoute { src, mtu, advmss, nexthops: vec![self.nexthop(hop, ipv4)?] })
     }
 
-    fn leg(&self, hop: Hop, ipv4: bool) -> Option<Leg> {
+    fn nexthop(&self, hop: Hop, ipv4: bool) -> Option<Nexthop> {
         let via = self.plan.addresses().of_nic(hop.to, hop.to_nic, ipv4)?;
         let interface = self.plan.cluster().node(self.node).nics[hop.nic].name.clone();
-        Some(Leg { interface, via, labels: Vec::new(), weight: 1 })
+        Some(Nexthop { interface, via, labels: Vec::new(), weight: 1 })
     }
 }

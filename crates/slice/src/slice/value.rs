@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Prefix;
-use tresse_reconcile::{Leg, Wanted};
+use tresse_reconcile::{Nexthop, Wanted};
 use tresse_topology::cluster::Nic;
 
 /// The part of a plan that concerns one node: its interfaces and the kernel state that it asks for.
@@ -24,7 +24,7 @@ pub struct Slice {
     /// By destination: the first nexthops of its paths other than the primary, by rank. They are
     /// used when the VLAN of the primary is fused (K5).
     #[serde(skip)]
-    pub alternatives: BTreeMap<Prefix, Vec<Leg>>,
+    pub alternatives: BTreeMap<Prefix, Vec<Nexthop>>,
 }
 
 /// One VLAN interface that the plan uses on a node; on a fabric without VLANs, a NIC.

@@ -102,7 +102,7 @@ fn neighbours_are_watched_where_nodes_route() {
     let ring = "[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n";
     for watches in all(&plan(ring)) {
         assert_eq!(watches.active(), 2);
-        assert!(watches.paths().iter().all(|watch| watch.leg.via == watch.destination));
+        assert!(watches.paths().iter().all(|watch| watch.nexthop.via == watch.destination));
     }
 }
 
@@ -121,8 +121,8 @@ fn paths_of_a_node_have_names_and_first_hops_of_their_own() {
             let ids: BTreeSet<PathId> = watches.paths().iter().map(|watch| watch.id).collect();
             assert_eq!(ids.len(), watches.paths().len(), "{text}");
             for watch in watches.paths() {
-                for leg in &watch.legs {
-                    let used = Leg { weight: 7, ..leg.clone() };
+                for nexthop in &watch.nexthops {
+                    let used = Nexthop { weight: 7, ..nexthop.clone() };
                     assert_eq!(watches.path_of(&used), Some(watch.id), "{text}");
                 }
             }
@@ -145,12 +145,17 @@ fn a_session_that_is_down_takes_the_paths_with_it_that_nothing_shows_to_be_sound
         peer: String::new(),
         source: [10, 0, 0, 1].into(),
         destination: [10, 0, 0, 2].into(),
-        leg: Leg { interface: "e".into(), via: [10, 0, 0, 2].into(), labels: vec![], weight: 1 },
+        nexthop: Nexthop {
+            interface: "e".into(),
+            via: [10, 0, 0, 2].into(),
+            labels: vec![],
+            weight: 1,
+        },
         mac: Mac([0; 6]),
         arrival: "e".into(),
         transits: 0,
         active: true,
-        legs: Vec::new(),
+        nexthops: Vec::new(),
         wires: wires.iter().copied().map(Crossing::Between).collect(),
         nodes: None,
     };

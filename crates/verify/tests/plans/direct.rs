@@ -88,11 +88,11 @@ fn a_slice_is_of_nics_without_vlans() {
         let to = Prefix::host(plan.addresses().node[peer][0]);
         let (primary, backup) =
             (&wanted.routes[&(to, METRIC_PRIMARY)], &wanted.routes[&(to, METRIC_BACKUP)]);
-        assert!(primary.legs[0].labels.is_empty() && primary.mtu == 1496);
-        assert_eq!(backup.legs[0].labels.len(), 1);
-        assert_ne!(primary.legs[0].interface, backup.legs[0].interface);
-        for leg in primary.legs.iter().chain(&backup.legs) {
-            assert!(wanted.neighbours.contains_key(&(leg.interface.clone(), leg.via)));
+        assert!(primary.nexthops[0].labels.is_empty() && primary.mtu == 1496);
+        assert_eq!(backup.nexthops[0].labels.len(), 1);
+        assert_ne!(primary.nexthops[0].interface, backup.nexthops[0].interface);
+        for nexthop in primary.nexthops.iter().chain(&backup.nexthops) {
+            assert!(wanted.neighbours.contains_key(&(nexthop.interface.clone(), nexthop.via)));
         }
     }
     assert!(!wanted.labels.is_empty() && !wanted.label_sources.is_empty());

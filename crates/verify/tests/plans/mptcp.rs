@@ -42,11 +42,11 @@ fn subflows_start_from_the_nics_that_are_shared() {
     assert_eq!(single.len(), 1);
     // Each table leads to the peer's NIC on the same switch, and nowhere else.
     let nics = |node: usize| &plan.cluster().nodes[node].nics;
-    for ((nic, _), leg) in &slices[0].mptcp.tables {
-        assert_eq!(&leg.interface, nic);
+    for ((nic, _), nexthop) in &slices[0].mptcp.tables {
+        assert_eq!(&nexthop.interface, nic);
         let switch = nics(0).iter().find(|n| n.name == *nic).unwrap().switch;
         let ends = (1..3).flat_map(|node| nics(node).iter().zip(&plan.addresses().nic[node]));
-        let (end, _) = ends.into_iter().find(|(_, own)| own[0] == leg.via).unwrap();
+        let (end, _) = ends.into_iter().find(|(_, own)| own[0] == nexthop.via).unwrap();
         assert_eq!(end.switch, switch);
     }
 }
@@ -62,15 +62,15 @@ fn what_comes_back_goes_to_the_nic_itself_and_else_round() {
             let first = wanted.routes.get(&(host(address), METRIC_PRIMARY));
             if let Some(route) = first {
                 directly += 1;
-                assert_eq!((route.legs.len(), route.legs[0].via), (1, address));
+                assert_eq!((route.nexthops.len(), route.nexthops[0].via), (1, address));
             }
             let rest = wanted.routes.get(&(host(address), METRIC_BACKUP));
-            let nics = |legs: &[tresse_reconcile::Leg]| -> BTreeSet<String> {
-                legs.iter().map(|leg| leg.interface.clone()).collect()
+            let nics = |nexthops: &[tresse_reconcile::Nexthop]| -> BTreeSet<String> {
+                nexthops.iter().map(|nexthop| nexthop.interface.clone()).collect()
             };
             match (first, rest) {
                 (Some(first), Some(rest)) => {
-                    assert!(nics(&first.legs).is_disjoint(&nics(&rest.legs)));
+                    assert!(nics(&first.nexthops).is_disjoint(&nics(&rest.nexthops)));
                 }
                 (first, rest) => assert!(first.is_some() || rest.is_some(), "{address}"),
             }
@@ -107,10 +107,16 @@ fn vlans_and_both_families_have_them_too() {
     assert_eq!(wanted.mptcp.endpoints.len(), 4);
     assert_eq!(wanted.from_rules().len(), 8);
     let vlan = |interface: &String| wanted.links.contains_key(interface);
-    assert!(wanted.mptcp.tables.values().all(|leg| vlan(&leg.interface) && leg.labels.is_empty()));
-    for ((_, dst), leg) in &wanted.mptcp.tables {
-        assert_eq!(dst.address.is_ipv4(), leg.via.is_ipv4());
-        let key = (leg.interface.clone(), leg.via);
+    assert!(
+        wanted
+            .mptcp
+            .tables
+            .values()
+            .all(|nexthop| vlan(&nexthop.interface) && nexthop.labels.is_empty())
+    );
+    for ((_, dst), nexthop) in &wanted.mptcp.tables {
+        assert_eq!(dst.address.is_ipv4(), nexthop.via.is_ipv4());
+        let key = (nexthop.interface.clone(), nexthop.via);
         assert!(wanted.neighbours.contains_key(&key), "{key:?}");
     }
     let both = (1..9).filter(|peer| starts(&plan, &wanted, *peer).len() == 2).count();

@@ -223,11 +223,12 @@ fn slices_have_weighted_groups_with_labels() {
     let slice = tresse_slice::Slice::of(&plan, NodeId(0));
     let to = plan.addresses().node[3][0];
     let route = slice.wanted.routes.iter().find(|((dst, _), _)| dst.address == to).unwrap().1;
-    let shape: Vec<_> = route.legs.iter().map(|leg| (leg.weight, leg.labels.len())).collect();
+    let shape: Vec<_> =
+        route.nexthops.iter().map(|nexthop| (nexthop.weight, nexthop.labels.len())).collect();
     assert_eq!(shape.iter().filter(|s| **s == (1, 0)).count(), 1, "{shape:?}");
     assert_eq!(shape.iter().filter(|s| **s == (1, 1)).count(), 2, "{shape:?}");
     assert_eq!((route.mtu, route.advmss), (1496, 1456));
-    assert!(route.legs.is_sorted());
+    assert!(route.nexthops.is_sorted());
     for path in &plan.carriers(NodeId(0), NodeId(3))[1..] {
         let at = path.segments[1].from;
         let label = plan.labels(&path.segments)[0];

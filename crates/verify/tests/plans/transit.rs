@@ -168,10 +168,10 @@ fn slices_of_all_nodes_agree_on_labels() {
     let mut longest = 0;
     for (s, slice) in slices.iter().enumerate() {
         for ((prefix, metric), route) in &slice.wanted.routes {
-            let leg = &route.legs[0];
-            let (mut from, mut at) = (s, by_nic(leg.via));
-            let mut interface = &leg.interface;
-            for label in &leg.labels {
+            let nexthop = &route.nexthops[0];
+            let (mut from, mut at) = (s, by_nic(nexthop.via));
+            let mut interface = &nexthop.interface;
+            for label in &nexthop.labels {
                 let transit = &slices[at].wanted;
                 let arrives = &slices[at]
                     .interfaces
@@ -185,10 +185,10 @@ fn slices_of_all_nodes_agree_on_labels() {
                 assert!(transit.neighbours.contains_key(&(next.interface.clone(), next.via)));
                 (from, at, interface) = (at, by_nic(next.via), &next.interface);
             }
-            longest = longest.max(leg.labels.len());
+            longest = longest.max(nexthop.labels.len());
             assert!(plan.addresses().node[at].contains(&prefix.address), "{prefix:?}");
             let primary = &slice.wanted.routes[&(*prefix, tresse_reconcile::METRIC_PRIMARY)];
-            assert_eq!(route.mtu, 1500 - 4 * primary.legs[0].labels.len() as u32);
+            assert_eq!(route.mtu, 1500 - 4 * primary.nexthops[0].labels.len() as u32);
         }
     }
     assert!(longest > 0);

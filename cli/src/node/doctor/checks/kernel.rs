@@ -17,8 +17,8 @@ pub fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         findings.push(check.fails("8021q", "this kernel has no such module", effect, fix));
     }
     let forwards = !slice.wanted.labels.is_empty();
-    let legs = slice.wanted.routes.values().flat_map(|route| &route.legs);
-    let pushes = legs.into_iter().any(|leg| !leg.labels.is_empty());
+    let nexthops = slice.wanted.routes.values().flat_map(|route| &route.nexthops);
+    let pushes = nexthops.into_iter().any(|nexthop| !nexthop.labels.is_empty());
     for (needed, module, effect) in [
         (
             forwards,

@@ -13,13 +13,13 @@ fn direct(kind: Kind) -> Plan {
 }
 
 /// The longest route to `to` among those of the lowest metric.
-fn lookup(slice: &Slice, to: IpAddr) -> Option<&Leg> {
+fn lookup(slice: &Slice, to: IpAddr) -> Option<&Nexthop> {
     let hits = slice
         .wanted
         .routes
         .iter()
         .filter(|((dst, metric), _)| *metric == METRIC_PRIMARY && dst.contains(to));
-    hits.max_by_key(|((dst, _), _)| dst.len).map(|(_, route)| &route.legs[0])
+    hits.max_by_key(|((dst, _), _)| dst.len).map(|(_, route)| &route.nexthops[0])
 }
 
 /// Hops from `from` to the holder of `to` as the kernel would forward.
@@ -32,9 +32,11 @@ fn hops(plan: &Plan, slices: &[Slice], from: usize, to: IpAddr) -> Option<usize>
         if at == goal {
             return Some(hops);
         }
-        let leg = lookup(&slices[at], to)?;
-        assert!(slices[at].wanted.neighbours.contains_key(&(leg.interface.clone(), leg.via)));
-        at = owner(leg.via)?;
+        let nexthop = lookup(&slices[at], to)?;
+        assert!(
+            slices[at].wanted.neighbours.contains_key(&(nexthop.interface.clone(), nexthop.via))
+        );
+        at = owner(nexthop.via)?;
     }
     None
 }
@@ -73,8 +75,11 @@ fn a_slice_has_a_subnet_route_per_line_and_forwards_on_its_nics_only() {
     };
     // d n^(d-1) lines, two of them its own by their members; 15 nodes.
     assert_eq!((primary(29), primary(32)), (2 * 4 - 2, 2 * 3 + 15));
-    let leg = lookup(&slice, "10.77.0.12".parse().unwrap()).unwrap();
-    assert_eq!((leg.interface.as_str(), leg.via.to_string().as_str()), ("eth0", "10.78.0.12"));
+    let nexthop = lookup(&slice, "10.77.0.12".parse().unwrap()).unwrap();
+    assert_eq!(
+        (nexthop.interface.as_str(), nexthop.via.to_string().as_str()),
+        ("eth0", "10.78.0.12")
+    );
     let forwarding = slice.wanted.sysctls.keys().filter(|k| k.ends_with("/forwarding"));
     let forwarding: Vec<_> = forwarding.map(String::as_str).collect();
     assert_eq!(forwarding, ["net/ipv4/conf/eth0/forwarding", "net/ipv4/conf/eth1/forwarding"]);

@@ -7,7 +7,7 @@ use tresse_base::id::Label;
 
 /// One nexthop of a nexthop group: interface, gateway, label stack and weight.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Leg {
+pub struct Nexthop {
     /// Outgoing interface.
     pub interface: String,
     /// Gateway: the NIC address of the peer or of the first transit node.
