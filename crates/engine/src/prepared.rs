@@ -9,9 +9,7 @@ use tresse_base::id::{Label, NodeId, Vid};
 use tresse_base::units::{Mac, Prefix};
 use tresse_plan::Plan;
 use tresse_plan::lock;
-use tresse_reconcile::{
-    Nexthop, PUSH_INTERFACE, Wanted, WantedLabel, WantedTurns, sysctl_interface,
-};
+use tresse_reconcile::{Nexthop, PUSH_INTERFACE, Wanted, WantedLabel, XyBackups, sysctl_interface};
 use tresse_slice::Slice;
 use tresse_slice::watch::Watches;
 
@@ -135,7 +133,7 @@ impl Prepared {
             })
             .collect();
         let routes = wanted.all_routes();
-        let Wanted { labels, label_sources, turns: WantedTurns { tables, .. }, .. } = wanted;
+        let Wanted { labels, label_sources, xy: XyBackups { tables, .. }, .. } = wanted;
         Self {
             node: name,
             id: node,
@@ -153,7 +151,7 @@ impl Prepared {
                 routes,
                 labels: BTreeMap::new(),
                 label_sources: BTreeMap::new(),
-                turns: WantedTurns { backups: BTreeMap::new(), tables },
+                xy: XyBackups { backups: BTreeMap::new(), tables },
                 ..wanted
             },
             alternatives,
@@ -169,7 +167,7 @@ impl Prepared {
         }
         let wanted = &mut self.wanted;
         wanted.routes = wanted.all_routes();
-        wanted.turns.backups.clear();
+        wanted.xy.backups.clear();
         let (labels, sources) = (std::mem::take(&mut wanted.labels), &mut wanted.label_sources);
         let sources = std::mem::take(sources);
         if self.labels.is_empty() {

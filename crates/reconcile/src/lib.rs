@@ -36,7 +36,7 @@ pub use nexthop::Nexthop;
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,
-    ObservedNexthop, ObservedTurn, TurnKey,
+    ObservedNexthop, ObservedTableRoute, TableRouteKey,
 };
 pub use operation::Operation;
 pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
@@ -46,7 +46,7 @@ pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{
     LinkKind, PLATFORM_LABELS, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
-    WantedTurns, label_input, label_sysctls, no_label_sysctls,
+    XyBackups, label_input, label_sysctls, no_label_sysctls,
 };
 
 /// Protocol number by which routes, policy rules, nexthops and neighbours in the kernel are marked

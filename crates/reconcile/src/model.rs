@@ -12,7 +12,7 @@ use tresse_base::id::Label;
 
 use super::{
     ALIAS_PREFIX, ENDPOINTS_MAX, METRIC_PRIMARY, Observed, ObservedIngress, ObservedLink,
-    ObservedMptcp, ObservedNexthop, ObservedRoute, ObservedTurn, Operation, PLATFORM_LABELS,
+    ObservedMptcp, ObservedNexthop, ObservedRoute, ObservedTableRoute, Operation, PLATFORM_LABELS,
     PROTOCOL,
 };
 
@@ -137,14 +137,14 @@ impl Model {
                 self.note(old.protocol, operation);
                 Ok(())
             }
-            Operation::AddTurn { table, dst, interface, via, replace } => {
+            Operation::AddTableRoute { table, dst, interface, via, replace } => {
                 let (interface, via) = (Some(interface.clone()), Some(*via));
-                let turn = ObservedTurn { protocol: PROTOCOL, interface, via };
-                self.add_turn((*table, *dst, METRIC_PRIMARY), turn, *replace)
+                let table_route = ObservedTableRoute { protocol: PROTOCOL, interface, via };
+                self.add_table_route((*table, *dst, METRIC_PRIMARY), table_route, *replace)
             }
-            Operation::DeleteTurn { table, dst } => {
+            Operation::DeleteTableRoute { table, dst } => {
                 let key = (*table, *dst, METRIC_PRIMARY);
-                let old = self.observed.turns.remove(&key).ok_or("ESRCH")?;
+                let old = self.observed.table_routes.remove(&key).ok_or("ESRCH")?;
                 self.note(old.protocol, operation);
                 Ok(())
             }

@@ -33,7 +33,8 @@ pub enum Object {
     /// A route by destination and metric.
     Route(Prefix, u32),
     /// A table route, by table and destination.
-    Turn(u32, Prefix),
+    #[serde(rename = "turn")]
+    TableRoute(u32, Prefix),
     /// A policy rule by arrival interface.
     Rule(Rule),
     /// A policy rule by source address.
@@ -62,7 +63,7 @@ impl Object {
             Self::Neighbour(..) => "neighbour",
             Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
-            Self::Route(..) | Self::Turn(..) => "route",
+            Self::Route(..) | Self::TableRoute(..) => "route",
             Self::Rule(_) | Self::FromRule(_) => "rule",
             Self::Endpoint(_) => "endpoint",
             Self::Subflows => "limit",
@@ -83,7 +84,7 @@ impl fmt::Display for Object {
             Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
             Self::PlannedNexthop(nexthop) => write!(f, "{nexthop}"),
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
-            Self::Turn(table, dst) => write!(f, "{dst} table {table}"),
+            Self::TableRoute(table, dst) => write!(f, "{dst} table {table}"),
             Self::Rule(rule) => write!(f, "{rule}"),
             Self::FromRule(rule) => write!(f, "{rule}"),
             Self::Endpoint(address) => write!(f, "{address} subflow"),
@@ -158,7 +159,7 @@ impl Operation {
             Self::AddNeighbour { replace, .. }
             | Self::AddGroup { replace, .. }
             | Self::AddRoute { replace, .. }
-            | Self::AddTurn { replace, .. }
+            | Self::AddTableRoute { replace, .. }
             | Self::AddLabel { replace, .. } => {
                 if *replace {
                     "replace"
@@ -171,7 +172,7 @@ impl Operation {
             | Self::DeleteNeighbour { .. }
             | Self::DeleteNexthop { .. }
             | Self::DeleteRoute { .. }
-            | Self::DeleteTurn { .. }
+            | Self::DeleteTableRoute { .. }
             | Self::DeleteRule { .. }
             | Self::DeleteFromRule { .. }
             | Self::DeleteEndpoint { .. }
@@ -203,8 +204,8 @@ impl Operation {
             Self::AddRoute { dst, metric, .. } | Self::DeleteRoute { dst, metric } => {
                 Object::Route(*dst, *metric)
             }
-            Self::AddTurn { table, dst, .. } | Self::DeleteTurn { table, dst } => {
-                Object::Turn(*table, *dst)
+            Self::AddTableRoute { table, dst, .. } | Self::DeleteTableRoute { table, dst } => {
+                Object::TableRoute(*table, *dst)
             }
             Self::AddRule { rule } | Self::DeleteRule { rule } => Object::Rule(rule.clone()),
             Self::AddFromRule { rule } | Self::DeleteFromRule { rule } => {
@@ -255,7 +256,7 @@ impl fmt::Display for Operation {
                 Ok(())
             }
             Self::AddRoute { group, .. } => write!(f, " group {group:#x}"),
-            Self::AddTurn { interface, via, .. } => write!(f, " via {via} dev {interface}"),
+            Self::AddTableRoute { interface, via, .. } => write!(f, " via {via} dev {interface}"),
             _ => Ok(()),
         }
     }

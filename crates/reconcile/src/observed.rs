@@ -47,7 +47,8 @@ pub struct Observed {
     pub rules: BTreeSet<Rule>,
     /// Unicast routes of the tables [`super::TABLES`], ours and foreign.
     #[serde(default, with = "super::pairs")]
-    pub turns: BTreeMap<TurnKey, ObservedTurn>,
+    #[serde(rename = "turns")]
+    pub table_routes: BTreeMap<TableRouteKey, ObservedTableRoute>,
     /// Our policy rules by source address.
     #[serde(default)]
     pub from_rules: BTreeSet<FromRule>,
@@ -58,11 +59,11 @@ pub struct Observed {
 
 /// Key of a route in one of our routing tables besides the main one: number of the table,
 /// destination and metric.
-pub type TurnKey = (u32, Prefix, u32);
+pub type TableRouteKey = (u32, Prefix, u32);
 
 /// A route found in one of our routing tables besides the main one ([`super::TABLES`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObservedTurn {
+pub struct ObservedTableRoute {
     /// rtm_protocol; ours is [`super::PROTOCOL`].
     pub protocol: u8,
     /// RTA_OIF (name), if it has one nexthop only.

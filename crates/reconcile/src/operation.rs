@@ -157,7 +157,8 @@ pub enum Operation {
     },
     /// RTM_NEWROUTE of a table route in one of [`super::TABLES`], RTNH_F_ONLINK, metric
     /// [`super::METRIC_PRIMARY`].
-    AddTurn {
+    #[serde(rename = "add-turn")]
+    AddTableRoute {
         /// The table.
         table: u32,
         /// Destination.
@@ -170,7 +171,8 @@ pub enum Operation {
         replace: bool,
     },
     /// RTM_DELROUTE of a table route of ours.
-    DeleteTurn {
+    #[serde(rename = "delete-turn")]
+    DeleteTableRoute {
         /// The table.
         table: u32,
         /// Destination.

@@ -262,7 +262,7 @@ pub enum Refusal {
     #[error(
         "routing table {table} is taken: route {dst} metric {metric} in it is not ours (protocol {protocol}), remove it"
     )]
-    ForeignTurn {
+    ForeignTableRoute {
         /// The table.
         table: u32,
         /// Destination.

@@ -70,11 +70,13 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
             route(*dst, *metric, true, before)
         }
         Operation::DeleteRoute { dst, metric } => route(*dst, *metric, false, before),
-        Operation::AddTurn { table, dst, replace: false, .. } => {
-            vec![Operation::DeleteTurn { table: *table, dst: *dst }]
+        Operation::AddTableRoute { table, dst, replace: false, .. } => {
+            vec![Operation::DeleteTableRoute { table: *table, dst: *dst }]
         }
-        Operation::AddTurn { table, dst, replace: true, .. } => turn(*table, *dst, true, before),
-        Operation::DeleteTurn { table, dst } => turn(*table, *dst, false, before),
+        Operation::AddTableRoute { table, dst, replace: true, .. } => {
+            table_route(*table, *dst, true, before)
+        }
+        Operation::DeleteTableRoute { table, dst } => table_route(*table, *dst, false, before),
         Operation::AddRule { rule } => vec![Operation::DeleteRule { rule: rule.clone() }],
         Operation::DeleteRule { rule } => vec![Operation::AddRule { rule: rule.clone() }],
         Operation::AddFromRule { rule } => vec![Operation::DeleteFromRule { rule: rule.clone() }],
@@ -183,10 +185,10 @@ fn route(dst: Prefix, metric: u32, replace: bool, before: &Observed) -> Vec<Oper
     operation.into_iter().collect()
 }
 
-fn turn(table: u32, dst: Prefix, replace: bool, before: &Observed) -> Vec<Operation> {
-    let found = before.turns.get(&(table, dst, METRIC_PRIMARY)).and_then(|turn| {
-        let (interface, via) = (turn.interface.clone()?, turn.via?);
-        Some(Operation::AddTurn { table, dst, interface, via, replace })
+fn table_route(table: u32, dst: Prefix, replace: bool, before: &Observed) -> Vec<Operation> {
+    let found = before.table_routes.get(&(table, dst, METRIC_PRIMARY)).and_then(|table_route| {
+        let (interface, via) = (table_route.interface.clone()?, table_route.via?);
+        Some(Operation::AddTableRoute { table, dst, interface, via, replace })
     });
     found.into_iter().collect()
 }

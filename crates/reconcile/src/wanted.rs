@@ -38,8 +38,9 @@ pub struct Wanted {
     #[serde(default)]
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
     /// Table routes by arrival interface, and the backups that need them (strategy `xy`).
-    #[serde(default, skip_serializing_if = "WantedTurns::is_empty")]
-    pub turns: WantedTurns,
+    #[serde(default, skip_serializing_if = "XyBackups::is_empty")]
+    #[serde(rename = "turns")]
+    pub xy: XyBackups,
     /// MPTCP endpoints and their tables, which let one connection use several NICs.
     #[serde(default, skip_serializing_if = "WantedMptcp::is_empty")]
     pub mptcp: WantedMptcp,
@@ -49,7 +50,7 @@ pub struct Wanted {
 /// backup route reaches nodes whose main table would send it back; the table for the NIC by which
 /// it arrived sends it on. Neither may be installed without the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct WantedTurns {
+pub struct XyBackups {
     /// Backup routes, with metric [`METRIC_BACKUP`].
     #[serde(with = "super::pairs")]
     pub backups: BTreeMap<Prefix, WantedRoute>,
@@ -59,7 +60,7 @@ pub struct WantedTurns {
     pub tables: BTreeMap<(String, Prefix), Nexthop>,
 }
 
-impl WantedTurns {
+impl XyBackups {
     /// Is nothing wanted?
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -70,21 +71,21 @@ impl WantedTurns {
 impl Wanted {
     /// All routes of the main table by (destination, metric): [`Wanted::routes`], and the backups
     /// of
-    /// [`Wanted::turns`] for a kernel that also gets their table routes.
+    /// [`Wanted::xy`] for a kernel that also gets their table routes.
     #[must_use]
     pub fn all_routes(&self) -> BTreeMap<(Prefix, u32), WantedRoute> {
-        let backups = self.turns.backups.iter();
+        let backups = self.xy.backups.iter();
         let backups = backups.map(|(dst, route)| ((*dst, METRIC_BACKUP), route.clone()));
         self.routes.iter().map(|(key, route)| (*key, route.clone())).chain(backups).collect()
     }
 
-    /// The policy rules that lead to the tables of [`Wanted::turns`].
+    /// The policy rules that lead to the tables of [`Wanted::xy`].
     #[must_use]
     pub fn rules(&self) -> BTreeSet<Rule> {
-        let tables = self.turns.tables.keys();
+        let tables = self.xy.tables.keys();
         let rule = |(came, to): &(String, Prefix)| {
             let (interface, ipv4) = (came.clone(), to.address.is_ipv4());
-            Some(Rule { table: self.turn_table(came)?, ipv4, interface })
+            Some(Rule { table: self.table_of(came)?, ipv4, interface })
         };
         tables.filter_map(rule).collect()
     }
@@ -92,17 +93,17 @@ impl Wanted {
     /// The routes of all tables besides the main one, by (table, destination).
     #[must_use]
     pub fn table_routes(&self) -> BTreeMap<(u32, Prefix), &Nexthop> {
-        let turns = self.turns.tables.iter();
-        let turns =
-            turns.filter_map(|((came, to), nexthop)| Some((self.turn_table(came)?, *to, nexthop)));
+        let table_routes = self.xy.tables.iter();
+        let table_routes = table_routes
+            .filter_map(|((came, to), nexthop)| Some((self.table_of(came)?, *to, nexthop)));
         let from = self.mptcp.tables.iter();
         let from =
             from.filter_map(|((nic, to), nexthop)| Some((self.source_table(nic)?, *to, nexthop)));
-        turns.chain(from).map(|(table, to, nexthop)| ((table, to), nexthop)).collect()
+        table_routes.chain(from).map(|(table, to, nexthop)| ((table, to), nexthop)).collect()
     }
 
     /// The table for packets that arrive by a NIC: by the NIC's place in [`Wanted::nics`].
-    fn turn_table(&self, came: &str) -> Option<u32> {
+    fn table_of(&self, came: &str) -> Option<u32> {
         let place = self.nics.keys().position(|nic| nic == came)?;
         TABLES.clone().nth(place)
     }

@@ -19,7 +19,7 @@ use tresse_plan::Plan;
 use tresse_plan::label::Transit;
 use tresse_reconcile::{
     ALIAS_PREFIX, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedLabel,
-    WantedLink, WantedNeighbour, WantedRoute, WantedTurns, label_sysctls,
+    WantedLink, WantedNeighbour, WantedRoute, XyBackups, label_sysctls,
 };
 use tresse_topology::path::{Path, Segment};
 
@@ -33,11 +33,11 @@ impl Slice {
         let highest = labels.last_key_value().map(|(label, _)| *label);
         let mut sysctls = self.wanted.sysctls.clone();
         sysctls.extend(label_sysctls(highest, label_sources.keys()));
-        let tables = self.wanted.turns.tables.clone();
+        let tables = self.wanted.xy.tables.clone();
         Wanted {
             routes: self.wanted.all_routes(),
             sysctls,
-            turns: WantedTurns { backups: BTreeMap::new(), tables },
+            xy: XyBackups { backups: BTreeMap::new(), tables },
             ..self.wanted.clone()
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn functions(wanted: &Wanted, out: &mut String) {
     if wanted.sysctls.keys().any(|key| key.ends_with("/force_forwarding")) {
         out.push_str(&FORWARD.replace("ALL", ALL_FORWARDING));
     }
-    if !wanted.turns.tables.is_empty() {
+    if !wanted.xy.tables.is_empty() {
         out.push_str(&FUNCTION.replace("PROTOCOL", &PROTOCOL.to_string()));
     }
     if !wanted.mptcp.is_empty() {

@@ -15,7 +15,7 @@ use super::filter::{self, Filter};
 use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
-use super::turn::route_message;
+use super::table_route::route_message;
 
 const NEW: u16 = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;
 
@@ -99,11 +99,11 @@ pub(super) fn encode<'a>(
         Operation::DeleteRoute { dst, metric } => {
             bulk::route(buffer, NLM_F_REQUEST, sequence, (*dst, *metric), None);
         }
-        Operation::AddTurn { table, dst, interface, via, replace } => {
+        Operation::AddTableRoute { table, dst, interface, via, replace } => {
             let message = route_message(*table, *dst, Some((interfaces.index(interface)?, *via)));
             emit(buffer, libc::RTM_NEWROUTE, new_or_replace(*replace), sequence, &message);
         }
-        Operation::DeleteTurn { table, dst } => {
+        Operation::DeleteTableRoute { table, dst } => {
             let message = route_message(*table, *dst, None);
             emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
         }

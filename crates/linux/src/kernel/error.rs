@@ -117,7 +117,7 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
             matches!(errno, libc::ENOENT | libc::ENODEV | libc::ENXIO)
         }
         Operation::DeleteNexthop { .. } => errno == libc::ENOENT,
-        Operation::DeleteRoute { .. } | Operation::DeleteTurn { .. } => {
+        Operation::DeleteRoute { .. } | Operation::DeleteTableRoute { .. } => {
             matches!(errno, libc::ESRCH | libc::ENODEV)
         }
         Operation::DeleteRule { .. } | Operation::DeleteFromRule { .. } => errno == libc::ENOENT,
@@ -188,14 +188,14 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::DeleteRoute { dst, metric } => {
             ("delete", format!("route {dst} metric {metric}"))
         }
-        Operation::AddLabel { replace, .. } | Operation::AddTurn { replace, .. } => {
+        Operation::AddLabel { replace, .. } | Operation::AddTableRoute { replace, .. } => {
             (verb(*replace), named(operation))
         }
         Operation::LimitSubflows { limit, .. } => ("set", format!("{limit} MPTCP subflows")),
         Operation::DeleteLabel { .. }
         | Operation::DeleteFromRule { .. }
         | Operation::DeleteEndpoint { .. }
-        | Operation::DeleteTurn { .. }
+        | Operation::DeleteTableRoute { .. }
         | Operation::DeleteRule { .. }
         | Operation::DeleteIngress { .. }
         | Operation::DeleteFilter { .. } => ("delete", named(operation)),
@@ -243,11 +243,13 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         (Operation::AddNexthop { .. }, libc::ENETDOWN) => {
             Some("the interface is down or without carrier: the nexthop is installed when it is up")
         }
-        (Operation::AddTurn { .. }, libc::ENETDOWN) => {
+        (Operation::AddTableRoute { .. }, libc::ENETDOWN) => {
             Some("the interface is down: the route is installed when it is up")
         }
         (
-            Operation::AddRule { .. } | Operation::AddFromRule { .. } | Operation::AddTurn { .. },
+            Operation::AddRule { .. }
+            | Operation::AddFromRule { .. }
+            | Operation::AddTableRoute { .. },
             libc::EOPNOTSUPP | libc::EAFNOSUPPORT,
         ) => Some(
             "the kernel has no rules and tables beside the main one (CONFIG_IP_MULTIPLE_TABLES, \
@@ -275,7 +277,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddNeighbour { replace: false, .. }
             | Operation::AddGroup { replace: false, .. }
             | Operation::AddLabel { replace: false, .. }
-            | Operation::AddTurn { replace: false, .. }
+            | Operation::AddTableRoute { replace: false, .. }
             | Operation::AddRule { .. }
             | Operation::AddFromRule { .. }
             | Operation::AddNexthop { .. }

@@ -27,7 +27,7 @@ use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
 use super::observe::neighbour;
 use super::route::Route;
 use super::rule::SeenRule;
-use super::turn::SeenTurn;
+use super::table_route::SeenTableRoute;
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
@@ -183,7 +183,7 @@ pub(super) fn event(message: &Message<'_>) -> Option<Event> {
             let header = RouteHeader::parse(message.payload).ok()?;
             let ours = header.kind == RouteType::Unicast
                 && (header.table == RouteHeader::RT_TABLE_MAIN
-                    || SeenTurn::of(&Route::with(&header, message.payload).ok()?).is_some());
+                    || SeenTableRoute::of(&Route::with(&header, message.payload).ok()?).is_some());
             ours.then_some(Event::RouteChanged)
         }
         libc::RTM_NEWRULE | libc::RTM_DELRULE => {
@@ -214,11 +214,11 @@ mod tests {
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &main)), Some(Event::RouteChanged));
         let local = [2, 32, 0, 0, 255, 2, 0, 2, 0, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &local)), None);
-        let mut turn = vec![2, 32, 0, 0, 252, 78, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
-        turn.extend(TABLES.start.to_ne_bytes());
-        assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), Some(Event::RouteChanged));
-        turn[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
-        assert_eq!(event(&message(libc::RTM_DELROUTE, &turn)), None);
+        let mut table_route = vec![2, 32, 0, 0, 252, 78, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
+        table_route.extend(TABLES.start.to_ne_bytes());
+        assert_eq!(event(&message(libc::RTM_DELROUTE, &table_route)), Some(Event::RouteChanged));
+        table_route[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
+        assert_eq!(event(&message(libc::RTM_DELROUTE, &table_route)), None);
         let mut rule = vec![2, 0, 0, 0, 252, 0, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
         rule.extend(TABLES.start.to_ne_bytes());
         assert_eq!(event(&message(libc::RTM_DELRULE, &rule)), Some(Event::RuleChanged));

@@ -110,9 +110,12 @@ mod tests {
         let observed = observed.unwrap();
         let rules: Vec<_> = observed.rules.iter().map(ToString::to_string).collect();
         assert_eq!(rules, ["IPv6 iif eth0 lookup 7800", "IPv4 iif eth0 lookup 7800"]);
-        let ways = observed.turns.iter().map(|(key, turn)| (key.0, key.2, turn.via.is_some()));
+        let ways = observed
+            .table_routes
+            .iter()
+            .map(|(key, table_route)| (key.0, key.2, table_route.via.is_some()));
         let expected = [(7800, 7800, true), (7800, 7800, true), (7801, 0, false)];
         assert_eq!(ways.collect::<Vec<_>>(), expected);
-        assert!(observed.turns.values().all(|turn| turn.protocol == PROTOCOL));
+        assert!(observed.table_routes.values().all(|table_route| table_route.protocol == PROTOCOL));
     }
 }

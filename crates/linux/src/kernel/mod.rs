@@ -43,7 +43,7 @@ mod rule;
 mod single;
 mod support;
 mod sysctl;
-mod turn;
+mod table_route;
 
 use std::io;
 

@@ -158,7 +158,7 @@ mod tests {
 
     use super::super::label::LabelRoute;
     use super::super::message::{bytes, write_attribute};
-    use super::super::turn::SeenTurn;
+    use super::super::table_route::SeenTableRoute;
     use super::*;
 
     fn message() -> RouteMessage {
@@ -230,7 +230,7 @@ mod tests {
                 }
             }
             bytes.truncate(cut);
-            let _ = Route::parse(&bytes).map(|route| (route.prefix(), SeenTurn::of(&route)));
+            let _ = Route::parse(&bytes).map(|route| (route.prefix(), SeenTableRoute::of(&route)));
             let _ = LabelRoute::parse(&bytes);
         }
     }

@@ -15,8 +15,8 @@ mod lldp;
 mod mptcp;
 mod packet;
 mod push;
+mod table_routes;
 mod transit;
-mod turns;
 
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     trials.extend(push::trials());
     trials.extend(labels::trials());
     trials.extend(transit::trials());
-    trials.extend(turns::trials());
+    trials.extend(table_routes::trials());
     trials.extend(mptcp::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -8,8 +8,8 @@ use tresse_base::units::Prefix;
 
 use crate::{
     METRIC_PRIMARY, NEXTHOP_BASE, NEXTHOP_END, Object, Observed, ObservedAddress, ObservedLabel,
-    ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTurn, PROTOCOL, RouteKey, Saved,
-    TurnKey, WantedLabel,
+    ObservedNeighbour, ObservedNexthop, ObservedRoute, ObservedTableRoute, PROTOCOL, RouteKey,
+    Saved, TableRouteKey, WantedLabel,
 };
 
 /// Is the id in our range?
@@ -38,9 +38,12 @@ pub(super) fn is_our_label(label: &ObservedLabel) -> Option<WantedLabel> {
 
 /// Returns interface and gateway of a table route if it is ours: by protocol number, metric, and
 /// because it has one plain nexthop.
-pub(super) fn is_our_turn<'a>(key: &TurnKey, turn: &'a ObservedTurn) -> Option<(&'a str, IpAddr)> {
-    let ours = turn.protocol == PROTOCOL && key.2 == METRIC_PRIMARY;
-    Some((turn.interface.as_deref().filter(|_| ours)?, turn.via?))
+pub(super) fn is_our_table_route<'a>(
+    key: &TableRouteKey,
+    table_route: &'a ObservedTableRoute,
+) -> Option<(&'a str, IpAddr)> {
+    let ours = table_route.protocol == PROTOCOL && key.2 == METRIC_PRIMARY;
+    Some((table_route.interface.as_deref().filter(|_| ours)?, table_route.via?))
 }
 
 /// Is it ours? By protocol number.
@@ -186,11 +189,11 @@ impl<'a> Hangers<'a> {
                 hangers.hang(interface, ipv4, || Object::Label(*label, None));
             }
         }
-        for (key, turn) in &observed.turns {
-            if let Some(interface) = &turn.interface
-                && is_our_turn(key, turn).is_none()
+        for (key, table_route) in &observed.table_routes {
+            if let Some(interface) = &table_route.interface
+                && is_our_table_route(key, table_route).is_none()
             {
-                let object = || Object::Turn(key.0, key.1);
+                let object = || Object::TableRoute(key.0, key.1);
                 hangers.hang(interface, key.1.address.is_ipv4(), object);
             }
         }

@@ -108,7 +108,7 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     let neighbours =
         wanted.neighbours.keys().filter(|key| key.1.is_ipv4()).map(|key| key.0.as_str());
     let nexthops = wanted.routes.values().flat_map(|route| &route.nexthops);
-    let nexthops = nexthops.chain(wanted.turns.tables.values()).chain(wanted.mptcp.tables.values());
+    let nexthops = nexthops.chain(wanted.xy.tables.values()).chain(wanted.mptcp.tables.values());
     let nexthops =
         nexthops.filter(|nexthop| nexthop.via.is_ipv4()).map(|nexthop| nexthop.interface.as_str());
     neighbours.chain(nexthops).filter(|name| !interfaces.is_fused(name)).collect()

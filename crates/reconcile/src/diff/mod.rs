@@ -30,7 +30,7 @@ mod options;
 mod routing;
 mod steps;
 mod sysctls;
-mod turns;
+mod table_routes;
 
 pub(super) use self::routing::narrow;
 
@@ -66,8 +66,8 @@ pub fn reconcile_with(
     let locals = local::addresses(&context, &mut steps);
     local::neighbours(&context, &mut steps);
     labels::labels(&context, &mut steps);
-    let taken = turns::taken(observed);
-    turns::turns(&context, &taken, &mut steps);
+    let taken = table_routes::taken(observed);
+    table_routes::table_routes(&context, &taken, &mut steps);
     mptcp::mptcp(&context, &taken, &mut steps);
     routing::routing(&context, &locals, &mut steps);
     steps.finish()

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::context::Context;
 use super::steps::{Phase, Steps};
-use super::turns::Taken;
+use super::table_routes::Taken;
 use crate::{ENDPOINT_IDS, ENDPOINTS_MAX, ObservedMptcp, Operation, Refusal, Why};
 
 pub(super) fn mptcp(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
@@ -35,7 +35,7 @@ fn from_rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
         if let (Some(&(&(table, dst, metric), protocol)), false) =
             (taken.get(&table), rule.unreachable)
         {
-            steps.refused.push(Refusal::ForeignTurn { table, dst, metric, protocol });
+            steps.refused.push(Refusal::ForeignTableRoute { table, dst, metric, protocol });
         } else {
             let operation = Operation::AddFromRule { rule: rule.clone() };
             steps.push(Phase::Rules, operation, Why::Missing);

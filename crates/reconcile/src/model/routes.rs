@@ -7,8 +7,8 @@ use tresse_base::units::Prefix;
 
 use super::{Model, Outcome};
 use crate::{
-    ENDPOINTS_MAX, ObservedEndpoint, ObservedLabel, ObservedNexthop, ObservedRoute, ObservedTurn,
-    PLATFORM_LABELS, PROTOCOL, TurnKey, WantedLabel,
+    ENDPOINTS_MAX, ObservedEndpoint, ObservedLabel, ObservedNexthop, ObservedRoute,
+    ObservedTableRoute, PLATFORM_LABELS, PROTOCOL, TableRouteKey, WantedLabel,
 };
 
 impl Model {
@@ -43,12 +43,17 @@ impl Model {
         }
     }
 
-    pub(super) fn add_turn(&mut self, key: TurnKey, turn: ObservedTurn, replace: bool) -> Outcome {
-        let link = self.link(turn.interface.as_deref().unwrap_or_default())?;
+    pub(super) fn add_table_route(
+        &mut self,
+        key: TableRouteKey,
+        table_route: ObservedTableRoute,
+        replace: bool,
+    ) -> Outcome {
+        let link = self.link(table_route.interface.as_deref().unwrap_or_default())?;
         if !link.up {
             return Err("ENETDOWN");
         }
-        match self.observed.turns.get(&key) {
+        match self.observed.table_routes.get(&key) {
             Some(_) if !replace => return Err("EEXIST"),
             None if replace => return Err("ENOENT"),
             Some(old) if old.protocol != PROTOCOL => {
@@ -56,7 +61,7 @@ impl Model {
             }
             _ => {}
         }
-        self.observed.turns.insert(key, turn);
+        self.observed.table_routes.insert(key, table_route);
         Ok(())
     }
 
@@ -155,9 +160,9 @@ impl Model {
             family(dst) && r.interface.as_deref() == Some(interface)
         };
         let damage = &mut self.damage;
-        self.observed.turns.retain(|(table, dst, _), turn| {
-            let goes = family(dst) && turn.interface.as_deref() == Some(interface);
-            if goes && turn.protocol != PROTOCOL {
+        self.observed.table_routes.retain(|(table, dst, _), table_route| {
+            let goes = family(dst) && table_route.interface.as_deref() == Some(interface);
+            if goes && table_route.protocol != PROTOCOL {
                 damage.push(format!("route {dst} table {table}: its interface was flushed"));
             }
             !goes

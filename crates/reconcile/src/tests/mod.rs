@@ -6,4 +6,4 @@ mod properties;
 mod rules;
 mod scene;
 mod size;
-mod turns;
+mod table_routes;

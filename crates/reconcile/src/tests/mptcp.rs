@@ -6,7 +6,7 @@ use super::scene::*;
 use crate::model::Model;
 use crate::{
     ENDPOINTS_MAX, FromRule, METRIC_PRIMARY, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
-    ObservedTurn, Planned, Refusal, Saved, Wanted, inverse, reconcile,
+    ObservedTableRoute, Planned, Refusal, Saved, Wanted, inverse, reconcile,
 };
 
 /// Subflows from eth0 and eth1, each to one of two peers and to both.
@@ -147,13 +147,13 @@ fn a_kernel_without_mptcp_says_so_and_gets_the_rest() {
 fn k15_no_rule_leads_to_a_table_that_is_taken() {
     let mut model = able(0);
     let key = (7865, Prefix::host(ip("10.99.0.1")), METRIC_PRIMARY);
-    let theirs = ObservedTurn { protocol: 4, interface: Some("eth2".into()), via: None };
-    model.observed.turns.insert(key, theirs.clone());
+    let theirs = ObservedTableRoute { protocol: 4, interface: Some("eth2".into()), via: None };
+    model.observed.table_routes.insert(key, theirs.clone());
     let outcome = converge(&mut model, &multipath(), &mut Saved::default());
-    let [Refusal::ForeignTurn { table: 7865, .. }] = &outcome.refused[..] else {
+    let [Refusal::ForeignTableRoute { table: 7865, .. }] = &outcome.refused[..] else {
         panic!("{outcome:#?}")
     };
-    assert_eq!(model.observed.turns[&key], theirs);
+    assert_eq!(model.observed.table_routes[&key], theirs);
     let source = nic_address(1, 1, false);
     let leads = FromRule { source, table: 7865, unreachable: false };
     let found = &model.observed.from_rules;

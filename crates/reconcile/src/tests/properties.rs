@@ -11,8 +11,8 @@ use super::scene::*;
 use crate::model::Model;
 use crate::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedIngress, ObservedLabel,
-    ObservedNeighbour, ObservedNexthop, ObservedTurn, PLATFORM_LABELS, PROTOCOL, Planned, Saved,
-    TABLES, Wanted, inverse, reconcile,
+    ObservedNeighbour, ObservedNexthop, ObservedTableRoute, PLATFORM_LABELS, PROTOCOL, Planned,
+    Saved, TABLES, Wanted, inverse, reconcile,
 };
 
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ enum Foreign {
     OursElsewhere { host: u8 },
     Label { label: u32, swap: bool, nic: u8 },
     Ingress { nic: u8, filter: bool },
-    Turn { table: u32, host: u8, metric: u32 },
+    TableRoute { table: u32, host: u8, metric: u32 },
 }
 
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ enum Failure {
     Labels,
     Filters,
     Rules(usize),
-    Turns(usize),
+    TableRoutes(usize),
 }
 
 fn nexthops(v6: bool) -> impl Strategy<Value = Vec<crate::Nexthop>> {
@@ -58,11 +58,11 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     let mtu = 1496u32..1499;
     let label = (16u32..20, (0u8..2, 100u16..103), 2u8..5);
     let labels = prop::collection::vec(label, 0..4);
-    let turn = ((0u8..3, 0u8..2), 2u8..5, any::<bool>());
-    let turns = prop::collection::vec(turn, 0..6);
-    let more = (0u8..4, labels, turns);
+    let table_route = ((0u8..3, 0u8..2), 2u8..5, any::<bool>());
+    let table_routes = prop::collection::vec(table_route, 0..6);
+    let more = (0u8..4, labels, table_routes);
     (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), more).prop_map(
-        |(v6, four, six, mtu, shared, (own, labels, turns))| {
+        |(v6, four, six, mtu, shared, (own, labels, table_routes))| {
             let six = if v6 { six } else { Vec::new() };
             let nexthops = four.iter().chain(&six).flat_map(|r| &r.2);
             let mut vlans: BTreeSet<(u8, u16)> = nexthops
@@ -92,8 +92,8 @@ fn wanted() -> impl Strategy<Value = Wanted> {
                 add_label(&mut wanted, label, vlan, peer);
             }
             by_kernel(&mut wanted);
-            for (ways, peer, v6) in turns {
-                add_turn(&mut wanted, ways, peer, v6);
+            for (ways, peer, v6) in table_routes {
+                add_table_route(&mut wanted, ways, peer, v6);
             }
             if own == 0 {
                 // The node address itself changes.
@@ -133,7 +133,7 @@ fn foreign() -> impl Strategy<Value = Vec<Foreign>> {
             }),
             (0u8..3, any::<bool>()).prop_map(|(nic, filter)| Foreign::Ingress { nic, filter }),
             (tables(), 2u8..5, prop_oneof![Just(0u32), Just(METRIC_PRIMARY)])
-                .prop_map(|(table, host, metric)| Foreign::Turn { table, host, metric }),
+                .prop_map(|(table, host, metric)| Foreign::TableRoute { table, host, metric }),
         ],
         0..6,
     )
@@ -152,7 +152,7 @@ fn failures() -> impl Strategy<Value = Vec<Failure>> {
             Just(Failure::Labels),
             Just(Failure::Filters),
             (0usize..4).prop_map(Failure::Rules),
-            (0usize..8).prop_map(Failure::Turns),
+            (0usize..8).prop_map(Failure::TableRoutes),
         ],
         0..4,
     )
@@ -208,11 +208,11 @@ fn populated(foreign: &[Foreign], ifa_proto: bool) -> Model {
                 let ingress = ObservedIngress { foreign: *filter, ..Default::default() };
                 model.observed.ingress.insert(format!("eth{nic}"), ingress);
             }
-            Foreign::Turn { table, host, metric } => {
+            Foreign::TableRoute { table, host, metric } => {
                 let dst = Prefix::host(node_address(*host, false));
                 let (interface, via) = (Some("eth2".into()), Some(ip("192.168.2.1")));
-                let turn = ObservedTurn { protocol: 4, interface, via };
-                model.observed.turns.insert((*table, dst, *metric), turn);
+                let table_route = ObservedTableRoute { protocol: 4, interface, via };
+                model.observed.table_routes.insert((*table, dst, *metric), table_route);
             }
         }
     }
@@ -224,7 +224,7 @@ fn without_overlap(mut foreign: Vec<Foreign>) -> Vec<Foreign> {
         let used = |table: u32| table < TABLES.start + 3;
         match f {
             Foreign::OursElsewhere { .. } | Foreign::Label { label: ..20, .. } => false,
-            Foreign::Turn { table, .. } => !used(*table),
+            Foreign::TableRoute { table, .. } => !used(*table),
             _ => true,
         }
     });
@@ -273,13 +273,13 @@ fn fail(model: &mut Model, operations: &[Planned], failure: &Failure) {
                 model.observed.rules.remove(&rule);
             }
         }
-        Failure::Turns(n) => {
-            let ours = model.observed.turns.iter().filter(|(_, t)| t.protocol == PROTOCOL);
+        Failure::TableRoutes(n) => {
+            let ours = model.observed.table_routes.iter().filter(|(_, t)| t.protocol == PROTOCOL);
             let keys: Vec<_> = ours.map(|(key, _)| *key).skip(*n).take(2).collect();
             for (n, key) in keys.into_iter().enumerate() {
-                match model.observed.turns.get_mut(&key) {
-                    Some(turn) if n == 0 => turn.interface = Some("eth2".into()),
-                    _ => drop(model.observed.turns.remove(&key)),
+                match model.observed.table_routes.get_mut(&key) {
+                    Some(route) if n == 0 => route.interface = Some("eth2".into()),
+                    _ => drop(model.observed.table_routes.remove(&key)),
                 }
             }
         }
@@ -325,11 +325,11 @@ proptest! {
                 prop_assert_eq!((&found.interface, found.via), (&Some(way.interface.clone()), Some(way.via)));
             }
             prop_assert_eq!(&model.observed.rules, &wanted.rules());
-            let ours = model.observed.turns.iter().filter(|(_, t)| t.protocol == PROTOCOL);
-            let turns: BTreeSet<_> = ours.map(|(key, _)| (key.0, key.1)).collect();
-            prop_assert_eq!(&turns, &wanted.table_routes().into_keys().collect());
+            let ours = model.observed.table_routes.iter().filter(|(_, t)| t.protocol == PROTOCOL);
+            let table_routes: BTreeSet<_> = ours.map(|(key, _)| (key.0, key.1)).collect();
+            prop_assert_eq!(&table_routes, &wanted.table_routes().into_keys().collect());
             for ((table, dst), nexthop) in wanted.table_routes() {
-                let found = &model.observed.turns[&(table, dst, METRIC_PRIMARY)];
+                let found = &model.observed.table_routes[&(table, dst, METRIC_PRIMARY)];
                 prop_assert_eq!((&found.interface, found.via), (&Some(nexthop.interface.clone()), Some(nexthop.via)));
             }
             for (interface, sources) in &wanted.label_sources {
@@ -370,8 +370,8 @@ proptest! {
         for (label, route) in &before.observed.labels {
             prop_assert_eq!(model.observed.labels.get(label), Some(route));
         }
-        for (key, turn) in &before.observed.turns {
-            prop_assert_eq!(model.observed.turns.get(key), Some(turn));
+        for (key, table_route) in &before.observed.table_routes {
+            prop_assert_eq!(model.observed.table_routes.get(key), Some(table_route));
         }
         for (interface, ingress) in &before.observed.ingress {
             prop_assert_eq!(model.observed.ingress[interface].foreign, ingress.foreign);

@@ -143,11 +143,11 @@ pub fn by_kernel(wanted: &mut Wanted) {
 }
 
 /// What arrives by a NIC for a peer goes on to the peer itself by another.
-pub fn add_turn(wanted: &mut Wanted, (came, out): (u8, u8), peer: u8, v6: bool) {
+pub fn add_table_route(wanted: &mut Wanted, (came, out): (u8, u8), peer: u8, v6: bool) {
     let key = (format!("eth{came}"), Prefix::host(node_address(peer, v6)));
     let (interface, via) = (format!("eth{out}"), nic_address(peer, out, v6));
     wanted.nics.insert(key.0.clone(), (mac(1, came), 1500));
-    wanted.turns.tables.insert(key, Nexthop { interface, via, labels: Vec::new(), weight: 1 });
+    wanted.xy.tables.insert(key, Nexthop { interface, via, labels: Vec::new(), weight: 1 });
 }
 
 /// Two NICs, two VLANs, two peers with primary and backup.

@@ -115,17 +115,18 @@ impl Builder<'_> {
     fn node_routes(&mut self, peer: NodeId) {
         let hop = self.xy.hop(self.node, peer);
         let spare = self.backups.then(|| self.xy.spare(self.node, peer)).flatten();
-        let turns = spare.is_some() && self.xy.backup_turns(self.node, peer);
+        let needs_table_routes =
+            spare.is_some() && self.xy.backup_needs_table_routes(self.node, peer);
         let turned = self.backups.then(|| self.xy.turned(self.node, peer)).flatten();
         for &dst in &self.plan.addresses().node[peer.index()] {
             let to = Prefix::host(dst);
-            self.routes(to, hop, spare.filter(|_| !turns));
-            let backup = spare.filter(|_| turns).and_then(|hop| self.route(to, hop));
-            self.wanted.turns.backups.extend(backup.map(|route| (to, route)));
+            self.routes(to, hop, spare.filter(|_| !needs_table_routes));
+            let backup = spare.filter(|_| needs_table_routes).and_then(|hop| self.route(to, hop));
+            self.wanted.xy.backups.extend(backup.map(|route| (to, route)));
             let nexthop = turned.and_then(|hop| self.nexthop(hop, dst.is_ipv4()));
             let came = &self.plan.cluster().node(self.node).nics[hop.nic].name;
-            let turn = nexthop.map(|nexthop| ((came.clone(), to), nexthop));
-            self.wanted.turns.tables.extend(turn);
+            let table_route = nexthop.map(|nexthop| ((came.clone(), to), nexthop));
+            self.wanted.xy.tables.extend(table_route);
         }
     }
 

@@ -12,7 +12,7 @@ mod links;
 mod names;
 mod neighbours;
 mod routes;
-mod turns;
+mod table_routes;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -131,8 +131,8 @@ fn look() -> Result<Observed, TableError> {
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
-    let (rules, from_rules) = turns::rules(source).map_err(|e| ("rules", e))?;
-    let (main, turns) = routes::routes(source, &names).map_err(|e| ("routes", e))?;
+    let (rules, from_rules) = table_routes::rules(source).map_err(|e| ("rules", e))?;
+    let (main, table_routes) = routes::routes(source, &names).map_err(|e| ("routes", e))?;
     Ok(Observed {
         links,
         addresses: links::addresses(source, &names).map_err(|e| ("addresses", e))?,
@@ -148,7 +148,7 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         },
         ingress: labels::ingress(source, &names).map_err(|e| ("filters", e))?,
         rules,
-        turns,
+        table_routes,
         from_rules,
         mptcp: None,
     })

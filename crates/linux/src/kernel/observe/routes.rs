@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
-use tresse_reconcile::{ObservedNexthop, ObservedRoute, ObservedTurn, RouteList, Routes, TurnKey};
+use tresse_reconcile::{
+    ObservedNexthop, ObservedRoute, ObservedTableRoute, RouteList, Routes, TableRouteKey,
+};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;
 use super::super::nexthop::{self, Nexthop};
 use super::super::route::Route;
 use super::names::Names;
-use super::turns;
+use super::table_routes;
 
 pub(super) fn nexthops(
     channel: &mut impl Tables,
@@ -40,8 +42,8 @@ pub(super) fn nexthops(
 pub(super) fn routes(
     channel: &mut impl Tables,
     names: &Names,
-) -> Result<(Routes, BTreeMap<TurnKey, ObservedTurn>), DumpError> {
-    let (mut routes, mut turns) = (RouteList::default(), BTreeMap::new());
+) -> Result<(Routes, BTreeMap<TableRouteKey, ObservedTableRoute>), DumpError> {
+    let (mut routes, mut table_routes) = (RouteList::default(), BTreeMap::new());
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut all = RouteMessage::default();
         all.header.address_family = family;
@@ -56,9 +58,11 @@ pub(super) fn routes(
             }
             match header.table {
                 // A table above 255 is given by an attribute.
-                libc::RT_TABLE_COMPAT => {
-                    turns::turn(&Route::with(&header, message.payload)?, names, &mut turns)
-                }
+                libc::RT_TABLE_COMPAT => table_routes::table_route(
+                    &Route::with(&header, message.payload)?,
+                    names,
+                    &mut table_routes,
+                ),
                 libc::RT_TABLE_MAIN => {
                     route(&Route::with(&header, message.payload)?, names, &mut routes)
                 }
@@ -72,7 +76,7 @@ pub(super) fn routes(
             result => result?,
         }
     }
-    Ok((routes.finish(), turns))
+    Ok((routes.finish(), table_routes))
 }
 
 /// Adds a unicast route of the main table.

@@ -17,16 +17,16 @@
 use std::collections::BTreeMap;
 
 use super::context::Context;
-use super::foreign::is_our_turn;
+use super::foreign::is_our_table_route;
 use super::join::join;
 use super::steps::{Phase, Steps};
-use crate::{Object, Observed, Operation, Reason, Refusal, TurnKey, Why};
+use crate::{Object, Observed, Operation, Reason, Refusal, TableRouteKey, Why};
 
 /// The first foreign route of each table and family (IPv4?).
-pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TurnKey, u8)>;
+pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TableRouteKey, u8)>;
 
 /// Adds the operations on policy rules and on their table routes.
-pub(super) fn turns(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+pub(super) fn table_routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     rules(context, taken, steps);
     routes(context, taken, steps);
 }
@@ -34,9 +34,9 @@ pub(super) fn turns(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps)
 /// The tables that hold a foreign route.
 pub(super) fn taken(observed: &Observed) -> Taken<'_> {
     let mut taken = Taken::new();
-    for (key, turn) in &observed.turns {
-        if is_our_turn(key, turn).is_none() {
-            taken.entry((key.0, key.1.address.is_ipv4())).or_insert((key, turn.protocol));
+    for (key, table_route) in &observed.table_routes {
+        if is_our_table_route(key, table_route).is_none() {
+            taken.entry((key.0, key.1.address.is_ipv4())).or_insert((key, table_route.protocol));
         }
     }
     taken
@@ -47,7 +47,7 @@ fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     let wanted = wanted.rules();
     for rule in &wanted {
         if let Some(&(&(table, dst, metric), protocol)) = taken.get(&(rule.table, rule.ipv4)) {
-            steps.refused.push(Refusal::ForeignTurn { table, dst, metric, protocol });
+            steps.refused.push(Refusal::ForeignTableRoute { table, dst, metric, protocol });
         } else if !observed.rules.contains(rule) {
             match interfaces.hold(&rule.interface) {
                 Some(reason @ (Reason::Absent(_) | Reason::Refused(_))) => {
@@ -69,13 +69,16 @@ fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
 fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     let Context { wanted, observed, interfaces, .. } = context;
     let wanted = wanted.table_routes();
-    let ours = observed.turns.iter();
-    let ours: BTreeMap<_, _> =
-        ours.filter_map(|(key, turn)| Some(((key.0, key.1), is_our_turn(key, turn)?))).collect();
+    let ours = observed.table_routes.iter();
+    let ours: BTreeMap<_, _> = ours
+        .filter_map(|(key, table_route)| {
+            Some(((key.0, key.1), is_our_table_route(key, table_route)?))
+        })
+        .collect();
     for (&(table, dst), want, have) in join(wanted.iter(), ours.iter()) {
-        let delete = || Operation::DeleteTurn { table, dst };
+        let delete = || Operation::DeleteTableRoute { table, dst };
         let Some(nexthop) = want else {
-            steps.push(Phase::DropTurns, delete(), Why::Leftover);
+            steps.push(Phase::DropTableRoutes, delete(), Why::Leftover);
             continue;
         };
         let same = have.is_some_and(|have| *have == (nexthop.interface.as_str(), nexthop.via));
@@ -83,10 +86,10 @@ fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
             continue;
         }
         if let Some(reason) = interfaces.hold(&nexthop.interface) {
-            steps.wait(Object::Turn(table, dst), reason);
+            steps.wait(Object::TableRoute(table, dst), reason);
             // The old route must not stay in use meanwhile.
             if have.is_some() {
-                steps.push(Phase::DropTurns, delete(), Why::Leftover);
+                steps.push(Phase::DropTableRoutes, delete(), Why::Leftover);
             }
             continue;
         }
@@ -94,7 +97,7 @@ fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
             from: format!("via {via} dev {interface}"),
         });
         let (interface, via, replace) = (nexthop.interface.clone(), nexthop.via, have.is_some());
-        let operation = Operation::AddTurn { table, dst, interface, via, replace };
-        steps.push(Phase::Turns, operation, why);
+        let operation = Operation::AddTableRoute { table, dst, interface, via, replace };
+        steps.push(Phase::TableRoutes, operation, why);
     }
 }

@@ -6,13 +6,13 @@ use std::io;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::rule::RuleMessage;
-use tresse_reconcile::{FromRule, ObservedTurn, PROTOCOL, Rule, TurnKey};
+use tresse_reconcile::{FromRule, ObservedTableRoute, PROTOCOL, Rule, TableRouteKey};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;
 use super::super::route::Route;
 use super::super::rule::SeenRule;
-use super::super::turn::SeenTurn;
+use super::super::table_route::SeenTableRoute;
 use super::names::Names;
 
 /// Rules by arrival interface, and rules by source address.
@@ -48,15 +48,17 @@ fn lacks(error: &io::Error) -> bool {
 
 /// Adds a unicast route if it is in a table of ours. Of several with the same key ours is kept, or
 /// else the first.
-pub(super) fn turn(
+pub(super) fn table_route(
     route: &Route,
     names: &Names,
-    turns: &mut BTreeMap<TurnKey, ObservedTurn>,
+    table_routes: &mut BTreeMap<TableRouteKey, ObservedTableRoute>,
 ) -> Result<(), DumpError> {
-    let Some(SeenTurn { key, protocol, way }) = SeenTurn::of(route) else { return Ok(()) };
+    let Some(SeenTableRoute { key, protocol, way }) = SeenTableRoute::of(route) else {
+        return Ok(());
+    };
     let interface = way.map(|(index, _)| names.name(index)).transpose()?.map(str::to_owned);
-    let found = ObservedTurn { protocol, interface, via: way.map(|(_, via)| via) };
-    let kept = turns.entry(key).or_insert_with(|| found.clone());
+    let found = ObservedTableRoute { protocol, interface, via: way.map(|(_, via)| via) };
+    let kept = table_routes.entry(key).or_insert_with(|| found.clone());
     if kept.protocol != PROTOCOL {
         *kept = found;
     }

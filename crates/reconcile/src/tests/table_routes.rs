@@ -8,16 +8,16 @@ use tresse_base::units::Prefix;
 use super::scene::*;
 use crate::model::Model;
 use crate::{
-    METRIC_BACKUP, METRIC_PRIMARY, Object, ObservedTurn, PROTOCOL, Planned, Reason, Refusal, Rule,
-    Saved, Wanted, inverse, reconcile,
+    METRIC_BACKUP, METRIC_PRIMARY, Object, ObservedTableRoute, PROTOCOL, Planned, Reason, Refusal,
+    Rule, Saved, Wanted, inverse, reconcile,
 };
 
 /// What arrives by eth0 for node 3 leaves by eth1, and the other way round for node 2; IPv6 too.
 fn turning() -> Wanted {
     let mut wanted = base(&[(0, 100), (1, 101)], true);
     for v6 in [false, true] {
-        add_turn(&mut wanted, (0, 1), 3, v6);
-        add_turn(&mut wanted, (1, 0), 2, v6);
+        add_table_route(&mut wanted, (0, 1), 3, v6);
+        add_table_route(&mut wanted, (1, 0), 2, v6);
     }
     wanted
 }
@@ -35,7 +35,7 @@ type Ways = BTreeMap<(String, bool), BTreeMap<Prefix, (String, IpAddr)>>;
 
 fn ways(wanted: &Wanted) -> Ways {
     let mut ways = Ways::new();
-    for ((came, dst), nexthop) in &wanted.turns.tables {
+    for ((came, dst), nexthop) in &wanted.xy.tables {
         let key = (came.clone(), dst.address.is_ipv4());
         ways.entry(key).or_default().insert(*dst, (nexthop.interface.clone(), nexthop.via));
     }
@@ -45,11 +45,13 @@ fn ways(wanted: &Wanted) -> Ways {
 fn seen(model: &Model) -> Ways {
     let mut ways = Ways::new();
     for rule in &model.observed.rules {
-        let routes = model.observed.turns.iter();
+        let routes = model.observed.table_routes.iter();
         let own =
             routes.filter(|(key, _)| (key.0, key.1.address.is_ipv4()) == (rule.table, rule.ipv4));
-        let way = |turn: &ObservedTurn| (turn.interface.clone().unwrap(), turn.via.unwrap());
-        let own = own.map(|(key, turn)| (key.1, way(turn))).collect();
+        let way = |table_route: &ObservedTableRoute| {
+            (table_route.interface.clone().unwrap(), table_route.via.unwrap())
+        };
+        let own = own.map(|(key, table_route)| (key.1, way(table_route))).collect();
         ways.insert((rule.interface.clone(), rule.ipv4), own);
     }
     ways
@@ -85,7 +87,7 @@ fn backups_that_are_turned_elsewhere_are_routes_once_asked_for() {
     add_route(&mut wanted, 2, METRIC_BACKUP, vec![nexthop(0, 100, 2, &[], false)]);
     let dst = Prefix::host(node_address(2, false));
     let backup = wanted.routes.remove(&(dst, METRIC_BACKUP)).unwrap();
-    wanted.turns.backups.insert(dst, backup.clone());
+    wanted.xy.backups.insert(dst, backup.clone());
     assert!(wanted.routes.is_empty());
     assert_eq!(wanted.all_routes(), [((dst, METRIC_BACKUP), backup)].into());
 }
@@ -97,9 +99,9 @@ fn what_somebody_takes_away_or_bends_is_put_back() {
     model.observed.rules.remove(&rule(7801, 1));
     let dst = Prefix::host(node_address(3, false));
     let key = (7800, dst, METRIC_PRIMARY);
-    model.observed.turns.get_mut(&key).unwrap().via = Some(ip("10.78.1.9"));
+    model.observed.table_routes.get_mut(&key).unwrap().via = Some(ip("10.78.1.9"));
     let v6 = (7801, Prefix::host(node_address(2, true)), METRIC_PRIMARY);
-    model.observed.turns.remove(&v6);
+    model.observed.table_routes.remove(&v6);
     let outcome = converge(&mut model, &turning(), &mut saved);
     let expected = [
         "replace route 10.77.0.3/32 table 7800 via 10.78.1.3 dev eth1",
@@ -118,10 +120,10 @@ fn k1_turns_outlive_carrier_loss_and_wait_while_their_interface_is_down() {
     model.set_carrier("eth1", false);
     assert!(reconcile(&turning(), &model.observed, &saved).in_sync());
     model.observed.links.get_mut("eth1").unwrap().up = false;
-    model.observed.turns.retain(|_, turn| turn.interface.as_deref() != Some("eth1"));
+    model.observed.table_routes.retain(|_, route| route.interface.as_deref() != Some("eth1"));
     let outcome = reconcile(&turning(), &model.observed, &saved);
     let waits = |v6| {
-        let object = Object::Turn(7800, Prefix::host(node_address(3, v6)));
+        let object = Object::TableRoute(7800, Prefix::host(node_address(3, v6)));
         outcome.pending.iter().any(|p| p.object == object && p.why == Reason::Down("eth1".into()))
     };
     assert!(waits(false) && waits(true), "{:#?}", outcome.pending);
@@ -137,25 +139,28 @@ fn k15_a_table_with_a_route_of_somebody_else_is_left_alone() {
     for (protocol, metric) in [(4, 0), (4, METRIC_PRIMARY), (PROTOCOL, 0)] {
         let mut model = node();
         let key = (7800, prefix("192.168.9.0/24"), metric);
-        let theirs =
-            ObservedTurn { protocol, interface: Some("eth2".into()), via: Some(ip("192.168.2.1")) };
-        model.observed.turns.insert(key, theirs.clone());
+        let theirs = ObservedTableRoute {
+            protocol,
+            interface: Some("eth2".into()),
+            via: Some(ip("192.168.2.1")),
+        };
+        model.observed.table_routes.insert(key, theirs.clone());
         let mut saved = Saved::default();
         let outcome = converge(&mut model, &turning(), &mut saved);
         let (table, dst) = (7800, key.1);
-        assert_eq!(outcome.refused, [Refusal::ForeignTurn { table, dst, metric, protocol }]);
+        assert_eq!(outcome.refused, [Refusal::ForeignTableRoute { table, dst, metric, protocol }]);
         let message = outcome.refused[0].to_string();
         assert!(message.contains("table 7800") && message.contains("192.168.9.0/24"), "{message}");
         assert!(!model.observed.rules.contains(&rule(7800, 0)));
         // That of IPv6 is another table, and so is the next.
         assert_eq!(model.observed.rules.len(), 3);
         converge(&mut model, &Wanted::default(), &mut saved);
-        assert_eq!(model.observed.turns, [(key, theirs)].into());
+        assert_eq!(model.observed.table_routes, [(key, theirs)].into());
         assert!(model.observed.rules.is_empty() && model.damage.is_empty());
         // One that comes later takes nothing away.
         let (mut model, mut saved) = installed(&turning());
-        let theirs = ObservedTurn { protocol: 4, interface: Some("eth2".into()), via: None };
-        model.observed.turns.insert((7800, key.1, 3), theirs);
+        let theirs = ObservedTableRoute { protocol: 4, interface: Some("eth2".into()), via: None };
+        model.observed.table_routes.insert((7800, key.1, 3), theirs);
         let outcome = converge(&mut model, &turning(), &mut saved);
         assert!(outcome.operations.is_empty() && outcome.refused.len() == 1, "{outcome:#?}");
     }
@@ -166,11 +171,11 @@ fn k15_a_table_with_a_route_of_somebody_else_is_left_alone() {
 fn no_rule_leads_to_a_table_that_changes_hands() {
     let mut fewer = turning();
     fewer.nics.remove("eth0");
-    fewer.turns.tables.retain(|(came, _), _| came == "eth1");
+    fewer.xy.tables.retain(|(came, _), _| came == "eth1");
     let dst = Prefix::host(node_address(9, false));
     let old = (("eth1".to_owned(), dst), nexthop(0, 100, 9, &[], false));
     let mut before = turning();
-    before.turns.tables.insert(old.0, old.1);
+    before.xy.tables.insert(old.0, old.1);
     for (a, b) in [(&before, &fewer), (&fewer, &before)] {
         let (mut model, mut saved) = installed(a);
         let outcome = reconcile(b, &model.observed, &saved);
@@ -202,8 +207,8 @@ fn no_rule_leads_to_a_table_that_changes_hands() {
 fn every_step_can_be_undone() {
     let (mut model, saved) = installed(&turning());
     let mut moved = turning();
-    moved.turns.tables.values_mut().next().unwrap().via = ip("10.78.1.7");
-    moved.turns.tables.retain(|(came, dst), _| came == "eth0" || dst.address.is_ipv4());
+    moved.xy.tables.values_mut().next().unwrap().via = ip("10.78.1.7");
+    moved.xy.tables.retain(|(came, dst), _| came == "eth0" || dst.address.is_ipv4());
     for wanted in [moved, Wanted::default()] {
         let before = model.clone();
         let outcome = reconcile(&wanted, &model.observed, &saved);

@@ -42,7 +42,7 @@ fn wanted() -> Wanted {
         let key = (format!("eth{came}"), Prefix::host(dst.parse().unwrap()));
         let nexthop =
             Nexthop { interface, via: via.parse().unwrap(), labels: Vec::new(), weight: 1 };
-        wanted.turns.tables.insert(key, nexthop);
+        wanted.xy.tables.insert(key, nexthop);
     }
     wanted
 }
@@ -110,7 +110,7 @@ fn come_and_go() {
     let seen = ip_json("route get 10.77.0.2 from 10.77.0.9 iif eth0");
     assert_eq!((&seen[0]["dev"], &seen[0]["gateway"]), (&"eth1".into(), &"10.78.1.2".into()));
     let observed = observe([]).unwrap();
-    assert_eq!((observed.rules.len(), observed.turns.len()), (4, 4), "{:?}", observed.rules);
+    assert_eq!((observed.rules.len(), observed.table_routes.len()), (4, 4), "{:?}", observed.rules);
     assert!(observed.rules.contains(&rule("eth0")));
     assert!(compare(&wanted()).in_sync(), "applied twice is a no-op");
 
@@ -138,8 +138,8 @@ fn come_and_go() {
     assert_eq!(shown(), before);
     let again = [
         Operation::DeleteRule { rule: rule("eth0") },
-        Operation::DeleteTurn { table: TABLE, dst: "10.77.0.2/32".parse().unwrap() },
-        Operation::DeleteTurn { table: TABLE, dst: "fd77::2/128".parse().unwrap() },
+        Operation::DeleteTableRoute { table: TABLE, dst: "10.77.0.2/32".parse().unwrap() },
+        Operation::DeleteTableRoute { table: TABLE, dst: "fd77::2/128".parse().unwrap() },
     ];
     let outcome = execute(&again);
     assert_eq!(outcome.status, [Status::Absent; 3], "{:?}", outcome.errors);
@@ -166,7 +166,8 @@ fn foreign_stay() {
     assert_eq!(outcome.errors[0].1.errno(), Some(libc::EEXIST), "{:?}", outcome.errors);
     let message = outcome.errors[0].1.to_string();
     assert!(message.contains("rule IPv4 iif eth0 lookup 7800"), "{message}");
-    let delete = Operation::DeleteTurn { table: second, dst: "10.79.0.0/16".parse().unwrap() };
+    let delete =
+        Operation::DeleteTableRoute { table: second, dst: "10.79.0.0/16".parse().unwrap() };
     assert_eq!(execute(&[delete]).status, [Status::Absent]);
     converge(&Wanted::default());
     assert_eq!(shown(), before);
@@ -206,7 +207,7 @@ async fn changes_are_told() {
     let mut events = Events::subscribe().unwrap();
     settled(&mut events).await;
     let mut wanted = wanted();
-    wanted.turns.tables.retain(|(_, dst), _| dst.address.is_ipv4());
+    wanted.xy.tables.retain(|(_, dst), _| dst.address.is_ipv4());
     converge(&wanted);
     assert_eq!(settled(&mut events).await, [Event::RouteChanged, Event::RuleChanged]);
     ip(&format!("rule del iif eth0 lookup {TABLE}"));

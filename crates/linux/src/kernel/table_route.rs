@@ -7,7 +7,7 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use tresse_base::units::Prefix;
-use tresse_reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TurnKey};
+use tresse_reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TableRouteKey};
 
 use super::route::Route;
 use super::rule::family;
@@ -37,15 +37,15 @@ pub(super) fn route_message(table: u32, dst: Prefix, way: Option<(u32, IpAddr)>)
 
 /// A unicast route in a table of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SeenTurn {
-    pub key: TurnKey,
+pub(super) struct SeenTableRoute {
+    pub key: TableRouteKey,
     /// rtm_protocol.
     pub protocol: u8,
     /// ifindex and gateway, if it has one nexthop and no encapsulation.
     pub way: Option<(u32, IpAddr)>,
 }
 
-impl SeenTurn {
+impl SeenTableRoute {
     /// The table route that `route` is; `None` if it is in another table.
     pub fn of(route: &Route) -> Option<Self> {
         if !TABLES.contains(&route.table) {
@@ -64,8 +64,8 @@ mod tests {
     use super::super::route::RTA_NH_ID;
     use super::*;
 
-    fn seen(written: &[u8]) -> Option<SeenTurn> {
-        SeenTurn::of(&Route::parse(written).unwrap())
+    fn seen(written: &[u8]) -> Option<SeenTableRoute> {
+        SeenTableRoute::of(&Route::parse(written).unwrap())
     }
 
     #[test]
@@ -74,8 +74,8 @@ mod tests {
             let (dst, via) = (dst.parse().unwrap(), via.parse().unwrap());
             let written = bytes(&route_message(7863, dst, Some((3, via))));
             let key = (7863, dst, METRIC_PRIMARY);
-            let turn = SeenTurn { key, protocol: PROTOCOL, way: Some((3, via)) };
-            assert_eq!(seen(&written), Some(turn));
+            let table_route = SeenTableRoute { key, protocol: PROTOCOL, way: Some((3, via)) };
+            assert_eq!(seen(&written), Some(table_route));
             let mut object = written.clone();
             write_attribute(&mut object, RTA_NH_ID, &[1, 0, 0, 0]);
             assert_eq!(seen(&object).unwrap().way, None);
