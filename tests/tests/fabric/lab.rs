@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::net::IpAddr;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -338,9 +338,16 @@ pub fn soon<T: Debug>(what: &str, seconds: u64, look: impl FnMut() -> Result<(),
     }
 }
 
+/// A wait that is worth a line.
+const LONG: Duration = Duration::from_secs(5);
+
 /// Waits until `look` says yes, and panics with the last thing seen after `seconds` of an idle machine.
 pub fn eventually<T: Debug>(what: &str, seconds: u64, look: impl FnMut() -> Result<(), T>) {
+    let begin = Instant::now();
     let seen = pace::wait(Duration::from_secs(seconds), Duration::from_millis(50), look);
+    if begin.elapsed() > LONG {
+        eprintln!("{:6.1} s of waiting: {what}", begin.elapsed().as_secs_f64());
+    }
     if let Err(seen) = seen {
         panic!("not within {seconds} s: {what}; last seen: {seen:?}");
     }
