@@ -202,7 +202,7 @@ impl Lab {
     /// that would keep an emulated processor busy for minutes, and the lab's own prober asks.
     pub fn ping(&self, pairs: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
         if pairs.len() > FEW {
-            return self.ping_many(pairs);
+            return self.ping_many(pairs, Duration::from_secs(2).mul_f64(pace::slowness()));
         }
         let answers = run::parallel(pairs, 4, |&(from, to)| {
             let to = self.address(to).to_string();
@@ -215,8 +215,13 @@ impl Lab {
         silent.map(|(pair, _)| *pair).collect()
     }
 
-    fn ping_many(&self, pairs: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
-        let wait = Duration::from_secs(2).mul_f64(pace::slowness());
+    /// The same, waiting a few seconds for answers on a slow machine too: for looks that are repeated until
+    /// just the pairs that failed are silent, each of which would otherwise take that machine a minute.
+    pub fn ping_briefly(&self, pairs: &[(NodeId, NodeId)]) -> Vec<(NodeId, NodeId)> {
+        self.ping_many(pairs, Duration::from_secs(4))
+    }
+
+    fn ping_many(&self, pairs: &[(NodeId, NodeId)], wait: Duration) -> Vec<(NodeId, NodeId)> {
         let options = PingOptions { wait, ..PingOptions::default() };
         let mut targets: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
         for (from, to) in pairs {
