@@ -12,9 +12,11 @@ use zlink::introspect::CustomType;
 /// be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct OperationLine {
-    /// `add`, `change` or `delete`.
+    /// `add`, `change`, `replace`, `delete`, `up`, `down` or `write`; `refused` if the daemon does
+    /// nothing, for the reason in `why`.
     pub op: String,
-    /// `link`, `address`, `neighbour`, `nexthop`, `group`, `route` or `sysctl`.
+    /// Kind of the object: `link`, `address`, `neighbour`, `nexthop`, `group`, `route`, `sysctl`, `rule`,
+    /// `endpoint`, `limit`, `label`, `qdisc` or `filter`; `foreign` if `op` is `refused`.
     pub kind: String,
     /// The object's name, as `ip` prints it.
     pub object: String,
@@ -26,7 +28,8 @@ pub struct OperationLine {
 /// reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct PendingLine {
-    /// Kind of the object, as in OperationLine.
+    /// Kind of the object, as in OperationLine; `plan` for the old plan that is kept until all peers
+    /// use the new one.
     pub kind: String,
     /// The object's name.
     pub object: String,
@@ -210,8 +213,9 @@ pub struct Event {
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// `applied`, `confirmed`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`,
-    /// `unfused`, `resync`, `failed`.
+    /// `applied`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`, `unfused`, `path-down`,
+    /// `path-up`, `drained`, `undrained`, `pinned`, `unpinned`, `resync` or `failed`; `hello` for the
+    /// first event of every stream.
     pub kind: String,
     /// The object concerned.
     pub object: String,

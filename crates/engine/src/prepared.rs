@@ -25,7 +25,7 @@ pub struct Prepared {
     pub id: NodeId,
     /// Number of nodes in the cluster; announcements with a higher index are foreign.
     pub nodes: u32,
-    /// First 8 bytes of the digest of the fabric's name.
+    /// FNV-1a hash (64 bits) of the fabric's name; announcements with another one are foreign.
     pub fabric: [u8; 8],
     /// Digest of the plan.
     pub generation: String,

@@ -1,7 +1,8 @@
-//! The times at which one interface sends its announcements, the frames by which switches and nodes
-//! know a NIC (K17).
+//! Stores when an interface last sent an announcement and when it must send the next one.
+//! Announcements are frames that each NIC sends periodically, so that switches keep its MAC address
+//! in their forwarding tables (K17) and other nodes see that it is there.
 
-/// The times of one interface's announcements.
+/// When one interface sent its last announcement, and when the next one is due, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refresh {
     /// When the last was sent.

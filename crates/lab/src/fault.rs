@@ -152,7 +152,8 @@ fn bring(
     Ok(())
 }
 
-/// The switch ports that make an object fail: one per cable.
+/// Returns the ends of cables that are taken out of use when `object` fails: of each cable of the
+/// object a switch port, or a node's NIC if the cable joins two nodes.
 fn ports<'a>(blueprint: &'a Blueprint, object: &str) -> Result<Vec<&'a End>, FaultError> {
     let of_place = |place: &str, cable: &'a crate::blueprint::Cable| -> Option<&'a End> {
         let (near, far) = if cable.a.place == place {
@@ -162,8 +163,9 @@ fn ports<'a>(blueprint: &'a Blueprint, object: &str) -> Result<Vec<&'a End>, Fau
         } else {
             return None;
         };
-        // The other end is set down, so that this node sees the carrier go. A node's own interface
-        // is never set down, because the kernel would delete its neighbours (K1).
+        // The other end is chosen if it is a switch port, so that `place` sees its carrier go. A
+        // node's own interface is chosen only on a cable between two nodes: when an interface is
+        // set down, the kernel deletes its neighbours (K1).
         Some(if far.switch { far } else { near })
     };
     let cables = blueprint.cables.iter();

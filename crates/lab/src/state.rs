@@ -5,9 +5,11 @@
 //! ```text
 //!  /run/tresse-lab/<lab>/state.json      Record
 //!                        lock            held while the lab is being built, changed or removed
-//!                        cluster.toml    the cluster file
+//!                        cluster.toml    the cluster file, for the daemons
+//!                        tresse.lock     the lock file, for the daemons, if there is one
 //!                        baseline.json   counters at the last `counters --reset`
-//!                        <node>/         tressed.toml control state/ log
+//!                        <node>.again    `ip` commands that restore a node without a daemon
+//!                        <node>/         of a daemon: tressed.toml control metrics state/ log
 //! ```
 
 use std::fs::{self, File};

@@ -11,7 +11,8 @@ use tresse_base::units::Mac;
 /// The paths that BFD is to watch for failures, and the interfaces that packets may be sent on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watching {
-    /// First 8 bytes of the digest of the plan that the paths are of; comes back in the path events.
+    /// Number of the plan that the paths belong to, an FNV-1a hash (64 bits) of the plan's digest. Path events repeat
+    /// it.
     pub generation: [u8; 8],
     /// The paths.
     pub paths: Arc<Vec<WatchedPath>>,

@@ -6,9 +6,10 @@ use crate::frame::Hello;
 use crate::member;
 use crate::talk::{Join, MemberRequest, Part, hear};
 
-/// Feeds `octets` to one of three readers of a ring member: of a peer's first message, of the
-/// coordinator's requests, or of the records of a peer that knows the token. The first byte selects
-/// which. Copies go to `directory`.
+/// For fuzzing: lets a ring member (a node that takes part in a copy) read `octets` as a message. The
+/// first byte selects what the member takes the other bytes for: the first message of the member
+/// that it sends to, requests of the copy's coordinator, or records (the data of the copy) from
+/// another member. The member stores the data of records in `directory`.
 ///
 /// # Panics
 /// If anything but an unfinished copy is written to `directory`, or if the code under test panics.

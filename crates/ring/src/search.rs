@@ -24,8 +24,9 @@ pub enum Direction {
     Both,
 }
 
-/// The search for the order of a ring that loads links least: the load of the present order on each
-/// link, and a cache of the links between pairs of nodes.
+/// Searches for the order in which the members of a ring send to each other such that the directed
+/// links of the fabric carry the least load. Holds the order's load on each link, together with that
+/// of other rings, and a cache of the links on the path between each pair of nodes.
 pub struct Search<'a> {
     plan: &'a Plan,
     direction: Direction,

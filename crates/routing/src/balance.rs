@@ -1,15 +1,16 @@
-//! The number of nodes on each switch by which strategies balance paths: all nodes, and those that may be transit
-//! nodes (forward frames for other pairs).
+//! Counts, for each switch, the nodes on it, and those of them that may be transit nodes (forward frames for other
+//! nodes). The strategies `stp`, `minimal`, `updown` and `transit` weight switches by these counts when they choose
+//! trees and paths.
 
 use tresse_topology::cluster::Cluster;
 
-/// For each switch, the number of nodes for which paths are balanced, and the number of NICs there of nodes that may
-/// forward frames for other pairs (transit nodes).
+/// For each switch, the number of nodes whose traffic paths are balanced for, and the number of nodes on it that may
+/// forward frames for other nodes (transit nodes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
-    /// Nodes that the paths are balanced for, by their first NIC.
+    /// By switch: the number of nodes whose first NIC is on it.
     pub nodes: Vec<u64>,
-    /// Nodes that may be transit nodes there, by each of their NICs.
+    /// By switch: the number of possible transit nodes with any NIC on it.
     pub transit: Vec<u64>,
 }
 

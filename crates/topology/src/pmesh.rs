@@ -90,8 +90,9 @@ pub struct BaseTooSmall {
     pub longest: u8,
 }
 
-/// Checks that `prefix`, the base network for NIC addresses, has room for the addresses of a P-Mesh of the sizes
-/// `grow_to`.
+/// Checks that `prefix`, the network that NIC addresses are taken from, has room for all NIC addresses of a P-Mesh: a
+/// grid of nodes in which a switch joins the nodes of each row, column and so on. `grow_to` is the number of nodes in
+/// each dimension of the grid up to which it may grow.
 ///
 /// # Errors
 /// [`BaseTooSmall`], with the prefix length that has room.

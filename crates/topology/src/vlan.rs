@@ -9,7 +9,8 @@ use tresse_base::id::{LinkId, SwitchId};
 use crate::{Channel, Coordinates, Graph, Grid};
 
 /// The purpose of a VLAN: a tree for primary paths, a tree for backups alone, the base VLAN (untagged between
-/// switches), or one line of P-Mesh nodes on a switch that holds several lines.
+/// switches), or a line. A line is a row or column of the nodes of a P-Mesh, a grid of nodes in which a switch joins
+/// the nodes of each line. Lines need VLANs only where one switch serves several of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -19,7 +20,8 @@ pub enum Role {
     Backup,
     /// The tree of the untagged VLAN (K3); carries no planned path.
     Base,
-    /// Not a tree, but the VLAN of one line of nodes that route, untagged on a switch that holds several lines.
+    /// Not a tree, but the untagged VLAN of one line (row or column of a P-Mesh) on a switch that serves several
+    /// lines.
     Line,
 }
 

@@ -57,7 +57,9 @@ pub(super) fn complete(stored: &mut Stored) {
     }
 }
 
-/// Refuses a plan with a violation of `tresse check`.
+/// Refuses a plan with a violation that [`verify::accept_quickly`] finds, which checks less than
+/// `tresse check`: whether each switch can hold its VLANs and pass large enough frames. Only if a plan
+/// with VLANs must be lossless are all paths checked too.
 fn accept(plan: &Plan) -> Result<(), NodeError> {
     verify::accept_quickly(plan).map_err(|found| NodeError::BadCluster {
         problems: found

@@ -1,7 +1,10 @@
-//! The main loop's handle of the source engine, by which the daemon pushes MPLS labels onto packets
-//! of this node that it reads from a TUN interface. It starts the engine when that interface is
-//! created, gives it the table of labels that the decision engine's effects contain, and drops it
-//! if somebody deletes the interface.
+//! Starts, updates and ends the source engine: a thread of the daemon that pushes MPLS labels onto
+//! this node's own packets, if the kernel cannot or is not to do it. The kernel routes these packets
+//! to a TUN interface, from which the thread reads them; see [`Pusher`].
+//!
+//! The thread is started when the TUN interface has been created, and its handle is dropped when
+//! somebody has deleted that interface. The daemon's decisions (crate `tresse_engine`) determine the
+//! labels: whenever these change, the thread gets a new table of labelled paths, [`Pushing`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,13 +1,19 @@
-//! The soak test, `make soak`: a lab under traffic and random failures, in rounds, each of which is
-//! judged.
+//! The soak test, `make soak`: runs a lab (a whole cluster in network namespaces on one machine) under
+//! constant UDP traffic, disturbs it in rounds, and checks after each round that it has recovered.
 //!
-//! What happens in a round depends only on the seed and the number of the round. Either one or two parts
-//! of the fabric (switches, cables, NICs) fail and heal; or daemons are killed with SIGKILL and started
-//! again; or the plan is changed, perhaps while daemons are killed; or a part is drained and then fails,
-//! without the loss of a datagram. After each round every pair of nodes must be able to ping each other,
-//! every node must be in sync with the plan, and neither daemons nor network namespaces may have grown.
-//! No datagram may have arrived twice, and none may be lost, except by parts that failed without a
-//! drain: from the failure until all pairs answer again.
+//! The seed of the test and the number of a round determine which one of these disturbances the round
+//! makes:
+//!
+//! - One or two parts of the fabric (switches, cables, NICs) fail and are healed.
+//! - Daemons are killed with SIGKILL and started again.
+//! - The nodes change to the plan of another strategy. Daemons may be killed meanwhile.
+//! - A part is drained, so that no path uses it, and then fails.
+//!
+//! After each round every pair of nodes must be able to ping each other, and the kernel of every node must
+//! hold what the plan wants. No daemon may use clearly more memory or file descriptors than when it was
+//! first measured, and no network namespace may have come or gone. No datagram of the traffic may have
+//! arrived twice. Datagrams may be lost only in rounds where parts fail without a drain, and only from the
+//! failure until all nodes have recovered.
 
 mod drain;
 mod health;

@@ -155,12 +155,12 @@ fn cut(mut segments: Segments<'_>, transport: usize, packet: &[u8]) {
     assert_eq!(payload, packet[headers..]);
 }
 
-/// Decides with `table`, which must be that of [`table()`], on a frame that NIC number `nic`
-/// received, and compares the decision with that of the second implementation. `ttl` is the rule
-/// with which the table was made.
+/// Checks that [`Table::decide`] and a second, slow implementation decide the same on `frame`,
+/// received by the NIC with index `nic`: to drop the frame, or to forward the same bytes by the same
+/// NIC. Returns `Ok` if both forward it. `table` must be the result of [`table()`] for `ttl`.
 ///
 /// # Errors
-/// The reason why the frame was dropped.
+/// Why the frame was dropped, if both implementations drop it.
 ///
 /// # Panics
 /// If the two implementations disagree.

@@ -177,7 +177,7 @@ fn debs(dir: &Path) -> Result<Vec<PathBuf>, PackageError> {
     Ok(found)
 }
 
-/// The Debian packages that the host needs to build and run the virtual machine; errors about a
-/// missing program name them.
+/// Names of the Debian packages that the host needs to build and run the virtual machine, separated
+/// by spaces. [`PackageError::Missing`] tells the user to install them.
 pub const INSTALL: &str = "qemu-system-x86 squashfs-tools kmod dpkg tar xz-utils libc-bin binutils";
 const KERNEL_META: &str = "linux-image-cloud-amd64";

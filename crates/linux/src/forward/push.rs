@@ -1,15 +1,20 @@
-//! The source engine for kernels that cannot push labels: reads the packets that the kernel routes
-//! to a TUN interface, and sends them with their labels as [`tresse_frame::forward::PushTable`]
-//! says. Packets are read into one block of memory, the arena, with room for labels before each:
+//! The source engine: pushes MPLS labels onto this node's own packets if its kernel cannot. It reads
+//! the packets that the kernel routes to a TUN interface, and sends them with their labels as
+//! [`tresse_frame::forward::PushTable`] says. Packets are read into one block of memory, the arena.
+//! A packet's headers are written into free room before it. If a TCP packet must be cut into
+//! segments, they are written behind it, each with headers of its own:
 //!
 //! ```text
-//! the arena:   [room for labels][packet]   [..][labels][segment]  [..][labels][segment]
+//! the arena:   [room for headers][packet]   [headers][segment]   [headers][segment]
+//! headers:     [offload header, struct virtio_net_hdr][Ethernet header, VLAN tag][labels]
 //! ```
 //!
-//! One thread reads and sends in batches. Checksums are left to the NIC or the receiver. TCP
-//! packets that need segmentation are cut here, because kernels without MPLS segmentation refuse
-//! them behind labels. Ports have the same bounded buffers as those of the forwarding engine.
-//! Nothing is allocated, locked or logged per packet.
+//! One thread reads and sends in batches. TCP packets are cut here, because kernels without MPLS
+//! segmentation refuse uncut ones behind labels. No checksum is computed here: the offload header
+//! says that a checksum is still missing, and the NIC, or the kernel for it, computes it on sending
+//! (on a veth pair nobody does, and the receiving kernel does not need it). Each NIC has a bounded
+//! buffer for frames that it cannot send at once, as in the forwarding engine. Nothing is allocated,
+//! locked or logged per packet.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};

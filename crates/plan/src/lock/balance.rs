@@ -42,9 +42,10 @@ pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     })
 }
 
-/// Returns for every node the index by which equal choices are spread round-robin over nodes: the offset of its
-/// address in the first prefix of node addresses, from 0, or its node index if it has no address. So the index of a
-/// node changes only when its address does.
+/// Returns the round-robin index of each node, in the order of `cluster.nodes`. Where several NICs or transit nodes
+/// serve a pair of nodes equally well, the sum of the pair's two indices selects one of them. The index is the offset
+/// of the node's address from the first host address in the first prefix of node addresses. A node without an address
+/// has its node index instead. A node keeps its index as long as it keeps its address, also when the cluster grows.
 #[must_use]
 pub fn round_robin(cluster: &Cluster, addresses: &Addresses) -> Vec<usize> {
     let bits = |address: IpAddr| match address {

@@ -1,4 +1,6 @@
-//! The base VLAN (rule K3): the untagged VLAN for switch management, DHCP, PXE and broadcast.
+//! Plans the base VLAN: chooses the cables between switches on which frames without a VLAN tag are passed (switch
+//! management, DHCP, PXE and broadcast). They form a spanning tree, because a broadcast in a loop of switches would
+//! circle for ever (rule K3). No planned path uses this VLAN.
 
 use tresse_base::id::{LinkId, Vid};
 use tresse_routing::least_hops_tree;

@@ -20,15 +20,16 @@ pub struct Measured {
     pub rate_bps: Option<f64>,
 }
 
-/// The result of an estimate: a traffic demand that would cause the measured loads, and the measured load of each
-/// channel and node divided by its rate.
+/// The traffic demand estimated from measured loads, with the measured utilisation of each channel (one direction of a
+/// cable between switches) and of each node. Utilisation is the measured load divided by the rate; a node has that
+/// of its busiest NIC.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
     /// What the nodes that send at all send to those that receive, by pair of switches.
     pub demand: Vec<Traffic>,
-    /// Load over rate of each channel.
+    /// By channel: its load divided by its rate.
     pub links: Vec<f64>,
-    /// Load over rate of each node's busiest NIC, sent and received.
+    /// By node: load divided by rate of its busiest NIC, first for sending, then for receiving.
     pub nodes: Vec<[f64; 2]>,
 }
 

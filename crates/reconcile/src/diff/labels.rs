@@ -3,7 +3,9 @@
 //!
 //! The kernel accepts a label route on an interface without carrier and only marks it `linkdown`
 //! (K1). So a label route is neither removed nor delayed for lack of carrier. It waits only while
-//! its interface is absent, down or refused.
+//! its interface is absent, is down, or is one that the comparison refuses to use, such as a NIC
+//! with another MAC address than in the plan, a VLAN interface that is not ours, or a member of a
+//! bridge or bond.
 
 use super::context::Context;
 use super::foreign::is_our_label;
