@@ -11,8 +11,6 @@ tests() {
 }
 
 stage 'vm: the machine itself' tests --test vm -- --ignored
-# Here, each with machines of its own, whose power it cuts.
-stage 'vm: power cuts' tests --test node -- power_ --skip long_
 
 # Test programs that run inside: cargo hands them to `in-vm`.
 [ "$alone" = no ] || stage build tests --tests --no-run
