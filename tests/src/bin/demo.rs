@@ -162,8 +162,7 @@ fn load() -> Result<f64, String> {
     struct Load {
         fair: Option<Trial>,
     }
-    let trials = ["--mode", "fair", "--seconds", "3"];
-    let json = output(&[&["lab", "load", "--json", "--name", NAME, "--vm"][..], &trials].concat())?;
+    let json = output(&["lab", "load", "--json", "--mode", "fair", "--name", NAME, "--vm"])?;
     let load: Load = serde_json::from_str(&json).map_err(|e| e.to_string())?;
     load.fair.map(|t| t.accepted).ok_or_else(|| "no load arrived without loss".into())
 }
