@@ -18,11 +18,11 @@ use crate::state::Directory;
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why [`wait`] ended before all NICs were up: one had no carrier after a minute, `ip` failed, or a
-/// signal arrived.
+/// Why [`wait`] ended before all NICs were up: one had no carrier after a minute, `ip` failed or was not
+/// understood, or a signal arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum CarrierError {
-    /// It lasts too long.
+    /// A NIC has no carrier after a minute.
     #[error(
         "{nic} of {node} has no carrier a minute after its cable was laid: is the machine overloaded? \
          Try again"
@@ -33,9 +33,17 @@ pub enum CarrierError {
         /// Its NIC.
         nic: String,
     },
-    /// iproute2.
+    /// `ip` failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// `ip` answered something else than a list of links.
+    #[error("in {node}: `ip -j link` answered no list of links: {source} (is iproute2 too old?)")]
+    Output {
+        /// The node.
+        node: String,
+        /// What is wrong with the answer.
+        source: serde_json::Error,
+    },
     /// Ctrl-C.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
@@ -80,11 +88,12 @@ fn down(
     blueprint: &Blueprint,
     directory: &Directory,
     node: &str,
-) -> Result<Option<String>, RunError> {
+) -> Result<Option<String>, CarrierError> {
     let text = run::read(&directory.netns(node), "ip", &["-j", "link"], "")?;
-    let links: Vec<Link> = serde_json::from_slice(&text).unwrap_or_default();
+    let links: Vec<Link> = serde_json::from_slice(&text)
+        .map_err(|source| CarrierError::Output { node: node.to_owned(), source })?;
     let up = |nic: &str| links.iter().any(|link| link.ifname == nic && link.operstate == "UP");
     let ends = blueprint.cables.iter().flat_map(|cable| [&cable.a, &cable.b]);
-    let nics = ends.filter(|end| end.place == node).map(|end| end.interface.as_str());
-    Ok(nics.filter(|nic| !up(nic)).map(str::to_owned).next())
+    let mut nics = ends.filter(|end| end.place == node).map(|end| &end.interface);
+    Ok(nics.find(|nic| !up(nic)).cloned())
 }

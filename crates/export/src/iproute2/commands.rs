@@ -2,9 +2,10 @@
 //! and routes, one command per line, as `ip -batch` reads them.
 //!
 //! `tresse export iproute2` puts the commands into a node's script; a lab without daemons runs them
-//! itself. Each function returns one batch. Run the batches in this order: links; then sysctls, which
-//! must be set before anything can be sent (K5); then the other batches in the order of their functions
-//! in this file.
+//! itself. Each function returns one batch. Run the batches in this order: links; sysctls, which must be
+//! set before anything can be sent (K5); addresses; neighbours, before the routes that need them (K16);
+//! routes; table routes; policy rules, which lead to tables that are full by then; MPTCP endpoints. The
+//! limit of subflows and the label routes may come at any time after the links.
 
 use std::collections::BTreeMap;
 

@@ -31,13 +31,13 @@ const SESSION: usize = 4;
 type Ends = (IpAddr, IpAddr);
 
 /// The frame of a packet that follows a planned path.
-pub(super) fn planned(way: &Encapsulation, content: &Content) -> Vec<u8> {
-    let ends = (way.source, way.destination);
+pub(super) fn planned(headers: &Encapsulation, content: &Content) -> Vec<u8> {
+    let ends = (headers.source, headers.destination);
     let packet = match content {
         Content::Control { ports, packet } => datagram(ends, *ports, &packet.emit()),
         Content::Echo(echo) => request(*echo, ends),
     };
-    ethernet(way.from, way.to, &way.labels, &packet)
+    ethernet(headers.from, headers.to, &headers.labels, &packet)
 }
 
 /// An IP packet with a UDP datagram, TTL 255 (RFC 5881 section 5); `ports`: from and to.
@@ -220,10 +220,10 @@ mod tests {
         assert_eq!(labelled[12..22], [0x88, 0x47, 0, 1, 0x0c, 255, 0, 1, 0x1d, 255]);
         assert_eq!(labelled[22..], packet);
         let (source, destination) = ends(true);
-        let way =
+        let headers =
             Encapsulation { ifindex: 1, from, to, labels: vec![Label(16)], source, destination };
         let echo = Echo { identifier: 7, sequence: 9, session: 5 };
-        let echoed = planned(&way, &Content::Echo(echo));
+        let echoed = planned(&headers, &Content::Echo(echo));
         assert_eq!(echoed[..14], labelled[..14]);
         assert_eq!(echoed[18..], request(echo, ends(true)));
         let ipv6 = ethernet(from, to, &[], &datagram(ends(false), (1, 2), &[]));

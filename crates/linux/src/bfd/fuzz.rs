@@ -69,8 +69,8 @@ fn spoken(payload: &[u8], told: &BTreeSet<u32>) -> Vec<u8> {
 /// The number of the session that a control packet is of.
 fn number(sending: &Sending) -> Option<u32> {
     match sending {
-        Sending::Planned(way, content) => {
-            assert!(!frame::planned(way, content).is_empty());
+        Sending::Planned(headers, content) => {
+            assert!(!frame::planned(headers, content).is_empty());
             match content {
                 Content::Control { packet, .. } => Some(packet.mine),
                 Content::Echo(_) => None,

@@ -110,14 +110,14 @@ impl Sockets {
     /// Sends one thing.
     pub fn send(&self, sending: &Sending) -> io::Result<()> {
         match sending {
-            Sending::Planned(way, content) => {
-                let ifindex = way.ifindex;
+            Sending::Planned(headers, content) => {
+                let ifindex = headers.ifindex;
                 let mut out = self.out.borrow_mut();
                 let socket = match out.entry(ifindex) {
                     Entry::Occupied(open) => open.into_mut(),
                     Entry::Vacant(none) => none.insert(outgoing()?),
                 };
-                let frame = frame::planned(way, content);
+                let frame = frame::planned(headers, content);
                 let sent = packet::send_by(socket.as_fd(), ifindex, &frame);
                 if sent.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENXIO)) {
                     out.remove(&ifindex);

@@ -46,21 +46,17 @@ impl Members<'_> {
         let (hub_gets, hub_sends) = (self.job.hub == Some(to), self.job.hub == Some(from));
         let source = self.routes.parents(from).is_empty();
         let blamed = !hub_sends && !source && self.alone(from) > TRIES;
-        if blamed && !hub_gets {
-            // It stays as one that sends nothing, unless others need what it alone has.
+        let unreached = format!("it does not reach {} any more: {words}", self.party.name(to));
+        if hub_gets {
+            if blamed || self.all[from].lost > 1 {
+                self.fail(from, unreached);
+            }
+            self.tell_changes();
+        } else if blamed {
+            // It sends nothing from now on. It leaves the run only if others need what it alone has.
             self.routes.bypass(from);
-        }
-        if hub_gets || blamed {
-            let fails = if hub_gets {
-                blamed || self.all[from].lost > 1
-            } else {
-                self.routes.has_behind(from)
-            };
-            if fails {
-                self.fail(
-                    from,
-                    format!("it does not reach {} any more: {words}", self.party.name(to)),
-                );
+            if self.routes.has_behind(from) {
+                self.fail(from, unreached);
             }
             self.tell_changes();
         } else if !lives || self.all[to].missed > TRIES {
