@@ -395,8 +395,8 @@ const fn seed() -> u64 {
     1
 }
 
-/// Largest number of NICs of a PC: 15, because the number of links (shared switches) of a pair of
-/// PCs, at most one per NIC, is counted in four bits.
+/// Largest number of NICs of a PC. The search counts in four bits how many switches a pair of PCs
+/// shares; that number can be as high as a PC's number of NICs.
 pub const MOST_NICS: u32 = 15;
 const MOST_PORTS: u32 = 4096;
 const MOST_SWITCHES: usize = 4096;

@@ -77,8 +77,8 @@ pub enum Kind {
     Refresh,
 }
 
-/// The content of one announcement frame: its kind, the VID, the sending node, fabric and plan, and
-/// a sequence number.
+/// The content of one announcement frame, by which a node shows its presence and plan to the nodes
+/// of a VLAN: its kind, the VID, the sending node, fabric and plan, and a sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Announcement {
     /// What it is for.

@@ -88,7 +88,7 @@ pub struct LoadReport {
     pub trials: Vec<Trial>,
 }
 
-/// Why a load measurement failed.
+/// Why the measurement of traffic between the nodes of a lab failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Fewer than two nodes.

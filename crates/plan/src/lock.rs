@@ -1,6 +1,6 @@
 //! The lock, `tresse.lock`, which stores the numbers that must not change when the cluster grows (DESIGN section 3,
-//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, the labels, and the node counts by which
-//! paths are balanced. This module defines the text and allocates VIDs and addresses; the caller reads and writes the
+//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, the labels, and how many nodes each switch
+//! had when the paths were balanced. This module defines the text and allocates VIDs and addresses; the caller reads and writes the
 //! file.
 //!
 //! A number that a plan no longer uses is *retired*, so that nodes and switches that still run an older plan do not

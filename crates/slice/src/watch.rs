@@ -9,8 +9,8 @@
 //! Few sessions suffice. A [`Crossing`] is a link or NIC that a path crosses in one direction. It
 //! matters to a pair of nodes if some paths of the pair have it and others do not, because then
 //! traffic can avoid it. Paths are chosen for watching until they have every crossing that matters
-//! to a pair of this node. Low ranks are chosen first, long paths before short ones, so that few
-//! sessions cover much. Each end chooses its own sessions and answers those of the other end. Cost:
+//! to a pair of this node. They are taken by rank; within a rank, those with the most crossings that
+//! matter come first, so that few sessions are needed. Each end chooses its own sessions and answers those of the other end. Cost:
 //! O(nodes x paths per pair), like the slice.
 //!
 //! A session that goes down shows that its path has a broken crossing, but not which one:

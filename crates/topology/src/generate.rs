@@ -22,8 +22,8 @@ pub use fabric::{Fabric, default_switch, derived_mac};
 use fabric::Names;
 
 /// Generates the switches, nodes and cables of a kind of topology. `nodes_per_switch` and `nics_per_node` are keys of
-/// the cluster file (a clique's default is [`clique_nodes_per_switch`]); flat neighbourhoods and fabrics whose nodes
-/// route do not use them. [`Kind::Explicit`] gives an empty fabric.
+/// the cluster file (a clique's default is [`clique_nodes_per_switch`]). They are ignored for flat neighbourhoods, and
+/// for fabrics without switches such as rings. [`Kind::Explicit`] gives an empty fabric.
 #[must_use]
 pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
     let first = nodes_per_switch * nics_per_node + 1;

@@ -1,5 +1,7 @@
-//! The link between the coordinator (this process) and one member (the process on a node): starts
-//! the process or uses its TCP connection, sends requests to it, and receives its reports.
+//! The link between the coordinator (this process) and one member (the process on a node). The
+//! coordinator starts the member and talks to it by its standard input and output, or the member
+//! was started by other means and has connected to the coordinator by TCP. Requests go to the
+//! member, reports come back.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;

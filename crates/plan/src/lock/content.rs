@@ -13,7 +13,7 @@ use super::{place, tree};
 pub const FORMAT: u32 = 1;
 
 /// The content of `tresse.lock`, the numbers that stay as they are while the cluster grows: VIDs, addresses, labels,
-/// and the node counts by which paths are balanced.
+/// and the number of nodes that each switch had when the paths were balanced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {

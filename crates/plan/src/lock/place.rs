@@ -10,8 +10,8 @@ use tresse_topology::cluster::{Cluster, Kind};
 use tresse_topology::generate::coordinates;
 
 /// Returns the place of a switch as a text that stays the same when the fabric grows. On a mesh or torus: its
-/// coordinates, `1,2`, without trailing zeros (another dimension adds only zeros). In a clique or irregular fabric:
-/// its index. Otherwise: its name.
+/// coordinates, `1,2`, without trailing zeros: if a dimension is added later, the switches that are there get a zero
+/// as their last coordinate, and keep their place. In a clique or irregular fabric: its index. Otherwise: its name.
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
     match &cluster.kind {

@@ -1,18 +1,19 @@
 //! Computes the operations that lead from the observed to the wanted state, in an order that loses
 //! no frame.
 //!
-//! Additions come first, in the order in which the kernel needs them (first line, from left to
-//! right), then removals in the reverse order (second line, from right to left):
+//! Additions come first, in the order in which the kernel needs them; then removals, roughly in
+//! the reverse order:
 //!
 //! ```text
-//! sysctls > links > filters > up > addresses > neighbours > labels > nexthops > groups > routes
-//! filters < sysctls < links < down < addresses < neighbours < labels < nexthops < groups < routes <
+//! add     sysctls, links, filters, label inputs, up, addresses, neighbours, labels,
+//!         (policy rules, see below), nexthops, groups, routes, MPTCP endpoints
+//! remove  routes, groups, nexthops, labels, neighbours, addresses, down, links, sysctls, filters
 //! ```
 //!
-//! Policy rules and their tables change between labels and nexthops, in this order: MPTCP endpoints
-//! deleted, policy rules deleted, table routes added, table routes deleted, policy rules added. So
-//! no policy rule ever leads to a table that is not filled or that belongs to another interface.
-//! Endpoints are added after the routes.
+//! Policy rules and their tables change at one place among the additions, also where something is
+//! deleted: MPTCP endpoints deleted, policy rules deleted, table routes added, table routes deleted,
+//! policy rules added. So no policy rule ever leads to a table that is not filled or that belongs to
+//! another interface.
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.

@@ -4,8 +4,9 @@
 //!
 //! The routes of one source form a tree of states (a switch, and whether the route goes up or down there). A move
 //! gives one state another predecessor at the same distance, so that routes stay as short as they were; all routes
-//! through the state move along. It is made if it reduces the sum over all links of a high power of their loads; the
-//! higher the power, the more the highest load counts. A transit node counts as two links, one in each direction.
+//! through the state move along. The cost of a set of routes is the sum over all links of load^k for a large k: the
+//! larger k, the more the most loaded links count. A move is made if it lowers the cost. A transit node counts as two
+//! links, one in each direction.
 //! O(sweeps x switches x channels x hops).
 
 use tresse_topology::{Channel, Graph};

@@ -79,7 +79,7 @@ pub enum ObserveError {
 
 /// Reads the kernel objects of the calling thread's network namespace: links, addresses, permanent
 /// neighbours, nexthop objects, unicast routes of the main table and of this project's tables, the
-/// policy rules that lead to the latter, label routes, filters on labelled frames and MPTCP
+/// policy rules that lead to this project's tables, label routes, filters on labelled frames and MPTCP
 /// endpoints; and the values of the sysctls `sysctl_keys`. A key is a path below `/proc/sys`, in
 /// which `*` stands for every name; missing files are left out.
 ///
