@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Arguments of `tresse completion`.
+/// Arguments of `tresse completion`, which prints a completion script for a shell.
 #[derive(Debug, Args)]
 pub struct Completion {
     /// The shell that the script is for.
@@ -29,7 +29,7 @@ impl Completion {
     }
 }
 
-/// Arguments of `tresse man`.
+/// Arguments of `tresse man`, which writes the manual pages.
 #[derive(Debug, Args)]
 pub struct Man {
     /// The directory for `tresse.1` and one page per verb.

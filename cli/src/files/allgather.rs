@@ -7,7 +7,7 @@ use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse allgather`.
+/// Arguments of `tresse allgather`, which sends the file or directory of every node to every node.
 #[derive(Debug, Args)]
 pub struct Allgather {
     #[command(flatten)]

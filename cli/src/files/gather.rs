@@ -7,7 +7,7 @@ use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse gather`.
+/// Arguments of `tresse gather`, which fetches a file or directory of every node to one node.
 #[derive(Debug, Args)]
 pub struct Gather {
     #[command(flatten)]

@@ -9,7 +9,8 @@ use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse scatter`.
+/// Arguments of `tresse scatter`, which sends to each node a file of its own, or its piece of one
+/// file.
 #[derive(Debug, Args)]
 pub struct Scatter {
     #[command(flatten)]

@@ -20,7 +20,8 @@ const ROUNDS: usize = 2;
 /// How long to wait until the last frame has arrived.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Arguments of `tresse discover`.
+/// Arguments of `tresse discover`, which drafts a cluster file from the LLDP frames that the nodes
+/// receive.
 #[derive(Debug, Args)]
 pub struct Discover {
     /// The nodes, by the names that the launcher knows: n[00-15] or several.

@@ -14,7 +14,7 @@ use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output::{self, count};
 
-/// Arguments of `tresse apply`.
+/// Arguments of `tresse apply`, which installs this node's part of a plan.
 #[derive(Debug, Args)]
 pub struct Apply {
     #[command(flatten)]

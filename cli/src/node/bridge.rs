@@ -9,7 +9,7 @@ use clap::Args;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse bridge`.
+/// Arguments of `tresse bridge`, which connects standard input and output to the daemon's socket.
 #[derive(Debug, Args)]
 pub struct Bridge {
     #[command(flatten)]

@@ -52,7 +52,7 @@ const SYSCTL_NAMES: &[&str] = &[
     "force_forwarding",
 ];
 
-/// Arguments of `tresse bugreport`.
+/// Arguments of `tresse bugreport`, which collects what is needed to analyse a fault into one file.
 #[derive(Debug, Args)]
 pub struct Bugreport {
     #[command(flatten)]

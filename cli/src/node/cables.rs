@@ -21,7 +21,8 @@ use crate::output::{self, plain};
 /// A NIC that listened this long has heard every neighbour: they announce themselves several times in it.
 const PATIENCE_MS: u64 = 5000;
 
-/// Arguments of `tresse cables`.
+/// Arguments of `tresse cables`, which compares the cables at this node's NICs with the cluster
+/// file.
 #[derive(Debug, Args)]
 pub struct Cables {
     /// The cluster file.

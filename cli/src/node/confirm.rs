@@ -7,7 +7,7 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse confirm`.
+/// Arguments of `tresse confirm`, which keeps a plan that was applied on trial.
 #[derive(Debug, Args)]
 pub struct Confirm {
     #[command(flatten)]

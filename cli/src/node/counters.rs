@@ -9,7 +9,7 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Arguments of `tresse counters`.
+/// Arguments of `tresse counters`, which prints the daemon's counters.
 #[derive(Debug, Args)]
 pub struct Counters {
     #[command(flatten)]

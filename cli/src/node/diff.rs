@@ -10,7 +10,8 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Arguments of `tresse diff`.
+/// Arguments of `tresse diff`, which prints the operations that would make the kernel equal to the
+/// plan.
 #[derive(Debug, Args)]
 pub struct Diff {
     #[command(flatten)]

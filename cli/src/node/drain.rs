@@ -12,7 +12,7 @@ use crate::fail::{self, Code, Failure};
 use crate::fleet::{FleetArgs, everywhere};
 use crate::input;
 
-/// Arguments of `tresse drain`.
+/// Arguments of `tresse drain`, which keeps this node's paths off a part of the fabric.
 #[derive(Debug, Args)]
 pub struct Drain {
     #[command(flatten)]

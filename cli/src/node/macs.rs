@@ -20,7 +20,7 @@ use crate::output;
 /// Where the kernel lists interfaces.
 const INTERFACES: &str = "/sys/class/net";
 
-/// Arguments of `tresse macs`.
+/// Arguments of `tresse macs`, which prints this host's NICs as a block of a cluster file.
 #[derive(Debug, Args)]
 pub struct Macs {
     /// The node's name in the cluster file; default: this host's name.

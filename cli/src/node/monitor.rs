@@ -9,7 +9,7 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Arguments of `tresse monitor`.
+/// Arguments of `tresse monitor`, which prints the daemon's events as they happen.
 #[derive(Debug, Args)]
 pub struct Monitor {
     #[command(flatten)]

@@ -7,7 +7,7 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse pin`.
+/// Arguments of `tresse pin`, which makes this node send to a peer by one path only.
 #[derive(Debug, Args)]
 pub struct Pin {
     #[command(flatten)]

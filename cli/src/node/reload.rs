@@ -6,7 +6,7 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse reload`.
+/// Arguments of `tresse reload`, which makes the daemon read its cluster file again and apply it.
 #[derive(Debug, Args)]
 pub struct Reload {
     #[command(flatten)]

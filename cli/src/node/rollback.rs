@@ -6,7 +6,7 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse rollback`.
+/// Arguments of `tresse rollback`, which returns to the plan before this one.
 #[derive(Debug, Args)]
 pub struct Rollback {
     #[command(flatten)]

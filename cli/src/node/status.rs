@@ -10,7 +10,7 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Arguments of `tresse status`.
+/// Arguments of `tresse status`, which shows this node's plan and whether all of it works.
 #[derive(Debug, Args)]
 pub struct Status {
     #[command(flatten)]

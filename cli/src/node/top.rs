@@ -23,7 +23,7 @@ const CLEAR_LINE: &str = "\x1b[K";
 /// Clears the rest of the screen.
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// Arguments of `tresse top`.
+/// Arguments of `tresse top`, which shows the load of this node's NICs, refreshed.
 #[derive(Debug, Args)]
 pub struct Top {
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::fail::{Code, Failure};
 use crate::fleet::{FleetArgs, everywhere};
 use crate::input;
 
-/// Arguments of `tresse undrain`.
+/// Arguments of `tresse undrain`, which lets paths use a drained part of the fabric again.
 #[derive(Debug, Args)]
 pub struct Undrain {
     #[command(flatten)]

@@ -7,7 +7,8 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse unfuse`.
+/// Arguments of `tresse unfuse`, which takes a VLAN that was taken out of use because of a loop (a
+/// fused VLAN) back into use.
 #[derive(Debug, Args)]
 pub struct Unfuse {
     #[command(flatten)]

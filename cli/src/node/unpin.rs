@@ -6,7 +6,7 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
-/// Arguments of `tresse unpin`.
+/// Arguments of `tresse unpin`, which lets this node send to a peer by all its paths again.
 #[derive(Debug, Args)]
 pub struct Unpin {
     #[command(flatten)]

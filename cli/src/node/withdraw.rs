@@ -10,7 +10,8 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output::{self, count};
 
-/// Arguments of `tresse withdraw`.
+/// Arguments of `tresse withdraw`, which removes everything that the daemon installed in the
+/// kernel, and its plan.
 #[derive(Debug, Args)]
 pub struct Withdraw {
     #[command(flatten)]

@@ -18,7 +18,8 @@ use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
 
-/// Arguments of `tresse env`.
+/// Arguments of `tresse env`, which prints environment variables that make MPI, NCCL and others use
+/// the fabric.
 #[derive(Debug, Args)]
 pub struct Env {
     #[command(flatten)]

@@ -12,7 +12,8 @@ use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
 
-/// Arguments of `tresse export`.
+/// Arguments of `tresse export`, which writes switch configurations, node scripts and files for
+/// other programs.
 #[derive(Debug, Args)]
 pub struct Export {
     #[command(flatten)]

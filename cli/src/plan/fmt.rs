@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::fail::{self, Code, Failure};
 use crate::{input, output};
 
-/// Arguments of `tresse fmt`.
+/// Arguments of `tresse fmt`, which rewrites a cluster file in the usual order and spacing.
 #[derive(Debug, Args)]
 pub struct Fmt {
     /// The cluster file.

@@ -10,7 +10,7 @@ use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
 
-/// Arguments of `tresse paths`.
+/// Arguments of `tresse paths`, which prints every path of every pair of nodes.
 #[derive(Debug, Args)]
 pub struct Paths {
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
 
-/// Arguments of `tresse plan`.
+/// Arguments of `tresse plan`, which prints the plan of a cluster file.
 #[derive(Debug, Args)]
 pub struct Plan {
     #[command(flatten)]

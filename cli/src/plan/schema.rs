@@ -7,7 +7,7 @@ use clap::Args;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// Arguments of `tresse schema`.
+/// Arguments of `tresse schema`, which prints the JSON Schema of the cluster file.
 #[derive(Debug, Args)]
 pub struct Schema {}
 

@@ -10,7 +10,7 @@ use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
 
-/// Arguments of `tresse trace`.
+/// Arguments of `tresse trace`, which prints the paths of one pair of nodes port by port.
 #[derive(Debug, Args)]
 pub struct Trace {
     #[command(flatten)]

@@ -162,9 +162,9 @@ pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
     sum
 }
 
-/// Returns the largest number of pairs with a common row or column that `places` PCs can form on a
-/// grid of `a` by `b` places. They form it if they fill whole lines of the longer side first
-/// (Lindsey 1964).
+/// Returns how many pairs of PCs can share a row or column at most, if `places` PCs stand on a grid
+/// of `a` by `b` places. The largest number is reached by filling one line of the longer side after
+/// the other (Lindsey 1964).
 #[must_use]
 pub fn lindsey(a: u64, b: u64, places: u64) -> u64 {
     let (short, long) = (a.min(b), a.max(b));

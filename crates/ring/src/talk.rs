@@ -34,7 +34,8 @@ pub enum MemberRequest {
     Quit,
 }
 
-/// The task of a member: the token of the run, its address, and its role for each part of the copy.
+/// The task of a member: the token of the run, the address on which the member listens, and the
+/// member's role for each part of the copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The run's token: 32 hexadecimal digits. A peer that knows it may send to the member. Empty:

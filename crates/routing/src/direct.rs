@@ -22,8 +22,8 @@ use tresse_topology::path::{Path, Segment, Segments};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
-/// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood the NICs that it uses, and a
-/// transit node, which forwards the pair's frames, if the two nodes share no switch.
+/// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood, the NICs that it uses. A pair
+/// that shares no switch also has a transit node, which forwards its frames.
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,

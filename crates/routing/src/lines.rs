@@ -12,8 +12,8 @@ pub fn a_of(n: u32) -> u32 {
     (n - 1) / 2
 }
 
-/// Returns b = n-1, the coordinate in which a ring of `n` switches is centred if it contains its wrap-around link, the
-/// one between switch n-1 and switch 0, and is cut on the opposite side.
+/// Returns b = n-1, the coordinate in which a ring of `n` switches is centred if it is cut opposite its wrap-around
+/// link, the one between switch n-1 and switch 0 (so the link is at the centre).
 pub fn b_of(n: u32) -> u32 {
     n - 1
 }

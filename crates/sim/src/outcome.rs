@@ -1,7 +1,7 @@
 //! The results of one simulation.
 
 /// A histogram of message latencies in ticks, accurate to one part in 128, and their exact sum. A
-/// tick is the simulator's unit of time, a whole fraction of a cycle. Latencies below 256 ticks
+/// tick is the simulator's unit of time; a cycle has a whole number of ticks. Latencies below 256 ticks
 /// have a bin each; above, each power of two is divided into 128 bins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {

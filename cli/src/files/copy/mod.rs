@@ -17,7 +17,7 @@ use crate::files::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run}
 /// The argument that stands for standard input.
 const INPUT: &str = "-";
 
-/// Arguments of `tresse copy`.
+/// Arguments of `tresse copy`, which copies files from some nodes to all others.
 #[derive(Debug, Args)]
 pub struct Copy {
     #[command(flatten)]

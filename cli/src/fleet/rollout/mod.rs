@@ -26,7 +26,7 @@ use crate::fail::{Code, Failure};
 use crate::fleet::nodes::FleetArgs;
 use crate::input::{self, ClusterArgs};
 
-/// Arguments of `tresse rollout`.
+/// Arguments of `tresse rollout`, which installs one plan on all nodes, or on none.
 #[derive(Debug, Args)]
 pub struct Rollout {
     #[command(flatten)]

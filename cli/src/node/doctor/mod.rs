@@ -19,7 +19,7 @@ use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output::{self, plain};
 
-/// Arguments of `tresse doctor`.
+/// Arguments of `tresse doctor`, which finds what keeps the plan from working on this host.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// The cluster file.

@@ -18,7 +18,8 @@ use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
 
-/// Arguments of `tresse check`.
+/// Arguments of `tresse check`, which proves that a plan keeps its promises, or names what breaks
+/// them.
 #[derive(Debug, Args)]
 pub struct Check {
     /// The cluster file.

@@ -15,7 +15,8 @@ use crate::fail::{Code, Failure};
 use crate::output::{self, json_line};
 use crate::plot::PictureFile;
 
-/// Arguments of `tresse compare`.
+/// Arguments of `tresse compare`, which compares cost and performance of ways to connect a number
+/// of nodes.
 #[derive(Debug, Args)]
 pub struct Compare {
     /// Number of nodes.

@@ -11,7 +11,8 @@ const WIDTH: u32 = 560;
 const HEIGHT: u32 = 420;
 const LEGEND: u32 = 150;
 
-/// Returns the picture with both diagrams, for clusters from 2 to `nodes` nodes (to 16 if `nodes`
+/// Returns a picture of two diagrams, cost per node and bisection bandwidth per node, with a curve
+/// for each architecture, for clusters from 2 to `nodes` nodes (to 16 if `nodes`
 /// is less).
 pub fn picture(model: &Model, nodes: u64) -> Picture {
     let sizes = sizes(nodes.max(16));

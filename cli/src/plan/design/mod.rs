@@ -26,7 +26,7 @@ use crate::fail::{Code, Failure};
 use crate::input;
 use crate::output::{self, json_line};
 
-/// Arguments of `tresse design`.
+/// Arguments of `tresse design`, which searches for the wiring of a flat neighbourhood.
 #[derive(Debug, Args)]
 pub struct Design {
     /// The specification (TOML): PCs, NICs, switches, patterns. Or a wiring table, which is evaluated.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 
-/// Arguments of `tresse simulate`.
+/// Arguments of `tresse simulate`, which simulates the traffic of a plan flit by flit.
 #[derive(Debug, Args)]
 pub struct Simulate {
     /// The cluster file.

@@ -5,7 +5,7 @@
 //! itself known. If it is untagged, it comes from the other end of the cable, or from a node on the same switch: so it
 //! identifies the switch, but not the port. On a P-Mesh switch that holds several lines of nodes (each an untagged
 //! VLAN) it also identifies the line. If the announcements of several NICs are received, the cable is taken to end at
-//! the switch on which the file has most of these NICs.
+//! the switch to which, by the cluster file, most of these NICs are cabled.
 //!
 //! Announcements that cross switches identify nothing. These are the announcements on tagged VLANs, and all
 //! announcements of a flat neighbourhood with an uplink switch, which joins all other switches: there only LLDP

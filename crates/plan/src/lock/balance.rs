@@ -3,7 +3,8 @@
 //! pairs, and new nodes get paths like those of the other nodes on their switch (DESIGN section 3).
 //!
 //! The stored counts are replaced when switches, cables or the strategy change, since paths change then in any case;
-//! when they are wrong for more than a quarter of the nodes; and when a switch has lost its last transit node.
+//! when more than a quarter of the nodes are on another switch than the counts say; and when a switch has lost its
+//! last transit node.
 
 use std::net::IpAddr;
 

@@ -193,8 +193,8 @@ pub fn store(
     Ok(())
 }
 
-/// Writes the received bytes of a stripe to the files that they belong to. Keeps the file written
-/// last open.
+/// Writes the received bytes of a stripe to the files that they belong to. One file stays
+/// open: the one that was written last.
 #[derive(Debug, Default)]
 pub struct Writer(Option<(PathBuf, File)>);
 

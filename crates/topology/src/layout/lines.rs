@@ -1,6 +1,7 @@
 //! Assigns the lines of a P-Mesh to switches and ports. A line is the nodes that differ in one coordinate only; a
-//! switch holds L lines (p-mesh, figure 4: two switches of 24 ports serve as eight of four). Switch k holds the lines
-//! k L to k L + L - 1, each on consecutive ports, in their order.
+//! switch holds L lines (p-mesh, figure 4: the eight lines of a 4 x 4 P-Mesh, of four nodes each, on two switches
+//! with 24 ports, four lines on each). Switch k holds the lines k L to k L + L - 1, each on consecutive ports, in
+//! their order.
 //!
 //! ```text
 //! 4 x 4, L = 4    s0: ports 1-4 line(-,0), 5-8 line(-,1), ...    s1: ports 1-4 line(0,-), ...
