@@ -170,7 +170,7 @@ fn slice_text(out: &mut impl Write, slice: &tresse_slice::Slice) -> Result<(), F
     for rule in wanted.rules() {
         writeln!(out, "rule {rule}")?;
     }
-    for rule in wanted.from_rules() {
+    for rule in wanted.source_rules() {
         writeln!(out, "rule {rule}")?;
     }
     for (address, nic) in &wanted.mptcp.endpoints {

@@ -41,7 +41,7 @@ pub use observed::{
 pub use operation::Operation;
 pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
 pub use routes::{ObservedRoute, RouteKey, RouteList, Routes};
-pub use rule::{FromRule, Rule, TABLES};
+pub use rule::{Rule, SourceRule, TABLES};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{

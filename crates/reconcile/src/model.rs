@@ -162,12 +162,12 @@ impl Model {
                     Err("ENOENT")
                 }
             }
-            Operation::AddFromRule { rule } => {
-                let new = self.observed.from_rules.insert(rule.clone());
+            Operation::AddSourceRule { rule } => {
+                let new = self.observed.source_rules.insert(rule.clone());
                 if new { Ok(()) } else { Err("EEXIST") }
             }
-            Operation::DeleteFromRule { rule } => {
-                let there = self.observed.from_rules.remove(rule);
+            Operation::DeleteSourceRule { rule } => {
+                let there = self.observed.source_rules.remove(rule);
                 if there { Ok(()) } else { Err("ENOENT") }
             }
             Operation::AddEndpoint { id, address } => self.add_endpoint(*id, *address),

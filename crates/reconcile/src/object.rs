@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
-use super::{FromRule, Nexthop, Operation, Rule, WantedLabel};
+use super::{Nexthop, Operation, Rule, SourceRule, WantedLabel};
 
 /// Name of a kernel object: its kind, and the key by which people know it, such as the interface
 /// and the address.
@@ -38,7 +38,8 @@ pub enum Object {
     /// A policy rule by arrival interface.
     Rule(Rule),
     /// A policy rule by source address.
-    FromRule(FromRule),
+    #[serde(rename = "fromrule")]
+    SourceRule(SourceRule),
     /// An MPTCP endpoint.
     Endpoint(IpAddr),
     /// The limit of subflows that an MPTCP connection may have besides its first.
@@ -64,7 +65,7 @@ impl Object {
             Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) | Self::TableRoute(..) => "route",
-            Self::Rule(_) | Self::FromRule(_) => "rule",
+            Self::Rule(_) | Self::SourceRule(_) => "rule",
             Self::Endpoint(_) => "endpoint",
             Self::Subflows => "limit",
             Self::Label(..) => "label",
@@ -86,7 +87,7 @@ impl fmt::Display for Object {
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
             Self::TableRoute(table, dst) => write!(f, "{dst} table {table}"),
             Self::Rule(rule) => write!(f, "{rule}"),
-            Self::FromRule(rule) => write!(f, "{rule}"),
+            Self::SourceRule(rule) => write!(f, "{rule}"),
             Self::Endpoint(address) => write!(f, "{address} subflow"),
             Self::Subflows => f.write_str("MPTCP subflows"),
             Self::Label(label, None) => write!(f, "{}", label.0),
@@ -107,7 +108,7 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for FromRule {
+impl fmt::Display for SourceRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let family = if self.source.is_ipv4() { "IPv4" } else { "IPv6" };
         write!(f, "{family} from {} ", self.source)?;
@@ -148,7 +149,7 @@ impl Operation {
             | Self::AddAddress { .. }
             | Self::AddNexthop { .. }
             | Self::AddRule { .. }
-            | Self::AddFromRule { .. }
+            | Self::AddSourceRule { .. }
             | Self::AddEndpoint { .. }
             | Self::AddIngress { .. }
             | Self::AddFilter { .. } => "add",
@@ -174,7 +175,7 @@ impl Operation {
             | Self::DeleteRoute { .. }
             | Self::DeleteTableRoute { .. }
             | Self::DeleteRule { .. }
-            | Self::DeleteFromRule { .. }
+            | Self::DeleteSourceRule { .. }
             | Self::DeleteEndpoint { .. }
             | Self::DeleteLabel { .. }
             | Self::DeleteIngress { .. }
@@ -208,8 +209,8 @@ impl Operation {
                 Object::TableRoute(*table, *dst)
             }
             Self::AddRule { rule } | Self::DeleteRule { rule } => Object::Rule(rule.clone()),
-            Self::AddFromRule { rule } | Self::DeleteFromRule { rule } => {
-                Object::FromRule(rule.clone())
+            Self::AddSourceRule { rule } | Self::DeleteSourceRule { rule } => {
+                Object::SourceRule(rule.clone())
             }
             Self::AddEndpoint { address, .. } | Self::DeleteEndpoint { address, .. } => {
                 Object::Endpoint(*address)

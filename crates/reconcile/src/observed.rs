@@ -10,7 +10,7 @@ use tresse_base::units::{Mac, Prefix};
 
 use super::mptcp::ObservedMptcp;
 use super::routes::Routes;
-use super::rule::{FromRule, Rule};
+use super::rule::{Rule, SourceRule};
 use super::wanted::LinkKind;
 
 /// The state of one node's kernel: our objects, and the foreign objects (those of others) that
@@ -50,8 +50,8 @@ pub struct Observed {
     #[serde(rename = "turns")]
     pub table_routes: BTreeMap<TableRouteKey, ObservedTableRoute>,
     /// Our policy rules by source address.
-    #[serde(default)]
-    pub from_rules: BTreeSet<FromRule>,
+    #[serde(default, rename = "from_rules")]
+    pub source_rules: BTreeSet<SourceRule>,
     /// MPTCP state; `None` if the kernel has no MPTCP.
     #[serde(default)]
     pub mptcp: Option<ObservedMptcp>,

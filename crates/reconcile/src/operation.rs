@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
-use super::rule::{FromRule, Rule};
+use super::rule::{Rule, SourceRule};
 use super::wanted::{LinkKind, WantedLabel};
 
 /// One operation on a kernel object. An operation that adds an object fails if the object exists
@@ -178,25 +178,27 @@ pub enum Operation {
         /// Destination.
         dst: Prefix,
     },
-    /// RTM_NEWRULE of a rule by arrival interface, FRA_PROTOCOL 78.
+    /// RTM_NEWRULE of a policy rule by arrival interface, FRA_PROTOCOL 78.
     AddRule {
         /// The rule.
         rule: Rule,
     },
-    /// RTM_DELRULE of a rule of ours.
+    /// RTM_DELRULE of a policy rule of ours.
     DeleteRule {
         /// The rule.
         rule: Rule,
     },
-    /// RTM_NEWRULE of a rule by source address, FRA_PROTOCOL 78.
-    AddFromRule {
+    /// RTM_NEWRULE of a policy rule by source address, FRA_PROTOCOL 78.
+    #[serde(rename = "add-from-rule")]
+    AddSourceRule {
         /// The rule.
-        rule: FromRule,
+        rule: SourceRule,
     },
-    /// RTM_DELRULE of a rule of ours.
-    DeleteFromRule {
+    /// RTM_DELRULE of a policy rule of ours.
+    #[serde(rename = "delete-from-rule")]
+    DeleteSourceRule {
         /// The rule.
-        rule: FromRule,
+        rule: SourceRule,
     },
     /// MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_ADDR_FLAG_SUBFLOW.
     AddEndpoint {

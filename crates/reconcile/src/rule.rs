@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Numbers of our routing tables besides the main one. A policy rule that leads to a table has the
 /// number of the table as its priority. The lower half is for packets that arrive by a NIC, one
 /// table per NIC ([`Rule`]); the upper half for packets whose source is a NIC's address
-/// ([`FromRule`]).
+/// ([`SourceRule`]).
 pub const TABLES: Range<u32> = 7800..7928;
 
 /// A policy rule by arrival interface: packets that arrive by this interface are looked up in a
@@ -26,16 +26,16 @@ pub struct Rule {
 /// A policy rule by source address. It looks packets from one address up in a routing table of ours
 /// before the main table, or it makes those unreachable to which that table has no route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct FromRule {
+pub struct SourceRule {
     /// FRA_SRC, a full address.
     pub source: IpAddr,
-    /// The table: one of [`FromRule::TABLES`].
+    /// The table: one of [`SourceRule::TABLES`].
     pub table: u32,
     /// FR_ACT_UNREACHABLE, for packets to which the table has no route. Otherwise FR_ACT_TO_TBL.
     pub unreachable: bool,
 }
 
-impl FromRule {
+impl SourceRule {
     /// The upper half of [`TABLES`]: a table for each NIC that a node can have.
     pub const TABLES: Range<u32> = TABLES.start + 64..TABLES.end;
 

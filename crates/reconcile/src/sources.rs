@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 
 use tresse_base::kernel::ENDPOINTS_MAX;
 
-use super::{FromRule, Wanted};
+use super::{SourceRule, Wanted};
 
 impl Wanted {
     /// The policy rules that lead from each endpoint to the table of its NIC.
     #[must_use]
-    pub fn from_rules(&self) -> BTreeSet<FromRule> {
+    pub fn source_rules(&self) -> BTreeSet<SourceRule> {
         let endpoints = self.mptcp.endpoints.iter();
         let tables = endpoints.filter_map(|(source, nic)| Some((*source, self.source_table(nic)?)));
         let rules = |(source, table)| {
-            [false, true].map(|unreachable| FromRule { source, table, unreachable })
+            [false, true].map(|unreachable| SourceRule { source, table, unreachable })
         };
         tables.flat_map(rules).collect()
     }
@@ -31,6 +31,6 @@ impl Wanted {
     /// The table for packets from the addresses of a NIC: by the NIC's place in [`Wanted::nics`].
     pub(super) fn source_table(&self, nic: &str) -> Option<u32> {
         let place = self.nics.keys().position(|name| name == nic)?;
-        { FromRule::TABLES }.nth(place)
+        { SourceRule::TABLES }.nth(place)
     }
 }

@@ -79,8 +79,12 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
         Operation::DeleteTableRoute { table, dst } => table_route(*table, *dst, false, before),
         Operation::AddRule { rule } => vec![Operation::DeleteRule { rule: rule.clone() }],
         Operation::DeleteRule { rule } => vec![Operation::AddRule { rule: rule.clone() }],
-        Operation::AddFromRule { rule } => vec![Operation::DeleteFromRule { rule: rule.clone() }],
-        Operation::DeleteFromRule { rule } => vec![Operation::AddFromRule { rule: rule.clone() }],
+        Operation::AddSourceRule { rule } => {
+            vec![Operation::DeleteSourceRule { rule: rule.clone() }]
+        }
+        Operation::DeleteSourceRule { rule } => {
+            vec![Operation::AddSourceRule { rule: rule.clone() }]
+        }
         &Operation::AddEndpoint { id, address } => vec![Operation::DeleteEndpoint { id, address }],
         &Operation::DeleteEndpoint { id, address } => vec![Operation::AddEndpoint { id, address }],
         &Operation::LimitSubflows { limit, before } => {

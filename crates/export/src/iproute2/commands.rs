@@ -163,7 +163,7 @@ pub fn rules(wanted: &Wanted, ipv4: bool) -> String {
         let interface = shell(interface);
         line!(out, "rule add iif {interface} lookup {table} priority {table} protocol {PROTOCOL}");
     }
-    for rule in wanted.from_rules().iter().filter(|rule| rule.source.is_ipv4() == ipv4) {
+    for rule in wanted.source_rules().iter().filter(|rule| rule.source.is_ipv4() == ipv4) {
         line!(out, "rule add {} priority {} protocol {PROTOCOL}", rule.words(), rule.priority());
     }
     out

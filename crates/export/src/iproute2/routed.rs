@@ -77,7 +77,7 @@ pub(super) fn up(wanted: &Wanted, out: &mut String) {
     for Rule { table, ipv4, interface } in wanted.rules() {
         line!(out, "    arriving {} {} {table}", family(ipv4), shell(&interface));
     }
-    for rule in wanted.from_rules() {
+    for rule in wanted.source_rules() {
         let family = family(rule.source.is_ipv4());
         line!(out, "    from {family} {} {}", rule.priority(), rule.words());
     }
@@ -100,7 +100,7 @@ pub(super) fn undo(wanted: &Wanted, out: &mut String) {
     }
     for ipv4 in [true, false] {
         let by_nic = wanted.rules().iter().any(|rule| rule.ipv4 == ipv4);
-        if by_nic || wanted.from_rules().iter().any(|rule| rule.source.is_ipv4() == ipv4) {
+        if by_nic || wanted.source_rules().iter().any(|rule| rule.source.is_ipv4() == ipv4) {
             let family = family(ipv4);
             line!(out, "    ip {family} rule flush protocol {PROTOCOL} 2>/dev/null || :");
             line!(out, "    ip {family} route flush table all proto {PROTOCOL} 2>/dev/null || :");

@@ -120,7 +120,7 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
         Operation::DeleteRoute { .. } | Operation::DeleteTableRoute { .. } => {
             matches!(errno, libc::ESRCH | libc::ENODEV)
         }
-        Operation::DeleteRule { .. } | Operation::DeleteFromRule { .. } => errno == libc::ENOENT,
+        Operation::DeleteRule { .. } | Operation::DeleteSourceRule { .. } => errno == libc::ENOENT,
         Operation::DeleteEndpoint { .. } => matches!(errno, libc::EINVAL | libc::ENOENT),
         // For a label within its table the kernel returns EINVAL whether or not it had a route.
         Operation::DeleteLabel { .. } => errno == libc::EINVAL,
@@ -193,14 +193,14 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         }
         Operation::LimitSubflows { limit, .. } => ("set", format!("{limit} MPTCP subflows")),
         Operation::DeleteLabel { .. }
-        | Operation::DeleteFromRule { .. }
+        | Operation::DeleteSourceRule { .. }
         | Operation::DeleteEndpoint { .. }
         | Operation::DeleteTableRoute { .. }
         | Operation::DeleteRule { .. }
         | Operation::DeleteIngress { .. }
         | Operation::DeleteFilter { .. } => ("delete", named(operation)),
         Operation::AddRule { .. }
-        | Operation::AddFromRule { .. }
+        | Operation::AddSourceRule { .. }
         | Operation::AddEndpoint { .. }
         | Operation::AddIngress { .. }
         | Operation::AddFilter { .. } => ("add", named(operation)),
@@ -248,7 +248,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         }
         (
             Operation::AddRule { .. }
-            | Operation::AddFromRule { .. }
+            | Operation::AddSourceRule { .. }
             | Operation::AddTableRoute { .. },
             libc::EOPNOTSUPP | libc::EAFNOSUPPORT,
         ) => Some(
@@ -279,7 +279,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddLabel { replace: false, .. }
             | Operation::AddTableRoute { replace: false, .. }
             | Operation::AddRule { .. }
-            | Operation::AddFromRule { .. }
+            | Operation::AddSourceRule { .. }
             | Operation::AddNexthop { .. }
             | Operation::AddAddress { .. }
             | Operation::AddIngress { .. }

@@ -167,8 +167,8 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> Outcome {
             | Operation::DeleteAddress { .. }
             | Operation::AddRule { .. }
             | Operation::DeleteRule { .. }
-            | Operation::AddFromRule { .. }
-            | Operation::DeleteFromRule { .. } => {
+            | Operation::AddSourceRule { .. }
+            | Operation::DeleteSourceRule { .. } => {
                 executor.single(operations, start, &mut outcome).await
             }
             _ => {

@@ -8,7 +8,7 @@ use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage};
 use tresse_base::units::Prefix;
-use tresse_reconcile::{FromRule, PROTOCOL, Rule, TABLES};
+use tresse_reconcile::{PROTOCOL, Rule, SourceRule, TABLES};
 
 use super::message::{Malformed, attributes};
 
@@ -24,7 +24,7 @@ pub(super) fn rule_message(rule: &Rule) -> RuleMessage {
 }
 
 /// The body of the RTM_NEWRULE or RTM_DELRULE for a rule by source address.
-pub(super) fn from_rule_message(rule: &FromRule) -> RuleMessage {
+pub(super) fn source_rule_message(rule: &SourceRule) -> RuleMessage {
     let table = Some(rule.table).filter(|_| !rule.unreachable);
     let source = RuleAttribute::Source(rule.source);
     let mut message = message(rule.source.is_ipv4(), source, table, rule.priority());
@@ -60,7 +60,7 @@ pub(super) struct SeenRule {
     /// The rule, if it has the form of our rules by arrival interface.
     pub arriving: Option<Rule>,
     /// The rule, if it has the form of our rules by source address.
-    pub from: Option<FromRule>,
+    pub from: Option<SourceRule>,
 }
 
 impl SeenRule {
@@ -121,18 +121,18 @@ impl Fields {
         Some(Rule { table: self.table, ipv4, interface })
     }
 
-    fn from(&self, header: &RuleHeader) -> Option<FromRule> {
+    fn from(&self, header: &RuleHeader) -> Option<SourceRule> {
         let source = self.source.filter(|_| self.interface.is_none())?;
         let rule = match header.action {
-            RuleAction::ToTable => FromRule { source, table: self.table, unreachable: false },
+            RuleAction::ToTable => SourceRule { source, table: self.table, unreachable: false },
             RuleAction::Unreachable => {
-                let behind = FromRule { source, table: 0, unreachable: true }.priority();
+                let behind = SourceRule { source, table: 0, unreachable: true }.priority();
                 let table = self.priority.saturating_sub(behind);
-                FromRule { source, table, unreachable: true }
+                SourceRule { source, table, unreachable: true }
             }
             _ => return None,
         };
-        let known = FromRule::TABLES.contains(&rule.table) && rule.priority() == self.priority;
+        let known = SourceRule::TABLES.contains(&rule.table) && rule.priority() == self.priority;
         Some(rule).filter(|_| known && header.src_len == Prefix::host(source).len)
     }
 }
@@ -155,8 +155,8 @@ mod tests {
         Rule { table, ipv4, interface: "eth0".into() }
     }
 
-    fn from(source: &str, unreachable: bool) -> FromRule {
-        FromRule { source: source.parse().unwrap(), table: 7865, unreachable }
+    fn from(source: &str, unreachable: bool) -> SourceRule {
+        SourceRule { source: source.parse().unwrap(), table: 7865, unreachable }
     }
 
     /// What is read of a message with one more attribute.
@@ -184,7 +184,7 @@ mod tests {
             8, 0, 6, 0, 0xf9, 0x1e, 0, 0,
             5, 0, 21, 0, 78, 0, 0, 0,
         ];
-        assert_eq!(bytes(&from_rule_message(&from("10.78.0.1", true))), expected);
+        assert_eq!(bytes(&source_rule_message(&from("10.78.0.1", true))), expected);
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
             [("10.78.0.1", false), ("10.78.0.1", true), ("fd78::1", false), ("fd78::1", true)]
         {
             let rule = from(source, unreachable);
-            let written = bytes(&from_rule_message(&rule));
+            let written = bytes(&source_rule_message(&rule));
             let seen = SeenRule::parse(&written).unwrap();
             assert_eq!((seen.from, seen.arriving), (Some(rule), None));
             assert!(with(&written, FRA_SUPPRESS_PREFIXLEN, &[0xff; 4]).from.is_some());

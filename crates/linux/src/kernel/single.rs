@@ -6,7 +6,7 @@ use super::encode::NoInterface;
 use super::error::{ExecuteError, already_absent};
 use super::execute::{Executor, Outcome, Status, Tun};
 use super::requests::{self, Answer, Lost};
-use super::rule::{from_rule_message, rule_message};
+use super::rule::{rule_message, source_rule_message};
 use super::sysctl;
 use crate::sys::tun;
 
@@ -62,9 +62,9 @@ impl Executor {
             }
             Operation::AddRule { rule } => requests.add_rule(rule_message(rule)).await,
             Operation::DeleteRule { rule } => requests.delete_rule(rule_message(rule)).await,
-            Operation::AddFromRule { rule } => requests.add_rule(from_rule_message(rule)).await,
-            Operation::DeleteFromRule { rule } => {
-                requests.delete_rule(from_rule_message(rule)).await
+            Operation::AddSourceRule { rule } => requests.add_rule(source_rule_message(rule)).await,
+            Operation::DeleteSourceRule { rule } => {
+                requests.delete_rule(source_rule_message(rule)).await
             }
             _ => unreachable!("carried out in batches, by files or the path manager"),
         })

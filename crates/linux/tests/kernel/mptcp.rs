@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tresse_base::units::Mac;
 use tresse_linux::kernel::{Status, execute, observe};
 use tresse_namespace::{Feature, ip, ip_json, trial};
-use tresse_reconcile::{FromRule, Operation, Saved, Wanted, reconcile};
+use tresse_reconcile::{Operation, Saved, SourceRule, Wanted, reconcile};
 
 use crate::cables::cables;
 use crate::interfaces::done;
@@ -87,7 +87,7 @@ fn come_and_go() {
     );
     assert!(rules.iter().all(|rule| rule["protocol"] == "78"), "{rules:#?}");
     let observed = observe([]).unwrap();
-    assert_eq!(observed.from_rules, wanted().from_rules());
+    assert_eq!(observed.source_rules, wanted().source_rules());
     let again = reconcile(&wanted(), &observed, &saved);
     assert!(again.in_sync() && again.drift.is_empty(), "{again:?}");
 
@@ -101,10 +101,10 @@ fn come_and_go() {
     assert_eq!((ip_json("mptcp endpoint"), self::rules()), (vec![], vec![]));
     assert!(ip("mptcp limits").contains("add_addr_accepted 5 subflows 1"));
     assert_eq!(saved, Saved::default());
-    let rule = FromRule { source: address("10.78.0.1"), table: 7864, unreachable: false };
+    let rule = SourceRule { source: address("10.78.0.1"), table: 7864, unreachable: false };
     let absent = [
         Operation::DeleteEndpoint { id: 78, address: address("10.78.0.1") },
-        Operation::DeleteFromRule { rule },
+        Operation::DeleteSourceRule { rule },
     ];
     assert_eq!(execute(&absent).status, [Status::Absent; 2]);
 }

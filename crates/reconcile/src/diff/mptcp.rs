@@ -13,7 +13,7 @@ use super::table_routes::Taken;
 use crate::{ENDPOINT_IDS, ENDPOINTS_MAX, ObservedMptcp, Operation, Refusal, Why};
 
 pub(super) fn mptcp(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
-    from_rules(context, taken, steps);
+    source_rules(context, taken, steps);
     match &context.observed.mptcp {
         Some(found) => {
             limit(context, found, steps);
@@ -24,25 +24,25 @@ pub(super) fn mptcp(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps)
     }
 }
 
-fn from_rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+fn source_rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     let Context { wanted, observed, .. } = context;
     let wanted = match &observed.mptcp {
-        Some(_) => wanted.from_rules(),
+        Some(_) => wanted.source_rules(),
         None => BTreeSet::new(),
     };
-    for rule in wanted.difference(&observed.from_rules) {
+    for rule in wanted.difference(&observed.source_rules) {
         let table = (rule.table, rule.source.is_ipv4());
         if let (Some(&(&(table, dst, metric), protocol)), false) =
             (taken.get(&table), rule.unreachable)
         {
             steps.refused.push(Refusal::ForeignTableRoute { table, dst, metric, protocol });
         } else {
-            let operation = Operation::AddFromRule { rule: rule.clone() };
+            let operation = Operation::AddSourceRule { rule: rule.clone() };
             steps.push(Phase::Rules, operation, Why::Missing);
         }
     }
-    for rule in observed.from_rules.difference(&wanted) {
-        let operation = Operation::DeleteFromRule { rule: rule.clone() };
+    for rule in observed.source_rules.difference(&wanted) {
+        let operation = Operation::DeleteSourceRule { rule: rule.clone() };
         steps.push(Phase::DropRules, operation, Why::Leftover);
     }
 }

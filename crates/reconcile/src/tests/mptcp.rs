@@ -5,8 +5,8 @@ use tresse_base::units::Prefix;
 use super::scene::*;
 use crate::model::Model;
 use crate::{
-    ENDPOINTS_MAX, FromRule, METRIC_PRIMARY, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
-    ObservedTableRoute, Planned, Refusal, Saved, Wanted, inverse, reconcile,
+    ENDPOINTS_MAX, METRIC_PRIMARY, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
+    ObservedTableRoute, Planned, Refusal, Saved, SourceRule, Wanted, inverse, reconcile,
 };
 
 /// Subflows from eth0 and eth1, each to one of two peers and to both.
@@ -75,7 +75,7 @@ fn what_is_lost_or_lowered_is_repaired() {
     let mptcp = model.observed.mptcp.as_mut().unwrap();
     mptcp.endpoints.remove(&78);
     mptcp.subflows = 0;
-    model.observed.from_rules.pop_first();
+    model.observed.source_rules.pop_first();
     let found = lines(&converge(&mut model, &multipath(), &mut saved).operations);
     let expected = [
         "add rule IPv4 from 10.78.0.1 lookup 7864",
@@ -155,9 +155,9 @@ fn k15_no_rule_leads_to_a_table_that_is_taken() {
     };
     assert_eq!(model.observed.table_routes[&key], theirs);
     let source = nic_address(1, 1, false);
-    let leads = FromRule { source, table: 7865, unreachable: false };
-    let found = &model.observed.from_rules;
-    assert!(!found.contains(&leads) && found.contains(&FromRule { unreachable: true, ..leads }));
+    let leads = SourceRule { source, table: 7865, unreachable: false };
+    let found = &model.observed.source_rules;
+    assert!(!found.contains(&leads) && found.contains(&SourceRule { unreachable: true, ..leads }));
 }
 
 #[test]
@@ -183,5 +183,5 @@ fn every_step_can_be_taken_back() {
         }
     }
     assert_eq!(model.comparable().mptcp, installed.comparable().mptcp);
-    assert_eq!(model.observed.from_rules, installed.observed.from_rules);
+    assert_eq!(model.observed.source_rules, installed.observed.source_rules);
 }

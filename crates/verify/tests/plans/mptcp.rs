@@ -89,7 +89,7 @@ fn nothing_is_added_without_the_key() {
             tresse_slice::Slice::of(&with, node).wanted,
             tresse_slice::Slice::of(&without, node).wanted,
         );
-        assert!(without.mptcp.is_empty() && without.from_rules().is_empty());
+        assert!(without.mptcp.is_empty() && without.source_rules().is_empty());
         with.mptcp = without.mptcp.clone();
         with.sysctls.remove(MPTCP_ENABLED);
         with.routes.retain(|key, _| without.routes.contains_key(key));
@@ -105,7 +105,7 @@ fn vlans_and_both_families_have_them_too() {
     let plan = plan(text, more);
     let wanted = tresse_slice::Slice::of(&plan, NodeId(0)).wanted;
     assert_eq!(wanted.mptcp.endpoints.len(), 4);
-    assert_eq!(wanted.from_rules().len(), 8);
+    assert_eq!(wanted.source_rules().len(), 8);
     let vlan = |interface: &String| wanted.links.contains_key(interface);
     assert!(
         wanted

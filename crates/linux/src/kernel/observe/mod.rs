@@ -131,7 +131,7 @@ fn look() -> Result<Observed, TableError> {
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
-    let (rules, from_rules) = table_routes::rules(source).map_err(|e| ("rules", e))?;
+    let (rules, source_rules) = table_routes::rules(source).map_err(|e| ("rules", e))?;
     let (main, table_routes) = routes::routes(source, &names).map_err(|e| ("routes", e))?;
     Ok(Observed {
         links,
@@ -149,7 +149,7 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         ingress: labels::ingress(source, &names).map_err(|e| ("filters", e))?,
         rules,
         table_routes,
-        from_rules,
+        source_rules,
         mptcp: None,
     })
 }

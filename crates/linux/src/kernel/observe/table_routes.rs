@@ -6,7 +6,7 @@ use std::io;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::rule::RuleMessage;
-use tresse_reconcile::{FromRule, ObservedTableRoute, PROTOCOL, Rule, TableRouteKey};
+use tresse_reconcile::{ObservedTableRoute, PROTOCOL, Rule, SourceRule, TableRouteKey};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;
@@ -16,7 +16,7 @@ use super::super::table_route::SeenTableRoute;
 use super::names::Names;
 
 /// Rules by arrival interface, and rules by source address.
-type Rules = (BTreeSet<Rule>, BTreeSet<FromRule>);
+type Rules = (BTreeSet<Rule>, BTreeSet<SourceRule>);
 
 /// Reads our rules. A foreign rule that looks like ours is a different rule to the kernel, which
 /// compares the protocol number too, also in a deletion.
