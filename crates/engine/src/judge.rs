@@ -10,10 +10,10 @@ use tresse_reconcile::{
     METRIC_PRIMARY, Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
 };
 
-use super::bridge::Heard;
 use super::gate::Gated;
 use super::job::{Job, Purpose};
 use super::target::{Plans, Target, target, whole};
+use super::transition::Heard;
 use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
 
 impl Engine {

@@ -11,7 +11,7 @@
 //! - `watch` sends failure detection the paths to watch and records which are broken.
 //! - `vlans` tests each VLAN for loops and sends announcements (K5, K17); `gate` decides which
 //!   VLANs and paths may be used.
-//! - `bridge` and `crossing` keep the old plan until every peer has moved to the new one.
+//! - `transition` and `advance` keep the old plan until every peer has moved to the new one.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
 //! - `source` keeps the table of labels pushed onto this node's own packets.
@@ -19,11 +19,10 @@
 
 #![forbid(unsafe_code)]
 
-mod bridge;
+mod advance;
 mod bucket;
 mod calls;
 mod canary;
-mod crossing;
 mod ending;
 mod engines;
 mod forwarding;
@@ -47,6 +46,7 @@ mod target;
 mod tests;
 mod transaction;
 mod transit;
+mod transition;
 mod vlans;
 mod watch;
 mod watched;
@@ -58,12 +58,12 @@ use tresse_base::id::Vid;
 use tresse_control::{Alert, OperationLine, PendingLine, Reply};
 use tresse_reconcile::Planned;
 
-use self::bridge::Bridge;
 use self::bucket::Bucket;
 use self::canary::Canary;
 use self::job::Job;
 use self::refresh::Refresh;
 use self::steering::KeptFree;
+use self::transition::Bridge;
 use self::watched::Paths;
 
 pub use self::engines::{Engines, LabelEngine, SourceEngine};

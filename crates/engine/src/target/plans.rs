@@ -1,7 +1,7 @@
 //! The plans from which a node's target (what it should hold now) is computed.
 
-use crate::bridge::Heard;
 use crate::gate::Gated;
+use crate::transition::Heard;
 
 /// The plans from which a node's target (what it should hold now) is computed: the new plan and,
 /// during a change of plans, the old one.

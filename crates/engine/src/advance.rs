@@ -1,6 +1,6 @@
 //! Carries out the change from one plan to the next: records the announcements of peers, asks
 //! silent peers by canaries, and decides when this node moves to the new plan and removes the old
-//! one. The state is in `bridge`.
+//! one. The state is in `transition`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use tresse_base::units::Mac;
 use tresse_control::PendingLine;
 use tresse_frame::announce::Kind;
 
-use super::bridge::{Bridge, LINGER_MS, holders};
 use super::gate::Gate;
+use super::transition::{Bridge, LINGER_MS, holders};
 use super::{Effect, Engine, Prepared};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
