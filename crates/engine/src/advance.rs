@@ -11,7 +11,7 @@ use tresse_control::PendingLine;
 use tresse_frame::announce::Kind;
 
 use super::gate::Gate;
-use super::transition::{Bridge, LINGER_MS, holders};
+use super::transition::{LINGER_MS, Transition, holders};
 use super::{Effect, Engine, Prepared};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -29,20 +29,20 @@ const ANSWER_MS: u64 = 300;
 impl Engine {
     /// The old plan, as long as frames are still received by it.
     pub(super) fn held_plan(&self) -> Option<Arc<Prepared>> {
-        self.stored.previous.clone().filter(|_| self.stored.bridging)
+        self.stored.previous.clone().filter(|_| self.stored.in_transition)
     }
 
     /// Ends the change: the old plan is removed.
-    pub(super) fn end_bridge(&mut self) {
-        self.stored.bridging = false;
+    pub(super) fn end_transition(&mut self) {
+        self.stored.in_transition = false;
         self.stored.moved = false;
-        self.bridge = Bridge::default();
+        self.transition = Transition::default();
     }
 
     /// Digest of the plan that this node sends by, for its announcements.
     pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
         match self.held_plan() {
-            Some(old) if self.bridge.told_at.is_none() => old.digest(),
+            Some(old) if self.transition.told_at.is_none() => old.digest(),
             _ => current.digest(),
         }
     }
@@ -56,8 +56,8 @@ impl Engine {
         peer: Mac,
         plan: [u8; 8],
     ) -> bool {
-        let before = self.bridge.peers.insert(peer, (plan, now));
-        let first = self.bridge.heard.insert((vid, peer));
+        let before = self.transition.peers.insert(peer, (plan, now));
+        let first = self.transition.heard.insert((vid, peer));
         if first && !self.stored.moved {
             self.moving = true;
             let at = now + GATHER_MS;
@@ -70,8 +70,8 @@ impl Engine {
     /// replies of others also serve this node's own question. An interface with a scheduled
     /// announcement is usable.
     pub(super) fn answer_canary(&mut self, now: u64, name: &str, answers: bool) {
-        if let Some(due) = self.bridge.asks.get_mut(name) {
-            *due = (*due).max(now + self.bridge.every);
+        if let Some(due) = self.transition.asks.get_mut(name) {
+            *due = (*due).max(now + self.transition.every);
         }
         let wait = self.spread(ANSWER_MS);
         if let Some(refresh) = self.refresh.get_mut(name).filter(|_| answers) {
@@ -81,7 +81,7 @@ impl Engine {
 
     /// Sends canaries for missing peers, announces that this node has moved, and removes the old
     /// plan once no peer needs it.
-    pub(super) fn cross_bridge(
+    pub(super) fn advance_transition(
         &mut self,
         now: u64,
         current: &Prepared,
@@ -93,35 +93,35 @@ impl Engine {
         let gate = |vid| Gate::of(&gates, vid);
         let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));
         if live.any(|(_, i)| gate(i.vid) == Gate::Unproven) {
-            self.bridge.proven_at = None;
+            self.transition.proven_at = None;
         } else {
-            self.bridge.proven_at.get_or_insert(now);
+            self.transition.proven_at.get_or_insert(now);
         }
         let open = |vid, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
         let routes = current.wanted.routes.values();
         let ways = routes.flat_map(|route| current.ways(route));
         let missing: BTreeSet<(&str, Mac)> = ways
             .filter(|(vid, name, mac)| {
-                open(*vid, name) && !self.bridge.heard.contains(&(*vid, *mac))
+                open(*vid, name) && !self.transition.heard.contains(&(*vid, *mac))
             })
             .map(|(_, name, mac)| (name, mac))
             .collect();
-        let holders = holders(&old, current, &self.bridge);
+        let holders = holders(&old, current, &self.transition);
 
         // Asks for missing peers; once all else is done, for peers that still need the old plan.
         let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
-        self.bridge.every = ASK_MS.max(answers / ANSWERS_PER_MS);
+        self.transition.every = ASK_MS.max(answers / ANSWERS_PER_MS);
         let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
         let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));
-        let asked: BTreeMap<&str, u64> = if self.bridge.told_at.is_some() {
-            holding.map(|(_, name, _)| (name, SELDOM * self.bridge.every)).collect()
+        let asked: BTreeMap<&str, u64> = if self.transition.told_at.is_some() {
+            holding.map(|(_, name, _)| (name, SELDOM * self.transition.every)).collect()
         } else {
-            missing.iter().map(|(name, _)| (*name, self.bridge.every)).collect()
+            missing.iter().map(|(name, _)| (*name, self.transition.every)).collect()
         };
-        self.bridge.asks.retain(|name, _| asked.contains_key(name.as_str()));
+        self.transition.asks.retain(|name, _| asked.contains_key(name.as_str()));
         for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {
             let next = now + every + self.spread(every / 2);
-            let due = self.bridge.asks.entry(name.into()).or_insert(next);
+            let due = self.transition.asks.entry(name.into()).or_insert(next);
             if *due <= now {
                 *due = next;
                 self.announce(current, name, Kind::Canary, out);
@@ -129,28 +129,29 @@ impl Engine {
         }
 
         let patience: Vec<Option<u64>> = if self.stored.moved {
-            holders.iter().map(|peer| self.bridge.patience(*peer)).collect()
+            holders.iter().map(|peer| self.transition.patience(*peer)).collect()
         } else {
-            missing.iter().map(|(_, peer)| self.bridge.patience(*peer)).collect()
+            missing.iter().map(|(_, peer)| self.transition.patience(*peer)).collect()
         };
         let waits = patience.iter().any(|until| until.is_none_or(|until| until > now));
-        self.bridge.silent_at = patience.into_iter().flatten().filter(|until| *until > now).min();
+        self.transition.silent_at =
+            patience.into_iter().flatten().filter(|until| *until > now).min();
         let still = self.job.is_none() && self.converge_at.is_none() && !self.dirty;
         if !self.stored.moved {
-            if self.bridge.proven_at.is_some() && !waits && still {
+            if self.transition.proven_at.is_some() && !waits && still {
                 // Stored first: after a crash it is still true.
                 self.stored.moved = true;
                 self.look_again(now);
             }
-        } else if self.bridge.told_at.is_none() {
+        } else if self.transition.told_at.is_none() {
             if still {
-                self.bridge.told_at = Some(now);
+                self.transition.told_at = Some(now);
                 self.refresh.values_mut().for_each(|refresh| refresh.due = now);
             }
         } else if waits {
-            self.bridge.all_at = None;
-        } else if *self.bridge.all_at.get_or_insert(now) + LINGER_MS <= now {
-            self.end_bridge();
+            self.transition.all_at = None;
+        } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS <= now {
+            self.end_transition();
             self.look_again(now);
         }
     }
@@ -159,7 +160,7 @@ impl Engine {
     pub(super) fn held(&self) -> Option<PendingLine> {
         let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
         let old = self.stored.previous.as_ref()?;
-        let holders = holders(old, current, &self.bridge);
+        let holders = holders(old, current, &self.transition);
         let first = holders.first()?;
         let more = match holders.len() - 1 {
             0 => String::new(),

@@ -155,7 +155,7 @@ impl Engine {
         let old = self.stored.current.take();
         self.stored.current = self.stored.previous.take();
         self.stored.previous = if self.stored.unconfirmed.take().is_some() { None } else { old };
-        self.end_bridge();
+        self.end_transition();
         self.stored.intent = Some(Intent::Converge);
         self.confirm_at = None;
         self.dirty = true;

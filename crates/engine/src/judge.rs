@@ -23,7 +23,7 @@ impl Engine {
         let gates = self.gates(plan);
         let own = matches!(job.purpose, Purpose::Apply { .. });
         let replaces = own && self.stored.current.as_ref().is_some_and(|c| c != plan);
-        let old = match (replaces, self.stored.bridging) {
+        let old = match (replaces, self.stored.in_transition) {
             (true, _) => self.stored.current.as_ref(),
             (false, true) => self.stored.previous.as_ref(),
             (false, false) => None,
@@ -34,7 +34,7 @@ impl Engine {
         let heard = match (replaces, self.stored.moved) {
             (true, _) => Some(&nobody),
             (false, true) => None,
-            (false, false) => Some(self.bridge.heard()),
+            (false, false) => Some(self.transition.heard()),
         };
         let links = view.observed.links.iter();
         let out = links.filter(|(_, link)| link.up && !link.carrier);
@@ -166,7 +166,7 @@ impl Engine {
 
     pub(super) fn settle(&mut self, job: &Job, view: &View) {
         let wanted = match &job.target {
-            Some(target) if !self.stored.bridging => {
+            Some(target) if !self.stored.in_transition => {
                 whole(target, self.settings.engines, &view.observed)
             }
             Some(_) => return,

@@ -63,7 +63,7 @@ use self::canary::Canary;
 use self::job::Job;
 use self::refresh::Refresh;
 use self::steering::KeptFree;
-use self::transition::Bridge;
+use self::transition::Transition;
 use self::watched::Paths;
 
 pub use self::engines::{Engines, LabelEngine, SourceEngine};
@@ -124,7 +124,7 @@ pub struct Engine {
     paths: Paths,
     /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
-    bridge: Bridge,
+    transition: Transition,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
     /// What the source engine was last told to push.
@@ -166,7 +166,7 @@ impl Engine {
             refresh: BTreeMap::new(),
             paths: Paths::default(),
             free: Arc::default(),
-            bridge: Bridge::default(),
+            transition: Transition::default(),
             listening: BTreeSet::new(),
             forwarding: Forwarding::default(),
             pushing: Pushing::default(),
@@ -218,8 +218,8 @@ impl Engine {
         let idle = self.job.is_none();
         let jobs = [self.confirm_at, self.converge_at].into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
-        let bridge = self.bridge.deadline().filter(|_| self.stored.bridging);
-        jobs.chain(canaries).chain(bridge).chain(self.refresh.values().map(|r| r.due)).min()
+        let transition = self.transition.deadline().filter(|_| self.stored.in_transition);
+        jobs.chain(canaries).chain(transition).chain(self.refresh.values().map(|r| r.due)).min()
     }
 
     /// The plan in force.
@@ -233,7 +233,7 @@ impl Engine {
             self.dirty = true;
             self.stored.current = self.stored.previous.take();
             self.drop_pins(out);
-            self.end_bridge();
+            self.end_transition();
             self.stored.intent = Some(Intent::Converge);
             tell(
                 out,

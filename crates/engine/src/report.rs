@@ -39,7 +39,7 @@ impl Engine {
                 (None, Some(_)) => "failed".into(),
                 (None, None) => "idle".into(),
             },
-            changing: self.stored.bridging || doing.is_some(),
+            changing: self.stored.in_transition || doing.is_some(),
             confirm_seconds: self
                 .confirm_at
                 .map(|at| u32::try_from(at.saturating_sub(now).div_ceil(1000)).unwrap_or(u32::MAX)),

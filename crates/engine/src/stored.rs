@@ -35,7 +35,8 @@ pub struct Stored {
     pub force_interfaces: BTreeSet<String>,
     /// Is a change of plans under way? Then frames are still received by `previous`, and sent by it
     /// where `current` cannot be used yet.
-    pub bridging: bool,
+    #[serde(rename = "bridging")]
+    pub in_transition: bool,
     /// Does this node send everything by `current` during a change of plans? Peers may have been
     /// told so.
     #[serde(default)]
@@ -104,7 +105,7 @@ impl Default for Stored {
             intent: None,
             force: false,
             force_interfaces: BTreeSet::new(),
-            bridging: false,
+            in_transition: false,
             moved: false,
             withdrawn: false,
             broken: BTreeSet::new(),

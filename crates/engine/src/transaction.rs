@@ -238,8 +238,9 @@ impl Engine {
                 if !same {
                     self.stored.previous = self.stored.current.take();
                     self.stored.current.clone_from(&job.target);
-                    self.end_bridge();
-                    self.stored.bridging = self.stored.previous.is_some() && self.settings.canary;
+                    self.end_transition();
+                    self.stored.in_transition =
+                        self.stored.previous.is_some() && self.settings.canary;
                 }
                 self.stored.unconfirmed = job
                     .options

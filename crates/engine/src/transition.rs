@@ -30,7 +30,7 @@ pub(super) const LINGER_MS: u64 = 1000;
 /// State of a change from one plan to the next on this node: which announcements it has heard, by
 /// which plan each peer sends, and when the old plan can be removed.
 #[derive(Debug, Default)]
-pub struct Bridge {
+pub struct Transition {
     pub(super) heard: Heard,
     /// By peer: the plan that it sends by, and the time of its last announcement.
     pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
@@ -48,7 +48,7 @@ pub struct Bridge {
     pub(super) every: u64,
 }
 
-impl Bridge {
+impl Transition {
     /// The announcements heard since the plan in force was committed.
     pub const fn heard(&self) -> &Heard {
         &self.heard
@@ -102,8 +102,12 @@ impl Prepared {
 }
 
 /// The peers in both plans that have not announced that they have moved.
-pub(super) fn holders(old: &Prepared, current: &Prepared, bridge: &Bridge) -> BTreeSet<Mac> {
+pub(super) fn holders(
+    old: &Prepared,
+    current: &Prepared,
+    transition: &Transition,
+) -> BTreeSet<Mac> {
     let digest = current.digest();
     let both = old.peers().intersection(&current.peers()).copied().collect::<BTreeSet<_>>();
-    both.into_iter().filter(|peer| !bridge.moved(*peer, digest)).collect()
+    both.into_iter().filter(|peer| !transition.moved(*peer, digest)).collect()
 }

@@ -109,7 +109,7 @@ impl Engine {
                 Action::Fuse(why) => self.fuse(now, &current, vid, why, out),
             }
         }
-        self.cross_bridge(now, &current, &usable, out);
+        self.advance_transition(now, &current, &usable, out);
         self.refresh(now, &current, old.as_deref(), &usable, out);
         let present = spoken(&current, old.as_deref()).filter_map(|(name, _)| {
             let link = self.view.as_ref()?.observed.links.get(name)?;
@@ -156,7 +156,7 @@ impl Engine {
             own_mac,
         };
         let vid = interface.vid;
-        let news = self.stored.bridging
+        let news = self.stored.in_transition
             && !own_mac
             && self.heard_peer(now, vid, source, announcement.plan);
         if announcement.kind == Kind::Canary && !own_mac {
