@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_cluster::discover::{Discovered, Heard, Host, Nic};
+use tresse_cluster::discover::{Discovered, Host, LldpSender, Nic};
 use tresse_control::{Client, FORMAT, LldpLine, NeighbourList};
 
 use super::nodes::{Fleet, FleetArgs};
@@ -126,9 +126,9 @@ fn host(name: &str, list: &NeighbourList, wanted: &impl Fn(&str) -> bool) -> Hos
     Host { name: name.to_owned(), nics: nics.collect() }
 }
 
-fn heard(line: &LldpLine) -> Option<Heard> {
+fn heard(line: &LldpLine) -> Option<LldpSender> {
     let described = || line.description.clone().unwrap_or_default();
-    Some(Heard {
+    Some(LldpSender {
         device: line.system.clone().unwrap_or_else(|| line.chassis.clone()),
         port: if line.port_mac.is_some() { described() } else { line.port.clone() },
         mac: line.port_mac.as_ref().unwrap_or(&line.source).parse().ok()?,

@@ -63,7 +63,7 @@ pub enum Action {
 
 /// A received announcement, reduced to the fields that the test for a loop needs.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard<'a> {
+pub struct ReceivedAnnouncement<'a> {
     /// The interface it arrived on.
     pub interface: &'a str,
     /// Index of the sender.
@@ -132,11 +132,11 @@ impl Canary {
     }
 
     /// Reports that an announcement arrived.
-    pub fn hear(&mut self, now: u64, heard: Heard<'_>) -> Option<Action> {
+    pub fn receive(&mut self, now: u64, heard: ReceivedAnnouncement<'_>) -> Option<Action> {
         if matches!(self.proof, Proof::Fused { .. }) || now < self.deaf_until {
             return None;
         }
-        let Heard { interface, node, sequence, own_mac } = heard;
+        let ReceivedAnnouncement { interface, node, sequence, own_mac } = heard;
         if own_mac {
             return Some(self.fuse(format!(
                 "announcement {sequence} of this NIC came back on {interface}: the VLAN has a loop"
@@ -180,8 +180,8 @@ impl Canary {
 mod tests {
     use super::*;
 
-    fn heard(node: u32, sequence: u64) -> Heard<'static> {
-        Heard { interface: "eth0.100", node, sequence, own_mac: false }
+    fn heard(node: u32, sequence: u64) -> ReceivedAnnouncement<'static> {
+        ReceivedAnnouncement { interface: "eth0.100", node, sequence, own_mac: false }
     }
 
     fn waiting(rank: u32) -> Canary {
@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn one_copy_proves_and_a_second_fuses_at_any_time() {
         let mut canary = waiting(2);
-        assert_eq!(canary.hear(1500, heard(0, 7)), None);
+        assert_eq!(canary.receive(1500, heard(0, 7)), None);
         assert_eq!(canary.tick(1700), Some(Action::Proven));
-        assert_eq!(canary.hear(9000, heard(0, 8)), None);
-        assert!(matches!(canary.hear(9001, heard(0, 8)), Some(Action::Fuse(_))));
+        assert_eq!(canary.receive(9000, heard(0, 8)), None);
+        assert!(matches!(canary.receive(9001, heard(0, 8)), Some(Action::Fuse(_))));
         assert!(matches!(canary.proof(), Proof::Fused { .. }));
-        assert_eq!(canary.hear(9002, heard(0, 8)), None, "a fuse blows once");
+        assert_eq!(canary.receive(9002, heard(0, 8)), None, "a fuse blows once");
         assert_eq!(canary.deadline(), None);
     }
 
@@ -222,8 +222,8 @@ mod tests {
     fn our_own_frame_coming_back_fuses() {
         let mut canary = waiting(0);
         canary.tick(1000);
-        let back = Heard { own_mac: true, ..heard(3, 1) };
-        assert!(matches!(canary.hear(1050, back), Some(Action::Fuse(_))));
+        let back = ReceivedAnnouncement { own_mac: true, ..heard(3, 1) };
+        assert!(matches!(canary.receive(1050, back), Some(Action::Fuse(_))));
         assert_eq!(canary.tick(1200), None);
     }
 
@@ -231,12 +231,12 @@ mod tests {
     fn what_drains_after_a_fuse_was_rearmed_fuses_nothing() {
         let mut canary = waiting(0);
         canary.drain(1000);
-        let back = Heard { own_mac: true, ..heard(3, 1) };
-        assert_eq!(canary.hear(2999, back), None);
+        let back = ReceivedAnnouncement { own_mac: true, ..heard(3, 1) };
+        assert_eq!(canary.receive(2999, back), None);
         assert_eq!(canary.tick(2999), None);
         assert_eq!(canary.tick(3000), Some(Action::Send));
         assert!(
-            matches!(canary.hear(3001, back), Some(Action::Fuse(_))),
+            matches!(canary.receive(3001, back), Some(Action::Fuse(_))),
             "the loop is still there"
         );
     }
@@ -244,8 +244,11 @@ mod tests {
     #[test]
     fn the_same_number_on_two_interfaces_of_one_vlan_is_no_duplicate() {
         let mut canary = waiting(1);
-        assert_eq!(canary.hear(1500, heard(0, 7)), None);
-        assert_eq!(canary.hear(1500, Heard { interface: "eth1.100", ..heard(0, 7) }), None);
+        assert_eq!(canary.receive(1500, heard(0, 7)), None);
+        assert_eq!(
+            canary.receive(1500, ReceivedAnnouncement { interface: "eth1.100", ..heard(0, 7) }),
+            None
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::prepared::Prepared;
 
 /// The senders whose announcements this node has heard during a change of plans: the VID (`None`:
 /// untagged) and the MAC address of each sender.
-pub type Heard = BTreeSet<(Option<Vid>, Mac)>;
+pub type HeardSenders = BTreeSet<(Option<Vid>, Mac)>;
 
 /// Number of unanswered canaries after which a silent peer no longer delays the removal of the old
 /// plan.
@@ -31,7 +31,7 @@ pub(super) const LINGER_MS: u64 = 1000;
 /// which plan each peer sends, and when the old plan can be removed.
 #[derive(Debug, Default)]
 pub struct Transition {
-    pub(super) heard: Heard,
+    pub(super) heard: HeardSenders,
     /// By peer: the plan that it sends by, and the time of its last announcement.
     pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
     /// Interfaces on which a peer is missing, and when to send the next canary.
@@ -50,7 +50,7 @@ pub struct Transition {
 
 impl Transition {
     /// The announcements heard since the plan in force was committed.
-    pub const fn heard(&self) -> &Heard {
+    pub const fn heard(&self) -> &HeardSenders {
         &self.heard
     }
 
@@ -76,7 +76,7 @@ impl Prepared {
     /// The VIDs on which the peer of a route was not heard.
     pub(super) fn unheard<'a>(
         &'a self,
-        heard: &'a Heard,
+        heard: &'a HeardSenders,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = Option<Vid>> + 'a {
         let ways = self.ways(route);

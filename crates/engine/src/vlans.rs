@@ -10,7 +10,7 @@ use tresse_control::Alert;
 use tresse_frame::announce::{Announcement, Kind};
 use tresse_reconcile::ObservedLink;
 
-use super::canary::{Action, Canary, Heard, Proof};
+use super::canary::{Action, Canary, Proof, ReceivedAnnouncement};
 use super::gate::Gate;
 use super::refresh::Refresh;
 use super::{Effect, Engine, PlannedInterface, Prepared, tell};
@@ -149,7 +149,7 @@ impl Engine {
             return false;
         }
         let own_mac = mac_of(plan, name) == Some(source);
-        let heard = Heard {
+        let heard = ReceivedAnnouncement {
             interface: name,
             node: announcement.node.0,
             sequence: announcement.sequence,
@@ -163,7 +163,7 @@ impl Engine {
             self.answer_canary(now, name, interface.announces);
         }
         let canary = vid.and_then(|vid| Some((vid, self.canaries.get_mut(&vid)?)));
-        let action = canary.and_then(|(vid, canary)| Some((vid, canary.hear(now, heard)?)));
+        let action = canary.and_then(|(vid, canary)| Some((vid, canary.receive(now, heard)?)));
         if let Some((vid, Action::Fuse(why))) = action {
             self.fuse(now, &current, vid, why, out);
             return true;

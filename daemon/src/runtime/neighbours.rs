@@ -38,7 +38,7 @@ const HOLD_TENTHS: u32 = 25;
 /// sockets that receive LLDP.
 #[derive(Default)]
 pub struct Neighbours {
-    heard: Rc<RefCell<Heard>>,
+    heard: Rc<RefCell<Received>>,
     changed: Rc<Notify>,
     watcher: Option<JoinHandle<()>>,
     /// The announcement period, if configured.
@@ -46,7 +46,7 @@ pub struct Neighbours {
 }
 
 #[derive(Default)]
-struct Heard {
+struct Received {
     nics: BTreeMap<String, Nic>,
     received: u64,
     malformed: u64,
@@ -60,11 +60,11 @@ struct Nic {
     since: Instant,
     /// LLDP socket and its task; the task ends with the NIC.
     listener: Option<(Rc<LldpSocket>, JoinHandle<()>)>,
-    lldp: BTreeMap<(Vec<u8>, Vec<u8>, bool), Told>,
+    lldp: BTreeMap<(Vec<u8>, Vec<u8>, bool), LldpNeighbour>,
     announcers: BTreeMap<Mac, Announcer>,
 }
 
-struct Told {
+struct LldpNeighbour {
     source: Mac,
     lldp: Lldp,
     at: Instant,
@@ -170,7 +170,7 @@ impl Neighbours {
                 lldp: nic
                     .lldp
                     .values()
-                    .filter(|told| told.holds(now))
+                    .filter(|neighbour| neighbour.holds(now))
                     .map(|t| t.line(now))
                     .collect(),
                 heard: nic.announcers.iter().filter(|(_, a)| holds(a)).map(announced).collect(),
@@ -189,7 +189,7 @@ impl Neighbours {
     pub fn introduce(&self) -> u32 {
         look(&self.heard);
         let host = nix::unistd::gethostname().unwrap_or_default().into_encoded_bytes();
-        let mut told = 0;
+        let mut sent_by = 0;
         for nic in self.heard.borrow().nics.values().filter(|nic| nic.state.carrier) {
             let (Some(mac), Some((socket, _))) = (nic.state.mac, &nic.listener) else { continue };
             let lldp = |flooded| Lldp {
@@ -202,11 +202,11 @@ impl Neighbours {
             };
             let sent = [false, true].map(|flooded| socket.send(mac, &lldp(flooded)));
             match sent.into_iter().collect::<Result<(), _>>() {
-                Ok(()) => told += 1,
+                Ok(()) => sent_by += 1,
                 Err(error) => tracing::debug!(nic = nic.state.name, %error, "not introduced"),
             }
         }
-        told
+        sent_by
     }
 
     /// Counters of received and dropped frames.
@@ -222,7 +222,7 @@ impl Neighbours {
     }
 }
 
-impl Told {
+impl LldpNeighbour {
     fn holds(&self, now: Instant) -> bool {
         self.at + Duration::from_secs(self.lldp.ttl_seconds.into()) > now
     }
@@ -242,18 +242,18 @@ impl Told {
     }
 }
 
-impl Heard {
-    fn told(&mut self, interface: &str, source: Mac, lldp: Lldp) {
+impl Received {
+    fn receive_lldp(&mut self, interface: &str, source: Mac, lldp: Lldp) {
         self.received += 1;
         let Some(nic) = self.nics.get_mut(interface) else { return };
         let now = Instant::now();
         let (Chassis { id: chassis, .. }, Port { id: port, .. }) = (&lldp.chassis, &lldp.port);
         let key = (chassis.clone(), port.clone(), lldp.flooded);
-        nic.lldp.retain(|_, told| told.holds(now));
+        nic.lldp.retain(|_, neighbour| neighbour.holds(now));
         if lldp.ttl_seconds == 0 {
             nic.lldp.remove(&key);
         } else if nic.lldp.len() < MOST_LLDP || nic.lldp.contains_key(&key) {
-            nic.lldp.insert(key, Told { source, lldp, at: now });
+            nic.lldp.insert(key, LldpNeighbour { source, lldp, at: now });
         } else {
             self.dropped += 1;
         }
@@ -261,7 +261,7 @@ impl Heard {
 }
 
 /// Looks at the host's NICs: listens on new ones, clears the lists of those without carrier.
-fn look(heard: &Rc<RefCell<Heard>>) {
+fn look(heard: &Rc<RefCell<Received>>) {
     let found = match kernel::nics() {
         Ok(found) => found,
         Err(error) => return tracing::debug!(%error, "the host's NICs are not known"),
@@ -290,7 +290,7 @@ fn look(heard: &Rc<RefCell<Heard>>) {
 
 fn listener(
     interface: &str,
-    heard: Weak<RefCell<Heard>>,
+    heard: Weak<RefCell<Received>>,
 ) -> Option<(Rc<LldpSocket>, JoinHandle<()>)> {
     let socket = match LldpSocket::open(interface) {
         Ok(socket) => Rc::new(socket),
@@ -306,7 +306,7 @@ fn listener(
             let frame = hears.recv().await;
             let Some(heard) = heard.upgrade() else { return };
             match frame {
-                Ok(Ok((source, lldp))) => heard.borrow_mut().told(&interface, source, lldp),
+                Ok(Ok((source, lldp))) => heard.borrow_mut().receive_lldp(&interface, source, lldp),
                 Ok(Err(_)) => heard.borrow_mut().malformed += 1,
                 // ENETDOWN comes once when the interface goes down.
                 Err(error) => {

@@ -41,12 +41,12 @@ pub struct Nic {
     /// Whether it has carrier.
     pub carrier: bool,
     /// The LLDP neighbours.
-    pub heard: Vec<Heard>,
+    pub heard: Vec<LldpSender>,
 }
 
 /// A sender whose LLDP frames a NIC has received: a switch port, or a NIC of another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct LldpSender {
     /// The device's name, or else its chassis id.
     pub device: String,
     /// Its port, or the port's description if the port is a MAC.
@@ -95,11 +95,12 @@ impl<'a> Discovered<'a> {
         let at_of: Vec<At> = all.clone().map(|(at, _)| at).collect();
         let owner: BTreeMap<Mac, At> = all.clone().map(|(at, nic)| (nic.mac, at)).collect();
         let index = |at: At| at_of.partition_point(|other| *other < at);
-        let other = |at: At, heard: &Heard| owner.get(&heard.mac).copied().filter(|o| *o != at);
+        let other =
+            |at: At, heard: &LldpSender| owner.get(&heard.mac).copied().filter(|o| *o != at);
         let mut ends = BTreeMap::new();
         let mut parts = Parts::new(at_of.len());
         for (at, nic) in all.clone() {
-            let device = |h: &&Heard| !h.flooded && !owner.contains_key(&h.mac);
+            let device = |h: &&LldpSender| !h.flooded && !owner.contains_key(&h.mac);
             let devices: BTreeSet<(&str, &str)> =
                 nic.heard.iter().filter(device).map(|h| (&*h.device, &*h.port)).collect();
             let near = nic.heard.iter().filter(|h| !h.flooded).filter_map(|h| other(at, h));
@@ -147,7 +148,7 @@ impl<'a> Discovered<'a> {
 fn joined<'a>(
     ends: &BTreeMap<At, End>,
     all: impl Iterator<Item = (At, &'a Nic)>,
-    other: &impl Fn(At, &Heard) -> Option<At>,
+    other: &impl Fn(At, &LldpSender) -> Option<At>,
 ) -> BTreeSet<(String, String)> {
     let device = |at: &At| match ends.get(at) {
         Some(End::Switch { device, .. }) => Some(device.clone()),

@@ -11,8 +11,8 @@ fn mac(host: usize, nic: usize) -> Mac {
     Mac([2, 0, 0, host as u8, 0, nic as u8])
 }
 
-fn introduced(from: Mac, flooded: bool) -> Heard {
-    Heard { device: "host".into(), port: "eth0".into(), mac: from, flooded }
+fn introduced(from: Mac, flooded: bool) -> LldpSender {
+    LldpSender { device: "host".into(), port: "eth0".into(), mac: from, flooded }
 }
 
 /// What hosts hear that are cabled as a cluster file says, each with its NICs and the hosts in another order.
@@ -35,7 +35,7 @@ fn cabled(file: &str, seed: u64) -> (Cluster, Vec<Host>) {
     (cluster, hosts)
 }
 
-fn heard(cluster: &Cluster, node: usize, nic: usize) -> Vec<Heard> {
+fn heard(cluster: &Cluster, node: usize, nic: usize) -> Vec<LldpSender> {
     let own = &cluster.nodes[node].nics[nic];
     if let Some(peer) = own.peer {
         let mac = cluster.node(peer.node).nics[peer.nic].mac;
@@ -124,13 +124,13 @@ fn one_lost_frame_changes_nothing() {
 /// Two switches that speak, with ports of their own manners, and a third NIC that is not plugged in.
 #[test]
 fn switches_that_speak_are_named_with_their_ports() {
-    let speaks = |device: &str, port: &str| Heard {
+    let speaks = |device: &str, port: &str| LldpSender {
         device: device.into(),
         port: port.into(),
         mac: Mac([2, 9, 9, 9, 9, device.len() as u8]),
         flooded: false,
     };
-    let nic = |host: usize, nic: usize, heard: Vec<Heard>| Nic {
+    let nic = |host: usize, nic: usize, heard: Vec<LldpSender>| Nic {
         name: format!("eth{nic}"),
         mac: mac(host, nic),
         carrier: nic < 2,
@@ -182,7 +182,7 @@ fn what_cannot_be_drafted_says_why() {
 
 fn any_host() -> impl Strategy<Value = Host> {
     let heard = ("\\PC{0,8}", "\\PC{0,6}", 0..4_usize, 0..3_usize, any::<bool>());
-    let heard = heard.prop_map(|(device, port, host, nic, flooded)| Heard {
+    let heard = heard.prop_map(|(device, port, host, nic, flooded)| LldpSender {
         device,
         port,
         mac: mac(host, nic),
