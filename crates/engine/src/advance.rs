@@ -42,7 +42,7 @@ impl Engine {
     /// Digest of the plan that this node sends by, for its announcements.
     pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
         match self.held_plan() {
-            Some(old) if self.transition.told_at.is_none() => old.digest(),
+            Some(old) if self.transition.announced_at.is_none() => old.digest(),
             _ => current.digest(),
         }
     }
@@ -113,7 +113,7 @@ impl Engine {
         self.transition.every = ASK_MS.max(answers / ANSWERS_PER_MS);
         let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
         let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));
-        let asked: BTreeMap<&str, u64> = if self.transition.told_at.is_some() {
+        let asked: BTreeMap<&str, u64> = if self.transition.announced_at.is_some() {
             holding.map(|(_, name, _)| (name, SELDOM * self.transition.every)).collect()
         } else {
             missing.iter().map(|(name, _)| (*name, self.transition.every)).collect()
@@ -143,9 +143,9 @@ impl Engine {
                 self.stored.moved = true;
                 self.look_again(now);
             }
-        } else if self.transition.told_at.is_none() {
+        } else if self.transition.announced_at.is_none() {
             if still {
-                self.transition.told_at = Some(now);
+                self.transition.announced_at = Some(now);
                 self.refresh.values_mut().for_each(|refresh| refresh.due = now);
             }
         } else if waits {

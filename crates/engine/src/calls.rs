@@ -58,7 +58,7 @@ impl Engine {
                 match (call, refusal) {
                     (Some(call), Some(error)) => out.push(Effect::Reply(call, Err(error))),
                     (None, Some(error)) => {
-                        super::tell(
+                        super::publish(
                             out,
                             tresse_control::Alert::Warning,
                             "failed",
@@ -100,7 +100,7 @@ impl Engine {
                     }
                     self.converge_at = Some(now);
                     self.moving = true;
-                    super::tell(
+                    super::publish(
                         out,
                         tresse_control::Alert::Info,
                         "unfused",

@@ -7,7 +7,7 @@ use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
 use tresse_reconcile::Operation;
 
 use super::job::{Job, Phase, Purpose};
-use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, tell};
+use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, publish};
 
 impl Engine {
     /// Undoes the operations done, last first.
@@ -108,7 +108,7 @@ impl Engine {
         }
         if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
             let alert = if partly { Alert::Critical } else { Alert::Warning };
-            tell(out, alert, "failed", "", &text);
+            publish(out, alert, "failed", "", &text);
         }
     }
 
@@ -148,11 +148,11 @@ impl Engine {
             _ => None,
         };
         if let Some(kind) = kind {
-            tell(out, Alert::Info, kind, name, &done);
+            publish(out, Alert::Info, kind, name, &done);
         }
         if let Purpose::Steer(steered) = &job.purpose {
             let (kind, message) = steered.steer.words();
-            tell(out, Alert::Info, kind, steered.steer.object(), message);
+            publish(out, Alert::Info, kind, steered.steer.object(), message);
         }
         if matches!(job.purpose, Purpose::Apply { .. }) && !job.options.dry_run {
             self.confirm_at =

@@ -166,7 +166,8 @@ pub enum Effect {
     /// Answer a control call.
     Reply(CallId, Result<Reply, NodeError>),
     /// Publish an event, to clients and to the log.
-    Tell {
+    #[serde(rename = "Tell")]
+    Publish {
         /// How urgent.
         alert: Alert,
         /// Kind of event.

@@ -14,7 +14,7 @@ use super::gate::Gated;
 use super::job::{Job, Purpose};
 use super::target::{Plans, Target, target, whole};
 use super::transition::HeardSenders;
-use super::{Effect, Engine, REPAIR_MS, View, guard, line, tell};
+use super::{Effect, Engine, REPAIR_MS, View, guard, line, publish};
 
 impl Engine {
     /// The state that this node should have after a transaction; empty if it has no plan.
@@ -142,13 +142,19 @@ impl Engine {
         let message =
             format!("{} and {} more", first.operation.describe(), comparison.operations.len() - 1);
         if states(before) != states(view) {
-            tell(out, Alert::Info, "link", "", &message);
+            publish(out, Alert::Info, "link", "", &message);
             return None;
         }
         match self.repairs.take(self.now) {
             Ok(()) => {
                 self.count("repairs_total");
-                tell(out, Alert::Warning, "drift", &first.operation.object().to_string(), &message);
+                publish(
+                    out,
+                    Alert::Warning,
+                    "drift",
+                    &first.operation.object().to_string(),
+                    &message,
+                );
                 None
             }
             Err(at) => {

@@ -127,7 +127,7 @@ pub struct Engine {
     transition: Transition,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
-    /// What the source engine was last told to push.
+    /// What the source engine was last ordered to push.
     pushing: Pushing,
     /// The same, at the time when the kernel last equalled the target.
     pushed: Pushing,
@@ -235,7 +235,7 @@ impl Engine {
             self.drop_pins(out);
             self.end_transition();
             self.stored.intent = Some(Intent::Converge);
-            tell(
+            publish(
                 out,
                 Alert::Warning,
                 "rolled-back",
@@ -243,12 +243,12 @@ impl Engine {
                 "the last apply was not confirmed before the daemon stopped",
             );
         } else if let Some(intent) = &self.stored.intent {
-            tell(out, Alert::Warning, "resync", "", &format!("was interrupted: {intent:?}"));
+            publish(out, Alert::Warning, "resync", "", &format!("was interrupted: {intent:?}"));
         }
         let withdrawn = self.withdrawn();
         match (&self.stored.current, &self.stored.intent, configured) {
             (None, None | Some(Intent::Apply { .. }), _) if withdrawn => {
-                tell(out, Alert::Warning, "withdrawn", "", WITHDRAWN);
+                publish(out, Alert::Warning, "withdrawn", "", WITHDRAWN);
                 // An apply after the withdrawal may have been interrupted.
                 self.converge_at = self.stored.intent.is_some().then_some(now);
                 self.in_sync = self.converge_at.is_none();
@@ -273,7 +273,7 @@ impl Engine {
         self.count("kernel_changes_total");
         if overrun {
             self.count("kernel_overruns_total");
-            tell(
+            publish(
                 out,
                 Alert::Warning,
                 "resync",
@@ -291,8 +291,8 @@ impl Engine {
     }
 }
 
-fn tell(out: &mut Vec<Effect>, alert: Alert, kind: &str, object: &str, message: &str) {
-    out.push(Effect::Tell {
+fn publish(out: &mut Vec<Effect>, alert: Alert, kind: &str, object: &str, message: &str) {
+    out.push(Effect::Publish {
         alert,
         kind: kind.into(),
         object: object.into(),

@@ -13,7 +13,7 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop};
 use super::gate::Gate;
 use super::job::{Job, Purpose, Steered};
 use super::steering::{KeptFree, Steer, Steering};
-use super::{CallId, Effect, Engine, Intent, Prepared, Reply, tell};
+use super::{CallId, Effect, Engine, Intent, Prepared, Reply, publish};
 
 impl Engine {
     /// Starts a change of drains or pins, or refuses it.
@@ -76,7 +76,7 @@ impl Engine {
             let kept = current.watches.paths().iter().any(|w| w.peer == *peer && pinned.is(w));
             if !kept {
                 let message = "the plan has another path of that rank: not pinned any more";
-                tell(out, Alert::Warning, "unpinned", peer, message);
+                publish(out, Alert::Warning, "unpinned", peer, message);
             }
             kept
         });

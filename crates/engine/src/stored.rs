@@ -37,8 +37,8 @@ pub struct Stored {
     /// where `current` cannot be used yet.
     #[serde(rename = "bridging")]
     pub in_transition: bool,
-    /// Does this node send everything by `current` during a change of plans? Peers may have been
-    /// told so.
+    /// Does this node send everything by `current` during a change of plans? Peers may already
+    /// have received an announcement of it.
     #[serde(default)]
     pub moved: bool,
     /// Did an operator withdraw the plan? Then the configured plan is not installed at start. Kept

@@ -21,7 +21,7 @@ use tresse_reconcile::{Planned, inverse};
 use super::job::{Job, Phase, Purpose};
 use super::target::{also_observed, engine_sysctls};
 use super::{
-    Effect, Engine, Execution, Intent, Reply, Stored, Unconfirmed, View, guard, line, tell,
+    Effect, Engine, Execution, Intent, Reply, Stored, Unconfirmed, View, guard, line, publish,
 };
 
 /// Rounds of execute and verify after which a transaction has failed to converge.
@@ -75,7 +75,7 @@ impl Engine {
                 self.view = Some(view);
                 return self.undo(job, error, out);
             }
-            tell(out, Alert::Critical, "failed", "", &error.to_string());
+            publish(out, Alert::Critical, "failed", "", &error.to_string());
         }
         if let Purpose::Diff { call } = job.purpose {
             self.view = Some(view);
@@ -105,7 +105,7 @@ impl Engine {
         if operations.is_empty() {
             if matches!(job.purpose, Purpose::Withdraw { .. }) {
                 for refusal in &comparison.refused {
-                    tell(out, Alert::Warning, "withdrawn", "", &refusal.to_string());
+                    publish(out, Alert::Warning, "withdrawn", "", &refusal.to_string());
                 }
             }
             self.settle(&job, &view);

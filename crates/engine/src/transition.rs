@@ -39,7 +39,7 @@ pub struct Transition {
     /// Since when every VLAN has been proven.
     pub(super) proven_at: Option<u64>,
     /// Since when the peers know that this node has moved.
-    pub(super) told_at: Option<u64>,
+    pub(super) announced_at: Option<u64>,
     /// When the last peer moved or was given up.
     pub(super) all_at: Option<u64>,
     /// When the next silent peer will be given up.

@@ -13,7 +13,7 @@ use tresse_reconcile::ObservedLink;
 use super::canary::{Action, Canary, Proof, ReceivedAnnouncement};
 use super::gate::Gate;
 use super::refresh::Refresh;
-use super::{Effect, Engine, PlannedInterface, Prepared, tell};
+use super::{Effect, Engine, PlannedInterface, Prepared, publish};
 
 /// Announcements are sent at multiples of this time, or of a hundredth of their period if that is
 /// less.
@@ -194,7 +194,7 @@ impl Engine {
         self.converge_at = Some(now);
         self.urgent = true;
         self.moving = true;
-        tell(
+        publish(
             out,
             Alert::Info,
             "proven",
@@ -206,7 +206,7 @@ impl Engine {
     fn fuse(&mut self, now: u64, current: &Prepared, vid: Vid, why: String, out: &mut Vec<Effect>) {
         let links = current.links(vid).join(" ");
         let message = format!("VLAN {vid} is fused: {why}; look at {links}");
-        tell(out, Alert::Critical, "fused", &vid.to_string(), &message);
+        publish(out, Alert::Critical, "fused", &vid.to_string(), &message);
         self.count("fused_total");
         self.stored.proven.remove(&vid);
         self.stored.fused.insert(vid, why);

@@ -11,10 +11,10 @@ use tresse_slice::watch::Watch;
 
 use super::gate::Gate;
 use super::vlans::mac_of;
-use super::{Effect, Engine, Prepared, tell};
+use super::{Effect, Engine, Prepared, publish};
 
 /// Number of path events that are reported one by one if many paths break or return at once.
-const TOLD: usize = 8;
+const MAX_PUBLISHED: usize = 8;
 
 impl Engine {
     /// Gives failure detection the paths to watch, if they have changed.
@@ -98,11 +98,17 @@ impl Engine {
             ),
             (Alert::Info, "path-up", paths(&(&before - broken)), "is used again"),
         ] {
-            for watch in paths.iter().take(TOLD) {
-                tell(&mut news, alert, kind, &name(watch), message);
+            for watch in paths.iter().take(MAX_PUBLISHED) {
+                publish(&mut news, alert, kind, &name(watch), message);
             }
-            if paths.len() > TOLD {
-                tell(&mut news, alert, kind, "", &format!("and {} more", paths.len() - TOLD));
+            if paths.len() > MAX_PUBLISHED {
+                publish(
+                    &mut news,
+                    alert,
+                    kind,
+                    "",
+                    &format!("and {} more", paths.len() - MAX_PUBLISHED),
+                );
             }
         }
         if dead != self.stored.broken {

@@ -322,8 +322,8 @@ impl Daemon {
                 }
                 None
             }
-            Effect::Tell { alert, kind, object, message } => {
-                self.tell(alert, kind, object, message);
+            Effect::Publish { alert, kind, object, message } => {
+                self.publish(alert, kind, object, message);
                 None
             }
             Effect::Listen(interfaces) => {
@@ -399,7 +399,7 @@ impl Daemon {
         Ok(Identity::Macs(physical.filter_map(|link| link.mac).collect()))
     }
 
-    fn tell(&mut self, alert: Alert, kind: String, object: String, message: String) {
+    fn publish(&mut self, alert: Alert, kind: String, object: String, message: String) {
         // On a terminal the identifier is of no use.
         let message_id = if self.journal { message_id(&kind) } else { None };
         match alert {

@@ -61,9 +61,9 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
     assert_eq!(Some(Vid(status.fused[0].vid)), interface.vid);
     assert!(!status.fused[0].links.is_empty());
     assert!(
-        host.told.iter().any(|(kind, m)| kind == "fused" && m.contains("s0")),
+        host.published.iter().any(|(kind, m)| kind == "fused" && m.contains("s0")),
         "{:?}",
-        host.told
+        host.published
     );
     let sent = host.announced.len();
     host.restart();
@@ -132,7 +132,11 @@ fn k5_a_new_plan_takes_over_route_by_route_and_loses_none() {
     }
     let pending = host.engine.status(host.now).pending;
     assert!(matches!(&pending[..], [line] if line.kind == "plan"), "{pending:?}");
-    assert_eq!(host.announced.last().unwrap().1.plan, new.digest(), "it tells that it has moved");
+    assert_eq!(
+        host.announced.last().unwrap().1.plan,
+        new.digest(),
+        "it announces that it has moved"
+    );
     hear_all(&mut host, &new, &new);
     host.run_until(host.now + 500);
     assert!(vlan_interfaces(&host) > new.interfaces.len(), "frames may be under way");

@@ -37,7 +37,7 @@ pub(super) struct Host {
     pub configured: Option<Box<Prepared>>,
     pub canary: bool,
     pub replies: BTreeMap<CallId, Result<Reply, NodeError>>,
-    pub told: Vec<(String, String)>,
+    pub published: Vec<(String, String)>,
     /// Every input as JSON with its time, and the effects it had.
     pub recording: Vec<(u64, String, Vec<Effect>)>,
     pub announced: Vec<(String, Announcement)>,
@@ -74,7 +74,7 @@ impl Host {
             configured: None,
             canary,
             replies: BTreeMap::new(),
-            told: Vec::new(),
+            published: Vec::new(),
             recording: Vec::new(),
             announced: Vec::new(),
             guarded: BTreeMap::new(),
@@ -221,8 +221,8 @@ impl Host {
                 self.replies.insert(call, reply);
                 None
             }
-            Effect::Tell { kind, message, .. } => {
-                self.told.push((kind, message));
+            Effect::Publish { kind, message, .. } => {
+                self.published.push((kind, message));
                 None
             }
             Effect::Announce { interface, announcement, .. } => {

@@ -142,7 +142,7 @@ fn a_pinned_pair_uses_its_path_until_it_breaks() {
     let fewer = self::prepared(&FLAT.replace("paths = 3", "paths = 2"));
     assert!(host.apply(&fewer).unwrap().is_ok());
     host.settle();
-    assert!(host.told.iter().any(|(kind, _)| kind == "unpinned"));
+    assert!(host.published.iter().any(|(kind, _)| kind == "unpinned"));
     assert_eq!(host.engine.status(host.now).pinned, [""; 0]);
 }
 
@@ -210,5 +210,5 @@ fn a_drain_that_fails_is_not_done_later() {
     let status = host.engine.status(host.now);
     assert!(status.drained.is_empty() && status.in_sync, "{status:?}");
     assert!(host.disk.steering.drained.is_empty());
-    assert!(!host.told.iter().any(|(kind, _)| kind == "drained"));
+    assert!(!host.published.iter().any(|(kind, _)| kind == "drained"));
 }

@@ -147,8 +147,11 @@ fn a_withdrawal_outlives_the_daemon_until_the_next_apply() {
     for _ in 0..2 {
         host.restart();
         clean(&host);
-        let told = host.told.last().unwrap();
-        assert!(told.0 == "withdrawn" && told.1.contains("tresse apply"), "{told:?}");
+        let published = host.published.last().unwrap();
+        assert!(
+            published.0 == "withdrawn" && published.1.contains("tresse apply"),
+            "{published:?}"
+        );
     }
     // An apply that nobody confirms returns to the withdrawn state, also over a restart.
     let confirm = ApplyOptions { confirm_seconds: Some(10), ..ApplyOptions::default() };
@@ -243,7 +246,7 @@ fn drift_is_repaired_reported_and_rate_limited() {
     host.kernel.apply(&delete).unwrap();
     host.input(Input::Changed { overrun: false });
     assert_eq!(host.kernel.comparable(), whole);
-    assert!(host.told.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.told);
+    assert!(host.published.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.published);
     let mut repaired = 0;
     for _ in 0..20 {
         host.kernel.apply(&delete).unwrap();

@@ -71,8 +71,8 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
     assert!(changed.contains(&group), "{changed:?}");
     let groups = changed.iter().filter(|id| !before.nexthops[*id].group.is_empty());
     assert_eq!(groups.count(), 1);
-    assert!(host.told.iter().any(|(kind, _)| kind == "path-down"));
-    assert!(!host.told.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.told);
+    assert!(host.published.iter().any(|(kind, _)| kind == "path-down"));
+    assert!(!host.published.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.published);
 
     // A daemon that starts goes on as the one before.
     let now = host.kernel.observed.clone();
@@ -83,7 +83,7 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
     path_event(&mut host, &[]);
     assert_eq!(host.kernel.observed.routes, before.routes);
     assert_eq!(self::changed(&before, &host.kernel.observed), BTreeSet::new());
-    assert!(host.told.iter().any(|(kind, _)| kind == "path-up"));
+    assert!(host.published.iter().any(|(kind, _)| kind == "path-up"));
 }
 
 #[test]
