@@ -76,16 +76,16 @@ impl<'a> Routes<'a> {
         Some(Routes { nodes, plan: None, failed: BTreeSet::new(), kept: Some(kept) })
     }
 
-    /// Appends the channels from `src` to `dst` to `channels`. Of several paths `lot` chooses one
+    /// Appends the channels from `src` to `dst` to `channels`. Of several paths `draw` chooses one
     /// by weight. Returns false if no path is left.
-    pub fn route(&self, src: u32, dst: u32, lot: u64, channels: &mut Vec<u32>) -> bool {
+    pub fn route(&self, src: u32, dst: u32, draw: u64, channels: &mut Vec<u32>) -> bool {
         if src == dst {
             return false;
         }
         let Some(kept) = &self.kept else {
             let paths = self.paths(NodeId(src), NodeId(dst));
             let total: u64 = paths.iter().map(|(_, weight)| weight).sum();
-            let mut rest = drawn(lot, total);
+            let mut rest = below(draw, total);
             for (path, weight) in paths {
                 if rest < weight {
                     channels.extend(path);
@@ -97,8 +97,8 @@ impl<'a> Routes<'a> {
         };
         let ways = kept.ways(src as usize * self.nodes + dst as usize);
         let Some(last) = kept.ways[ways.clone()].last() else { return false };
-        let lot = drawn(lot, last.weight);
-        let way = ways.start + kept.ways[ways].partition_point(|way| way.weight <= lot);
+        let draw = below(draw, last.weight);
+        let way = ways.start + kept.ways[ways].partition_point(|way| way.weight <= draw);
         channels.extend_from_slice(kept.channels(way));
         true
     }
@@ -222,6 +222,6 @@ fn channels(plan: &Plan, network: &Network, segments: &[Segment]) -> Vec<u32> {
 }
 
 /// Maps a random number to one below `limit`.
-fn drawn(lot: u64, limit: u64) -> u64 {
-    ((u128::from(lot) * u128::from(limit)) >> 64) as u64
+fn below(draw: u64, limit: u64) -> u64 {
+    ((u128::from(draw) * u128::from(limit)) >> 64) as u64
 }

@@ -130,7 +130,7 @@ pub(crate) struct Message {
     pub dst: u32,
     pub octets: u32,
     /// Random number that chooses among paths.
-    pub lot: u64,
+    pub draw: u64,
 }
 
 /// Generator of the messages of one node, in order.
@@ -168,7 +168,7 @@ impl Sequence {
                 born: at.saturating_mul(tick),
                 dst,
                 octets,
-                lot: self.random.number(),
+                draw: self.random.number(),
             });
         }
         let born = self.next as u64;
@@ -177,7 +177,7 @@ impl Sequence {
             Arrivals::Even => mean,
         };
         let dst = self.destination(&traffic.pattern, count)?;
-        Some(Message { born, dst, octets: traffic.octets, lot: self.random.number() })
+        Some(Message { born, dst, octets: traffic.octets, draw: self.random.number() })
     }
 
     fn destination(&mut self, pattern: &Pattern, count: usize) -> Option<u32> {

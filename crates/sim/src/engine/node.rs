@@ -18,7 +18,7 @@ impl Engine<'_> {
         for node in 0..run.network.nodes as u32 {
             let sequence = Sequence::new(run.traffic, node, run.network.nodes, self.mean, run.seed);
             for out in run.network.out_of(NodeId(node)) {
-                let message = Message { born: 0, dst: node, octets: 0, lot: 0 };
+                let message = Message { born: 0, dst: node, octets: 0, draw: 0 };
                 let sequence = sequence.clone();
                 let (way, frames) = (Vec::new(), Vec::new());
                 let mut source = Source { node, sequence, message, way, frames, waits: false };
@@ -42,7 +42,7 @@ impl Engine<'_> {
                 return false;
             }
             source.way.clear();
-            if !run.routes.route(source.node, message.dst, message.lot, &mut source.way) {
+            if !run.routes.route(source.node, message.dst, message.draw, &mut source.way) {
                 let first = run.network.out_of(NodeId(source.node)).next();
                 self.outcome.without_path += u64::from(first == Some(out));
                 continue;
@@ -164,7 +164,7 @@ impl Engine<'_> {
                 break;
             }
             way.clear();
-            let found = run.routes.route(source.node, message.dst, message.lot, &mut way);
+            let found = run.routes.route(source.node, message.dst, message.draw, &mut way);
             if found && way[0] as usize == out {
                 flits += run.model.frames(message.octets).map(u64::from).sum::<u64>();
             }

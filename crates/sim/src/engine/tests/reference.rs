@@ -99,7 +99,7 @@ impl<'a> Reference<'a> {
                     break;
                 }
                 let mut way = Vec::new();
-                if !run.routes.route(node, message.dst, message.lot, &mut way) {
+                if !run.routes.route(node, message.dst, message.draw, &mut way) {
                     continue;
                 }
                 let way: Vec<usize> = way.into_iter().map(|c| c as usize).collect();
