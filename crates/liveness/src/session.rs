@@ -71,19 +71,19 @@ pub struct Session {
     polling: bool,
     /// When the next packet is due, and whether the other end wants any.
     next: Duration,
-    /// When nothing heard is a failure; none before the first packet.
-    expires: Option<Duration>,
+    /// End of the detection time: silence until then is a failure. `None` before the first packet.
+    detection_deadline: Option<Duration>,
     /// Packets that do not wait for their time.
     at_once: u8,
     /// They tell the end of a session that was up.
     ending: bool,
     answer: bool,
-    /// Until when a session that ended does not begin anew.
-    rests: Duration,
+    /// A session that ended does not begin anew before this time.
+    restart_at: Duration,
     /// The other end's discriminator goes with the last packet at once, which it still finds its session by.
     forget: bool,
     changes: Vec<Change>,
-    lot: u64,
+    jitter_seed: u64,
 }
 
 /// What the other end said last.
@@ -110,10 +110,10 @@ impl Remote {
 }
 
 impl Session {
-    /// A session that is down, and sends its first packet within a second after `now`. `lot` seeds the
+    /// A session that is down, and sends its first packet within a second after `now`. `jitter_seed` seeds the
     /// jitter.
     #[must_use]
-    pub fn new(mine: NonZeroU32, timing: Timing, lot: u64, now: Duration) -> Self {
+    pub fn new(mine: NonZeroU32, timing: Timing, jitter_seed: u64, now: Duration) -> Self {
         let mut session = Self {
             state: State::Down,
             diagnostic: Diagnostic::NONE,
@@ -124,14 +124,14 @@ impl Session {
             remote: Remote::UNHEARD,
             polling: false,
             next: now,
-            expires: None,
+            detection_deadline: None,
             at_once: 0,
             ending: false,
             answer: false,
-            rests: Duration::ZERO,
+            restart_at: Duration::ZERO,
             forget: false,
             changes: Vec::new(),
-            lot,
+            jitter_seed,
         };
         session.next = now + SLOW.mul_f64(session.fraction());
         session
@@ -177,7 +177,7 @@ impl Session {
             return Some(Duration::ZERO);
         }
         let next = self.transmit_interval().map(|_| self.next);
-        next.into_iter().chain(self.expires).min()
+        next.into_iter().chain(self.detection_deadline).min()
     }
 
     /// The changes since the last call, in order.
@@ -200,11 +200,11 @@ impl Session {
     pub fn hold(&mut self, down: bool, now: Duration) {
         match (down, self.state) {
             (true, State::AdminDown) => {}
-            (true, _) => self.turn(State::AdminDown, Diagnostic::ADMIN_DOWN, now),
+            (true, _) => self.enter(State::AdminDown, Diagnostic::ADMIN_DOWN, now),
             (false, State::AdminDown) => {
                 self.remote = Remote::UNHEARD;
-                self.expires = None;
-                self.turn(State::Down, Diagnostic::NONE, now);
+                self.detection_deadline = None;
+                self.enter(State::Down, Diagnostic::NONE, now);
             }
             (false, _) => {}
         }
@@ -212,9 +212,9 @@ impl Session {
 
     /// The path is known to be broken by other means (carrier): as if the detection time had passed.
     pub fn expire(&mut self, now: Duration) {
-        self.expires = None;
+        self.detection_deadline = None;
         if matches!(self.state, State::Init | State::Up) {
-            self.turn(State::Down, Diagnostic::TIME_EXPIRED, now);
+            self.enter(State::Down, Diagnostic::TIME_EXPIRED, now);
         }
         self.remote.demand = false;
         self.forget = self.at_once > 0;
@@ -259,13 +259,13 @@ impl Session {
         {
             self.next = self.next.min(now + self.jittered(interval));
         }
-        self.expires = self.detection_time().map(|time| now + time);
+        self.detection_deadline = self.detection_time().map(|time| now + time);
         Ok(())
     }
 
     /// What the time brings: the next packet to send by `now`. To be called until there is none.
     pub fn poll(&mut self, now: Duration) -> Option<Outgoing> {
-        if self.expires.is_some_and(|at| at <= now) {
+        if self.detection_deadline.is_some_and(|at| at <= now) {
             self.expire(now);
         }
         if self.answer {
@@ -295,28 +295,28 @@ impl Session {
         use State::{AdminDown, Down, Init, Up};
         let next = match (self.state, self.remote.state) {
             (Init | Up, AdminDown) | (Up, Down) => Down,
-            (Down, _) if now < self.rests => return,
+            (Down, _) if now < self.restart_at => return,
             (Down, Down) => Init,
             (Down | Init, Init) | (Init, Up) => Up,
             _ => return,
         };
         let why = if next == Down { Diagnostic::NEIGHBOR_DOWN } else { Diagnostic::NONE };
-        self.turn(next, why, now);
+        self.enter(next, why, now);
     }
 
     /// Takes another state, and says so: three times where a session was up and ends, as a packet may be
     /// lost on the way, else once.
-    fn turn(&mut self, to: State, why: Diagnostic, now: Duration) {
+    fn enter(&mut self, to: State, why: Diagnostic, now: Duration) {
         let from = self.state;
         self.changes.push(Change { from, to, diagnostic: why });
         self.state = to;
         self.diagnostic = why;
         let ends = from == State::Up;
         if ends {
-            self.rests = now + REST;
+            self.restart_at = now + RESTART_DELAY;
         }
         self.ending = ends;
-        self.at_once = if ends { SAID } else { 1 };
+        self.at_once = if ends { END_PACKETS } else { 1 };
         // From 1 s to the interval asked for, by a poll sequence (section 6.8.3).
         self.polling = to == State::Up && self.timing.interval < SLOW;
         self.settle(to != State::Up, now);
@@ -369,10 +369,11 @@ impl Session {
         interval.mul_f64(0.75 + most * self.fraction())
     }
 
-    /// Of 0 to 1, by lot: splitmix64.
+    /// Returns the next random number from 0 to 1 (splitmix64).
     fn fraction(&mut self) -> f64 {
-        self.lot = self.lot.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.lot ^ (self.lot >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.jitter_seed = self.jitter_seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed =
+            (self.jitter_seed ^ (self.jitter_seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -384,10 +385,10 @@ const SLOW: Duration = Duration::from_secs(1);
 /// How long a session that was up stays down. Of the packets that say its end some are still on their way
 /// when it could be up again: two ends that began anew at once would end each other for ever, as fast as they
 /// can send.
-const REST: Duration = Duration::from_millis(500);
+const RESTART_DELAY: Duration = Duration::from_millis(500);
 
 /// How often the end of a session is said at once.
-const SAID: u8 = 3;
+const END_PACKETS: u8 = 3;
 
 #[cfg(test)]
 mod tests;

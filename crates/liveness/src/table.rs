@@ -35,7 +35,7 @@ struct Entry {
 /// All BFD sessions of this node, at most one per watched path.
 pub struct Table {
     timing: Timing,
-    lot: Random,
+    random: Random,
     identifier: u16,
     generation: [u8; 8],
     entries: BTreeMap<PathId, Entry>,
@@ -58,11 +58,11 @@ impl Table {
     /// A table without sessions. `seed`: a number that no other host can know.
     #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
-        let mut lot = Random::new(seed);
-        let identifier = lot.number() as u16;
+        let mut random = Random::new(seed);
+        let identifier = random.number() as u16;
         Self {
             timing,
-            lot,
+            random,
             identifier,
             generation: [0; 8],
             entries: BTreeMap::new(),
@@ -264,12 +264,12 @@ impl Table {
     /// Begins the session of a path under a number that nobody knows.
     fn begin(&mut self, id: PathId, now: Duration) {
         let mine = loop {
-            let number = NonZeroU32::new(self.lot.number() as u32);
+            let number = NonZeroU32::new(self.random.number() as u32);
             if let Some(number) = number.filter(|number| !self.mine.contains_key(number)) {
                 break number;
             }
         };
-        let session = Session::new(mine, self.timing, self.lot.number(), now);
+        let session = Session::new(mine, self.timing, self.random.number(), now);
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.session = Some(session);
             self.mine.insert(mine, id);

@@ -299,7 +299,7 @@ proptest! {
             for end in 0..2 {
                 let session = &pair.ends[end];
                 if session.state() == State::Up {
-                    prop_assert!(session.expires.is_some_and(|at| at >= pair.now));
+                    prop_assert!(session.detection_deadline.is_some_and(|at| at >= pair.now));
                 }
             }
         }
