@@ -1,5 +1,5 @@
 //! A stand-in for the daemon: answers one call with what the test says (varlink.org: one JSON
-//! object per message, each ended by a NUL octet).
+//! object per message, each ended by a NUL byte).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;

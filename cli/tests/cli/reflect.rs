@@ -33,7 +33,7 @@ fn paths_give_siblings_their_weight() {
     assert!(text.lines().nth(1).unwrap().contains("rank 1  weight "), "{text}");
 }
 
-/// Counters as the lab writes them, for so many octets.
+/// Counters as the lab writes them, for so many bytes.
 fn counters(sent: &[(&str, &str, u64)]) -> String {
     let line = |(from, to, bytes): &(&str, &str, u64)| {
         let frames = bytes / 1500;

@@ -121,7 +121,7 @@ fn seeds_are_measured_together_and_links_are_listed() {
 fn random_networks_of_the_second_paper_are_rerun() {
     let rows = lines(&["--paper", "itb", "--networks", "1"], 0);
     assert_eq!(rows.len(), 57);
-    // Of the paper's ten networks of a size, for 512 octets: 0.81 to 1.05, 1.00 to 1.50, 1.44 to 2.17, 2.38 to 3.25.
+    // Of the paper's ten networks of a size, for 512 bytes: 0.81 to 1.05, 1.00 to 1.50, 1.44 to 2.17, 2.38 to 3.25.
     for (switches, least, most) in [(8, 0.7, 1.4), (16, 0.9, 1.6), (32, 1.3, 2.2), (64, 1.7, 3.3)] {
         let wanted = |row: &&Value| {
             row["switches"] == switches && row["traffic"] == "uniform" && row["octets"] == 512

@@ -209,7 +209,7 @@ section! {
         /// Independent (ivl) or shared (svl) VLAN learning.
         #[schemars(extend("default" = "ivl"))]
         learning: Learning = "learning = \"ivl\"",
-        /// Largest frame in octets, header and FCS included.
+        /// Largest frame in bytes, header and FCS included.
         #[schemars(range(min = limits::MIN_FRAME, max = limits::MAX_FRAME), extend("default" = 1522))]
         max_frame: Number = "max_frame = 1522",
         /// How spanning tree is kept off our VLANs.

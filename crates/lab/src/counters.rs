@@ -168,8 +168,8 @@ fn filtered(record: &Record, netns: &str, switch: &str) -> Result<Filtered, Coun
             let Some(action) = options.actions.into_iter().next() else { continue };
             let Stats { packets, bytes } = action.stats;
             // The bridge counts without the Ethernet header, tc with it.
-            let octets = bytes.saturating_sub(14 * packets);
-            filtered.insert((port.clone(), ingress, vid, kind), (packets, octets));
+            let bytes = bytes.saturating_sub(14 * packets);
+            filtered.insert((port.clone(), ingress, vid, kind), (packets, bytes));
         }
     }
     Ok(filtered)

@@ -34,7 +34,7 @@ pub struct Span<'a> {
     /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length in bytes.
-    pub octets: u64,
+    pub bytes: u64,
 }
 
 impl Content {
@@ -56,10 +56,10 @@ impl Content {
         Self { files, skip }
     }
 
-    /// Returns the file ranges that hold `octets` bytes of a stripe from position `at` on.
+    /// Returns the file ranges that hold `bytes` bytes of a stripe from position `at` on.
     /// Positions past the end are mapped to the last file.
-    pub fn spans(&self, stripe: Stripe, at: u64, octets: u64) -> impl Iterator<Item = Span<'_>> {
-        let (mut at, mut left) = (at, octets);
+    pub fn spans(&self, stripe: Stripe, at: u64, bytes: u64) -> impl Iterator<Item = Span<'_>> {
+        let (mut at, mut left) = (at, bytes);
         std::iter::from_fn(move || {
             if left == 0 {
                 return None;
@@ -69,10 +69,10 @@ impl Content {
                 self.files.partition_point(|(start, _)| *start <= position).checked_sub(1)?;
             let (start, path) = &self.files[file];
             let end = self.files.get(file + 1).map_or(u64::MAX, |(start, _)| *start);
-            let octets = left.min(run).min(end - position);
-            at += octets;
-            left -= octets;
-            Some(Span { path, offset: position - start + self.skip, octets })
+            let bytes = left.min(run).min(end - position);
+            at += bytes;
+            left -= bytes;
+            Some(Span { path, offset: position - start + self.skip, bytes })
         })
     }
 }
@@ -103,7 +103,7 @@ impl Stripe {
 
     /// Returns the bytes of this stripe if the content has `total` bytes.
     #[must_use]
-    pub fn octets(self, total: u64) -> u64 {
+    pub fn bytes(self, total: u64) -> u64 {
         let (of, number) = (u64::from(self.of), u64::from(self.number));
         let (blocks, rest) = (total / BLOCK, total % BLOCK);
         let own = blocks / of + u64::from(number < blocks % of);

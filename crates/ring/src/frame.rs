@@ -47,14 +47,14 @@ pub struct Hello {
 impl Hello {
     /// Encodes the message for sending.
     #[must_use]
-    pub fn to_octets(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let stripes = self.has.len() / self.manifests.len().max(1);
-        let mut octets = Vec::new();
-        octets.extend((self.manifests.len() as u32).to_be_bytes());
-        octets.extend((stripes as u32).to_be_bytes());
-        octets.extend(self.manifests.iter().flatten());
-        octets.extend(self.has.iter().flat_map(|has| has.to_be_bytes()));
-        octets
+        let mut bytes = Vec::new();
+        bytes.extend((self.manifests.len() as u32).to_be_bytes());
+        bytes.extend((stripes as u32).to_be_bytes());
+        bytes.extend(self.manifests.iter().flatten());
+        bytes.extend(self.has.iter().flat_map(|has| has.to_be_bytes()));
+        bytes
     }
 
     /// Reads the message of a member that must have `parts` parts in `stripes` stripes each.
@@ -62,7 +62,7 @@ impl Hello {
     /// # Errors
     /// Other numbers of parts or stripes, and errors of reading.
     pub fn read(input: &mut impl Read, parts: usize, stripes: usize) -> io::Result<Self> {
-        let number = |octets: [u8; 4]| u32::from_be_bytes(octets) as usize;
+        let number = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as usize;
         if (number(array(input)?), number(array(input)?)) != (parts, stripes) {
             return Err(wrong("other parts or stripes"));
         }
@@ -99,39 +99,39 @@ pub struct Record {
     /// Kind of a record.
     pub what: What,
     /// Bytes that follow the header.
-    pub octets: u32,
+    pub bytes: u32,
 }
 
 impl Record {
     /// Bytes of an encoded header.
-    pub const OCTETS: usize = 17;
+    pub const LEN: usize = 17;
 
     /// Encodes the message for sending.
     #[must_use]
-    pub fn to_octets(self) -> [u8; Self::OCTETS] {
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
         let (what, number) = match self.what {
             What::Manifest => (1, 0),
             What::Data { at } => (2, at),
             What::End { total } => (3, total),
         };
-        let mut octets = [0; Self::OCTETS];
-        octets[0] = what;
-        octets[1..5].copy_from_slice(&self.stream.to_be_bytes());
-        octets[5..13].copy_from_slice(&number.to_be_bytes());
-        octets[13..].copy_from_slice(&self.octets.to_be_bytes());
-        octets
+        let mut bytes = [0; Self::LEN];
+        bytes[0] = what;
+        bytes[1..5].copy_from_slice(&self.stream.to_be_bytes());
+        bytes[5..13].copy_from_slice(&number.to_be_bytes());
+        bytes[13..].copy_from_slice(&self.bytes.to_be_bytes());
+        bytes
     }
 
     /// Decodes a header on a connection with `streams` streams.
     ///
     /// # Errors
     /// A stream or kind that does not exist, or a length that its kind cannot have.
-    pub fn parse(octets: [u8; Self::OCTETS], streams: usize) -> io::Result<Self> {
-        let mut rest = &octets[1..];
+    pub fn parse(bytes: [u8; Self::LEN], streams: usize) -> io::Result<Self> {
+        let mut rest = &bytes[1..];
         let stream = u32::from_be_bytes(array(&mut rest)?);
         let number = u64::from_be_bytes(array(&mut rest)?);
         let follow = u32::from_be_bytes(array(&mut rest)?);
-        let (what, right) = match octets[0] {
+        let (what, right) = match bytes[0] {
             1 => (What::Manifest, number == 0 && follow <= MANIFEST),
             2 => (What::Data { at: number }, number.checked_add(follow.into()).is_some()),
             3 => (What::End { total: number }, follow as usize == HASH),
@@ -140,7 +140,7 @@ impl Record {
         if !right || stream as usize >= streams {
             return Err(wrong(format!("a record of stream {stream} with {follow} bytes")));
         }
-        Ok(Self { stream, what, octets: follow })
+        Ok(Self { stream, what, bytes: follow })
     }
 }
 
@@ -149,9 +149,9 @@ impl Record {
 /// # Errors
 /// Errors of reading, and an end of input before `N` bytes.
 pub fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut octets = [0; N];
-    input.read_exact(&mut octets)?;
-    Ok(octets)
+    let mut bytes = [0; N];
+    input.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -160,38 +160,38 @@ mod tests {
 
     #[test]
     fn records_are_what_they_were() {
-        for (what, octets) in [
+        for (what, bytes) in [
             (What::Manifest, 77),
             (What::Data { at: u64::MAX - 5 }, 5),
             (What::Data { at: 0 }, u32::MAX),
             (What::End { total: 1 << 40 }, 32),
         ] {
-            let record = Record { stream: 6, what, octets };
-            assert_eq!(Record::parse(record.to_octets(), 7).unwrap(), record);
-            assert!(Record::parse(record.to_octets(), 6).is_err());
+            let record = Record { stream: 6, what, bytes };
+            assert_eq!(Record::parse(record.to_bytes(), 7).unwrap(), record);
+            assert!(Record::parse(record.to_bytes(), 6).is_err());
         }
     }
 
     #[test]
     fn records_that_cannot_be_are_refused() {
-        for (kind, number, octets) in
+        for (kind, number, bytes) in
             [(0, 0, 0), (1, 1, 5), (1, 0, MANIFEST + 1), (2, u64::MAX, 1), (3, 5, 31), (4, 0, 0)]
         {
             let what = What::Data { at: number };
-            let mut record = Record { stream: 0, what, octets }.to_octets();
+            let mut record = Record { stream: 0, what, bytes }.to_bytes();
             record[0] = kind;
-            assert!(Record::parse(record, 1).is_err(), "{kind} {number} {octets}");
+            assert!(Record::parse(record, 1).is_err(), "{kind} {number} {bytes}");
         }
     }
 
     #[test]
     fn a_hello_is_of_as_many_parts_as_it_has_to_be() {
         let hello = Hello { manifests: vec![[7; HASH], [0; HASH]], has: vec![1, 2, 3, 1 << 50] };
-        let octets = hello.to_octets();
-        assert_eq!(Hello::read(&mut &octets[..], 2, 2).unwrap(), hello);
+        let bytes = hello.to_bytes();
+        assert_eq!(Hello::read(&mut &bytes[..], 2, 2).unwrap(), hello);
         for (parts, stripes) in [(1, 4), (2, 1), (4, 1)] {
-            assert!(Hello::read(&mut &octets[..], parts, stripes).is_err());
+            assert!(Hello::read(&mut &bytes[..], parts, stripes).is_err());
         }
-        assert!(Hello::read(&mut &octets[..octets.len() - 1], 2, 2).is_err());
+        assert!(Hello::read(&mut &bytes[..bytes.len() - 1], 2, 2).is_err());
     }
 }

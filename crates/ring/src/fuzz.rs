@@ -6,15 +6,15 @@ use crate::frame::Hello;
 use crate::member;
 use crate::talk::{Join, MemberRequest, Part, hear};
 
-/// For fuzzing: lets a ring member (a node that takes part in a copy) read `octets` as a message. The
+/// For fuzzing: lets a ring member (a node that takes part in a copy) read `bytes` as a message. The
 /// first byte selects what the member takes the other bytes for: the first message of the member
 /// that it sends to, requests of the copy's coordinator, or records (the data of the copy) from
 /// another member. The member stores the data of records in `directory`.
 ///
 /// # Panics
 /// If anything but an unfinished copy is written to `directory`, or if the code under test panics.
-pub fn ring(octets: &[u8], directory: &std::path::Path) {
-    let Some((first, rest)) = octets.split_first() else { return };
+pub fn ring(bytes: &[u8], directory: &std::path::Path) {
+    let Some((first, rest)) = bytes.split_first() else { return };
     match first % 4 {
         0 => drop(Hello::read(&mut &rest[..], 2, 2)),
         1 => drop(hear::<MemberRequest>(&mut &rest[..])),

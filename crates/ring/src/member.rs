@@ -69,11 +69,11 @@ pub fn run(
         let address = listener.local_addr()?;
         Ok((Shared::new(join, token)?, listener, address))
     });
-    let ((shared, octets), listener, address) = match begun {
+    let ((shared, bytes), listener, address) = match begun {
         Ok(begun) => begun,
         Err(error) => return tell(MemberReport::Failed { words: error.to_string() }),
     };
-    tell(MemberReport::Listens { port: address.port(), octets })?;
+    tell(MemberReport::Listens { port: address.port(), bytes })?;
     let strangers = Strangers::default();
     let tell = &|what| drop(tell(what));
     let failed = &|error: io::Error| {
@@ -120,7 +120,7 @@ fn while_telling_that_it_lives<T>(
             loop {
                 let (streams, complete) = (Vec::new(), Vec::new());
                 // An error means that the coordinator is gone, which is noticed elsewhere.
-                drop(tell(MemberReport::Has { octets: 0, of: 0, streams, complete, read: 0 }));
+                drop(tell(MemberReport::Has { bytes: 0, of: 0, streams, complete, read: 0 }));
                 if end.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
@@ -153,8 +153,8 @@ fn asked<'scope>(
             }
         }
         MemberRequest::Start => shared.start().unwrap_or_else(failed),
-        MemberRequest::Input { octets } if octets <= INPUT => {
-            let mut piece = vec![0; octets as usize];
+        MemberRequest::Input { bytes } if bytes <= INPUT => {
+            let mut piece = vec![0; bytes as usize];
             input.read_exact(&mut piece)?;
             take(shared, &piece).unwrap_or_else(failed);
         }
@@ -199,12 +199,12 @@ fn tell_progress(shared: &Shared, tell: &dyn Fn(MemberReport)) {
         if told != has || ticks == ALIVE {
             (told, ticks) = (has.clone(), 0);
             let ((streams, of), complete, read) = has;
-            let octets = streams.iter().sum();
+            let bytes = streams.iter().sum();
             // A member that cannot send yet must not be judged slow, so its streams are not
             // reported.
             let told = streams.len() <= STREAMS && !shared.verifies();
             let streams = if told { streams } else { Vec::new() };
-            tell(MemberReport::Has { octets, of, streams, complete, read });
+            tell(MemberReport::Has { bytes, of, streams, complete, read });
         }
     }
 }

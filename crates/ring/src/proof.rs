@@ -61,7 +61,7 @@ pub fn number() -> io::Result<[u8; 16]> {
 /// Formats a token as 32 hexadecimal digits.
 #[must_use]
 pub fn text(token: &Token) -> String {
-    token.iter().map(|octet| format!("{octet:02x}")).collect()
+    token.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Parses a token from 32 hexadecimal digits.
@@ -74,8 +74,8 @@ pub fn parse(text: &str) -> io::Result<Token> {
     if text.len() != 2 * token.len() || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Err(wrong());
     }
-    for (i, octet) in token.iter_mut().enumerate() {
-        *octet = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).map_err(|_| wrong())?;
+    for (i, byte) in token.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).map_err(|_| wrong())?;
     }
     Ok(token)
 }

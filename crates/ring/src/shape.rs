@@ -148,12 +148,12 @@ pub struct Time {
 impl Time {
     /// Computes the time of flows between nodes, with the bytes of each.
     #[must_use]
-    pub fn of(plan: &Plan, nodes: &[NodeId], flows: &[Flow], octets: impl Fn(u32) -> u64) -> Self {
+    pub fn of(plan: &Plan, nodes: &[NodeId], flows: &[Flow], bytes: impl Fn(u32) -> u64) -> Self {
         let mut loads: BTreeMap<Crossing, f64> = BTreeMap::new();
         for ((from, to), streams) in stages(flows) {
-            let octets: u64 = streams.iter().map(|stream| octets(*stream)).sum();
+            let bytes: u64 = streams.iter().map(|stream| bytes(*stream)).sum();
             for crossing in links(plan, nodes[from], nodes[to]) {
-                let seconds = octets as f64 * 8.0 / rate(plan, crossing).0 as f64;
+                let seconds = bytes as f64 * 8.0 / rate(plan, crossing).0 as f64;
                 *loads.entry(crossing).or_default() += seconds;
             }
         }

@@ -28,7 +28,8 @@ pub enum MemberRequest {
     /// This many bytes of input follow the line; 0: the input is complete.
     Input {
         /// At most 2^20.
-        octets: u32,
+        #[serde(rename = "octets")]
+        bytes: u32,
     },
     /// Quit. The end of the requests means the same.
     Quit,
@@ -99,7 +100,8 @@ pub enum MemberReport {
         /// TCP port.
         port: u16,
         /// Bytes of its sources, if known.
-        octets: Option<u64>,
+        #[serde(rename = "octets")]
+        bytes: Option<u64>,
     },
     /// It is connected to the receiving member.
     Linked {
@@ -109,7 +111,8 @@ pub enum MemberReport {
     /// Progress of what it receives.
     Has {
         /// Bytes.
-        octets: u64,
+        #[serde(rename = "octets")]
+        bytes: u64,
         /// Total bytes, as far as known.
         of: u64,
         /// Bytes of each stream; empty if there are more than [`STREAMS`] streams, or if what it
@@ -132,7 +135,8 @@ pub enum MemberReport {
         /// Which.
         part: u32,
         /// Bytes.
-        octets: u64,
+        #[serde(rename = "octets")]
+        bytes: u64,
         /// BLAKE3, hexadecimal.
         hash: String,
     },

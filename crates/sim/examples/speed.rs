@@ -29,7 +29,7 @@ fn main() {
         let network = Network::new(&plan);
         let routes = Routes::new(&plan, &network, BTreeSet::new());
         let traffic =
-            Traffic { pattern: Pattern::Uniform, arrivals: Arrivals::Poisson, octets: 512 };
+            Traffic { pattern: Pattern::Uniform, arrivals: Arrivals::Poisson, bytes: 512 };
         for (kind, buffers) in
             [("unlimited", Buffers::Unlimited), ("160 flits, lossless", lossless)]
         {

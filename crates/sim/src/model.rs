@@ -8,7 +8,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
     /// Bytes of a flit.
-    pub flit_octets: u32,
+    pub flit_bytes: u32,
     /// Nanoseconds of a cycle.
     pub cycle_ns: f64,
     /// Header flits in front of every frame.
@@ -85,7 +85,7 @@ impl Model {
     #[must_use]
     pub const fn ethernet(cycle_ns: f64) -> Self {
         Self {
-            flit_octets: 4,
+            flit_bytes: 4,
             cycle_ns,
             header_flits: 6,
             most_payload_flits: 128,
@@ -108,7 +108,7 @@ impl Model {
     #[must_use]
     pub const fn wormhole() -> Self {
         Self {
-            flit_octets: 1,
+            flit_bytes: 1,
             cycle_ns: 6.25,
             header_flits: 0,
             most_payload_flits: u32::MAX,
@@ -124,9 +124,9 @@ impl Model {
     }
 
     /// Returns the flits of each frame of a message, in order.
-    pub fn frames(&self, octets: u32) -> impl Iterator<Item = u32> + use<> {
+    pub fn frames(&self, bytes: u32) -> impl Iterator<Item = u32> + use<> {
         let (most, header) = (self.most_payload_flits, self.header_flits);
-        let payload = octets.div_ceil(self.flit_octets).max(1);
+        let payload = bytes.div_ceil(self.flit_bytes).max(1);
         let whole = payload / most;
         let rest = payload % most;
         let last = (rest > 0).then_some(rest + header);

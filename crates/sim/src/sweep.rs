@@ -207,7 +207,7 @@ mod tests {
                 let mut to: Vec<u32> = (0..network.nodes as u32).collect();
                 Random::new(seed).shuffle(&mut to);
                 let pattern = Pattern::Permutation(to.into());
-                let traffic = Traffic { pattern, arrivals: Arrivals::Even, octets: 512 };
+                let traffic = Traffic { pattern, arrivals: Arrivals::Even, bytes: 512 };
                 let bound = bound(&network, &routes, &traffic);
                 let mut sweep = Sweep::new(bound, most(&network));
                 let mut loads = sweep.loads();

@@ -39,7 +39,7 @@ pub struct Traced {
     /// Destination node.
     pub dst: u32,
     /// Size in bytes.
-    pub octets: u32,
+    pub bytes: u32,
 }
 
 impl Pattern {
@@ -97,15 +97,15 @@ pub struct Traffic {
     /// Times.
     pub arrivals: Arrivals,
     /// Bytes of a message.
-    pub octets: u32,
+    pub bytes: u32,
 }
 
 impl Traffic {
     /// Returns the bytes of the largest message.
     #[must_use]
     pub fn largest(&self) -> u32 {
-        let Pattern::Trace(messages) = &self.pattern else { return self.octets };
-        messages.iter().flatten().map(|message| message.octets).max().unwrap_or(self.octets)
+        let Pattern::Trace(messages) = &self.pattern else { return self.bytes };
+        messages.iter().flatten().map(|message| message.bytes).max().unwrap_or(self.bytes)
     }
 
     /// Returns the cycle of a trace's last message.
@@ -128,7 +128,7 @@ pub(crate) struct Message {
     /// Ticks.
     pub born: u64,
     pub dst: u32,
-    pub octets: u32,
+    pub bytes: u32,
     /// Random number that chooses among paths.
     pub draw: u64,
 }
@@ -163,11 +163,11 @@ impl Sequence {
         let count = self.count;
         self.count += 1;
         if let Pattern::Trace(messages) = &traffic.pattern {
-            let Traced { at, dst, octets } = *messages[self.node as usize].get(count)?;
+            let Traced { at, dst, bytes } = *messages[self.node as usize].get(count)?;
             return Some(Message {
                 born: at.saturating_mul(tick),
                 dst,
-                octets,
+                bytes,
                 draw: self.random.number(),
             });
         }
@@ -177,7 +177,7 @@ impl Sequence {
             Arrivals::Even => mean,
         };
         let dst = self.destination(&traffic.pattern, count)?;
-        Some(Message { born, dst, octets: traffic.octets, draw: self.random.number() })
+        Some(Message { born, dst, bytes: traffic.bytes, draw: self.random.number() })
     }
 
     fn destination(&mut self, pattern: &Pattern, count: usize) -> Option<u32> {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     fn destinations(pattern: Pattern, node: u32, nodes: usize, count: usize) -> Vec<u32> {
-        let traffic = Traffic { pattern, arrivals: Arrivals::Even, octets: 512 };
+        let traffic = Traffic { pattern, arrivals: Arrivals::Even, bytes: 512 };
         let mut sequence = Sequence::new(&traffic, node, nodes, 10.0, 1);
         std::iter::from_fn(|| sequence.next(&traffic, 10.0, 1)).take(count).map(|m| m.dst).collect()
     }
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn messages_come_at_the_rate_that_was_asked_for() {
         for arrivals in [Arrivals::Poisson, Arrivals::Even] {
-            let traffic = Traffic { pattern: Pattern::Uniform, arrivals, octets: 512 };
+            let traffic = Traffic { pattern: Pattern::Uniform, arrivals, bytes: 512 };
             let mut sequence = Sequence::new(&traffic, 0, 4, 250.0, 7);
             let last = (0..40_000).filter_map(|_| sequence.next(&traffic, 250.0, 1)).last();
             let mean = last.unwrap().born as f64 / 40_000.0;

@@ -32,7 +32,7 @@ pub const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3]
 /// A directory for each node: the lab's share one file system.
 pub struct Files {
     pub directory: TempDir,
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// A verb that runs.
@@ -92,14 +92,14 @@ pub fn summary(lines: &[Value]) -> &Value {
 }
 
 impl Files {
-    pub fn new(lab: &Lab, octets: usize) -> Self {
+    pub fn new(lab: &Lab, bytes: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
         for node in lab.now.nodes() {
             fs::create_dir(directory.path().join(lab.now.node(node))).unwrap();
         }
-        let octets: Vec<u8> = (0..octets).map(|i| (i * 7 + i / 999) as u8).collect();
-        fs::write(directory.path().join("source"), &octets).unwrap();
-        Self { directory, octets }
+        let bytes: Vec<u8> = (0..bytes).map(|i| (i * 7 + i / 999) as u8).collect();
+        fs::write(directory.path().join("source"), &bytes).unwrap();
+        Self { directory, bytes }
     }
 
     pub fn source(&self) -> PathBuf {
@@ -112,7 +112,7 @@ impl Files {
 
     /// Has a node the file, and nothing else?
     pub fn whole(&self, node: &str) {
-        assert!(fs::read(self.of(node).join("source")).unwrap() == self.octets, "{node}");
+        assert!(fs::read(self.of(node).join("source")).unwrap() == self.bytes, "{node}");
         assert_eq!(fs::read_dir(self.of(node)).unwrap().count(), 1, "{node}");
     }
 
@@ -153,7 +153,7 @@ impl Files {
     /// Waits until a node has so much of the file, in per cent.
     pub fn wait_for_a_part(&self, node: &str, percent: u64) {
         let partial = self.of(node).join(".source.tresse/content");
-        let enough = self.octets.len() as u64 * percent / 100;
+        let enough = self.bytes.len() as u64 * percent / 100;
         soon(&format!("{percent} per cent of the file at {node}"), 60, || {
             let has = partial.metadata().map_or(0, |of| of.len());
             if has >= enough { Ok(()) } else { Err(has) }
@@ -196,7 +196,7 @@ fn gather_scatter() {
     let pieces: Vec<Vec<u8>> =
         all.iter().map(|(node, _)| fs::read(files.of(node).join("piece")).unwrap()).collect();
     assert!(pieces.iter().all(|piece| piece.len().abs_diff(1_000_003 / 9) <= 1));
-    assert!(pieces.concat() == files.octets);
+    assert!(pieces.concat() == files.bytes);
     for (node, _) in &all {
         assert_eq!(fs::read_dir(files.of(node)).unwrap().count(), 3, "{node}");
     }

@@ -84,24 +84,24 @@ impl Case {
         let at = files.directory.path().display();
         let names: Vec<String> = lab.now.nodes().map(|node| lab.now.node(node).into()).collect();
         let (first, all) = (0, 0..names.len());
-        let own = |i: usize| vec![i as u8; files.octets.len() / 3 + i];
+        let own = |i: usize| vec![i as u8; files.bytes.len() / 3 + i];
         for i in all.clone() {
             fs::write(files.of(&names[i]).join("own"), own(i)).unwrap();
         }
         let mut wanted: BTreeMap<String, Vec<(PathBuf, Vec<u8>)>> = BTreeMap::new();
-        let mut want = |i: usize, name: &str, octets: &[u8]| {
+        let mut want = |i: usize, name: &str, bytes: &[u8]| {
             let path = files.of(&names[i]).join(name);
-            wanted.entry(names[i].clone()).or_default().push((path, octets.to_vec()));
+            wanted.entry(names[i].clone()).or_default().push((path, bytes.to_vec()));
         };
         let mut input = None;
         let mut words: Vec<String> = match random.below(6) {
             0 | 1 => {
-                all.filter(|i| *i != first).for_each(|i| want(i, "copy", &files.octets));
+                all.filter(|i| *i != first).for_each(|i| want(i, "copy", &files.bytes));
                 vec!["copy".into(), format!("n0:{at}/source"), format!("{at}/{{node}}/copy")]
             }
             2 => {
-                all.for_each(|i| want(i, "input", &files.octets));
-                input = Some(files.octets.clone());
+                all.for_each(|i| want(i, "input", &files.bytes));
+                input = Some(files.bytes.clone());
                 vec!["copy".into(), "-".into(), format!("{at}/{{node}}/input")]
             }
             3 => {
@@ -136,7 +136,7 @@ impl Case {
                 ["--shape", shape, "--stripes", &stripes, "--patience", "5"].map(String::from),
             );
         }
-        eprintln!("{} octets: {}", files.octets.len(), words.join(" "));
+        eprintln!("{} bytes: {}", files.bytes.len(), words.join(" "));
         Self { words, input, wanted }
     }
 
@@ -144,9 +144,9 @@ impl Case {
         let words: Vec<&String> = self.words.iter().chain(more).collect();
         let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         let mut run = files.start(lab, &words, input);
-        if let (Some(mut pipe), Some(octets)) = (run.child.stdin.take(), self.input.clone()) {
+        if let (Some(mut pipe), Some(bytes)) = (run.child.stdin.take(), self.input.clone()) {
             // An operator that is killed reads no more.
-            std::thread::spawn(move || drop(pipe.write_all(&octets)));
+            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
         }
         run
     }
@@ -156,9 +156,9 @@ impl Case {
         for (node, wanted) in &self.wanted {
             let line = ended(lines).find(|line| line["node"] == **node);
             let done = line.is_some_and(|line| line["state"] == "done");
-            for (path, octets) in wanted {
+            for (path, bytes) in wanted {
                 match fs::read(path) {
-                    Ok(has) => assert!(has == *octets, "{}: wrong", path.display()),
+                    Ok(has) => assert!(has == *bytes, "{}: wrong", path.display()),
                     Err(error) => assert!(!done, "{}: {error}", path.display()),
                 }
             }
@@ -166,9 +166,9 @@ impl Case {
     }
 
     fn all_is_there(&self, files: &Files, lines: &[Value]) {
-        for (path, octets) in self.wanted.values().flatten() {
+        for (path, bytes) in self.wanted.values().flatten() {
             let has = fs::read(path).unwrap_or_default();
-            assert!(has == *octets, "{}: {lines:#?}", path.display());
+            assert!(has == *bytes, "{}: {lines:#?}", path.display());
         }
         for node in self.wanted.keys() {
             for entry in fs::read_dir(files.of(node)).unwrap() {

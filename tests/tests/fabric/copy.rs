@@ -33,7 +33,7 @@ fn every_node() {
         let lines = files.copy(&lab, &["--keep", "--stripes", stripes]).exits(0);
         assert_eq!(ended(&lines).count(), 9);
         let hash = &ended(&lines).next().unwrap()["hash"];
-        assert_eq!(*hash, *blake3::hash(&files.octets).to_hex().as_str());
+        assert_eq!(*hash, *blake3::hash(&files.bytes).to_hex().as_str());
         for line in ended(&lines) {
             assert_eq!((&line["hash"], &line["octets"]), (hash, &3_000_000.into()), "{line}");
         }
@@ -71,12 +71,12 @@ fn directory_and_input() {
         line["error"].as_str().is_some_and(|words| words.contains("a directory that is not empty"))
     }));
     let target = format!("{at}/{{node}}/input");
-    let octets = vec![9; 3_000_001];
+    let bytes = vec![9; 3_000_001];
     let mut copy = files.start(&lab, &["copy", "-", &target], Stdio::piped());
-    copy.child.stdin.take().unwrap().write_all(&octets).unwrap();
+    copy.child.stdin.take().unwrap().write_all(&bytes).unwrap();
     copy.exits(0);
     for node in lab.now.nodes() {
-        assert!(fs::read(files.of(lab.now.node(node)).join("input")).unwrap() == octets);
+        assert!(fs::read(files.of(lab.now.node(node)).join("input")).unwrap() == bytes);
     }
 }
 

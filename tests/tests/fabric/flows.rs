@@ -34,12 +34,12 @@ impl<'a> Flows<'a> {
         flows
     }
 
-    /// What arrives in all while the window lasts, in bits of payload per second: from when `least` octets
+    /// What arrives in all while the window lasts, in bits of payload per second: from when `least` bytes
     /// of each pair have arrived, for who comes late on a slow machine would leave the links to others.
     pub fn rate(&self, least: u64, window: Duration) -> f64 {
         let arrived = || self.pairs.iter().map(|(_, dst)| self.arrived(*dst));
         eventually("all pairs send", 60, || {
-            if arrived().all(|octets| octets > least) {
+            if arrived().all(|bytes| bytes > least) {
                 Ok(())
             } else {
                 Err(arrived().collect::<Vec<_>>())
@@ -71,12 +71,12 @@ impl<'a> Flows<'a> {
         }));
     }
 
-    /// Octets of payload since the start.
+    /// Bytes of payload since the start.
     fn arrived(&self, node: NodeId) -> u64 {
         let sockets = self.lab.run(self.lab.now.node(node), "ss -Htni sport = :5201");
         let words = sockets.split_whitespace();
-        let octets = words.filter_map(|word| word.strip_prefix("bytes_received:"));
-        octets.map(|octets| octets.parse::<u64>().unwrap()).sum()
+        let bytes = words.filter_map(|word| word.strip_prefix("bytes_received:"));
+        bytes.map(|bytes| bytes.parse::<u64>().unwrap()).sum()
     }
 }
 

@@ -148,7 +148,7 @@ impl Flow {
 
     /// In Mbit/s, over so long that what arrives in one lump behind what was missing hardly counts.
     fn rate(&self) -> f64 {
-        eventually("octets arrive", 30, || match self.arrived() {
+        eventually("bytes arrive", 30, || match self.arrived() {
             now if now > 6_000_000 => Ok(()),
             now => Err(now),
         });

@@ -36,7 +36,7 @@ fn one_by_one() {
 }
 
 fn three_ways(engine: &str) {
-    // No link carries more than this of TCP's octets in frames of 1518.
+    // No link carries more than this of TCP's bytes in frames of 1518.
     let single = f64::from(RATE) * 1e6 * 1448.0 / 1514.0;
     let triple = throughput(3, engine, 2.6 * single);
     eprintln!("three ways {triple:.0} bit/s");

@@ -167,7 +167,7 @@ fn speak(mut asks: impl Write + Send + 'static) -> Sender<Message> {
             let written = match message {
                 Message::MemberRequest(ask) => say(&mut asks, &ask),
                 Message::Input(piece, sent) => {
-                    let ask = MemberRequest::Input { octets: piece.len() as u32 };
+                    let ask = MemberRequest::Input { bytes: piece.len() as u32 };
                     let written = say(&mut asks, &ask).and_then(|()| asks.write_all(&piece));
                     let written = written.and_then(|()| asks.flush());
                     // The reader of standard input may have ended.

@@ -71,7 +71,8 @@ pub struct Prediction {
     /// Latency of one stage, in seconds.
     pub latency: f64,
     /// From this size in bytes on, the ring is the fastest shape; `None` if it never is.
-    pub crossover_octets: Option<u64>,
+    #[serde(rename = "crossover_octets")]
+    pub crossover_bytes: Option<u64>,
 }
 
 /// The predicted time of a copy if nodes pass data on in one shape (ring, ring of rings, or tree):
@@ -108,7 +109,7 @@ impl RingArgs {
             shape: name(shape(self, party, &job, &[Some(bytes)], |_| true)),
             times: shapes(job.nodes.len()).into_iter().map(predicted).collect(),
             latency: LATENCY.as_secs_f64(),
-            crossover_octets: crossover(party, &job),
+            crossover_bytes: crossover(party, &job),
         }
     }
 }

@@ -18,7 +18,8 @@ struct Running<'a> {
     format: u32,
     node: &'a str,
     state: &'static str,
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     of: u64,
     /// Bytes per second, and seconds left at that rate; `None` until the rate is known.
     rate: Option<f64>,
@@ -54,19 +55,19 @@ impl Progress {
     }
 
     /// Shows how many bytes a member has, of how many, and its rate in bytes per second.
-    pub fn has(&mut self, member: usize, octets: u64, of: u64, rate: Option<f64>) {
+    pub fn has(&mut self, member: usize, bytes: u64, of: u64, rate: Option<f64>) {
         if let Some(bar) = self.bars.get(member) {
             bar.set_length(of);
-            bar.set_position(octets);
+            bar.set_position(bytes);
         }
         let early = self.said[member].is_some_and(|said| said.elapsed() < OFTEN);
         if !self.json || early {
             return;
         }
         self.said[member] = Some(Instant::now());
-        let left = rate.filter(|rate| *rate > 0.0).map(|rate| (of - octets.min(of)) as f64 / rate);
+        let left = rate.filter(|rate| *rate > 0.0).map(|rate| (of - bytes.min(of)) as f64 / rate);
         let node = self.names[member].as_str();
-        let line = Running { format: FORMAT, node, state: "running", octets, of, rate, left };
+        let line = Running { format: FORMAT, node, state: "running", bytes, of, rate, left };
         // If standard output is closed, the report at the end fails and says so.
         let mut out = output::stdout();
         let _ = output::json_line(&mut out, &line).and_then(|()| out.flush());

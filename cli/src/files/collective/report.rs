@@ -22,7 +22,8 @@ struct Ended<'a> {
     node: &'a str,
     /// `done` or `failed`.
     state: &'static str,
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     /// BLAKE3 of the part that it has, which equals that of the source; `None` if it has several.
     hash: Option<&'a str>,
     /// The parts that it has, each with the node that it comes from.
@@ -35,7 +36,8 @@ struct Ended<'a> {
 #[derive(Debug, Serialize)]
 struct PartOf<'a> {
     from: &'a str,
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     hash: &'a str,
 }
 
@@ -45,7 +47,8 @@ struct Summary<'a> {
     format: u32,
     nodes: usize,
     missed: Vec<&'a str>,
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     /// The time of the whole run with its launch.
     seconds: f64,
     /// The time from the first byte to the last.
@@ -62,29 +65,29 @@ pub fn report(
     json: bool,
 ) -> Result<Code, Failure> {
     let mut out = output::stdout();
-    let (mut octets, mut kept) = (0, 0);
+    let (mut bytes, mut kept) = (0, 0);
     for (member, outcome) in outcomes.iter().enumerate() {
         let node = party.name(member);
-        let own: u64 = outcome.has.iter().map(|(_, octets, _)| octets).sum();
-        octets = octets.max(own);
-        let left = outcome.left.map_or(0, |(octets, _)| octets);
+        let own: u64 = outcome.has.iter().map(|(_, bytes, _)| bytes).sum();
+        bytes = bytes.max(own);
+        let left = outcome.left.map_or(0, |(bytes, _)| bytes);
         kept += left;
         if let (Some(words), false) = (&outcome.error, json) {
             eprintln!("tresse: {node}: {}", plain(words));
         }
         if json {
-            let part = |(part, octets, hash): &'_ (u32, u64, String)| {
-                (party.name(job.parts[*part as usize].from), *octets, hash.clone())
+            let part = |(part, bytes, hash): &'_ (u32, u64, String)| {
+                (party.name(job.parts[*part as usize].from), *bytes, hash.clone())
             };
             let parts: Vec<_> = outcome.has.iter().map(part).collect();
             let parts =
-                parts.iter().map(|(from, octets, hash)| PartOf { from, octets: *octets, hash });
+                parts.iter().map(|(from, bytes, hash)| PartOf { from, bytes: *bytes, hash });
             let error = outcome.error.as_deref();
             let line = Ended {
                 format: FORMAT,
                 node,
                 state: if error.is_some() { "failed" } else { "done" },
-                octets: if error.is_some() { 0 } else { own },
+                bytes: if error.is_some() { 0 } else { own },
                 hash: match (&outcome.has[..], error) {
                     ([(_, _, hash)], None) => Some(hash),
                     _ => None,
@@ -103,7 +106,7 @@ pub fn report(
     if json {
         let (format, nodes) = (FORMAT, outcomes.len());
         let summary =
-            Summary { format, nodes, missed: missed.clone(), octets, seconds, transfer_seconds };
+            Summary { format, nodes, missed: missed.clone(), bytes, seconds, transfer_seconds };
         output::json_line(&mut out, &summary)?;
     } else {
         let (nodes, have) = (outcomes.len(), outcomes.len() - missed.len());
@@ -113,11 +116,11 @@ pub fn report(
             None if job.parts.len() > 1 => write!(out, "{have} of {nodes} nodes have all")?,
             None => write!(out, "{have} of {nodes} nodes have it")?,
         }
-        write!(out, ": {octets} bytes in {seconds:.2} s")?;
+        write!(out, ": {bytes} bytes in {seconds:.2} s")?;
         let mut all = outcomes.iter().enumerate();
         let got = |part: u32, member| gets(&job.parts[part as usize], member);
         if all.any(|(member, outcome)| outcome.has.iter().any(|(part, _, _)| got(*part, member))) {
-            let rate = octets as f64 * 8e-6 / transfer_seconds.max(1e-6);
+            let rate = bytes as f64 * 8e-6 / transfer_seconds.max(1e-6);
             writeln!(out, ", {rate:.1} Mbit/s from the first byte to the last")?;
         } else {
             writeln!(out)?;

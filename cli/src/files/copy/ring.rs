@@ -69,7 +69,7 @@ pub fn show(ring: &RingArgs, party: &Party, bytes: u64, json: bool) -> Result<Co
             prediction.latency * 1e6
         )?;
     }
-    match prediction.crossover_octets {
+    match prediction.crossover_bytes {
         Some(bytes) => writeln!(out, "# the ring is fastest from {bytes} bytes on")?,
         None => writeln!(out, "# another shape is as fast for every size, and has less latency")?,
     }

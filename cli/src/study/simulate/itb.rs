@@ -14,7 +14,7 @@ use tresse_sim::network::Network;
 use tresse_topology::cluster::Choice;
 
 pub use tresse_sim::papers::itb::SIZES;
-use tresse_sim::papers::itb::{self, HOSTS, OCTETS, ROOT, Sent};
+use tresse_sim::papers::itb::{self, HOSTS, MESSAGE_BYTES, ROOT, Sent};
 use tresse_sim::route::Routes;
 use tresse_sim::sweep::{self, Point};
 use tresse_sim::traffic::{Arrivals, Traffic};
@@ -44,7 +44,8 @@ struct Row {
     format: u32,
     switches: u32,
     traffic: &'static str,
-    octets: u32,
+    #[serde(rename = "octets")]
+    bytes: u32,
     /// The most that up*/down* routes accepted, in flits per ns and switch.
     ud: Vec<f64>,
     /// The same for in-transit buffers as in the paper.
@@ -102,8 +103,8 @@ impl Simulate {
                 if sent.factors(switches).is_none() {
                     continue;
                 }
-                for (at, octets) in OCTETS.into_iter().enumerate() {
-                    let mut row = self.row(&fabrics, switches, sent, octets)?;
+                for (at, bytes) in MESSAGE_BYTES.into_iter().enumerate() {
+                    let mut row = self.row(&fabrics, switches, sent, bytes)?;
                     row.published_factor = sent.factors(switches).map(|table| table[at]);
                     row.published_latency = sent.latencies(switches).map(|table| table[at]);
                     match json {
@@ -122,9 +123,9 @@ impl Simulate {
         fabrics: &[Fabric],
         switches: u32,
         sent: Sent,
-        octets: u32,
+        bytes: u32,
     ) -> Result<Row, Failure> {
-        let of = |fabric: &Fabric| self.found(fabric, sent, octets);
+        let of = |fabric: &Fabric| self.found(fabric, sent, bytes);
         let found: Result<Vec<[Found; 3]>, _> = fabrics.par_iter().map(of).collect();
         let found = found?;
         let peaks = |routing: usize| found.iter().map(|of| of[routing].peak).collect();
@@ -135,7 +136,7 @@ impl Simulate {
             format: FORMAT,
             switches,
             traffic: sent.words(),
-            octets,
+            bytes,
             ud: peaks(0),
             itb: peaks(1),
             balanced: peaks(2),
@@ -148,10 +149,10 @@ impl Simulate {
         })
     }
 
-    fn found(&self, fabric: &Fabric, sent: Sent, octets: u32) -> Result<[Found; 3], Failure> {
+    fn found(&self, fabric: &Fabric, sent: Sent, bytes: u32) -> Result<[Found; 3], Failure> {
         let (model, network) = (&Model::wormhole(), &fabric.network);
         let pattern = sent.pattern(&fabric.plan);
-        let traffic = &Traffic { pattern, arrivals: Arrivals::Even, octets };
+        let traffic = &Traffic { pattern, arrivals: Arrivals::Even, bytes };
         // Accepted flits per cycle and node.
         let unit = f64::from(HOSTS) / model.cycle_ns;
         let of = |routes: &Routes<'_>| -> Result<Found, Failure> {
@@ -284,7 +285,7 @@ impl Row {
              {latency:.2} | {} | {fewest:.3}, {most:.3}, {in_transit:.3} | {} |",
             self.switches,
             self.traffic,
-            self.octets,
+            self.bytes,
             published(self.published_factor).unwrap_or_default(),
             published(self.published_latency).unwrap_or_default(),
             self.spilled

@@ -27,7 +27,7 @@ impl Simulate {
             Some(Arrivals::Poisson) => traffic::Arrivals::Poisson,
         };
         let pattern = self.pattern(plan, network, model)?;
-        let traffic = Traffic { pattern, arrivals, octets: self.message };
+        let traffic = Traffic { pattern, arrivals, bytes: self.message };
         let longest = model.frames(traffic.largest()).max().unwrap_or(1);
         match model.buffers {
             Buffers::Drop { flits } if flits < longest => {
@@ -163,8 +163,8 @@ fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
                 "`{at}`: expected a time in nanoseconds, at most a million seconds"
             ))
         })?;
-        let octets = size.parse().ok().filter(|bytes| (1..=1 << 20).contains(bytes));
-        let octets = octets.ok_or_else(|| {
+        let bytes = size.parse().ok().filter(|bytes| (1..=1 << 20).contains(bytes));
+        let bytes = bytes.ok_or_else(|| {
             line.wrong(&format!("`{size}`: expected a size from 1 to 1048576 bytes"))
         })?;
         let (from, dst) = (line.node(plan, 1)?, line.node(plan, 2)?.0);
@@ -172,7 +172,7 @@ fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
             return Err(line.wrong(&format!("`{target}` sends to itself")));
         }
         let at = (ns / model.cycle_ns) as u64;
-        messages.entry(from.0).or_default().push(Traced { at, dst, octets });
+        messages.entry(from.0).or_default().push(Traced { at, dst, bytes });
     }
     if messages.is_empty() {
         return Err(Failure::new(Code::BadFile, format!("{}: no message", path.display())));

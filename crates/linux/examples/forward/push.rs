@@ -1,5 +1,5 @@
 //! A source that pushes labels in the kernel, so that a measurement of who pops them has no second
-//! forwarder in it: a `tc` program in eBPF. It grows a frame of IPv4 by four octets, moves both
+//! forwarder in it: a `tc` program in eBPF. It grows a frame of IPv4 by four bytes, moves both
 //! addresses to the front and writes the EtherType of MPLS and one label entry behind them.
 
 use std::fs;

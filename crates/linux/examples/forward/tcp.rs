@@ -114,7 +114,7 @@ pub fn bits(
         pin([SINK])?;
         let (mut stream, _) = listener.accept()?;
         let mut buffer = vec![0; 1 << 17];
-        let (start, mut counted, mut octets) = (Instant::now(), None, 0);
+        let (start, mut counted, mut bytes) = (Instant::now(), None, 0);
         loop {
             let count = stream.read(&mut buffer)?;
             ensure!(count > 0, "the source is gone");
@@ -122,10 +122,10 @@ pub fn bits(
                 None if start.elapsed() >= WARM => counted = Some(Instant::now()),
                 None => {}
                 Some(since) => {
-                    octets += count;
+                    bytes += count;
                     let took = Instant::elapsed(&since);
                     if took >= duration {
-                        return Ok(octets as f64 * 8.0 / took.as_secs_f64());
+                        return Ok(bytes as f64 * 8.0 / took.as_secs_f64());
                     }
                 }
             }

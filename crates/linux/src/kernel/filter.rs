@@ -196,10 +196,10 @@ fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, Malformed> {
     let (mut source, mut mask) = (None, None);
     for attribute in NlasIterator::new(options.value()) {
         let attribute = attribute?;
-        let octets = <[u8; 6]>::try_from(attribute.value()).ok();
+        let bytes = <[u8; 6]>::try_from(attribute.value()).ok();
         match attribute.kind() {
-            TCA_FLOWER_KEY_ETH_SRC => source = octets.map(Mac),
-            TCA_FLOWER_KEY_ETH_SRC_MASK => mask = octets,
+            TCA_FLOWER_KEY_ETH_SRC => source = bytes.map(Mac),
+            TCA_FLOWER_KEY_ETH_SRC_MASK => mask = bytes,
             _ => {}
         }
     }

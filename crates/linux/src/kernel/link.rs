@@ -99,7 +99,7 @@ impl Link {
             | libc::IFLA_MASTER
             | libc::IFLA_CARRIER_DOWN_COUNT => {
                 match LinkAttribute::parse_with_param(attribute, AddressFamily::Unspec)? {
-                    LinkAttribute::Address(octets) => self.mac = octets.try_into().map(Mac).ok(),
+                    LinkAttribute::Address(bytes) => self.mac = bytes.try_into().map(Mac).ok(),
                     LinkAttribute::Mtu(mtu_bytes) => self.mtu_bytes = mtu_bytes,
                     LinkAttribute::Link(lower) => self.lower = Some(lower),
                     LinkAttribute::LinkNetNsId(_) => self.lower_elsewhere = true,

@@ -127,12 +127,12 @@ fn write(operation: &Operation, body: &mut Vec<u8>) {
         _ => unreachable!("other operations are not the path manager's"),
     };
     let mut nested = Vec::new();
-    let (family, kind, octets) = match address {
+    let (family, kind, bytes) = match address {
         IpAddr::V4(a) => (libc::AF_INET, MPTCP_PM_ADDR_ATTR_ADDR4, a.octets().to_vec()),
         IpAddr::V6(a) => (libc::AF_INET6, MPTCP_PM_ADDR_ATTR_ADDR6, a.octets().to_vec()),
     };
     write_attribute(&mut nested, MPTCP_PM_ADDR_ATTR_FAMILY, &(family as u16).to_ne_bytes());
-    write_attribute(&mut nested, kind, &octets);
+    write_attribute(&mut nested, kind, &bytes);
     write_attribute(&mut nested, MPTCP_PM_ADDR_ATTR_ID, &[id]);
     if command == MPTCP_PM_CMD_ADD_ADDR {
         let flags = MPTCP_PM_ADDR_FLAG_SUBFLOW.to_ne_bytes();

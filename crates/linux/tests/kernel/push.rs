@@ -99,7 +99,7 @@ fn labelled() {
             assert_eq!((seen[0].vid, seen[0].to, seen[0].from), (vid, mac, own(0)));
             assert_eq!(seen[0].labels(), labels.iter().map(|l| (*l, 64)).collect::<Vec<_>>());
             assert!(seen[0].has_right_udp_checksum(), "{seen:?}");
-            assert_eq!(seen[0].last_octet(), length as u8);
+            assert_eq!(seen[0].last_byte(), length as u8);
         }
     }
     let counters = pusher.counters();
@@ -220,7 +220,7 @@ impl Host {
 
 /// `source -- eth0 | far0 transit out0 | in0 -- sink`; what comes back, the kernel forwards.
 fn tcp() {
-    const OCTETS: usize = 20_000_000;
+    const BYTES: usize = 20_000_000;
     cables(1);
     let (transit, sink) = (Host::new(), Host::new());
     let (t, s) = (transit.thread, sink.thread);
@@ -276,7 +276,7 @@ fn tcp() {
     let mut stream = TcpStream::connect((TO, 7801)).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let sent: Vec<u8> = (0..OCTETS).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
+    let sent: Vec<u8> = (0..BYTES).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
     let written = stream.write_all(&sent);
     assert!(written.is_ok(), "{written:?} {:#?} {:#?}", pusher.counters(), {
         let text = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
@@ -286,11 +286,11 @@ fn tcp() {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     assert_eq!(answer, b"done");
-    assert!(listened.recv().unwrap() == Some(sent), "every octet in its place");
+    assert!(listened.recv().unwrap() == Some(sent), "every byte in its place");
     let (pushed, popped) = (pusher.counters(), engine.counters());
     assert!(pushed.tun.dropped.is_empty() && pushed.ports[0].dropped.is_empty(), "{pushed:?}");
     assert!(popped.ports[0].dropped.is_empty(), "{popped:?}");
     let frames = pushed.ports[0].sent.frames;
-    assert!(frames as usize >= OCTETS / 1444, "cut into segments of 1444: {pushed:?}");
+    assert!(frames as usize >= BYTES / 1444, "cut into segments of 1444: {pushed:?}");
     assert!(pushed.tun.received.frames < frames / 4, "from fewer packets: {pushed:?}");
 }

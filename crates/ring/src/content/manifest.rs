@@ -78,7 +78,7 @@ impl Manifest {
 
     /// Returns the bytes of all files together; `None` if the size of one is unknown.
     #[must_use]
-    pub fn octets(&self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         let mut sizes = self.entries.iter().map(|entry| match entry.kind {
             EntryKind::File { size } => size,
             _ => Some(0),
@@ -94,7 +94,7 @@ impl Manifest {
 
     /// Encodes the manifest for sending; [`parse`](Self::parse) decodes it.
     #[must_use]
-    pub fn to_octets(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("names and numbers")
     }
 
@@ -102,8 +102,8 @@ impl Manifest {
     ///
     /// # Errors
     /// A path that leads out of the directory, that appears twice, or whose parent is no directory.
-    pub fn parse(octets: &[u8]) -> io::Result<Self> {
-        let manifest: Self = serde_json::from_slice(octets)?;
+    pub fn parse(bytes: &[u8]) -> io::Result<Self> {
+        let manifest: Self = serde_json::from_slice(bytes)?;
         let (first, below) =
             manifest.entries.split_first().ok_or_else(|| wrong("a manifest of nothing"))?;
         let alone = matches!(first.kind, EntryKind::File { .. }) && below.is_empty();
@@ -128,7 +128,7 @@ impl Manifest {
                 EntryKind::File { .. } | EntryKind::Link { .. } => {}
             }
         }
-        if !alone && manifest.octets().is_none() {
+        if !alone && manifest.bytes().is_none() {
             return Err(wrong("more bytes than 64 bits can count"));
         }
         Ok(manifest)
@@ -203,7 +203,7 @@ impl Serialize for Name {
         let mut text = String::new();
         for chunk in self.0.as_bytes().utf8_chunks() {
             text += &chunk.valid().replace('%', "%25");
-            chunk.invalid().iter().for_each(|octet| text += &format!("%{octet:02x}"));
+            chunk.invalid().iter().for_each(|byte| text += &format!("%{byte:02x}"));
         }
         serializer.serialize_str(&text)
     }
@@ -212,17 +212,17 @@ impl Serialize for Name {
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let mut octets = Vec::with_capacity(text.len());
-        let mut parts = text.as_bytes().split(|octet| *octet == b'%');
-        octets.extend_from_slice(parts.next().unwrap_or_default());
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut parts = text.as_bytes().split(|byte| *byte == b'%');
+        bytes.extend_from_slice(parts.next().unwrap_or_default());
         for part in parts {
             let digits = part.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-            let octet = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
             let wrong = || serde::de::Error::custom(format!("`{text}`: % without two digits"));
-            octets.push(octet.ok_or_else(wrong)?);
-            octets.extend_from_slice(&part[2..]);
+            bytes.push(byte.ok_or_else(wrong)?);
+            bytes.extend_from_slice(&part[2..]);
         }
-        Ok(Self(OsString::from_vec(octets)))
+        Ok(Self(OsString::from_vec(bytes)))
     }
 }
 

@@ -13,20 +13,20 @@ fn other(path: &str, kind: EntryKind) -> Entry {
 }
 
 #[test]
-fn stripes_have_each_octet_once_and_in_order() {
+fn stripes_have_each_byte_once_and_in_order() {
     for of in 1..5 {
         for total in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 7 * BLOCK + 5, 8 * BLOCK, 9 * BLOCK - 1] {
             let stripes: Vec<Stripe> = (0..of).map(|number| Stripe { number, of }).collect();
-            let octets: Vec<u64> = stripes.iter().map(|stripe| stripe.octets(total)).collect();
-            assert_eq!(octets.iter().sum::<u64>(), total, "{total} in {of}");
-            assert!(frontier(&octets) >= total, "{total} in {of}: {octets:?}");
-            for (stripe, octets) in stripes.iter().zip(&octets) {
-                if *octets > 0 {
-                    let last = stripe.place(octets - 1).0;
+            let bytes: Vec<u64> = stripes.iter().map(|stripe| stripe.bytes(total)).collect();
+            assert_eq!(bytes.iter().sum::<u64>(), total, "{total} in {of}");
+            assert!(frontier(&bytes) >= total, "{total} in {of}: {bytes:?}");
+            for (stripe, bytes) in stripes.iter().zip(&bytes) {
+                if *bytes > 0 {
+                    let last = stripe.place(bytes - 1).0;
                     assert!(last < total, "{total} in {of}");
                 }
-                let mut less: Vec<u64> = stripes.iter().map(|s| s.octets(total)).collect();
-                if let Some(one_less) = octets.checked_sub(1) {
+                let mut less: Vec<u64> = stripes.iter().map(|s| s.bytes(total)).collect();
+                if let Some(one_less) = bytes.checked_sub(1) {
                     less[stripe.number as usize] = one_less;
                     assert_eq!(frontier(&less), stripe.place(one_less).0);
                 }
@@ -50,17 +50,17 @@ fn spans_are_the_files_in_order() {
         let mut seen: HashMap<PathBuf, Vec<(u64, u64)>> = HashMap::new();
         for number in 0..of {
             let stripe = Stripe { number, of };
-            let octets = stripe.octets(2 * BLOCK + 3);
-            for span in content.spans(stripe, 0, octets) {
-                seen.entry(span.path.into()).or_default().push((span.offset, span.octets));
+            let bytes = stripe.bytes(2 * BLOCK + 3);
+            for span in content.spans(stripe, 0, bytes) {
+                seen.entry(span.path.into()).or_default().push((span.offset, span.bytes));
             }
         }
         for (path, size) in [("/tree/a", 3), ("/tree/c/d", 2 * BLOCK)] {
             let mut spans = seen.remove(Path::new(path)).unwrap();
             spans.sort_unstable();
-            let end = spans.iter().fold(0, |end, (offset, octets)| {
+            let end = spans.iter().fold(0, |end, (offset, bytes)| {
                 assert_eq!(*offset, end);
-                end + octets
+                end + bytes
             });
             assert_eq!(end, size);
         }
@@ -74,13 +74,13 @@ fn a_manifest_is_what_it_was() {
     let link = EntryKind::Link { to: "../%41".into() };
     let entries = vec![other("", EntryKind::Directory), Entry { path: name, ..other("", link) }];
     let manifest = Manifest { entries, start: 0 };
-    assert_eq!(Manifest::parse(&manifest.to_octets()).unwrap(), manifest);
+    assert_eq!(Manifest::parse(&manifest.to_bytes()).unwrap(), manifest);
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("d")).unwrap();
     std::fs::write(root.path().join("d/f"), "12345").unwrap();
     let walked = Manifest::of(root.path()).unwrap();
-    assert_eq!(walked.octets(), Some(5));
-    assert_eq!(Manifest::parse(&walked.to_octets()).unwrap(), walked);
+    assert_eq!(walked.bytes(), Some(5));
+    assert_eq!(Manifest::parse(&walked.to_bytes()).unwrap(), walked);
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn a_manifest_does_not_lead_out_of_its_directory() {
     ] {
         let entries = [vec![other("", EntryKind::Directory)], below].concat();
         let manifest = Manifest { entries, start: 0 };
-        assert!(Manifest::parse(&manifest.to_octets()).is_err(), "{manifest:?}");
+        assert!(Manifest::parse(&manifest.to_bytes()).is_err(), "{manifest:?}");
     }
     for entries in
         [vec![], vec![other("", link())], vec![file("x", 1)], vec![file("", 1), file("x", 1)]]
     {
-        assert!(Manifest::parse(&Manifest { entries, start: 0 }.to_octets()).is_err());
+        assert!(Manifest::parse(&Manifest { entries, start: 0 }.to_bytes()).is_err());
     }
 }

@@ -79,7 +79,7 @@ pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()>
                 judge(shared, part, &described, hash, right)?;
                 reader.done = true;
                 let hash = blake3::Hash::from(hash).to_hex().to_string();
-                tell(MemberReport::Done { part: part as u32, octets: reader.at, hash });
+                tell(MemberReport::Done { part: part as u32, bytes: reader.at, hash });
             }
         }
     }
@@ -96,7 +96,7 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
         // A node's own content defines the checksum; received content must match that of the
         // source.
         let own = matches!(place, Place::Source { .. } | Place::Target { input: true, .. });
-        if let Some(left) = known.left.as_ref().filter(|left| left.octets == reader.at) {
+        if let Some(left) = known.left.as_ref().filter(|left| left.bytes == reader.at) {
             return Some(Work::Verify(part, left.hash));
         }
         if known.total == Some(reader.at) && (own || known.hash.is_some()) {
@@ -104,7 +104,7 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
             return Some(Work::Judge(part, described.clone(), right));
         }
         if read.is_none() && known.frontier() > reader.at {
-            let to = known.left.as_ref().map_or(u64::MAX, |left| left.octets);
+            let to = known.left.as_ref().map_or(u64::MAX, |left| left.bytes);
             read = Some(Work::Read(part, described.clone(), known.frontier().min(to)));
         }
     }
@@ -114,10 +114,10 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
 impl Reader {
     /// Reads and hashes the next piece, at most up to position `to`.
     fn read(&mut self, place: &Place, described: &Described, to: u64) -> io::Result<()> {
-        let octets = (to - self.at).min(PIECE);
-        let mut piece = vec![0; octets as usize];
+        let bytes = (to - self.at).min(PIECE);
+        let mut piece = vec![0; bytes as usize];
         let mut rest = &mut piece[..];
-        for span in described.content.spans(Stripe::WHOLE, self.at, octets) {
+        for span in described.content.spans(Stripe::WHOLE, self.at, bytes) {
             let file = match &self.open {
                 Some((path, file)) if path == span.path => file,
                 _ => {
@@ -125,7 +125,7 @@ impl Reader {
                     &self.open.insert((span.path.to_owned(), file)).1
                 }
             };
-            let (now, behind) = rest.split_at_mut(span.octets as usize);
+            let (now, behind) = rest.split_at_mut(span.bytes as usize);
             file.read_exact_at(now, span.offset).map_err(|e| {
                 let words = format!("{}: it has become shorter ({e})", span.path.display());
                 io::Error::new(e.kind(), words)
@@ -141,7 +141,7 @@ impl Reader {
             let written = self.copy.write(&content, Stripe::WHOLE, self.at, &piece);
             written.map_err(|e| partial.named(&e))?;
         }
-        self.at += octets;
+        self.at += bytes;
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Reader {
         };
         if let Some(described) = described.filter(|_| self.at > 0) {
             let hash = *self.hasher.finalize().as_bytes();
-            drop(partial.note(&Left { manifest: described.hash, octets: self.at, hash }));
+            drop(partial.note(&Left { manifest: described.hash, bytes: self.at, hash }));
         }
     }
 }
@@ -206,7 +206,7 @@ fn judge(
         shared.change(|state| state.parts[part].hash = Some(hash));
     }
     if let Some(partial) = partial {
-        if matches!(place, Place::Source { .. }) && described.manifest.octets() == Some(0) {
+        if matches!(place, Place::Source { .. }) && described.manifest.bytes() == Some(0) {
             partial.make_directories(&described.manifest)?;
         }
         partial.complete(&described.manifest, shared.keep).map_err(|e| partial.named(&e))?;

@@ -12,16 +12,16 @@ use crate::frame::Hash;
 pub struct Described {
     pub manifest: Manifest,
     /// The encoded manifest, and its checksum.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
     pub hash: Hash,
     pub content: Content,
 }
 
 impl Described {
     pub fn new(manifest: Manifest, root: &Path, skip: u64) -> Self {
-        let octets = manifest.to_octets();
-        let hash = *blake3::hash(&octets).as_bytes();
+        let bytes = manifest.to_bytes();
+        let hash = *blake3::hash(&bytes).as_bytes();
         let content = Content::new(root, &manifest, skip);
-        Self { manifest, octets, hash, content }
+        Self { manifest, bytes, hash, content }
     }
 }

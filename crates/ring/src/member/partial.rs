@@ -29,7 +29,8 @@ pub struct Left {
     /// Checksum of the manifest.
     pub manifest: Hash,
     /// Bytes received from the beginning without a gap.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// Checksum of those bytes.
     pub hash: Hash,
 }
@@ -94,7 +95,7 @@ impl Partial {
         // Content shorter than the record says cannot be continued.
         let content = fs::symlink_metadata(directory.join("content"));
         let all_there = |left: &Left| match &content {
-            Ok(content) => !content.is_file() || content.len() >= left.octets,
+            Ok(content) => !content.is_file() || content.len() >= left.bytes,
             Err(_) => false,
         };
         let left = left.filter(all_there);
@@ -223,7 +224,7 @@ impl Partial {
     pub fn remove_if_empty(&self) {
         let note = fs::read(self.directory.join("state")).ok();
         let left = note.and_then(|note| serde_json::from_slice::<Left>(&note).ok());
-        if left.is_none_or(|left| left.octets == 0) {
+        if left.is_none_or(|left| left.bytes == 0) {
             self.remove();
         }
     }

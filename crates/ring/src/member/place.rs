@@ -34,23 +34,23 @@ impl Place {
 }
 
 /// Prepares one part of a copy on this node: reads the manifest (list of files) of a source, or
-/// opens the unfinished copy of a target. Adds the bytes of a source to `octets`, the total of all
+/// opens the unfinished copy of a target. Adds the bytes of a source to `bytes`, the total of all
 /// sources, which becomes `None` if its length is unknown (standard input).
-pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Result<Place> {
+pub fn place(part: Part, known: &mut Known, bytes: &mut Option<u64>) -> io::Result<Place> {
     Ok(match part {
         Part::Source { path, piece, copy } => {
             let described = source(&path, piece)?;
-            if described.octets.len() > MANIFEST as usize {
+            if described.bytes.len() > MANIFEST as usize {
                 let words = format!(
                     "{}: the names of all files take {} bytes, and at most {MANIFEST} can be \
                      sent: copy it in parts",
                     path.display(),
-                    described.octets.len()
+                    described.bytes.len()
                 );
                 return Err(wrong(words));
             }
-            let size = described.manifest.octets().unwrap_or(0);
-            *octets = octets.and_then(|octets| octets.checked_add(size));
+            let size = described.manifest.bytes().unwrap_or(0);
+            *bytes = bytes.and_then(|bytes| bytes.checked_add(size));
             let copy = copy.map(|path| Partial::open(&path)).transpose()?.map(|(copy, _)| copy);
             if let Some(copy) = &copy {
                 let can = copy.can_become(&described.manifest).and_then(|()| copy.clear());
@@ -60,8 +60,8 @@ pub fn place(part: Part, known: &mut Known, octets: &mut Option<u64>) -> io::Res
         }
         Part::Target { path, input } => {
             let (partial, left) = Partial::open(&path)?;
-            known.left = left.filter(|left| left.octets > 0 && !input);
-            *octets = octets.filter(|_| !input);
+            known.left = left.filter(|left| left.bytes > 0 && !input);
+            *bytes = bytes.filter(|_| !input);
             Place::Target { partial, input }
         }
         Part::Away => Place::Away,

@@ -85,7 +85,7 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     proof::welcome(&mut stream, &shared.token)?;
-    stream.write_all(&shared.hello().to_octets())?;
+    stream.write_all(&shared.hello().to_bytes())?;
     // No timeout: the member before may itself wait for data.
     stream.set_read_timeout(None)?;
     Ok(shared.connected(stream.try_clone()?))
@@ -108,10 +108,10 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
         };
         match record.what {
             What::Manifest => {
-                let mut octets = Vec::new();
-                let follow = u64::from(record.octets);
-                input.by_ref().take(follow).read_to_end(&mut octets).map_err(sender)?;
-                let manifest = Manifest::parse(&octets).map_err(sender)?;
+                let mut bytes = Vec::new();
+                let follow = u64::from(record.bytes);
+                input.by_ref().take(follow).read_to_end(&mut bytes).map_err(sender)?;
+                let manifest = Manifest::parse(&bytes).map_err(sender)?;
                 shared.describe(part, manifest).map_err(|e| match e.kind() {
                     io::ErrorKind::InvalidData => Problem::Sender,
                     _ => Problem::Own(e),
@@ -135,9 +135,9 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
                     .ok_or(Problem::Sender)?;
             }
             What::Data { at } => {
-                let mut left = record.octets as usize;
+                let mut left = record.bytes as usize;
                 let mut at = at;
-                fits(shared, part, stripe, at, record.octets).map_err(sender)?;
+                fits(shared, part, stripe, at, record.bytes).map_err(sender)?;
                 while left > 0 {
                     let count = input.read(&mut piece[..left.min(PIECE)]).map_err(sender)?;
                     if count == 0 {
@@ -154,13 +154,13 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
 }
 
 /// Fails unless a data record follows stored bytes without a gap and ends within the stream.
-fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, octets: u32) -> io::Result<()> {
+fn fits(shared: &Shared, part: usize, stripe: Stripe, at: u64, bytes: u32) -> io::Result<()> {
     let state = shared.state();
     let known = &state.parts[part];
-    let most = known.total.map_or(u64::MAX >> 1, |total| stripe.octets(total));
+    let most = known.total.map_or(u64::MAX >> 1, |total| stripe.bytes(total));
     let right = known.described.is_some()
         && at <= known.has[stripe.number as usize]
-        && at.saturating_add(octets.into()) <= most;
+        && at.saturating_add(bytes.into()) <= most;
     if right { Ok(()) } else { Err(wrong("data that leaves a gap or exceeds the length")) }
 }
 
@@ -172,10 +172,10 @@ pub fn store(
     part: usize,
     stripe: Stripe,
     at: u64,
-    octets: &[u8],
+    bytes: &[u8],
 ) -> io::Result<()> {
     let number = stripe.number as usize;
-    let end = at + octets.len() as u64;
+    let end = at + bytes.len() as u64;
     let (has, described) = {
         let state = shared.state();
         let known = &state.parts[part];
@@ -185,7 +185,7 @@ pub fn store(
     let (Some(described), true) = (described, has < end) else { return Ok(()) };
     // Two senders of the same bytes write the same content.
     let new = has.max(at);
-    file.write(&described.content, stripe, new, &octets[(new - at) as usize..])?;
+    file.write(&described.content, stripe, new, &bytes[(new - at) as usize..])?;
     shared.change(|state| {
         let has = &mut state.parts[part].has[number];
         *has = (*has).max(end);
@@ -204,11 +204,11 @@ impl Writer {
         content: &Content,
         stripe: Stripe,
         at: u64,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> io::Result<()> {
-        let mut rest = octets;
-        for span in content.spans(stripe, at, octets.len() as u64) {
-            let (now, behind) = rest.split_at(span.octets as usize);
+        let mut rest = bytes;
+        for span in content.spans(stripe, at, bytes.len() as u64) {
+            let (now, behind) = rest.split_at(span.bytes as usize);
             let file = match &self.0 {
                 Some((path, file)) if path == span.path => file,
                 _ => &self.0.insert((span.path.to_owned(), partial::open(span.path)?)).1,

@@ -118,28 +118,28 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
                 };
             }
             Work::Manifest(of, described) => {
-                let octets = described.octets.len() as u32;
-                let record = Record { stream: of, what: What::Manifest, octets };
-                little.extend(record.to_octets());
-                little.extend(&described.octets);
+                let bytes = described.bytes.len() as u32;
+                let record = Record { stream: of, what: What::Manifest, bytes };
+                little.extend(record.to_bytes());
+                little.extend(&described.bytes);
                 // Data that the receiver has of another manifest is useless.
                 let same = hello.manifests[shared.stream(of).0] == described.hash;
                 let at = if same { hello.has[of as usize] } else { 0 };
                 sent.insert(of, Progress { described: true, at, ended: false });
             }
-            Work::Data(of, at, octets) => {
+            Work::Data(of, at, bytes) => {
                 let what = What::Data { at };
-                let record = Record { stream: of, what, octets: octets as u32 };
-                little.extend(record.to_octets());
+                let record = Record { stream: of, what, bytes: bytes as u32 };
+                little.extend(record.to_bytes());
                 stream.write_all(&little)?;
                 little.clear();
-                reader.send(shared, &stream, of, at..at + octets)?;
-                sent.entry(of).or_default().at = at + octets;
+                reader.send(shared, &stream, of, at..at + bytes)?;
+                sent.entry(of).or_default().at = at + bytes;
             }
             Work::End(of, total, hash) => {
                 let what = What::End { total };
-                let record = Record { stream: of, what, octets: HASH as u32 };
-                little.extend(record.to_octets());
+                let record = Record { stream: of, what, bytes: HASH as u32 };
+                little.extend(record.to_bytes());
                 little.extend(hash);
                 sent.entry(of).or_default().ended = true;
             }
@@ -175,7 +175,7 @@ fn next(
         }
         if let (Some(total), Some(hash), false) = (known.total, known.hash, progress.ended)
             && progress.described
-            && progress.at >= stripe.octets(total)
+            && progress.at >= stripe.bytes(total)
         {
             return Some(Work::End(*of, total, hash));
         }

@@ -52,10 +52,10 @@ impl Shared {
         if join.stripes == 0 || join.parts.is_empty() {
             return Err(wrong("nothing is to be done"));
         }
-        let (mut places, mut parts, mut octets) = (Vec::new(), Vec::new(), Some(0_u64));
+        let (mut places, mut parts, mut bytes) = (Vec::new(), Vec::new(), Some(0_u64));
         for part in join.parts {
             let mut known = Known { has: vec![0; join.stripes as usize], ..Known::default() };
-            let placed = place(part, &mut known, &mut octets);
+            let placed = place(part, &mut known, &mut bytes);
             places.push(placed.inspect_err(|_| places.iter().for_each(Place::undo))?);
             parts.push(known);
         }
@@ -72,10 +72,10 @@ impl Shared {
         };
         for known in &mut shared.state().parts {
             if let Some(left) = &known.left {
-                known.has = shared.all(left.octets);
+                known.has = shared.all(left.bytes);
             }
         }
-        Ok((shared, octets))
+        Ok((shared, bytes))
     }
 
     /// Marks the sources as ready to be sent.
@@ -84,7 +84,7 @@ impl Shared {
             match place {
                 Place::Source { path, piece, .. } => {
                     let described = source(path, *piece)?;
-                    let total = described.manifest.octets().unwrap_or(0);
+                    let total = described.manifest.bytes().unwrap_or(0);
                     self.change(|state| {
                         let known = &mut state.parts[part];
                         known.has = self.all(total);
@@ -119,9 +119,9 @@ impl Shared {
             return if same { Ok(()) } else { Err(wrong("another manifest than before")) };
         }
         partial.can_become(&described.manifest)?;
-        let total = described.manifest.octets();
+        let total = described.manifest.bytes();
         let fits = |left: &Left| {
-            left.manifest == described.hash && total.is_some_and(|total| left.octets <= total)
+            left.manifest == described.hash && total.is_some_and(|total| left.bytes <= total)
         };
         let left = left.filter(fits);
         if left.is_none() {
@@ -143,7 +143,7 @@ impl Shared {
     /// Returns the bytes of each stripe of a content of `total` bytes.
     pub fn all(&self, total: u64) -> Vec<u64> {
         let of = self.stripes;
-        (0..of).map(|number| Stripe { number, of }.octets(total)).collect()
+        (0..of).map(|number| Stripe { number, of }.bytes(total)).collect()
     }
 
     /// Returns the part and the stripe of a stream.

@@ -70,7 +70,7 @@ impl Member {
     fn done(&self) -> (u64, String) {
         loop {
             match self.tell() {
-                MemberReport::Done { octets, hash, .. } => return (octets, hash),
+                MemberReport::Done { bytes, hash, .. } => return (bytes, hash),
                 MemberReport::Failed { words } => panic!("{words}"),
                 _ => {}
             }
@@ -95,8 +95,8 @@ impl Member {
     }
 }
 
-fn content(octets: usize) -> Vec<u8> {
-    (0..octets).map(|i| (i * 31 + i / 4096) as u8).collect()
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 31 + i / 4096) as u8).collect()
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -135,21 +135,21 @@ fn link(members: &mut [Member], streams: &[u32]) {
 #[test]
 fn all_have_the_file_and_nothing_else() {
     for stripes in [1, 3] {
-        for octets in [0, 1, 5_000_000] {
+        for bytes in [0, 1, 5_000_000] {
             let directory = tempfile::tempdir().unwrap();
-            fs::write(directory.path().join("0"), content(octets)).unwrap();
+            fs::write(directory.path().join("0"), content(bytes)).unwrap();
             let mut members = ring(directory.path(), 4, stripes);
             link(&mut members, &(0..stripes).collect::<Vec<_>>());
             members[0].start();
-            let right = blake3::hash(&content(octets)).to_hex().to_string();
+            let right = blake3::hash(&content(bytes)).to_hex().to_string();
             for member in &members {
-                assert_eq!(member.done(), (octets as u64, right.clone()));
+                assert_eq!(member.done(), (bytes as u64, right.clone()));
             }
             members.into_iter().for_each(Member::quit);
             assert_eq!(names(directory.path()), ["0", "1", "2", "3", "4"]);
             for i in 1..5 {
                 let own = fs::read(directory.path().join(i.to_string())).unwrap();
-                assert!(own == content(octets));
+                assert!(own == content(bytes));
             }
         }
     }
@@ -177,8 +177,8 @@ fn a_directory_is_what_it_was() {
     let root = directory.path().join("0");
     fs::create_dir_all(root.join("a/b")).unwrap();
     fs::create_dir(root.join("closed")).unwrap();
-    for (name, octets) in [("a/one", 2_000_000), ("a/b/two", 3), ("empty", 0), ("closed/x", 9)] {
-        fs::write(root.join(name), content(octets)).unwrap();
+    for (name, bytes) in [("a/one", 2_000_000), ("a/b/two", 3), ("empty", 0), ("closed/x", 9)] {
+        fs::write(root.join(name), content(bytes)).unwrap();
     }
     symlink("../nowhere", root.join("a/link")).unwrap();
     fs::set_permissions(root.join("a/b/two"), fs::Permissions::from_mode(0o751)).unwrap();
@@ -224,8 +224,8 @@ fn all_have_what_each_had() {
     }
     members.iter_mut().for_each(Member::start);
     for member in &members {
-        let octets: u64 = (0..4).map(|_| member.done().0).sum();
-        assert_eq!(octets, 4_000_006);
+        let bytes: u64 = (0..4).map(|_| member.done().0).sum();
+        assert_eq!(bytes, 4_000_006);
     }
     members.into_iter().for_each(Member::quit);
     for (node, part) in (0..4).flat_map(|node| (0..4).map(move |part| (node, part))) {
@@ -257,21 +257,21 @@ fn a_piece_is_a_piece_and_the_source_has_its_own() {
 
 #[test]
 fn input_comes_to_all() {
-    for octets in [0, 2_500_000] {
+    for bytes in [0, 2_500_000] {
         let directory = tempfile::tempdir().unwrap();
         let path = |i: usize| directory.path().join(i.to_string());
         let part = |i: usize| Part::Target { path: path(i), input: i == 0 };
         let mut members: Vec<Member> = (0..3).map(|i| Member::new(vec![part(i)], 2)).collect();
         link(&mut members, &[0, 1]);
         members[0].start();
-        let all = content(octets);
+        let all = content(bytes);
         for piece in all.chunks(INPUT as usize).chain([&[][..]]) {
             let asks = &mut members[0].asks;
-            say(asks, &MemberRequest::Input { octets: piece.len() as u32 }).unwrap();
+            say(asks, &MemberRequest::Input { bytes: piece.len() as u32 }).unwrap();
             asks.write_all(piece).unwrap();
         }
         for member in &members {
-            assert_eq!(member.done().0, octets as u64);
+            assert_eq!(member.done().0, bytes as u64);
         }
         members.into_iter().for_each(Member::quit);
         for i in 0..3 {
@@ -303,38 +303,37 @@ fn a_member_that_is_gone_is_left_out() {
     assert_eq!(names(directory.path()), ["0", "1", "2", "3"]);
 }
 
-/// A source that says so many octets of a file itself, by the frames.
-fn send_some(member: &Member, octets: &[u8], of: u64) -> TcpStream {
+/// A source that says so many bytes of a file itself, by the frames.
+fn send_some(member: &Member, bytes: &[u8], of: u64) -> TcpStream {
     use crate::content::{Entry, EntryKind, Manifest};
     let kind = EntryKind::File { size: Some(of) };
     let entry = Entry { path: "".into(), mode: 0o640, changed: (7, 0), kind };
-    send_as(member, &Manifest { entries: vec![entry], start: 0 }, octets)
+    send_as(member, &Manifest { entries: vec![entry], start: 0 }, bytes)
 }
 
 /// The same of a manifest.
-fn send_as(member: &Member, manifest: &crate::content::Manifest, octets: &[u8]) -> TcpStream {
+fn send_as(member: &Member, manifest: &crate::content::Manifest, bytes: &[u8]) -> TcpStream {
     use crate::frame::{Hello, Record, What};
-    let (of, manifest) = (manifest.octets().unwrap(), manifest.to_octets());
+    let (of, manifest) = (manifest.bytes().unwrap(), manifest.to_bytes());
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, member.port)).unwrap();
     proof::greet(&mut stream, &proof::parse(TOKEN_TEXT).unwrap()).unwrap();
     let hello = Hello::read(&mut stream, 1, 1).unwrap();
     let at = hello.has[0];
-    let record =
-        |what, octets: usize| Record { stream: 0, what, octets: octets as u32 }.to_octets();
+    let record = |what, bytes: usize| Record { stream: 0, what, bytes: bytes as u32 }.to_bytes();
     stream.write_all(&record(What::Manifest, manifest.len())).unwrap();
     stream.write_all(&manifest).unwrap();
-    let rest = &octets[at as usize..];
+    let rest = &bytes[at as usize..];
     stream.write_all(&record(What::Data { at }, rest.len())).unwrap();
     stream.write_all(rest).unwrap();
-    if octets.len() as u64 == of {
+    if bytes.len() as u64 == of {
         stream.write_all(&record(What::End { total: of }, 32)).unwrap();
-        stream.write_all(blake3::hash(octets).as_bytes()).unwrap();
+        stream.write_all(blake3::hash(bytes).as_bytes()).unwrap();
     }
     stream
 }
 
 fn wait_until_it_has(member: &Member, wanted: u64) {
-    while !matches!(member.tell(), MemberReport::Has { octets, .. } if octets == wanted) {}
+    while !matches!(member.tell(), MemberReport::Has { bytes, .. } if bytes == wanted) {}
 }
 
 #[test]
@@ -352,16 +351,16 @@ fn what_was_missed_is_gone_on_with() {
     let other = Member::new(vec![target(&path)], 1);
     assert_eq!(other.port, 0);
     other.quit();
-    // The octets that it has are not sent again: these would be wrong.
+    // The bytes that it has are not sent again: these would be wrong.
     let mut rest = vec![0; 1_000_000];
     rest[700_000..].copy_from_slice(&all[700_000..]);
     let right = blake3::hash(&all);
     let mut stream = send_some(&member, &rest[..999_999], 1_000_000);
     use crate::frame::{Record, What};
-    let data = Record { stream: 0, what: What::Data { at: 999_999 }, octets: 1 };
-    stream.write_all(&[&data.to_octets()[..], &all[999_999..]].concat()).unwrap();
-    let end = Record { stream: 0, what: What::End { total: 1_000_000 }, octets: 32 };
-    stream.write_all(&[&end.to_octets()[..], right.as_bytes()].concat()).unwrap();
+    let data = Record { stream: 0, what: What::Data { at: 999_999 }, bytes: 1 };
+    stream.write_all(&[&data.to_bytes()[..], &all[999_999..]].concat()).unwrap();
+    let end = Record { stream: 0, what: What::End { total: 1_000_000 }, bytes: 32 };
+    stream.write_all(&[&end.to_bytes()[..], right.as_bytes()].concat()).unwrap();
     assert_eq!(member.done(), (1_000_000, right.to_hex().to_string()));
     member.quit();
     assert!(fs::read(&path).unwrap() == all);
@@ -380,9 +379,9 @@ fn what_is_left_and_not_as_it_was_comes_to_nobody() {
     wait_until_it_has(&part, 700_000);
     part.quit();
     let kept = directory.path().join(".1.tresse/content");
-    let mut octets = fs::read(&kept).unwrap();
-    octets[350_000] ^= 1;
-    fs::write(&kept, octets).unwrap();
+    let mut bytes = fs::read(&kept).unwrap();
+    bytes[350_000] ^= 1;
+    fs::write(&kept, bytes).unwrap();
     let target = |i: usize| target(&directory.path().join(i.to_string()));
     members.extend((1..3).map(|i| Member::new(vec![target(i)], 1)));
     link(&mut members, &[0]);
@@ -419,10 +418,10 @@ fn a_wrong_checksum_leaves_nothing() {
     let member = Member::new(vec![target(&directory.path().join("new"))], 1);
     let mut stream = send_some(&member, &content(99), 100);
     use crate::frame::{Record, What};
-    let data = Record { stream: 0, what: What::Data { at: 99 }, octets: 1 };
-    stream.write_all(&[&data.to_octets()[..], &[1]].concat()).unwrap();
-    let end = Record { stream: 0, what: What::End { total: 100 }, octets: 32 };
-    stream.write_all(&[&end.to_octets()[..], &[1; 32]].concat()).unwrap();
+    let data = Record { stream: 0, what: What::Data { at: 99 }, bytes: 1 };
+    stream.write_all(&[&data.to_bytes()[..], &[1]].concat()).unwrap();
+    let end = Record { stream: 0, what: What::End { total: 100 }, bytes: 32 };
+    stream.write_all(&[&end.to_bytes()[..], &[1; 32]].concat()).unwrap();
     assert!(member.failed().contains("the checksum differs from the source's"));
     member.quit();
     assert_eq!(names(directory.path()), [""; 0]);

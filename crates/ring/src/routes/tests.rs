@@ -49,7 +49,7 @@ fn a_source_that_is_gone_is_followed_by_one_that_has_all() {
 }
 
 #[test]
-fn who_has_all_octets_needs_no_source_any_more() {
+fn a_member_with_all_bytes_needs_no_source() {
     let mut routes = ring(4, &[0], 1);
     told(&mut routes);
     assert!(routes.complete(0, 1) && !routes.complete(0, 1) && !routes.complete(7, 1));

@@ -18,7 +18,7 @@ impl Engine<'_> {
         for node in 0..run.network.nodes as u32 {
             let sequence = Sequence::new(run.traffic, node, run.network.nodes, self.mean, run.seed);
             for out in run.network.out_of(NodeId(node)) {
-                let message = Message { born: 0, dst: node, octets: 0, draw: 0 };
+                let message = Message { born: 0, dst: node, bytes: 0, draw: 0 };
                 let sequence = sequence.clone();
                 let (way, frames) = (Vec::new(), Vec::new());
                 let mut source = Source { node, sequence, message, way, frames, waits: false };
@@ -52,7 +52,7 @@ impl Engine<'_> {
             }
             source.message = message;
             source.frames.clear();
-            source.frames.extend(run.model.frames(message.octets));
+            source.frames.extend(run.model.frames(message.bytes));
             source.frames.reverse();
             let flits: u32 = source.frames.iter().sum();
             if message.born >= self.warm_up {
@@ -166,7 +166,7 @@ impl Engine<'_> {
             way.clear();
             let found = run.routes.route(source.node, message.dst, message.draw, &mut way);
             if found && way[0] as usize == out {
-                flits += run.model.frames(message.octets).map(u64::from).sum::<u64>();
+                flits += run.model.frames(message.bytes).map(u64::from).sum::<u64>();
             }
         }
         flits

@@ -69,7 +69,7 @@ impl<'a> Engine<'a> {
                 }
             })
             .collect();
-        let flits: u32 = model.frames(run.traffic.octets).sum();
+        let flits: u32 = model.frames(run.traffic.bytes).sum();
         let mut engine = Self {
             run: *run,
             ticks,

@@ -26,7 +26,7 @@ pub const ROOT: SwitchId = SwitchId(0);
 /// Numbers of switches of the networks that the paper in-transit-buffers evaluates.
 pub const SIZES: [u32; 4] = [8, 16, 32, 64];
 /// Sizes in bytes of the messages with which the paper in-transit-buffers evaluates networks.
-pub const OCTETS: [u32; 3] = [32, 512, 1024];
+pub const MESSAGE_BYTES: [u32; 3] = [32, 512, 1024];
 
 /// Returns a random network of the evaluation (number `seed`, with this many switches) as a
 /// cluster, to be planned with strategy `transit`: minimal paths, split at transit nodes where
@@ -114,7 +114,7 @@ impl Sent {
     }
 
     /// Returns the published factors of throughput (tables 1, 3, 5, 6, 8): least, greatest and
-    /// average of ten networks, for messages of [`OCTETS`].
+    /// average of ten networks, for messages of [`MESSAGE_BYTES`].
     #[must_use]
     pub fn factors(self, switches: u32) -> Option<[[f64; 3]; 3]> {
         let tables = match self {

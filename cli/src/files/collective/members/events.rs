@@ -26,8 +26,8 @@ impl Members<'_> {
             Event::Connected(_) | Event::Report(MemberReport::Listens { .. }) => {}
             Event::Input(Ok(())) => self.input = false,
             Event::Report(MemberReport::Linked { number }) => self.linked(at, number),
-            Event::Report(MemberReport::Has { octets, of, streams, complete, read }) => {
-                self.all[at].has = (octets, of);
+            Event::Report(MemberReport::Has { bytes, of, streams, complete, read }) => {
+                self.all[at].has = (bytes, of);
                 self.all[at].read = read;
                 let mut new = false;
                 for part in complete {
@@ -37,16 +37,16 @@ impl Members<'_> {
                     self.start_next();
                 }
                 if of > 0 {
-                    self.pace.tell(at, self.started.elapsed(), &streams, of - octets.min(of));
+                    self.pace.tell(at, self.started.elapsed(), &streams, of - bytes.min(of));
                 }
                 if self.all[at].outcome.is_none() {
                     let rate = self.pace.rate(at, self.started.elapsed());
-                    self.progress.has(at, octets, of, rate);
+                    self.progress.has(at, bytes, of, rate);
                 }
             }
-            Event::Report(MemberReport::Done { part, octets, hash }) => {
+            Event::Report(MemberReport::Done { part, bytes, hash }) => {
                 let Some(moved) = self.job.parts.get(part as usize) else { return };
-                self.all[at].done.push((part, octets, hash));
+                self.all[at].done.push((part, bytes, hash));
                 if matches!(moved.places[at], Part::Target { .. }) {
                     self.last_done = self.started.elapsed();
                     self.routes.done(part as usize, at);

@@ -119,9 +119,9 @@ impl<'a> Members<'a> {
                     self.all[at].link.connect(stream, at, self.send.clone());
                     self.join(at, token);
                 }
-                Ok((at, Event::Report(MemberReport::Listens { port, octets }))) => {
+                Ok((at, Event::Report(MemberReport::Listens { port, bytes }))) => {
                     self.all[at].port = Some(port);
-                    self.all[at].octets = octets;
+                    self.all[at].bytes = bytes;
                 }
                 Ok((at, Event::Report(MemberReport::Failed { words }))) => self.out(at, words),
                 Ok((at, Event::Gone(words))) => {
@@ -162,9 +162,9 @@ impl<'a> Members<'a> {
     pub fn finish(&mut self) -> Vec<Outcome> {
         let alive: Vec<bool> = self.all.iter().map(|member| member.outcome.is_none()).collect();
         let lives = |at: usize| alive[at];
-        let octets = self.job.parts.iter().map(|part| self.all[part.from].octets);
-        let octets: Vec<Option<u64>> = octets.collect();
-        let shape = predict::shape(self.ring, self.party, self.job, &octets, lives);
+        let bytes = self.job.parts.iter().map(|part| self.all[part.from].bytes);
+        let bytes: Vec<Option<u64>> = bytes.collect();
+        let shape = predict::shape(self.ring, self.party, self.job, &bytes, lives);
         let flows = self.job.flows(&self.party.orders(), shape, lives);
         self.routes = Routes::new(flows, self.stripes());
         let now = Instant::now();

@@ -22,7 +22,7 @@ pub struct Member {
     pub link: Link,
     pub address: IpAddr,
     pub port: Option<u16>,
-    pub octets: Option<u64>,
+    pub bytes: Option<u64>,
     /// The receiver of each request to send; the index is the number of the request.
     pub receivers: Vec<usize>,
     pub done: Vec<(u32, u64, String)>,
@@ -100,7 +100,7 @@ impl Member {
             link,
             address,
             port: None,
-            octets: None,
+            bytes: None,
             receivers: Vec::new(),
             done: Vec::new(),
             lacks: Vec::new(),

@@ -51,9 +51,9 @@ impl Members<'_> {
         let member = &mut self.all[at];
         let places = |part: u32| &self.job.parts[part as usize].places[at];
         let whole = member.done.iter().filter(|it| matches!(places(it.0), Part::Target { .. }));
-        let whole: u64 = whole.map(|(_, octets, _)| octets).sum();
+        let whole: u64 = whole.map(|(_, bytes, _)| bytes).sum();
         let left = (member.has.0.saturating_sub(whole), member.has.1.saturating_sub(whole));
-        let left = Some(left).filter(|(octets, of)| *octets > 0 && octets < of);
+        let left = Some(left).filter(|(bytes, of)| *bytes > 0 && bytes < of);
         let has = member.done.clone();
         member.outcome.get_or_insert(Outcome { has, error: Some(words), left });
         self.progress.done(at);

@@ -25,7 +25,7 @@ fn ipv6(n: u8, next: u8, rest: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Payload octets of a TCP header with 12 octets of options and all flags but SYN and RST.
+/// Payload bytes of a TCP header with 12 bytes of options and all flags but SYN and RST.
 fn tcp(sequence: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x12, 0x34, 0, 80];
     bytes.extend(sequence.to_be_bytes());
@@ -222,7 +222,7 @@ proptest! {
         let tcp = tcp(9, &payload[..payload.len().min(150)]);
         let mut packet = if v6 { ipv6(n + 1, 6, &tcp) } else { ipv4(n.into(), 6, &tcp) };
         for (at, value) in changes {
-            // The shortest packet has fewer octets.
+            // The shortest packet has fewer bytes.
             let at = at % packet.len();
             packet[at] = value;
         }

@@ -77,8 +77,8 @@ pub(in crate::kernel) fn neighbour(message: &Message<'_>) -> Result<RawNeighbour
             NeighbourAttribute::Destination(NeighbourAddress::Inet6(address)) => {
                 neighbour.address = Some(address.into());
             }
-            NeighbourAttribute::LinkLayerAddress(octets) => {
-                neighbour.mac = octets.try_into().map(Mac).ok();
+            NeighbourAttribute::LinkLayerAddress(bytes) => {
+                neighbour.mac = bytes.try_into().map(Mac).ok();
             }
             NeighbourAttribute::Protocol(protocol) => neighbour.protocol = protocol.into(),
             _ => {}

@@ -32,7 +32,7 @@ pub fn counted() {
 }
 
 fn bad(good: &Sent<'_>) -> Vec<(Reason, Vec<u8>)> {
-    let cut = |octets: usize| good.frame()[..10 + octets].to_vec();
+    let cut = |bytes: usize| good.frame()[..10 + bytes].to_vec();
     let with = |at: usize, bytes: &[u8]| {
         let mut frame = good.frame();
         frame[10 + at..10 + at + bytes.len()].copy_from_slice(bytes);

@@ -93,7 +93,7 @@ fn exit(nic: usize, label: u32) -> LabelExit<usize> {
 }
 
 fn frame(nic: usize, label: u32) -> Vec<u8> {
-    // The label is written into the packet as well: its last octet.
+    // The label is written into the packet as well: its last byte.
     let labels = [label];
     let mut frame = Sent {
         vid: Some(100),
@@ -118,7 +118,7 @@ fn numbered(frame: &[u8], sequence: u32) -> Vec<u8> {
 
 /// Did it come out where its label leads, and after those before it?
 fn judge(nic: usize, seen: &Seen, mac: Mac, last: &mut BTreeMap<(u32, u32, usize), u32>) {
-    let label = u32::from(seen.last_octet());
+    let label = u32::from(seen.last_byte());
     let wanted = exit(nic, label);
     let found = (seen.vid, seen.to, seen.from, seen.ethertype, seen.ttl);
     assert_eq!(found, (wanted.vid.map(|v| v.0), wanted.mac, mac, 0x0800, 63), "{seen:?}");

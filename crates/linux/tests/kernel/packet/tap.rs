@@ -42,7 +42,7 @@ pub struct Sent<'a> {
     pub labels: &'a [u32],
     pub ttl: u8,
     pub sequence: u32,
-    /// Octets of the UDP payload, at least 8.
+    /// Bytes of the UDP payload, at least 8.
     pub length: usize,
 }
 
@@ -156,8 +156,8 @@ impl Seen {
         mpls::entries(&self.packet).iter().map(|entry| (entry.label.0, entry.ttl)).collect()
     }
 
-    /// The last octet of its packet.
-    pub fn last_octet(&self) -> u8 {
+    /// The last byte of its packet.
+    pub fn last_byte(&self) -> u8 {
         self.packet.last().copied().unwrap_or_default()
     }
 

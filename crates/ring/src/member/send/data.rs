@@ -30,13 +30,13 @@ impl Reader {
         shared: &Shared,
         stream: &TcpStream,
         of: u32,
-        octets: Range<u64>,
+        bytes: Range<u64>,
     ) -> Result<(), Problem> {
         let (part, stripe) = shared.stream(of);
-        let mut at = octets.start;
-        while at < octets.end {
+        let mut at = bytes.start;
+        while at < bytes.end {
             let described = described(shared, part)?;
-            match self.spans(&described, stripe, at, octets.end - at, stream) {
+            match self.spans(&described, stripe, at, bytes.end - at, stream) {
                 Ok(count) => at += count,
                 // The file has got its final name in the meantime.
                 Err((count, Problem::Own(error)))
@@ -57,16 +57,16 @@ impl Reader {
         described: &Described,
         stripe: Stripe,
         at: u64,
-        octets: u64,
+        bytes: u64,
         stream: &TcpStream,
     ) -> Result<u64, (u64, Problem)> {
         let mut sent = 0;
-        for span in described.content.spans(stripe, at, octets) {
+        for span in described.content.spans(stripe, at, bytes) {
             let mut end = 0;
-            while end < span.octets {
+            while end < span.bytes {
                 let file = self.file(span.path).map_err(|e| (sent, own(span.path, e)))?;
                 let mut offset = (span.offset + end) as i64;
-                let count = (span.octets - end) as usize;
+                let count = (span.bytes - end) as usize;
                 let count = sendfile(stream, file, Some(&mut offset), count)
                     .map_err(|errno| (sent, problem(span.path, errno)))?;
                 if count == 0 {

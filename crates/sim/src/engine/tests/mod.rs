@@ -19,15 +19,15 @@ fn plan(text: &str) -> Plan {
 }
 
 /// From the first node of a line of switches to the last: one frame, over that many switches.
-fn alone(model: &Model, switches: u32, octets: u32) -> u64 {
+fn alone(model: &Model, switches: u32, bytes: u32) -> u64 {
     let text = format!("[fabric]\ntopology = {{ kind = \"mesh\", dims = [{switches}] }}\n");
     let plan = plan(&text);
     let network = Network::new(&plan);
     let routes = Routes::new(&plan, &network, BTreeSet::new());
     let mut messages = vec![Vec::new(); switches as usize];
-    messages[0].push(Traced { at: 100, dst: switches - 1, octets });
+    messages[0].push(Traced { at: 100, dst: switches - 1, bytes });
     let traffic =
-        Traffic { pattern: Pattern::Trace(messages.into()), arrivals: Arrivals::Even, octets };
+        Traffic { pattern: Pattern::Trace(messages.into()), arrivals: Arrivals::Even, bytes };
     let run = Run {
         model,
         network: &network,
@@ -49,9 +49,9 @@ fn one_frame_alone_takes_what_the_closed_form_says() {
         let k = u64::from(switches);
         // A link more than switches; each switch's routing; then the flits.
         assert_eq!(alone(&Model::ethernet(32.0), switches, 512), (k + 1) * 5 + k * 10 + 134);
-        for octets in [32, 512, 1024] {
-            let flits = u64::from(octets);
-            assert_eq!(alone(&Model::wormhole(), switches, octets), (k + 1) * 8 + k * 24 + flits);
+        for bytes in [32, 512, 1024] {
+            let flits = u64::from(bytes);
+            assert_eq!(alone(&Model::wormhole(), switches, bytes), (k + 1) * 8 + k * 24 + flits);
         }
         // Two frames, one behind the other.
         assert_eq!(alone(&Model::ethernet(32.0), switches, 1024), (k + 1) * 5 + k * 10 + 268);
@@ -93,7 +93,7 @@ fn fabric() -> impl Strategy<Value = String> {
 prop_compose! {
     fn models()(
         flits in 1u32..40,
-        octets in 1u32..40,
+        bytes in 1u32..40,
         routing in 0u32..12,
         link in 1u32..6,
         transit in 0u32..9,
@@ -109,7 +109,7 @@ prop_compose! {
             _ => Queues::Input,
         };
         let model = Model {
-            flit_octets: 1,
+            flit_bytes: 1,
             cycle_ns: 1.0,
             header_flits: 2,
             most_payload_flits: flits,
@@ -122,7 +122,7 @@ prop_compose! {
             queues,
             buffers,
         };
-        (model, octets)
+        (model, bytes)
     }
 }
 
@@ -132,14 +132,14 @@ proptest! {
     #[test]
     fn every_frame_arrives_when_single_flits_do(
         text in fabric(),
-        (model, octets) in models(),
+        (model, bytes) in models(),
         load in 0.05f64..1.2,
         seed: u64,
     ) {
         let plan = plan(&text);
         let network = Network::new(&plan);
         let routes = Routes::new(&plan, &network, BTreeSet::new());
-        let traffic = Traffic { pattern: Pattern::Uniform, arrivals: Arrivals::Poisson, octets };
+        let traffic = Traffic { pattern: Pattern::Uniform, arrivals: Arrivals::Poisson, bytes };
         let run = Run {
             model: &model,
             network: &network,

@@ -90,7 +90,7 @@ impl<'a> Reference<'a> {
 
     fn generate(&mut self) {
         let run = self.run;
-        let flits: u32 = run.model.frames(run.traffic.octets).sum();
+        let flits: u32 = run.model.frames(run.traffic.bytes).sum();
         let mean = f64::from(flits) / run.load * self.ticks as f64;
         for node in 0..run.network.nodes as u32 {
             let mut sequence = Sequence::new(run.traffic, node, run.network.nodes, mean, run.seed);
@@ -103,7 +103,7 @@ impl<'a> Reference<'a> {
                     continue;
                 }
                 let way: Vec<usize> = way.into_iter().map(|c| c as usize).collect();
-                for flits in run.model.frames(message.octets) {
+                for flits in run.model.frames(message.bytes) {
                     self.channels[way[0]].own.push_back(self.frames.len());
                     let (n, way) = (way.len(), way.clone());
                     let (sent, arrived, head) = (vec![0; n], vec![0; n], vec![0; n]);
