@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::sys::signal::{Signal, raise};
 use tresse_reconcile::Operation;
 
-use tresse_linux::kernel::{self, Outcome};
+use tresse_linux::kernel::{self, ExecutionOutcome};
 
 static DIE_AT: LazyLock<Option<u64>> =
     LazyLock::new(|| std::env::var("TRESSED_DIE_AT").ok()?.parse().ok());
@@ -25,11 +25,11 @@ pub(super) fn step() {
 }
 
 /// [`kernel::execute`]; one operation at a time if a death is scheduled.
-pub(super) fn execute(operations: &[Operation]) -> Outcome {
+pub(super) fn execute(operations: &[Operation]) -> ExecutionOutcome {
     if DIE_AT.is_none() {
         return kernel::execute(operations);
     }
-    let mut whole = Outcome::untried(operations.len());
+    let mut whole = ExecutionOutcome::untried(operations.len());
     for (index, operation) in operations.iter().enumerate() {
         let one = kernel::execute(std::slice::from_ref(operation));
         whole.status[index] = one.status[0];

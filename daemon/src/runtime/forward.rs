@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tresse_control::CounterLine;
 use tresse_engine::{Forwarding, LabelEngine};
 use tresse_frame::forward::{Nic, Table, TableError, Ttl};
-use tresse_linux::forward::{Config, Count, Engine, ForwardError};
+use tresse_linux::forward::{Config, Count, ForwardError, ForwardingEngine};
 use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
 use super::chain;
@@ -45,7 +45,7 @@ pub struct Forwarder {
 }
 
 struct Running {
-    engine: Engine,
+    engine: ForwardingEngine,
     interfaces: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Refused {
     #[error(transparent)]
     Table(#[from] TableError),
     #[error(transparent)]
-    Engine(#[from] ForwardError),
+    ForwardingEngine(#[from] ForwardError),
 }
 
 impl Forwarder {
@@ -123,7 +123,7 @@ impl Forwarder {
             Some(running) if running.interfaces == interfaces => running.engine.swap(table)?,
             _ => {
                 self.running = None;
-                let engine = Engine::start(&Config::new(interfaces.clone()), table)?;
+                let engine = ForwardingEngine::start(&Config::new(interfaces.clone()), table)?;
                 self.running = Some(Running { engine, interfaces });
             }
         }

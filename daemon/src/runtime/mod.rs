@@ -191,7 +191,8 @@ impl Daemon {
     /// [`RunError`] if the daemon cannot start, or the kernel's events end.
     pub async fn run(mut self) -> Result<(), RunError> {
         let system = |action| move |source| RunError::System { action, source };
-        let mut changes = kernel::Events::subscribe().map_err(system("subscribe to the kernel"))?;
+        let mut changes =
+            kernel::KernelEvents::subscribe().map_err(system("subscribe to the kernel"))?;
         let mut hangup = signal(SignalKind::hangup()).map_err(system("handle SIGHUP"))?;
         let mut terminate = signal(SignalKind::terminate()).map_err(system("handle SIGTERM"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("handle SIGINT"))?;
@@ -225,8 +226,8 @@ impl Daemon {
                 _ = interrupt.recv() => break,
                 events = changes.next() => {
                     let events = events.map_err(system("read kernel events"))?;
-                    let overrun = events.contains(&kernel::Event::Overrun);
-                    if overrun || events.contains(&kernel::Event::LinkChanged) {
+                    let overrun = events.contains(&kernel::KernelEvent::Overrun);
+                    if overrun || events.contains(&kernel::KernelEvent::LinkChanged) {
                         self.neighbours.changed();
                     }
                     self.forwarder.refresh();

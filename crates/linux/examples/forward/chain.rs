@@ -18,7 +18,7 @@ use tresse_base::id::Label;
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 use tresse_frame::forward::{Nic, Path, PushTable, Table, Ttl};
-use tresse_linux::forward::{Config, Engine, Pusher};
+use tresse_linux::forward::{Config, ForwardingEngine, Pusher};
 use tresse_linux::kernel::execute;
 use tresse_reconcile::{LinkKind, Operation, PUSH_INTERFACE};
 
@@ -108,7 +108,7 @@ pub fn round(
     })?;
     pin([ENGINE])?;
     let config = Config { threads: 1, ..Config::new(vec!["vf3".into(), "vf4".into()]) };
-    let engine = Engine::start(&config, chain.table.clone())?;
+    let engine = ForwardingEngine::start(&config, chain.table.clone())?;
     let rate = tcp::bits(source, sink, SINK_AT, duration)?;
     engine.stop();
     drop(pusher);

@@ -43,7 +43,7 @@ use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 use tresse_frame::forward::{Nic, Table, Ttl};
 use tresse_frame::mpls;
-use tresse_linux::forward::{Config, Engine};
+use tresse_linux::forward::{Config, ForwardingEngine};
 use tresse_linux::kernel::nic;
 use tresse_linux::sys::packet;
 
@@ -201,10 +201,10 @@ impl Scene {
     }
 
     /// The engine with one thread, on core number `core`.
-    fn engine(&self, core: usize) -> anyhow::Result<Engine> {
+    fn engine(&self, core: usize) -> anyhow::Result<ForwardingEngine> {
         pin([core])?;
         let config = Config { threads: 1, ..Config::new(vec!["vf0".into(), "vf1".into()]) };
-        Ok(Engine::start(&config, self.table.clone())?)
+        Ok(ForwardingEngine::start(&config, self.table.clone())?)
     }
 
     fn rate(&self, frame: Vec<u8>, back: bool, duration: Duration) -> anyhow::Result<Rate> {

@@ -16,7 +16,7 @@ use anyhow::ensure;
 use tresse_base::id::Label;
 use tresse_base::label::LabelExit;
 use tresse_frame::forward::{Nic, Table, Ttl};
-use tresse_linux::forward::{Config, Engine};
+use tresse_linux::forward::{Config, ForwardingEngine};
 
 use super::host::{Host, mac, pin, receive_on, run};
 use super::push;
@@ -94,7 +94,7 @@ pub fn round(
     sink.call(|| push::label("mc2", TO_SOURCE))?;
     pin([ENGINE])?;
     let config = Config { threads: 1, ..Config::new(vec!["vf2".into()]) };
-    let engine = Engine::start(&config, table.clone())?;
+    let engine = ForwardingEngine::start(&config, table.clone())?;
     let packet = bits(source, sink, SINK_AT, duration)?;
     engine.stop();
     source.call(|| push::plain("vs2"))?;

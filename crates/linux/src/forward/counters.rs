@@ -13,7 +13,7 @@ use tresse_frame::mpls::FIRST_LABEL;
 /// All counters of a forwarding engine since its start. Bytes are those of whole frames, without
 /// FCS and without a VLAN tag that the kernel removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
+pub struct ForwardingCounters {
     /// One entry per port, in the engine's order.
     pub ports: Vec<PortCounters>,
     /// One entry per label that was ever used, ascending.

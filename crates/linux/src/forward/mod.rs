@@ -38,7 +38,7 @@ use std::time::Duration;
 use socket2::Socket;
 use tresse_frame::forward::Table;
 
-pub use counters::{Count, Counters, LabelCounters, PortCounters};
+pub use counters::{Count, ForwardingCounters, LabelCounters, PortCounters};
 pub use error::ForwardError;
 pub use push::{PushCounters, Pusher};
 
@@ -84,7 +84,7 @@ impl Config {
 
 /// A running `packet` forwarding engine, which forwards labelled frames through raw sockets.
 /// Dropping it stops its threads.
-pub struct Engine {
+pub struct ForwardingEngine {
     shared: Arc<Shared>,
     ports: Vec<Held>,
     threads: Vec<Running>,
@@ -109,7 +109,7 @@ struct Running {
 /// The largest number of ports of an engine.
 const MOST_PORTS: usize = 1024;
 
-impl Engine {
+impl ForwardingEngine {
     /// Opens the sockets in the calling thread's network namespace and starts the threads.
     ///
     /// # Errors
@@ -234,9 +234,9 @@ impl Engine {
 
     /// The present value of all counters.
     #[must_use]
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> ForwardingCounters {
         let ports = self.ports.iter().zip(&self.shared.ports);
-        Counters {
+        ForwardingCounters {
             ports: ports.map(|(held, counting)| counting.now(&held.interface)).collect(),
             labels: self.shared.loaded().labels.now(),
         }
@@ -255,7 +255,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for ForwardingEngine {
     fn drop(&mut self) {
         for number in 0..self.threads.len() {
             self.shared.tell(number, |news| news.stop = true);

@@ -10,7 +10,7 @@ use tresse_base::units::Mac;
 use super::ForwardError;
 use crate::kernel::{NicState, nic};
 use crate::sys::packet;
-use crate::sys::ring::Ring;
+use crate::sys::ring::PacketRing;
 
 const ETH_P_ALL: u16 = 3;
 /// Bytes of a ring slot besides the frame's payload: its header, the addresses and alignment.
@@ -22,7 +22,7 @@ const LONG_BYTES: usize = 4 << 20;
 /// The receive socket of a port, with its ring.
 pub(super) struct Receive {
     pub socket: Socket,
-    pub ring: Ring,
+    pub ring: PacketRing,
 }
 
 /// Reads the present state of the NIC and checks its MAC address.
@@ -62,7 +62,8 @@ pub(super) fn receive(
         .map_err(refused("raise the receive queue"))?;
     let slot = slot(state.mtu_bytes);
     let slots = (ring_bytes / slot).max(LEAST_SLOTS).next_power_of_two();
-    let ring = Ring::map(socket.as_fd(), slot, slots).map_err(refused("map a receive ring"))?;
+    let ring =
+        PacketRing::map(socket.as_fd(), slot, slots).map_err(refused("map a receive ring"))?;
     packet::bind(socket.as_fd(), state.ifindex, ETH_P_ALL).map_err(refused("bind"))?;
     Ok(Receive { socket, ring })
 }

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 
 use super::ahead;
-use super::message::{Malformed, Message, Messages, attributes, text, word, write_message};
+use super::message::{MalformedMessage, Message, Messages, attributes, text, word, write_message};
 
 pub(super) const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLMSGHDR: usize = 16;
@@ -56,7 +56,7 @@ pub(super) enum DumpError {
     #[error("{0}")]
     Kernel(io::Error, Option<String>),
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedMessage),
     #[error(transparent)]
     Io(io::Error),
 }
@@ -238,7 +238,7 @@ impl Channel {
         &mut self,
         kind: u16,
         body: &[u8],
-        read: impl Fn(&Message<'_>) -> Result<T, Malformed>,
+        read: impl Fn(&Message<'_>) -> Result<T, MalformedMessage>,
     ) -> Result<T, DumpError> {
         let sequence = self.next_sequence();
         let mut request = Vec::new();
@@ -274,7 +274,7 @@ pub(super) fn raise_receive_queue(socket: &Socket, bytes: usize) -> io::Result<(
     }
 }
 
-fn reply(message: &Message<'_>) -> Result<Reply, Malformed> {
+fn reply(message: &Message<'_>) -> Result<Reply, MalformedMessage> {
     let payload = message.payload;
     if payload.len() < 4 {
         return Ok(Reply { sequence: message.sequence, errno: 0, text: None });
@@ -294,7 +294,7 @@ fn reply(message: &Message<'_>) -> Result<Reply, Malformed> {
 }
 
 /// The text of an extended ACK whose attributes begin at `tlvs`.
-pub(super) fn extended(payload: &[u8], tlvs: usize) -> Result<Option<String>, Malformed> {
+pub(super) fn extended(payload: &[u8], tlvs: usize) -> Result<Option<String>, MalformedMessage> {
     let mut found = None;
     for attribute in attributes(payload, tlvs, "extended ACK")? {
         let attribute = attribute?;

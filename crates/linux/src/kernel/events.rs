@@ -44,12 +44,12 @@ const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// MPLS_ROUTE, NEXTHOP.
 const GROUPS: [u32; 11] = [1, 3, 4, 5, 7, 8, 9, 11, 19, 27, 32];
 
-/// A kind of change in the kernel's tables, as [`Events`] reports it.
+/// A kind of change in the kernel's tables, as [`KernelEvents`] reports it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub enum KernelEvent {
     /// An interface was added, removed or changed, carrier included.
     LinkChanged,
     /// An address was added, removed or changed.
@@ -71,14 +71,14 @@ pub enum Event {
 }
 
 /// Subscription to kernel events of one network namespace. Dropping it ends the subscription.
-pub struct Events {
+pub struct KernelEvents {
     socket: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
-    pending: BTreeSet<Event>,
+    pending: BTreeSet<KernelEvent>,
     until: Option<Instant>,
 }
 
-impl Events {
+impl KernelEvents {
     /// Subscribes in the calling thread's network namespace. Changes from now on are reported, so
     /// subscribe before the first observation.
     ///
@@ -101,11 +101,11 @@ impl Events {
     }
 
     /// Returns what changed since the last call: at least one event, each kind once, in the order
-    /// of [`Event`]. Waits for the first event and then 5 ms more. Cancel safe: no event is lost.
+    /// of [`KernelEvent`]. Waits for the first event and then 5 ms more. Cancel safe: no event is lost.
     ///
     /// # Errors
     /// The socket's; the subscription is then of no further use.
-    pub async fn next(&mut self) -> io::Result<Vec<Event>> {
+    pub async fn next(&mut self) -> io::Result<Vec<KernelEvent>> {
         loop {
             if let Some(until) = self.until {
                 tokio::select! {
@@ -125,7 +125,7 @@ impl Events {
                 }
             }
             if !self.pending.is_empty() {
-                let links = self.pending.contains(&Event::LinkChanged);
+                let links = self.pending.contains(&KernelEvent::LinkChanged);
                 let until = Instant::now() + if links { COALESCE_LINKS } else { COALESCE };
                 self.until = Some(self.until.map_or(until, |before| before.min(until)));
             }
@@ -150,7 +150,7 @@ impl Events {
                 Ok(true)
             }
             Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
-                pending.insert(Event::Overrun);
+                pending.insert(KernelEvent::Overrun);
                 Ok(true)
             }
             Err(error)
@@ -167,34 +167,34 @@ impl Events {
 }
 
 /// The event that a message stands for, if it concerns us.
-pub(super) fn event(message: &Message<'_>) -> Option<Event> {
+pub(super) fn event(message: &Message<'_>) -> Option<KernelEvent> {
     match message.kind {
-        libc::RTM_NEWLINK | libc::RTM_DELLINK => Some(Event::LinkChanged),
-        libc::RTM_NEWADDR | libc::RTM_DELADDR => Some(Event::AddressChanged),
-        RTM_NEWNEXTHOP | RTM_DELNEXTHOP => Some(Event::NexthopChanged),
+        libc::RTM_NEWLINK | libc::RTM_DELLINK => Some(KernelEvent::LinkChanged),
+        libc::RTM_NEWADDR | libc::RTM_DELADDR => Some(KernelEvent::AddressChanged),
+        RTM_NEWNEXTHOP | RTM_DELNEXTHOP => Some(KernelEvent::NexthopChanged),
         libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => {
             // The deletion of a permanent neighbour is reported with the state FAILED; ours still
             // have their protocol number then.
             let neighbour = neighbour(message).ok()?;
             (neighbour.state == NeighbourState::Permanent || neighbour.protocol == PROTOCOL)
-                .then_some(Event::NeighbourChanged)
+                .then_some(KernelEvent::NeighbourChanged)
         }
         libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
             let header = RouteHeader::parse(message.payload).ok()?;
             let ours = header.kind == RouteType::Unicast
                 && (header.table == RouteHeader::RT_TABLE_MAIN
                     || SeenTableRoute::of(&Route::with(&header, message.payload).ok()?).is_some());
-            ours.then_some(Event::RouteChanged)
+            ours.then_some(KernelEvent::RouteChanged)
         }
         libc::RTM_NEWRULE | libc::RTM_DELRULE => {
             let seen = SeenRule::parse(message.payload).ok()?;
             (seen.protocol == PROTOCOL || TABLES.contains(&seen.table))
-                .then_some(Event::RuleChanged)
+                .then_some(KernelEvent::RuleChanged)
         }
-        libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => Some(Event::FilterChanged),
+        libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => Some(KernelEvent::FilterChanged),
         libc::RTM_NEWQDISC | libc::RTM_DELQDISC => {
             let qdisc = Qdisc::parse(message.payload).ok()?;
-            qdisc.takes_filters().then_some(Event::FilterChanged)
+            qdisc.takes_filters().then_some(KernelEvent::FilterChanged)
         }
         _ => None,
     }
@@ -211,21 +211,27 @@ mod tests {
     #[test]
     fn only_what_concerns_us_is_an_event() {
         let main = [2, 32, 0, 0, 254, 78, 0, 1, 0, 0, 0, 0];
-        assert_eq!(event(&message(libc::RTM_NEWROUTE, &main)), Some(Event::RouteChanged));
+        assert_eq!(event(&message(libc::RTM_NEWROUTE, &main)), Some(KernelEvent::RouteChanged));
         let local = [2, 32, 0, 0, 255, 2, 0, 2, 0, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &local)), None);
         let mut table_route = vec![2, 32, 0, 0, 252, 78, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
         table_route.extend(TABLES.start.to_ne_bytes());
-        assert_eq!(event(&message(libc::RTM_DELROUTE, &table_route)), Some(Event::RouteChanged));
+        assert_eq!(
+            event(&message(libc::RTM_DELROUTE, &table_route)),
+            Some(KernelEvent::RouteChanged)
+        );
         table_route[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
         assert_eq!(event(&message(libc::RTM_DELROUTE, &table_route)), None);
         let mut rule = vec![2, 0, 0, 0, 252, 0, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
         rule.extend(TABLES.start.to_ne_bytes());
-        assert_eq!(event(&message(libc::RTM_DELRULE, &rule)), Some(Event::RuleChanged));
+        assert_eq!(event(&message(libc::RTM_DELRULE, &rule)), Some(KernelEvent::RuleChanged));
         rule[16..].copy_from_slice(&TABLES.end.to_ne_bytes());
         assert_eq!(event(&message(libc::RTM_DELRULE, &rule)), None);
         let permanent = [2, 0, 0, 0, 1, 0, 0, 0, 0x80, 0, 0, 0];
-        assert_eq!(event(&message(libc::RTM_NEWNEIGH, &permanent)), Some(Event::NeighbourChanged));
+        assert_eq!(
+            event(&message(libc::RTM_NEWNEIGH, &permanent)),
+            Some(KernelEvent::NeighbourChanged)
+        );
         let stale = [2, 0, 0, 0, 1, 0, 0, 0, 0x04, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWNEIGH, &stale)), None);
         assert_eq!(event(&message(libc::RTM_NEWNEIGH, &[2])), None);

@@ -34,14 +34,14 @@ const FLAGS_AT: usize = 6;
 
 /// The result of one operation on the kernel: whether it was sent, and whether it took effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum OperationStatus {
     /// It took effect; undo must reverse it.
     Done,
     /// It was to delete an object that was already gone: no effect, no failure, nothing to undo.
     Absent,
-    /// The kernel refused it and changed nothing; the error is in [`Outcome::errors`].
+    /// The kernel refused it and changed nothing; the error is in [`ExecutionOutcome::errors`].
     Failed,
-    /// It was sent, but its reply was lost; the error is in [`Outcome::errors`]. The caller must
+    /// It was sent, but its reply was lost; the error is in [`ExecutionOutcome::errors`]. The caller must
     /// observe again.
     Unknown,
     /// It was never sent, because an earlier one failed.
@@ -51,9 +51,9 @@ pub enum Status {
 /// The result of one [`execute`] call: the status of every operation, the errors, and the TUN
 /// interfaces that it created.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ExecutionOutcome {
     /// One per operation, in order.
-    pub status: Vec<Status>,
+    pub status: Vec<OperationStatus>,
     /// (index of the operation, error), ascending; empty if all took effect.
     pub errors: Vec<(usize, ExecuteError)>,
     /// The TUN interfaces that were created. Each exists as long as its value here.
@@ -70,10 +70,10 @@ pub struct Tun {
     pub packets: File,
 }
 
-impl Outcome {
+impl ExecutionOutcome {
     /// The outcome before any of so many operations was sent.
     pub fn untried(operations: usize) -> Self {
-        let status = vec![Status::NotSent; operations];
+        let status = vec![OperationStatus::NotSent; operations];
         Self { status, errors: Vec::new(), tuns: Vec::new() }
     }
 
@@ -85,10 +85,10 @@ impl Outcome {
 
     /// Indices of the operations that took effect, ascending. Undo reverses them, last first.
     pub fn done(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        self.status.iter().enumerate().filter(|(_, s)| **s == Status::Done).map(|(i, _)| i)
+        self.status.iter().enumerate().filter(|(_, s)| **s == OperationStatus::Done).map(|(i, _)| i)
     }
 
-    pub(super) fn fail(&mut self, index: usize, status: Status, error: ExecuteError) {
+    pub(super) fn fail(&mut self, index: usize, status: OperationStatus, error: ExecuteError) {
         self.status[index] = status;
         self.errors.push((index, error));
     }
@@ -101,17 +101,17 @@ impl Outcome {
         answer: Result<Answer, Lost>,
     ) {
         match answer {
-            Ok(Answer { errno: 0, .. }) => self.status[index] = Status::Done,
+            Ok(Answer { errno: 0, .. }) => self.status[index] = OperationStatus::Done,
             Ok(Answer { errno, .. }) if already_absent(operation, errno) => {
-                self.status[index] = Status::Absent;
+                self.status[index] = OperationStatus::Absent;
             }
             Ok(Answer { errno, text }) => {
                 let error = ExecuteError::refused(operation, errno, text);
-                self.fail(index, Status::Failed, error);
+                self.fail(index, OperationStatus::Failed, error);
             }
             Err(Lost(reason)) => {
                 let error = ExecuteError::unanswered(operation, reason);
-                self.fail(index, Status::Unknown, error);
+                self.fail(index, OperationStatus::Unknown, error);
             }
         }
     }
@@ -125,25 +125,25 @@ impl Outcome {
 /// replaces one that is not permanent; with `replace` it fails if the object does not exist. A link
 /// that was created and cannot be completed is removed again.
 #[must_use]
-pub fn execute(operations: &[Operation]) -> Outcome {
-    let Some(first) = operations.first() else { return Outcome::untried(0) };
+pub fn execute(operations: &[Operation]) -> ExecutionOutcome {
+    let Some(first) = operations.first() else { return ExecutionOutcome::untried(0) };
     requests::blocking(async || carry_out(operations, first).await)
         .unwrap_or_else(|source| not_begun(operations, first, source))
 }
 
 /// The outcome if no socket, thread or runtime could be made.
-fn not_begun(operations: &[Operation], first: &Operation, source: io::Error) -> Outcome {
-    let mut outcome = Outcome::untried(operations.len());
-    outcome.fail(0, Status::Failed, ExecuteError::socket(first, source));
+fn not_begun(operations: &[Operation], first: &Operation, source: io::Error) -> ExecutionOutcome {
+    let mut outcome = ExecutionOutcome::untried(operations.len());
+    outcome.fail(0, OperationStatus::Failed, ExecuteError::socket(first, source));
     outcome
 }
 
-async fn carry_out(operations: &[Operation], first: &Operation) -> Outcome {
+async fn carry_out(operations: &[Operation], first: &Operation) -> ExecutionOutcome {
     let (channel, requests) = match Channel::open().and_then(|c| Ok((c, Requests::open()?))) {
         Ok(opened) => opened,
         Err(source) => return not_begun(operations, first, source),
     };
-    let mut outcome = Outcome::untried(operations.len());
+    let mut outcome = ExecutionOutcome::untried(operations.len());
     let mut executor = Executor {
         channel,
         requests,
@@ -182,20 +182,24 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> Outcome {
     outcome
 }
 
-fn write_sysctl(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+fn write_sysctl(operations: &[Operation], index: usize, outcome: &mut ExecutionOutcome) -> usize {
     if let Operation::WriteSysctl { key, value, .. } = &operations[index] {
         match sysctl::write(key, value) {
-            Ok(()) => outcome.status[index] = Status::Done,
+            Ok(()) => outcome.status[index] = OperationStatus::Done,
             Err(source) => {
                 let (key, value) = (key.clone(), value.clone());
-                outcome.fail(index, Status::Failed, ExecuteError::Sysctl { key, value, source });
+                outcome.fail(
+                    index,
+                    OperationStatus::Failed,
+                    ExecuteError::Sysctl { key, value, source },
+                );
             }
         }
     }
     index + 1
 }
 
-fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut Outcome) -> usize {
+fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut ExecutionOutcome) -> usize {
     let operation = &operations[index];
     let answer = match mptcp::execute(operation) {
         Ok(reply) => Ok(Answer { errno: reply.errno, text: reply.text }),
@@ -225,7 +229,7 @@ impl Executor {
         operations: &[Operation],
         start: usize,
         end: usize,
-        outcome: &mut Outcome,
+        outcome: &mut ExecutionOutcome,
     ) -> usize {
         self.buffer.clear();
         let most = BATCH_MESSAGES.min(self.channel.replies).min(end - start);
@@ -242,7 +246,7 @@ impl Executor {
                 encode(&mut self.buffer, sequence, operation, &mut self.interfaces, false);
             if let Err(missing) = encoded {
                 if already_absent(operation, libc::ENODEV) {
-                    outcome.status[next] = Status::Absent;
+                    outcome.status[next] = OperationStatus::Absent;
                     // Keeps sequence numbers and `sent` in step.
                     sent.push(next);
                     if first == 0 {
@@ -252,7 +256,7 @@ impl Executor {
                     continue;
                 }
                 let error = ExecuteError::no_interface(operation, missing.0);
-                outcome.fail(next, Status::Failed, error);
+                outcome.fail(next, OperationStatus::Failed, error);
                 break;
             }
             if first == 0 {
@@ -276,11 +280,11 @@ impl Executor {
             })
         });
         let unproven = match &result {
-            Ok(()) => Status::Done,
-            Err(_) => Status::Unknown,
+            Ok(()) => OperationStatus::Done,
+            Err(_) => OperationStatus::Unknown,
         };
         for index in &sent {
-            if outcome.status[*index] == Status::NotSent {
+            if outcome.status[*index] == OperationStatus::NotSent {
                 outcome.status[*index] = unproven;
             }
         }
@@ -288,7 +292,7 @@ impl Executor {
             self.judge(&operations[index], index, reply, outcome);
         }
         if let Err(error) = result {
-            for index in sent.iter().filter(|i| outcome.status[**i] == Status::Unknown) {
+            for index in sent.iter().filter(|i| outcome.status[**i] == OperationStatus::Unknown) {
                 let error = ExecuteError::unanswered(&operations[*index], error.to_string());
                 outcome.errors.push((*index, error));
             }
@@ -297,21 +301,27 @@ impl Executor {
     }
 
     /// Handles an operation that the kernel refused.
-    fn judge(&mut self, operation: &Operation, index: usize, reply: Reply, outcome: &mut Outcome) {
+    fn judge(
+        &mut self,
+        operation: &Operation,
+        index: usize,
+        reply: Reply,
+        outcome: &mut ExecutionOutcome,
+    ) {
         if already_absent(operation, reply.errno) {
-            outcome.status[index] = Status::Absent;
+            outcome.status[index] = OperationStatus::Absent;
             return;
         }
         let reply = match self.over_dynamic_neighbour(operation, &reply) {
             Some(second) if second.errno == 0 => {
-                outcome.status[index] = Status::Done;
+                outcome.status[index] = OperationStatus::Done;
                 return;
             }
             Some(second) => second,
             None => reply,
         };
         let error = ExecuteError::refused(operation, reply.errno, reply.text);
-        outcome.fail(index, Status::Failed, error);
+        outcome.fail(index, OperationStatus::Failed, error);
     }
 
     /// If a learned neighbour blocks a new permanent one, replaces it.

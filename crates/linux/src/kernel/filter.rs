@@ -25,7 +25,7 @@ use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};
 use tresse_base::units::Mac;
 use tresse_reconcile::{FILTER_COOKIE, PREF_DROP, PREF_PASS};
 
-use super::message::{Malformed, attributes, bytes, word, write_attribute};
+use super::message::{MalformedMessage, attributes, bytes, word, write_attribute};
 
 /// The parents of the two hooks of a clsact qdisc: ingress and egress.
 pub(super) const HOOKS: [u32; 2] = [INGRESS, 0xffff_fff3];
@@ -79,7 +79,7 @@ pub(super) struct Qdisc {
 
 impl Qdisc {
     /// Decodes a message body.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Self, MalformedMessage> {
         let header = TcHeader::parse(payload)?;
         let ingress = u32::from(header.parent) == TC_H_CLSACT;
         let mut kind = String::new();
@@ -158,7 +158,7 @@ impl Filter {
     }
 
     /// Decodes a message body.
-    pub fn parse(payload: &[u8]) -> Result<Seen, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Seen, MalformedMessage> {
         let header = TcHeader::parse(payload)?;
         let preference = (header.info >> 16) as u16;
         let (mut kind, mut options, mut chain) = (String::new(), None, 0);
@@ -192,7 +192,7 @@ impl Filter {
 }
 
 /// The full source MAC address that a flower filter matches.
-fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, Malformed> {
+fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, MalformedMessage> {
     let (mut source, mut mask) = (None, None);
     for attribute in NlasIterator::new(options.value()) {
         let attribute = attribute?;
@@ -207,7 +207,7 @@ fn ours(options: &NlaBuffer<&[u8]>) -> Result<Option<Mac>, Malformed> {
 }
 
 /// The verdict of a filter's only action, if that bears our cookie.
-fn action(options: &NlaBuffer<&[u8]>) -> Result<Option<u32>, Malformed> {
+fn action(options: &NlaBuffer<&[u8]>) -> Result<Option<u32>, MalformedMessage> {
     let (mut verdict, mut ours, mut actions) = (None, false, 0);
     for attribute in NlasIterator::new(options.value()) {
         let attribute = attribute?;

@@ -13,7 +13,7 @@ use netlink_packet_route::route::{
 use tresse_base::id::Label;
 use tresse_reconcile::PROTOCOL;
 
-use super::message::{Malformed, bytes};
+use super::message::{MalformedMessage, bytes};
 use super::route::Route;
 
 const LABEL_BITS: u8 = 20;
@@ -59,13 +59,13 @@ impl LabelRoute {
     }
 
     /// Decodes a message body; `None` if it is of another family.
-    pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Option<Self>, MalformedMessage> {
         let header = RouteHeader::parse(payload)?;
         if header.address_family != AddressFamily::Mpls {
             return Ok(None);
         }
         let route = Route::with(&header, payload)?;
-        let label = route.label.ok_or_else(|| Malformed::without("RTA_DST"))?;
+        let label = route.label.ok_or_else(|| MalformedMessage::without("RTA_DST"))?;
         let via = match route.via {
             Some(RouteVia::Inet(via)) => Some(via.into()),
             Some(RouteVia::Inet6(via)) => Some(via.into()),

@@ -13,7 +13,7 @@ use netlink_packet_route::link::{
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 
-use super::message::{Malformed, attributes, bytes, text};
+use super::message::{MalformedMessage, attributes, bytes, text};
 
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
@@ -59,7 +59,7 @@ pub(super) fn named(name: &str) -> Vec<u8> {
 
 impl Link {
     /// Decodes the body of an `RTM_NEWLINK`.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Self, MalformedMessage> {
         let header = LinkHeader::parse(payload)?;
         let mut link = Self {
             ifindex: header.index,
@@ -87,7 +87,7 @@ impl Link {
         self.flags.contains(LinkFlags::Up)
     }
 
-    fn take(&mut self, attribute: &NlaBuffer<&[u8]>) -> Result<(), Malformed> {
+    fn take(&mut self, attribute: &NlaBuffer<&[u8]>) -> Result<(), MalformedMessage> {
         match attribute.kind() {
             libc::IFLA_IFNAME => self.name = text(attribute.value()),
             libc::IFLA_IFALIAS => self.alias = Some(text(attribute.value())),
@@ -116,7 +116,7 @@ impl Link {
     }
 
     /// Decodes the kind, which the kernel writes first, and the data of the kinds that concern us.
-    fn take_info(&mut self, info: &[u8]) -> Result<(), Malformed> {
+    fn take_info(&mut self, info: &[u8]) -> Result<(), MalformedMessage> {
         for field in NlasIterator::new(info) {
             let field = field?;
             match field.kind() {
@@ -130,7 +130,7 @@ impl Link {
         Ok(())
     }
 
-    fn take_vlan(&mut self, data: &[u8]) -> Result<(), Malformed> {
+    fn take_vlan(&mut self, data: &[u8]) -> Result<(), MalformedMessage> {
         let (mut vid, mut protocol) = (None, None);
         for field in NlasIterator::new(data) {
             match InfoVlan::parse(&field?)? {

@@ -1,7 +1,7 @@
 //! Netlink framing: reads the messages of a datagram and the attributes of a message with the types
 //! of netlink-packet-core, and writes messages without an allocation each.
 //!
-//! Bounds-checked: a malformed length ends the iteration with [`Malformed`], never with a panic.
+//! Bounds-checked: a malformed length ends the iteration with [`MalformedMessage`], never with a panic.
 //! Source: include/uapi/linux/netlink.h. Header, host byte order:
 //!
 //! | offset | bytes | field |
@@ -20,16 +20,16 @@ pub(super) const HEADER: usize = 16;
 /// Error: a netlink message or attribute that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed netlink data: {0}")]
-pub struct Malformed(String);
+pub struct MalformedMessage(String);
 
-impl Malformed {
+impl MalformedMessage {
     /// The error for a message that lacks `what`.
     pub(super) fn without(what: &str) -> Self {
         Self(format!("{what} is missing or cut off"))
     }
 }
 
-impl From<DecodeError> for Malformed {
+impl From<DecodeError> for MalformedMessage {
     fn from(error: DecodeError) -> Self {
         Self(error.to_string())
     }
@@ -48,7 +48,7 @@ pub(super) struct Message<'a> {
 pub(super) struct Messages<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
-    type Item = Result<Message<'a>, Malformed>;
+    type Item = Result<Message<'a>, MalformedMessage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -75,8 +75,8 @@ pub(super) fn attributes<'a>(
     payload: &'a [u8],
     skip: usize,
     what: &str,
-) -> Result<NlasIterator<&'a [u8]>, Malformed> {
-    payload.get(skip..).map(NlasIterator::new).ok_or_else(|| Malformed::without(what))
+) -> Result<NlasIterator<&'a [u8]>, MalformedMessage> {
+    payload.get(skip..).map(NlasIterator::new).ok_or_else(|| MalformedMessage::without(what))
 }
 
 /// Iterator over attributes without decoding, for the one table that has a hundred thousand
@@ -86,7 +86,7 @@ pub(super) struct Attributes<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
     /// The type without its flags, the whole attribute, and its value.
-    type Item = Result<(u16, &'a [u8], &'a [u8]), Malformed>;
+    type Item = Result<(u16, &'a [u8], &'a [u8]), MalformedMessage>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -99,7 +99,7 @@ impl<'a> Iterator for Attributes<'a> {
             .map(|[low, high]| usize::from(u16::from_ne_bytes([*low, *high])))
             .and_then(|length| bytes.get(..length));
         let Some((whole, [_, _, low, high, value @ ..])) = whole.map(|whole| (whole, whole)) else {
-            return Some(Err(Malformed::without("the end of an attribute")));
+            return Some(Err(MalformedMessage::without("the end of an attribute")));
         };
         self.0 = bytes.get(align(whole.len())..).unwrap_or_default();
         Some(Ok((u16::from_ne_bytes([*low, *high]) & NLA_TYPE_MASK, whole, value)))

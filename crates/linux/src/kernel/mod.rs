@@ -2,7 +2,7 @@
 //! [`tresse_reconcile::Operation`]s, over netlink. Decides nothing: `reconcile` compares, this module executes.
 //!
 //! - [`observe`] reads all objects that this project uses; [`execute`] carries out operations and
-//!   reports which took effect; [`Events`] reports that something changed.
+//!   reports which took effect; [`KernelEvents`] reports that something changed.
 //! - [`carrier`], [`nic`] and [`nics`] read the state of NICs. [`LldpSocket`] and
 //!   [`AnnounceSocket`] send and receive the daemon's own frames. [`label_support`] says what this
 //!   kernel can do with labels, [`host_routes`] which routes packets take.
@@ -49,11 +49,11 @@ use std::io;
 
 pub use announce::{AnnounceError, AnnounceSocket};
 pub use error::ExecuteError;
-pub use events::{Event, Events};
-pub use execute::{Outcome, Status, Tun, execute};
+pub use events::{KernelEvent, KernelEvents};
+pub use execute::{ExecutionOutcome, OperationStatus, Tun, execute};
 pub use host_route::{HostRoute, host_routes};
 pub use lldp::LldpSocket;
-pub use message::Malformed;
+pub use message::MalformedMessage;
 pub use nic::{NicState, nic};
 pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};

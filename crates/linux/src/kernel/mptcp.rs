@@ -20,7 +20,7 @@ use netlink_packet_core::{
 use tresse_reconcile::{MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, Operation};
 
 use super::channel::{Channel, DumpError, Reply};
-use super::message::{Malformed, attributes, write_attribute, write_message};
+use super::message::{MalformedMessage, attributes, write_attribute, write_message};
 use super::sysctl;
 
 /// Bytes of `struct genlmsghdr`.
@@ -143,29 +143,29 @@ fn write(operation: &Operation, body: &mut Vec<u8>) {
 }
 
 /// Reads the family's number from the reply to CTRL_CMD_GETFAMILY.
-fn family(payload: &[u8]) -> Result<u16, Malformed> {
+fn family(payload: &[u8]) -> Result<u16, MalformedMessage> {
     for attribute in attributes(payload, HEADER, "genlmsghdr")? {
         let attribute = attribute?;
         if attribute.kind() == CTRL_ATTR_FAMILY_ID {
             return Ok(parse_u16(attribute.value())?);
         }
     }
-    Err(Malformed::without("CTRL_ATTR_FAMILY_ID"))
+    Err(MalformedMessage::without("CTRL_ATTR_FAMILY_ID"))
 }
 
 /// Reads the number of subflows allowed from the reply to MPTCP_PM_CMD_GET_LIMITS.
-fn limit(payload: &[u8]) -> Result<u32, Malformed> {
+fn limit(payload: &[u8]) -> Result<u32, MalformedMessage> {
     for attribute in attributes(payload, HEADER, "genlmsghdr")? {
         let attribute = attribute?;
         if attribute.kind() == MPTCP_PM_ATTR_SUBFLOWS {
             return Ok(parse_u32(attribute.value())?);
         }
     }
-    Err(Malformed::without("MPTCP_PM_ATTR_SUBFLOWS"))
+    Err(MalformedMessage::without("MPTCP_PM_ATTR_SUBFLOWS"))
 }
 
 /// Reads one endpoint with its id from the reply to MPTCP_PM_CMD_GET_ADDR.
-pub(super) fn endpoint(payload: &[u8]) -> Result<(u8, ObservedEndpoint), Malformed> {
+pub(super) fn endpoint(payload: &[u8]) -> Result<(u8, ObservedEndpoint), MalformedMessage> {
     let (mut id, mut address, mut flags, mut more) = (None, None, 0, false);
     for outer in attributes(payload, HEADER, "genlmsghdr")? {
         let outer = outer?;
@@ -188,8 +188,8 @@ pub(super) fn endpoint(payload: &[u8]) -> Result<(u8, ObservedEndpoint), Malform
             }
         }
     }
-    let id = id.ok_or_else(|| Malformed::without("MPTCP_PM_ADDR_ATTR_ID"))?;
-    let address = address.ok_or_else(|| Malformed::without("MPTCP_PM_ADDR_ATTR_ADDR"))?;
+    let id = id.ok_or_else(|| MalformedMessage::without("MPTCP_PM_ADDR_ATTR_ID"))?;
+    let address = address.ok_or_else(|| MalformedMessage::without("MPTCP_PM_ADDR_ATTR_ADDR"))?;
     let plain = flags == MPTCP_PM_ADDR_FLAG_SUBFLOW && !more;
     Ok((id, ObservedEndpoint { address, plain }))
 }

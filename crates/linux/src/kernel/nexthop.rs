@@ -25,7 +25,7 @@ use std::net::IpAddr;
 use netlink_packet_core::{NlasIterator, parse_ip, parse_u16, parse_u32};
 use tresse_base::id::Label;
 
-use super::message::{Malformed, attributes, word, write_attribute};
+use super::message::{MalformedMessage, attributes, word, write_attribute};
 
 /// Create or replace.
 pub(super) const RTM_NEWNEXTHOP: u16 = 104;
@@ -102,7 +102,7 @@ impl Nexthop {
     }
 
     /// Decodes a message body.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Self, MalformedMessage> {
         let attributes = attributes(payload, HEADER, "nhmsg")?;
         let mut nexthop = Self { protocol: payload[2], ..Self::default() };
         let (mut encap_type, mut encap) = (0, None);
@@ -119,7 +119,7 @@ impl Nexthop {
             }
         }
         if nexthop.id == 0 {
-            return Err(Malformed::without("NHA_ID"));
+            return Err(MalformedMessage::without("NHA_ID"));
         }
         if let (LWTUNNEL_ENCAP_MPLS, Some(encap)) = (encap_type, encap) {
             for attribute in NlasIterator::new(encap.value()) {
@@ -139,9 +139,9 @@ pub(super) fn emit_delete(id: u32, buffer: &mut Vec<u8>) {
     write_attribute(buffer, NHA_ID, &id.to_ne_bytes());
 }
 
-fn members(bytes: &[u8]) -> Result<Vec<(u32, u16)>, Malformed> {
+fn members(bytes: &[u8]) -> Result<Vec<(u32, u16)>, MalformedMessage> {
     if !bytes.len().is_multiple_of(GROUP_ENTRY) {
-        return Err(Malformed::without("the end of NHA_GROUP"));
+        return Err(MalformedMessage::without("the end of NHA_GROUP"));
     }
     Ok(bytes
         .chunks_exact(GROUP_ENTRY)
@@ -160,9 +160,9 @@ pub(super) fn stack(labels: &[Label]) -> Vec<u8> {
         .collect()
 }
 
-pub(super) fn labels(bytes: &[u8]) -> Result<Vec<Label>, Malformed> {
+pub(super) fn labels(bytes: &[u8]) -> Result<Vec<Label>, MalformedMessage> {
     if !bytes.len().is_multiple_of(4) {
-        return Err(Malformed::without("the end of MPLS_IPTUNNEL_DST"));
+        return Err(MalformedMessage::without("the end of MPLS_IPTUNNEL_DST"));
     }
     Ok(bytes
         .chunks_exact(4)

@@ -14,7 +14,7 @@ use netlink_packet_route::route::{
 };
 use tresse_base::units::Prefix;
 
-use super::message::{Attributes, Malformed};
+use super::message::{Attributes, MalformedMessage};
 
 /// Bytes of `struct rtmsg`.
 const RTMSG: usize = 12;
@@ -55,12 +55,12 @@ pub(super) struct Route {
 impl Route {
     /// Decodes the body of an `RTM_NEWROUTE` or `RTM_DELROUTE`.
     #[cfg(test)]
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Self, MalformedMessage> {
         Self::with(&RouteHeader::parse(payload)?, payload)
     }
 
     /// Decodes the body of an `RTM_NEWROUTE` or `RTM_DELROUTE` whose fixed part is already decoded.
-    pub fn with(header: &RouteHeader, payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn with(header: &RouteHeader, payload: &[u8]) -> Result<Self, MalformedMessage> {
         let mut route = Self {
             family: header.address_family,
             protocol: header.protocol.into(),
@@ -79,7 +79,7 @@ impl Route {
             encapsulated: false,
             swap: Vec::new(),
         };
-        let attributes = payload.get(RTMSG..).ok_or_else(|| Malformed::without("rtmsg"))?;
+        let attributes = payload.get(RTMSG..).ok_or_else(|| MalformedMessage::without("rtmsg"))?;
         for attribute in Attributes(attributes) {
             let (kind, whole, value) = attribute?;
             match kind {
@@ -118,7 +118,7 @@ impl Route {
         &mut self,
         header: &RouteHeader,
         attribute: &NlaBuffer<&[u8]>,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedMessage> {
         let of = (header.address_family, header.kind, RouteLwEnCapType::None);
         match RouteAttribute::parse_with_param(attribute, of)? {
             RouteAttribute::Destination(RouteAddress::Mpls(label)) => self.label = Some(label),
@@ -129,7 +129,7 @@ impl Route {
         Ok(())
     }
 
-    fn take_metrics(&mut self, metrics: &[u8]) -> Result<(), Malformed> {
+    fn take_metrics(&mut self, metrics: &[u8]) -> Result<(), MalformedMessage> {
         for metric in Attributes(metrics) {
             let (kind, _, value) = metric?;
             match kind {

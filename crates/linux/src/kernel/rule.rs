@@ -10,7 +10,7 @@ use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeade
 use tresse_base::units::Prefix;
 use tresse_reconcile::{PROTOCOL, Rule, SourceRule, TABLES};
 
-use super::message::{Malformed, attributes};
+use super::message::{MalformedMessage, attributes};
 
 /// Bytes of `struct fib_rule_hdr`.
 const RULE_HEADER: usize = 12;
@@ -66,7 +66,7 @@ pub(super) struct SeenRule {
 impl SeenRule {
     /// Decodes a message body. An attribute that cannot be decoded is one that our rules do not
     /// have.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<Self, MalformedMessage> {
         let header = RuleHeader::parse(payload)?;
         let mut seen = Fields {
             table: header.table.into(),

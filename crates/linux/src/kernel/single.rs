@@ -4,7 +4,7 @@ use tresse_reconcile::{LinkKind, Operation};
 
 use super::encode::NoInterface;
 use super::error::{ExecuteError, already_absent};
-use super::execute::{Executor, Outcome, Status, Tun};
+use super::execute::{ExecutionOutcome, Executor, OperationStatus, Tun};
 use super::requests::{self, Answer, Lost};
 use super::rule::{rule_message, source_rule_message};
 use super::sysctl;
@@ -17,17 +17,17 @@ impl Executor {
         &mut self,
         operations: &[Operation],
         index: usize,
-        outcome: &mut Outcome,
+        outcome: &mut ExecutionOutcome,
     ) -> usize {
         let operation = &operations[index];
         match self.request(operation).await {
             Ok(answer) => outcome.take(operation, index, answer),
             Err(NoInterface(_)) if already_absent(operation, libc::ENODEV) => {
-                outcome.status[index] = Status::Absent;
+                outcome.status[index] = OperationStatus::Absent;
             }
             Err(NoInterface(name)) => {
                 let error = ExecuteError::no_interface(operation, name);
-                outcome.fail(index, Status::Failed, error);
+                outcome.fail(index, OperationStatus::Failed, error);
             }
         }
         index + 1
@@ -75,7 +75,7 @@ impl Executor {
         &mut self,
         operations: &[Operation],
         index: usize,
-        outcome: &mut Outcome,
+        outcome: &mut ExecutionOutcome,
     ) -> usize {
         self.interfaces.clear();
         let operation = &operations[index];
@@ -84,7 +84,7 @@ impl Executor {
             Ok(created) => created,
             Err(NoInterface(parent)) => {
                 let error = ExecuteError::no_interface(operation, parent);
-                outcome.fail(index, Status::Failed, error);
+                outcome.fail(index, OperationStatus::Failed, error);
                 return index + 1;
             }
         };
@@ -100,7 +100,7 @@ impl Executor {
         let error = match finished {
             Ok(Answer { errno: 0, .. }) => match no_router_advertisements(name) {
                 Ok(()) => {
-                    outcome.status[index] = Status::Done;
+                    outcome.status[index] = OperationStatus::Done;
                     return index + 1;
                 }
                 Err(error) => error,
@@ -116,7 +116,7 @@ impl Executor {
             let _ = self.requests.delete_link(ifindex).await;
         }
         self.interfaces.clear();
-        outcome.fail(index, Status::Failed, error);
+        outcome.fail(index, OperationStatus::Failed, error);
         index + 1
     }
 
@@ -125,7 +125,7 @@ impl Executor {
         name: &str,
         link: &'a LinkKind,
         mtu: u32,
-        outcome: &mut Outcome,
+        outcome: &mut ExecutionOutcome,
     ) -> Result<Result<Answer, Lost>, NoInterface<'a>> {
         Ok(match link {
             LinkKind::Tun => Ok(create_tun(name, outcome)),
@@ -149,7 +149,7 @@ impl Executor {
 }
 
 /// Creates a TUN interface and holds it open. The result has the form of a kernel reply.
-fn create_tun(name: &str, outcome: &mut Outcome) -> Answer {
+fn create_tun(name: &str, outcome: &mut ExecutionOutcome) -> Answer {
     let errno = match tun::create(name) {
         Ok(packets) => {
             outcome.tuns.push(Tun { name: name.to_owned(), packets });

@@ -52,7 +52,7 @@ struct TpacketReq {
 
 /// The receive ring of a packet socket: memory shared with the kernel, mapped into this process,
 /// from which frames are read in order.
-pub struct Ring {
+pub struct PacketRing {
     memory: NonNull<u8>,
     slot: usize,
     slots: usize,
@@ -61,7 +61,7 @@ pub struct Ring {
 
 // SAFETY: the mapping belongs to the process, not to a thread, and is reached through `&mut` only
 // but for the atomic status word.
-unsafe impl Send for Ring {}
+unsafe impl Send for PacketRing {}
 
 /// A received frame in its slot of a receive ring.
 pub struct Slot<'ring> {
@@ -78,7 +78,7 @@ pub struct Slot<'ring> {
     pub losing: bool,
 }
 
-impl Ring {
+impl PacketRing {
     /// Gives `socket` a ring of `slots` slots of `slot` bytes each; both are powers of two, `slot`
     /// at least 2048.
     /// [`super::packet::offload_header`] must be set on the socket.
@@ -183,7 +183,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for PacketRing {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, of that length, and no reference into it outlives the ring.
         unsafe {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use libtest_mimic::Trial;
 use tresse_base::units::{Mac, Prefix};
-use tresse_linux::kernel::{Outcome, Status, execute, observe};
+use tresse_linux::kernel::{ExecutionOutcome, OperationStatus, execute, observe};
 use tresse_namespace::trial;
 use tresse_reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 
@@ -76,9 +76,9 @@ fn bulk_round_trip() {
 fn every_refusal_is_heard() {
     let operations = prepared();
     done(&operations[..2000]);
-    let Outcome { status, errors, .. } = execute(&operations[..2000]);
+    let ExecutionOutcome { status, errors, .. } = execute(&operations[..2000]);
     assert_eq!(errors.len(), 512, "a whole batch fails, and no second is sent");
-    assert!(status[..512].iter().all(|s| *s == Status::Failed));
-    assert!(status[512..].iter().all(|s| *s == Status::NotSent));
+    assert!(status[..512].iter().all(|s| *s == OperationStatus::Failed));
+    assert!(status[512..].iter().all(|s| *s == OperationStatus::NotSent));
     assert!(errors.iter().all(|(_, e)| e.errno() == Some(libc::EEXIST)));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use tresse_linux::kernel::{Event, Events};
+use tresse_linux::kernel::{KernelEvent, KernelEvents};
 use tresse_namespace::{ip, trial};
 use tresse_reconcile::{METRIC_PRIMARY, NEXTHOP_BASE, Operation};
 
@@ -22,7 +22,7 @@ pub fn block_on(future: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future);
 }
 
-pub async fn settled(events: &mut Events) -> Vec<Event> {
+pub async fn settled(events: &mut KernelEvents) -> Vec<KernelEvent> {
     let mut all = Vec::new();
     while let Ok(more) = tokio::time::timeout(Duration::from_millis(50), events.next()).await {
         all.extend(more.unwrap());
@@ -46,28 +46,31 @@ async fn each_change_is_told() {
     cables(1);
     done(&tresse0());
     done(&[address("tresse0", "10.77.0.1")]);
-    let mut events = Events::subscribe().unwrap();
+    let mut events = KernelEvents::subscribe().unwrap();
     settled(&mut events).await;
-    let steps: [(Vec<Operation>, Event); 5] = [
-        (vec![address("eth0", "10.78.0.1")], Event::AddressChanged),
-        (vec![neighbour("eth0", "10.78.0.2", [2, 0, 0, 0, 0, 2], false)], Event::NeighbourChanged),
+    let steps: [(Vec<Operation>, KernelEvent); 5] = [
+        (vec![address("eth0", "10.78.0.1")], KernelEvent::AddressChanged),
+        (
+            vec![neighbour("eth0", "10.78.0.2", [2, 0, 0, 0, 0, 2], false)],
+            KernelEvent::NeighbourChanged,
+        ),
         (
             vec![
                 nexthop(NEXTHOP_BASE, "eth0", "10.78.0.2"),
                 group(NEXTHOP_BASE + 1, &[(NEXTHOP_BASE, 1)], false),
             ],
-            Event::NexthopChanged,
+            KernelEvent::NexthopChanged,
         ),
         (
             vec![route("10.77.0.2/32", METRIC_PRIMARY, "10.77.0.1", NEXTHOP_BASE + 1, false)],
-            Event::RouteChanged,
+            KernelEvent::RouteChanged,
         ),
         (
             vec![Operation::DeleteNeighbour {
                 interface: "eth0".into(),
                 address: "10.78.0.2".parse().unwrap(),
             }],
-            Event::NeighbourChanged,
+            KernelEvent::NeighbourChanged,
         ),
     ];
     for (operations, expected) in steps {
@@ -77,16 +80,16 @@ async fn each_change_is_told() {
     ip("neigh add 10.78.0.3 lladdr 02:00:00:00:00:01 dev eth0 nud stale");
     assert_eq!(settled(&mut events).await, [], "a learned neighbour is no event");
     ip("link set far0 down");
-    assert!(settled(&mut events).await.contains(&Event::LinkChanged));
+    assert!(settled(&mut events).await.contains(&KernelEvent::LinkChanged));
 }
 
 async fn a_burst_is_one_answer() {
     without_ipv6();
     cables(1);
-    let mut events = Events::subscribe().unwrap();
+    let mut events = KernelEvents::subscribe().unwrap();
     settled(&mut events).await;
     let burst: Vec<_> = (1..200).map(|n| address("eth0", &format!("10.78.1.{n}"))).collect();
     done(&burst);
-    assert_eq!(events.next().await.unwrap(), [Event::AddressChanged]);
+    assert_eq!(events.next().await.unwrap(), [KernelEvent::AddressChanged]);
     assert_eq!(settled(&mut events).await, []);
 }

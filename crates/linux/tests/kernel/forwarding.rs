@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use tresse_base::id::Label;
-use tresse_linux::kernel::{Status, execute, observe};
+use tresse_linux::kernel::{OperationStatus, execute, observe};
 use tresse_namespace::{Feature, eventually, ip, ip_json, trial};
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Operation, PROTOCOL};
 
@@ -165,7 +165,7 @@ fn excl_leaves_foreign_routes() {
         nexthop(N2, "eth0", "10.78.0.2"),
     ] {
         let outcome = execute(&[operation]);
-        assert_eq!(outcome.status, [Status::Failed]);
+        assert_eq!(outcome.status, [OperationStatus::Failed]);
         let error = &outcome.errors[0].1;
         assert_eq!(error.errno(), Some(libc::EEXIST));
         assert!(error.to_string().contains("never replaced"), "{error}");
@@ -185,7 +185,7 @@ fn deleting_leaves_foreign_routes() {
             dst: dst.parse().unwrap(),
             metric: METRIC_PRIMARY,
         }));
-    assert_eq!(outcome.status, [Status::Absent; 2], "{:?}", outcome.errors);
+    assert_eq!(outcome.status, [OperationStatus::Absent; 2], "{:?}", outcome.errors);
     assert_eq!(ip_json("route show 10.77.0.2")[0]["protocol"], "static");
     assert_eq!(ip_json("-6 route show fd77::2")[0]["protocol"], "static");
 }
@@ -212,11 +212,11 @@ fn partial_failure() {
     for (index, operation) in operations.iter().enumerate() {
         let Operation::AddRoute { dst, metric, .. } = operation else { unreachable!() };
         let there = routes.get(&(*dst, *metric)).is_some_and(|r| r.protocol == PROTOCOL);
-        let said = outcome.status[index] == Status::Done;
+        let said = outcome.status[index] == OperationStatus::Done;
         assert_eq!(there, said, "operation {index}: {:?}", outcome.status[index]);
     }
     assert_eq!(outcome.done().count(), 510, "one batch less two");
-    assert_eq!(outcome.status[512], Status::NotSent);
+    assert_eq!(outcome.status[512], OperationStatus::NotSent);
 }
 
 fn carrier_loss() {
@@ -237,7 +237,7 @@ fn carrier_loss() {
     assert!(message.contains("Carrier for nexthop device is down"), "{message}");
     assert!(message.contains("installed when it is up"), "{message}");
     let outcome = execute(&[group(G, &[(N1, 1)], true)]);
-    assert_eq!(outcome.status, [Status::Failed], "a lost group is not rebuilt unseen");
+    assert_eq!(outcome.status, [OperationStatus::Failed], "a lost group is not rebuilt unseen");
 }
 
 fn backup_takes_over() {

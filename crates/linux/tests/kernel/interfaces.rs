@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
-use tresse_linux::kernel::{ExecuteError, Status, carrier, execute, observe};
+use tresse_linux::kernel::{ExecuteError, OperationStatus, carrier, execute, observe};
 use tresse_namespace::{Feature, eventually, ip, ip_json, trial};
 use tresse_reconcile::{LinkKind, Operation, PROTOCOL};
 
@@ -29,7 +29,7 @@ pub fn done(operations: &[Operation]) {
     let outcome = execute(operations);
     let errors: Vec<_> = outcome.errors.iter().map(|(i, e)| format!("{i}: {e}")).collect();
     assert!(errors.is_empty(), "{errors:#?}");
-    assert!(outcome.status.iter().all(|s| *s == Status::Done), "{:?}", outcome.status);
+    assert!(outcome.status.iter().all(|s| *s == OperationStatus::Done), "{:?}", outcome.status);
 }
 
 pub fn tresse0() -> [Operation; 2] {
@@ -187,7 +187,7 @@ fn foreign_neighbours_stay() {
     cables(1);
     ip("neigh add 10.78.0.2 lladdr 02:00:00:00:00:01 dev eth0 nud permanent");
     let outcome = execute(&[neighbour("eth0", "10.78.0.2", MAC, false)]);
-    assert_eq!(outcome.status, [Status::Failed]);
+    assert_eq!(outcome.status, [OperationStatus::Failed]);
     assert_eq!(outcome.errors[0].1.errno(), Some(libc::EEXIST));
     let seen = &ip_json("neigh show dev eth0")[0];
     assert_eq!(seen["lladdr"], "02:00:00:00:00:01");
@@ -199,7 +199,10 @@ fn unknown_interface_is_named() {
         address("eth7", "10.78.0.1"),
         address("lo", "10.78.0.2"),
     ]);
-    assert_eq!(outcome.status, [Status::Done, Status::Failed, Status::NotSent]);
+    assert_eq!(
+        outcome.status,
+        [OperationStatus::Done, OperationStatus::Failed, OperationStatus::NotSent]
+    );
     let (index, error) = &outcome.errors[0];
     assert!(matches!(error, ExecuteError::NoInterface { interface, .. } if interface == "eth7"));
     assert_eq!(*index, 1);
@@ -218,7 +221,7 @@ fn sysctls() {
     done(&[set(key, "2")]);
     assert_eq!(observe([key]).unwrap().sysctls[key], "2");
     let outcome = execute(&[set("net/ipv4/conf/none/rp_filter", "2"), set(key, "1")]);
-    assert_eq!(outcome.status, [Status::Failed, Status::NotSent]);
+    assert_eq!(outcome.status, [OperationStatus::Failed, OperationStatus::NotSent]);
     assert_eq!(outcome.errors[0].1.errno(), Some(libc::ENOENT));
 }
 
@@ -242,8 +245,8 @@ fn deleting_what_is_gone() {
     ];
     let outcome = execute(&operations);
     assert!(outcome.is_complete(), "{:?}", outcome.errors);
-    let mut expected = [Status::Absent; 7];
-    expected[5] = Status::Done;
+    let mut expected = [OperationStatus::Absent; 7];
+    expected[5] = OperationStatus::Done;
     assert_eq!(outcome.status, expected);
 }
 

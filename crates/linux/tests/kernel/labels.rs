@@ -4,7 +4,9 @@
 use libtest_mimic::Trial;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
-use tresse_linux::kernel::{Event, Events, LabelSupport, Status, execute, label_support, observe};
+use tresse_linux::kernel::{
+    KernelEvent, KernelEvents, LabelSupport, OperationStatus, execute, label_support, observe,
+};
 use tresse_namespace::{Feature, ip, ip_json, tc, trial};
 use tresse_reconcile::{
     Operation, PLATFORM_LABELS, PREF_DROP, PREF_PASS, PROTOCOL, Saved, Wanted, WantedLabel,
@@ -91,9 +93,9 @@ fn ingress_qdisc() {
     let delete = Operation::DeleteIngress { interface: "eth0".into() };
     done(std::slice::from_ref(&delete));
     assert!(observe([]).unwrap().ingress.is_empty());
-    assert_eq!(execute(&[delete]).status, [Status::Absent]);
+    assert_eq!(execute(&[delete]).status, [OperationStatus::Absent]);
     let filter = Operation::DeleteFilter { interface: "eth0".into(), handle: 1, source: Some(MAC) };
-    assert_eq!(execute(&[filter]).status, [Status::Absent]);
+    assert_eq!(execute(&[filter]).status, [OperationStatus::Absent]);
 }
 
 fn this_kernel_can() {
@@ -133,7 +135,7 @@ fn label_routes() {
     done(&[platform_labels("17")]);
     assert_eq!(observe([]).unwrap().labels.len(), 0);
     done(&[platform_labels("16")]);
-    assert_eq!(execute(&[delete]).status, [Status::Absent]);
+    assert_eq!(execute(&[delete]).status, [OperationStatus::Absent]);
     done(&[raise(), label(999, "fd78::2", false)]);
     // Bare routes of other families are not taken for label routes, nor the other way round.
     let observed = observe([]).unwrap();
@@ -214,7 +216,7 @@ fn filters() {
     done(&[delete(1, None), delete(2, Some(other))]);
     let found = observe([]).unwrap().ingress["eth0"].clone();
     assert_eq!((found.passed.len(), found.dropped.len(), found.foreign), (1, 0, false));
-    assert_eq!(execute(&[delete(2, Some(other))]).status, [Status::Absent]);
+    assert_eq!(execute(&[delete(2, Some(other))]).status, [OperationStatus::Absent]);
 }
 
 fn foreign_filters() {
@@ -255,20 +257,20 @@ async fn changes_are_told() {
     without_ipv6();
     cables(1);
     done(&[raise()]);
-    let mut events = Events::subscribe().unwrap();
+    let mut events = KernelEvents::subscribe().unwrap();
     settled(&mut events).await;
     for (operations, event) in [
-        (vec![label(16, "10.78.0.2", false)], Event::RouteChanged),
-        (vec![clsact()], Event::FilterChanged),
-        (vec![filter(1, None)], Event::FilterChanged),
+        (vec![label(16, "10.78.0.2", false)], KernelEvent::RouteChanged),
+        (vec![clsact()], KernelEvent::FilterChanged),
+        (vec![filter(1, None)], KernelEvent::FilterChanged),
     ] {
         done(&operations);
         assert_eq!(settled(&mut events).await, [event], "{operations:?}");
     }
     ip("-f mpls route del 16");
-    assert_eq!(settled(&mut events).await, [Event::RouteChanged]);
+    assert_eq!(settled(&mut events).await, [KernelEvent::RouteChanged]);
     tc("filter del dev eth0 ingress pref 7801");
-    assert_eq!(settled(&mut events).await, [Event::FilterChanged]);
+    assert_eq!(settled(&mut events).await, [KernelEvent::FilterChanged]);
     tc("qdisc del dev eth0 clsact");
-    assert_eq!(settled(&mut events).await, [Event::FilterChanged]);
+    assert_eq!(settled(&mut events).await, [KernelEvent::FilterChanged]);
 }

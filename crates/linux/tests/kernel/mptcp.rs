@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use tresse_base::units::Mac;
-use tresse_linux::kernel::{Status, execute, observe};
+use tresse_linux::kernel::{OperationStatus, execute, observe};
 use tresse_namespace::{Feature, ip, ip_json, trial};
 use tresse_reconcile::{Operation, Saved, SourceRule, Wanted, reconcile};
 
@@ -106,7 +106,7 @@ fn come_and_go() {
         Operation::DeleteEndpoint { id: 78, address: address("10.78.0.1") },
         Operation::DeleteSourceRule { rule },
     ];
-    assert_eq!(execute(&absent).status, [Status::Absent; 2]);
+    assert_eq!(execute(&absent).status, [OperationStatus::Absent; 2]);
 }
 
 fn foreign_stay() {
@@ -132,7 +132,7 @@ fn refusals() {
     let add = |id| Operation::AddEndpoint { id, address: address("10.78.0.1") };
     done(&[add(78)]);
     let outcome = execute(&[add(79)]);
-    assert_eq!(outcome.status, [Status::Failed]);
+    assert_eq!(outcome.status, [OperationStatus::Failed]);
     let text = outcome.errors[0].1.to_string();
     assert!(text.contains("add endpoint 10.78.0.1 subflow"), "{text}");
     let outcome = execute(&[Operation::LimitSubflows { limit: 9, before: 1 }]);

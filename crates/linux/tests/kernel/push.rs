@@ -13,7 +13,7 @@ use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 use tresse_frame::forward::{Nic, Path, PushTable, Reason, Table, Ttl};
-use tresse_linux::forward::{Config, Engine, Pusher};
+use tresse_linux::forward::{Config, ForwardingEngine, Pusher};
 use tresse_linux::kernel::{Tun, execute, nic, observe};
 use tresse_namespace::{eventually, ip, trial};
 use tresse_reconcile::{LinkKind, NEXTHOP_BASE, Operation, PUSH_INTERFACE};
@@ -252,7 +252,8 @@ fn tcp() {
         ];
         let exit = LabelExit { nic: 1, vid: None, mac: end };
         let table = Table::new(&nics, [(Label(16), exit)], Ttl::Propagate).unwrap();
-        Engine::start(&Config::new(vec!["far0".into(), "out0".into()]), table.into()).unwrap()
+        ForwardingEngine::start(&Config::new(vec!["far0".into(), "out0".into()]), table.into())
+            .unwrap()
     });
     for setting in ["all/rp_filter", "eth0/rp_filter"] {
         std::fs::write(format!("/proc/sys/net/ipv4/conf/{setting}"), "0").unwrap();

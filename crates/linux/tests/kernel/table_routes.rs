@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 use serde_json::Value;
 use tresse_base::units::{Mac, Prefix};
-use tresse_linux::kernel::{Event, Events, Status, execute, observe};
+use tresse_linux::kernel::{KernelEvent, KernelEvents, OperationStatus, execute, observe};
 use tresse_namespace::{eventually, ip, ip_json, trial};
 use tresse_reconcile::{
     METRIC_PRIMARY, Nexthop, Operation, Reconciliation, Rule, Saved, TABLES, Wanted, reconcile,
@@ -142,7 +142,7 @@ fn come_and_go() {
         Operation::DeleteTableRoute { table: TABLE, dst: "fd77::2/128".parse().unwrap() },
     ];
     let outcome = execute(&again);
-    assert_eq!(outcome.status, [Status::Absent; 3], "{:?}", outcome.errors);
+    assert_eq!(outcome.status, [OperationStatus::Absent; 3], "{:?}", outcome.errors);
 }
 
 fn foreign_stay() {
@@ -168,7 +168,7 @@ fn foreign_stay() {
     assert!(message.contains("rule IPv4 iif eth0 lookup 7800"), "{message}");
     let delete =
         Operation::DeleteTableRoute { table: second, dst: "10.79.0.0/16".parse().unwrap() };
-    assert_eq!(execute(&[delete]).status, [Status::Absent]);
+    assert_eq!(execute(&[delete]).status, [OperationStatus::Absent]);
     converge(&Wanted::default());
     assert_eq!(shown(), before);
     // A route through a nexthop object, or several ways, is not ours by its protocol alone.
@@ -204,16 +204,16 @@ fn carrier_loss() {
 async fn changes_are_told() {
     without_ipv6();
     node();
-    let mut events = Events::subscribe().unwrap();
+    let mut events = KernelEvents::subscribe().unwrap();
     settled(&mut events).await;
     let mut wanted = wanted();
     wanted.xy.tables.retain(|(_, dst), _| dst.address.is_ipv4());
     converge(&wanted);
-    assert_eq!(settled(&mut events).await, [Event::RouteChanged, Event::RuleChanged]);
+    assert_eq!(settled(&mut events).await, [KernelEvent::RouteChanged, KernelEvent::RuleChanged]);
     ip(&format!("rule del iif eth0 lookup {TABLE}"));
-    assert_eq!(settled(&mut events).await, [Event::RuleChanged]);
+    assert_eq!(settled(&mut events).await, [KernelEvent::RuleChanged]);
     ip(&format!("route del 10.77.0.2/32 table {TABLE}"));
-    assert_eq!(settled(&mut events).await, [Event::RouteChanged]);
+    assert_eq!(settled(&mut events).await, [KernelEvent::RouteChanged]);
     ip("rule add iif eth0 lookup 7000 priority 9");
     ip("route add 10.79.0.0/16 dev eth0 table 7000");
     ip("route add 10.79.0.0/16 dev eth0 table 200");

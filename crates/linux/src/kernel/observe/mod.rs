@@ -20,7 +20,7 @@ use std::io;
 use tresse_reconcile::{Observed, PLATFORM_LABELS};
 
 use super::channel::{Channel, DumpError, Tables};
-use super::message::Malformed;
+use super::message::MalformedMessage;
 use super::{mptcp, sysctl};
 
 pub(super) use neighbours::{NDA_PROTOCOL, neighbour};
@@ -58,7 +58,7 @@ pub enum ObserveError {
         table: &'static str,
         /// The part that could not be decoded.
         #[source]
-        source: Malformed,
+        source: MalformedMessage,
     },
     /// The tables changed during every attempt.
     #[error("dump {table}: the kernel's tables changed during each of {ATTEMPTS} attempts")]

@@ -11,7 +11,7 @@ use tresse_base::units::Mac;
 use tresse_reconcile::ObservedNeighbour;
 
 use super::super::channel::{DumpError, Tables};
-use super::super::message::{Malformed, Message, attributes, bytes};
+use super::super::message::{MalformedMessage, Message, attributes, bytes};
 use super::names::Names;
 
 pub(super) fn neighbours(
@@ -56,7 +56,9 @@ pub(in crate::kernel) struct RawNeighbour {
 
 /// Decodes the parts of an `RTM_NEWNEIGH` or `RTM_DELNEIGH` that concern us, without allocating a
 /// message.
-pub(in crate::kernel) fn neighbour(message: &Message<'_>) -> Result<RawNeighbour, Malformed> {
+pub(in crate::kernel) fn neighbour(
+    message: &Message<'_>,
+) -> Result<RawNeighbour, MalformedMessage> {
     let header = NeighbourHeader::parse(message.payload)?;
     let mut neighbour = RawNeighbour {
         ifindex: header.ifindex,

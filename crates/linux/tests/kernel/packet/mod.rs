@@ -52,9 +52,9 @@ fn table() -> Table {
     Table::new(&nics(), labels, Ttl::Propagate).unwrap()
 }
 
-fn engine() -> tresse_linux::forward::Engine {
+fn engine() -> tresse_linux::forward::ForwardingEngine {
     let config = tresse_linux::forward::Config::new(vec!["eth0".into(), "eth1".into()]);
-    tresse_linux::forward::Engine::start(&config, table().into()).unwrap()
+    tresse_linux::forward::ForwardingEngine::start(&config, table().into()).unwrap()
 }
 
 fn pops() {

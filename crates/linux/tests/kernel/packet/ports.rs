@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tresse_frame::forward::Reason;
-use tresse_linux::forward::{Config, Engine, ForwardError};
+use tresse_linux::forward::{Config, ForwardError, ForwardingEngine};
 use tresse_namespace::{eventually, ip};
 
 use super::tap::{Sent, Tap, own};
@@ -21,7 +21,7 @@ pub fn blocked() {
     tc("qdisc add dev eth1 root tbf rate 1mbit burst 4kb limit 32kb");
     let config =
         Config { buffer_bytes: 100_000, ..Config::new(vec!["eth0".into(), "eth1".into()]) };
-    let engine = Engine::start(&config, table().into()).unwrap();
+    let engine = ForwardingEngine::start(&config, table().into()).unwrap();
     let (mut far0, mut far1) = (Tap::open("far0"), Tap::open("far1"));
     let start = Instant::now();
     for sequence in 0..3000 {
@@ -96,15 +96,15 @@ pub fn refused() {
     cables(2);
     let start = |interfaces: [&str; 2]| {
         let config = Config::new(interfaces.map(str::to_owned).into());
-        Engine::start(&config, table().into()).map(drop)
+        ForwardingEngine::start(&config, table().into()).map(drop)
     };
     let error = start(["eth0", "none"]).unwrap_err();
     assert!(matches!(error, ForwardError::NoNic { .. }) && error.to_string().contains("none"));
     let error = start(["eth0", "far1"]).unwrap_err();
     assert!(matches!(error, ForwardError::Mac { .. }) && error.to_string().contains("far1"));
     let one = Config::new(vec!["eth0".into()]);
-    let error = Engine::start(&one, table().into()).map(drop);
+    let error = ForwardingEngine::start(&one, table().into()).map(drop);
     assert!(matches!(error, Err(ForwardError::Nics { table: 2, engine: 1 })));
     let none = Config::new(Vec::new());
-    assert!(Engine::start(&none, table().into()).is_err());
+    assert!(ForwardingEngine::start(&none, table().into()).is_err());
 }

@@ -16,7 +16,7 @@ use tresse_base::id::Label;
 use tresse_base::units::Mac;
 use tresse_frame::mpls;
 use tresse_linux::sys::packet;
-use tresse_linux::sys::ring::{OFFLOAD_HEADER, Ring};
+use tresse_linux::sys::ring::{OFFLOAD_HEADER, PacketRing};
 
 /// Bytes of an IPv4 header without options.
 const IPV4: usize = 20;
@@ -185,7 +185,7 @@ impl Seen {
 /// One end of a cable.
 pub struct Tap {
     socket: Socket,
-    ring: Ring,
+    ring: PacketRing,
 }
 
 impl Tap {
@@ -193,7 +193,7 @@ impl Tap {
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).unwrap();
         packet::ignore_outgoing(socket.as_fd()).unwrap();
         packet::offload_header(socket.as_fd()).unwrap();
-        let ring = Ring::map(socket.as_fd(), 2048, 4096).unwrap();
+        let ring = PacketRing::map(socket.as_fd(), 2048, 4096).unwrap();
         let index = nix::net::if_::if_nametoindex(interface).unwrap();
         packet::bind(socket.as_fd(), index, 3).unwrap();
         Self { socket, ring }
