@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_control::PendingLine;
-use tresse_frame::announce::Kind;
+use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
 use super::transition::{LINGER_MS, Transition, holders};
@@ -124,7 +124,7 @@ impl Engine {
             let due = self.transition.asks.entry(name.into()).or_insert(next);
             if *due <= now {
                 *due = next;
-                self.announce(current, name, Kind::Canary, out);
+                self.announce(current, name, AnnouncementKind::Canary, out);
             }
         }
 

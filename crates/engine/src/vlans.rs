@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
 use tresse_control::Alert;
-use tresse_frame::announce::{Announcement, Kind};
+use tresse_frame::announce::{Announcement, AnnouncementKind};
 use tresse_reconcile::ObservedLink;
 
 use super::canary::{Action, Canary, Proof, ReceivedAnnouncement};
@@ -104,7 +104,7 @@ impl Engine {
         }
         for (vid, name, action) in due {
             match action {
-                Action::Send => self.announce(&current, name, Kind::Canary, out),
+                Action::Send => self.announce(&current, name, AnnouncementKind::Canary, out),
                 Action::Proven => self.proven(now, &current, vid, out),
                 Action::Fuse(why) => self.fuse(now, &current, vid, why, out),
             }
@@ -159,7 +159,7 @@ impl Engine {
         let news = self.stored.in_transition
             && !own_mac
             && self.heard_peer(now, vid, source, announcement.plan);
-        if announcement.kind == Kind::Canary && !own_mac {
+        if announcement.kind == AnnouncementKind::Canary && !own_mac {
             self.answer_canary(now, name, interface.announces);
         }
         let canary = vid.and_then(|vid| Some((vid, self.canaries.get_mut(&vid)?)));
@@ -239,7 +239,7 @@ impl Engine {
             }
             // The first one is a canary, so that every node soon knows its neighbours on cables.
             let asks = interface.vid.is_none() && !self.refresh.contains_key(name);
-            let kind = if asks { Kind::Canary } else { Kind::Refresh };
+            let kind = if asks { AnnouncementKind::Canary } else { AnnouncementKind::Refresh };
             self.announce(current, name, kind, out);
             let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
             let period = self.settings.announce_ms.unwrap_or(third).max(100);
@@ -260,7 +260,7 @@ impl Engine {
         &mut self,
         current: &Prepared,
         name: &str,
-        kind: Kind,
+        kind: AnnouncementKind,
         out: &mut Vec<Effect>,
     ) {
         let old = self.held_plan();

@@ -70,7 +70,7 @@ mod format {
 /// forwarding databases of switches filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum AnnouncementKind {
     /// Proves that the VID's tree delivers exactly one copy (K5).
     Canary,
     /// Teaches the tree's switches where the sender is (K17).
@@ -82,7 +82,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Announcement {
     /// What it is for.
-    pub kind: Kind,
+    pub kind: AnnouncementKind,
     /// The VID it was sent on; `None`: untagged, 0 on the wire.
     pub vid: Option<Vid>,
     /// Who sent it.
@@ -173,8 +173,8 @@ impl Announcement {
             magic: MAGIC,
             version: VERSION,
             kind: match self.kind {
-                Kind::Canary => 1,
-                Kind::Refresh => 2,
+                AnnouncementKind::Canary => 1,
+                AnnouncementKind::Refresh => 2,
             },
             vid: self.vid.map_or(0, |vid| vid.0),
             node: self.node.0,
@@ -219,8 +219,8 @@ impl Announcement {
             return Err(WireError::Version { found: content.get_version() });
         }
         let kind = match content.get_kind() {
-            1 => Kind::Canary,
-            2 => Kind::Refresh,
+            1 => AnnouncementKind::Canary,
+            2 => AnnouncementKind::Refresh,
             found => return Err(WireError::Kind { found }),
         };
         let vid = content.get_vid();
@@ -252,7 +252,7 @@ mod tests {
 
     fn canary() -> Announcement {
         Announcement {
-            kind: Kind::Canary,
+            kind: AnnouncementKind::Canary,
             vid: Some(Vid(100)),
             node: NodeId(0x0102_0304),
             fabric: [9; 8],
@@ -312,7 +312,7 @@ mod tests {
         ) {
             let mut source = Mac(source);
             source.0[0] &= 0xfe;
-            let kind = if canary { Kind::Canary } else { Kind::Refresh };
+            let kind = if canary { AnnouncementKind::Canary } else { AnnouncementKind::Refresh };
             let node = NodeId(node);
             let announcement = Announcement { kind, vid: Vid::tag(vid), node, fabric, sequence, plan };
             let frame = announcement.emit(source);

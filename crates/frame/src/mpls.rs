@@ -11,7 +11,7 @@
 //! field tells its type.
 //!
 //! [`stack`] and [`entries`] write and read the label stacks of control and test frames, with a
-//! packet type made by `pnet_macros`, because pnet has none. [`Entry`] and [`stack_len`] serve the
+//! packet type made by `pnet_macros`, because pnet has none. [`LabelStackEntry`] and [`stack_len`] serve the
 //! forwarding of frames: one load and some shifts per entry, no allocation. A test checks that both
 //! decode alike.
 
@@ -62,11 +62,16 @@ pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
 /// Decodes the label stack at the beginning of `bytes`, outermost entry first, up to its bottom
 /// entry. If `bytes` end before that, returns the complete entries.
 #[must_use]
-pub fn entries(bytes: &[u8]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+pub fn entries(bytes: &[u8]) -> Vec<LabelStackEntry> {
+    let mut entries: Vec<LabelStackEntry> = Vec::new();
     for entry in bytes.chunks_exact(ENTRY_LEN).filter_map(StackEntryPacket::new) {
         let (label, bottom) = (Label(entry.get_label()), entry.get_bottom() == 1);
-        entries.push(Entry { label, class: entry.get_class(), bottom, ttl: entry.get_ttl() });
+        entries.push(LabelStackEntry {
+            label,
+            class: entry.get_class(),
+            bottom,
+            ttl: entry.get_ttl(),
+        });
         if bottom {
             break;
         }
@@ -76,7 +81,7 @@ pub fn entries(bytes: &[u8]) -> Vec<Entry> {
 
 /// One label stack entry: label, traffic class, bottom of stack, time to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct LabelStackEntry {
     /// The label, at most [`LAST_LABEL`].
     pub label: Label,
     /// The traffic class, at most 7.
@@ -87,7 +92,7 @@ pub struct Entry {
     pub ttl: u8,
 }
 
-impl Entry {
+impl LabelStackEntry {
     /// The entry that `bytes` begin with; `None` when they are fewer than four.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -123,24 +128,25 @@ mod tests {
     /// RFC 3032's layout by example: label 100, class 5, bottom, TTL 64.
     #[test]
     fn entry_is_the_documented_bits() {
-        let entry = Entry { label: Label(100), class: 5, bottom: true, ttl: 64 };
+        let entry = LabelStackEntry { label: Label(100), class: 5, bottom: true, ttl: 64 };
         assert_eq!(entry.emit(), [0x00, 0x06, 0x4b, 0x40]);
-        assert_eq!(Entry::parse(&[0x00, 0x06, 0x4b, 0x40, 0xff]), Some(entry));
-        let last = Entry { label: LAST_LABEL, class: 0, bottom: false, ttl: 255 };
+        assert_eq!(LabelStackEntry::parse(&[0x00, 0x06, 0x4b, 0x40, 0xff]), Some(entry));
+        let last = LabelStackEntry { label: LAST_LABEL, class: 0, bottom: false, ttl: 255 };
         assert_eq!(last.emit(), [0xff, 0xff, 0xf0, 0xff]);
-        assert_eq!(Entry::parse(&[0, 0, 0]), None);
+        assert_eq!(LabelStackEntry::parse(&[0, 0, 0]), None);
     }
 
     #[test]
     fn a_stack_is_its_entries() {
         let labels = [Label(100), LAST_LABEL];
-        let entry =
-            |at: usize| Entry { label: labels[at], class: 6, bottom: at == 1, ttl: 255 }.emit();
+        let entry = |at: usize| {
+            LabelStackEntry { label: labels[at], class: 6, bottom: at == 1, ttl: 255 }.emit()
+        };
         assert_eq!(stack(&labels, 6, 255), [entry(0), entry(1)].concat());
         assert_eq!(stack(&[], 6, 255), [0; 0]);
         let read = entries(&[&stack(&labels, 6, 255)[..], &[0; 8]].concat());
         assert_eq!(
-            read.into_iter().flat_map(Entry::emit).collect::<Vec<_>>(),
+            read.into_iter().flat_map(LabelStackEntry::emit).collect::<Vec<_>>(),
             stack(&labels, 6, 255)
         );
         assert!(entries(&[0; 3]).is_empty());
@@ -159,8 +165,8 @@ mod tests {
     proptest! {
         #[test]
         fn entries_round_trip(bytes in any::<[u8; ENTRY_LEN]>()) {
-            prop_assert_eq!(Entry::parse(&bytes).map(Entry::emit), Some(bytes));
-            prop_assert_eq!(entries(&bytes), Vec::from_iter(Entry::parse(&bytes)));
+            prop_assert_eq!(LabelStackEntry::parse(&bytes).map(LabelStackEntry::emit), Some(bytes));
+            prop_assert_eq!(entries(&bytes), Vec::from_iter(LabelStackEntry::parse(&bytes)));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tresse_control::CounterLine;
 use tresse_engine::{Forwarding, LabelEngine};
-use tresse_frame::forward::{Nic, Table, TableError, Ttl};
+use tresse_frame::forward::{ForwardingTable, TableError, TableNic, Ttl};
 use tresse_linux::forward::{Config, Count, ForwardError, ForwardingEngine};
 use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
@@ -55,7 +55,7 @@ pub(super) enum Refused {
     #[error(transparent)]
     Table(#[from] TableError),
     #[error(transparent)]
-    ForwardingEngine(#[from] ForwardError),
+    Engine(#[from] ForwardError),
 }
 
 impl Forwarder {
@@ -131,8 +131,8 @@ impl Forwarder {
     }
 }
 
-fn table(forwarding: &Forwarding) -> Result<Table, TableError> {
-    let nics = forwarding.nics.values().map(|nic| Nic {
+fn table(forwarding: &Forwarding) -> Result<ForwardingTable, TableError> {
+    let nics = forwarding.nics.values().map(|nic| TableNic {
         mac: nic.mac,
         mtu_bytes: nic.mtu,
         neighbours: nic.neighbours.iter().copied().collect(),
@@ -140,7 +140,7 @@ fn table(forwarding: &Forwarding) -> Result<Table, TableError> {
     let place: BTreeMap<&String, usize> = forwarding.nics.keys().zip(0..).collect();
     let labels = forwarding.labels.iter();
     let labels = labels.filter_map(|(label, exit)| Some((*label, exit.by(*place.get(&exit.nic)?))));
-    Table::new(&nics.collect::<Vec<_>>(), labels, Ttl::default())
+    ForwardingTable::new(&nics.collect::<Vec<_>>(), labels, Ttl::default())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tresse_control::CounterLine;
 use tresse_engine::{Pushing, SourceEngine};
-use tresse_frame::forward::{Nic, Path, PushTable, TableError, Ttl};
+use tresse_frame::forward::{LabelPath, PushTable, TableError, TableNic, Ttl};
 use tresse_linux::forward::Pusher;
 use tresse_linux::kernel::{LabelSupport, Tun};
 
@@ -126,15 +126,15 @@ impl Source {
 }
 
 fn table(pushing: &Pushing) -> Result<PushTable, TableError> {
-    let nics: Vec<Nic> = pushing
+    let nics: Vec<TableNic> = pushing
         .nics
         .values()
-        .map(|(mac, mtu)| Nic { mac: *mac, mtu_bytes: *mtu, neighbours: Vec::new() })
+        .map(|(mac, mtu)| TableNic { mac: *mac, mtu_bytes: *mtu, neighbours: Vec::new() })
         .collect();
     let place: BTreeMap<&String, usize> = pushing.nics.keys().zip(0..).collect();
     let routes = pushing.routes.iter().map(|(destination, paths)| {
         let path = |path: &tresse_engine::PushPath| {
-            Some(Path {
+            Some(LabelPath {
                 nic: *place.get(&path.nic)?,
                 vid: path.vid,
                 mac: path.mac,

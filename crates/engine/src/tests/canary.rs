@@ -3,7 +3,7 @@
 use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
 use tresse_control::NodeError;
-use tresse_frame::announce::{Announcement, Kind};
+use tresse_frame::announce::{Announcement, AnnouncementKind};
 use tresse_plan::Plan;
 use tresse_reconcile::METRIC_PRIMARY;
 use tresse_topology::cluster::{Cluster, Strategy};
@@ -15,7 +15,7 @@ fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
         interface: interface.into(),
         source: Mac([2, 0, 0, 0, 9, 9]),
         announcement: Announcement {
-            kind: Kind::Canary,
+            kind: AnnouncementKind::Canary,
             vid: plan.interfaces[interface].vid,
             node: NodeId(node),
             fabric: plan.fabric,
@@ -38,11 +38,12 @@ fn k5_routes_wait_for_the_proof_of_their_vlan() {
     assert_eq!(host.primaries(), 8);
     let vids: std::collections::BTreeSet<Vid> =
         plan.interfaces.values().filter_map(|i| i.vid).collect();
-    let canaries = host.announced.iter().filter(|(_, a)| a.kind == Kind::Canary);
+    let canaries = host.announced.iter().filter(|(_, a)| a.kind == AnnouncementKind::Canary);
     assert_eq!(canaries.count(), vids.len(), "one canary per VLAN");
     let sent = host.announced.len();
     host.restart();
-    let canaries = host.announced[sent..].iter().filter(|(_, a)| a.kind == Kind::Canary).count();
+    let canaries =
+        host.announced[sent..].iter().filter(|(_, a)| a.kind == AnnouncementKind::Canary).count();
     assert_eq!((host.primaries(), canaries), (8, 0), "a restart proves nothing again");
 }
 
@@ -89,7 +90,7 @@ fn hear_all(host: &mut Host, plan: &Prepared, sends_by: &Prepared) {
         let mut heard = frame(plan, &nexthop.interface, 0, sequence);
         if let Input::Frame { source, announcement, .. } = &mut heard {
             *source = mac;
-            announcement.kind = Kind::Refresh;
+            announcement.kind = AnnouncementKind::Refresh;
             announcement.plan = sends_by.digest();
         }
         host.input(heard);
@@ -155,7 +156,8 @@ fn a_silent_peer_holds_the_plan_before_for_a_limited_time() {
     let sent = host.announced.len();
     host.run_until(host.now + 30_000);
     assert!(vlan_interfaces(&host) > new.interfaces.len());
-    let asked = host.announced[sent..].iter().filter(|(_, a)| a.kind == Kind::Canary).count();
+    let asked =
+        host.announced[sent..].iter().filter(|(_, a)| a.kind == AnnouncementKind::Canary).count();
     assert!(asked > 10, "it asks for the peer: {asked}");
     host.run_until(host.now + 30_000);
     assert_eq!(vlan_interfaces(&host), new.interfaces.len());
@@ -178,7 +180,7 @@ fn a_canary_on_a_proven_vlan_is_answered_at_once() {
     host.run_until(host.now + 400);
     let answers = &host.announced[sent..];
     assert_eq!(answers.len(), 1, "{answers:?}");
-    assert_eq!((&answers[0].0, answers[0].1.kind), (name, Kind::Refresh));
+    assert_eq!((&answers[0].0, answers[0].1.kind), (name, AnnouncementKind::Refresh));
 }
 
 #[test]
@@ -217,8 +219,12 @@ fn the_first_announcement_on_a_nic_asks_who_is_there() {
     host.run_until(host.now + 2 * 3_600_000);
     for nic in ["eth0", "eth1"] {
         let on_it = host.announced.iter().filter(|(name, _)| name == nic);
-        let kinds: Vec<Kind> = on_it.map(|(_, announcement)| announcement.kind).collect();
-        assert!(kinds.len() > 1 && kinds[0] == Kind::Canary, "{nic}: {kinds:?}");
-        assert!(kinds[1..].iter().all(|kind| *kind == Kind::Refresh), "{nic}: {kinds:?}");
+        let kinds: Vec<AnnouncementKind> =
+            on_it.map(|(_, announcement)| announcement.kind).collect();
+        assert!(kinds.len() > 1 && kinds[0] == AnnouncementKind::Canary, "{nic}: {kinds:?}");
+        assert!(
+            kinds[1..].iter().all(|kind| *kind == AnnouncementKind::Refresh),
+            "{nic}: {kinds:?}"
+        );
     }
 }

@@ -14,8 +14,8 @@
 use tresse_base::id::Label;
 
 use crate::forward::table::{C_TAG, S_TAG, Written};
-use crate::forward::{Reason, Table, Ttl};
-use crate::mpls::{self, ENTRY_LEN, Entry};
+use crate::forward::{DropReason, ForwardingTable, Ttl};
+use crate::mpls::{self, ENTRY_LEN, LabelStackEntry};
 
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
@@ -63,7 +63,7 @@ pub struct Forward {
     pub plain: bool,
 }
 
-impl Table {
+impl ForwardingTable {
     /// Judges a frame, destination MAC first, that came in by NIC number `nic`, and rewrites it where
     /// it lies. The bytes of a frame that is not forwarded stay as they are. O(label stack).
     ///
@@ -74,34 +74,34 @@ impl Table {
         nic: usize,
         arrival: Arrival,
         frame: &mut [u8],
-    ) -> Result<Forward, Reason> {
-        let nic = self.nic(nic).ok_or(Reason::NotForUs)?;
-        let (destination, rest) = frame.split_first_chunk::<6>().ok_or(Reason::Truncated)?;
+    ) -> Result<Forward, DropReason> {
+        let nic = self.nic(nic).ok_or(DropReason::NotForUs)?;
+        let (destination, rest) = frame.split_first_chunk::<6>().ok_or(DropReason::Truncated)?;
         if *destination != nic.mac.0 {
-            return Err(Reason::NotForUs);
+            return Err(DropReason::NotForUs);
         }
-        let source = *rest.first_chunk::<6>().ok_or(Reason::Truncated)?;
+        let source = *rest.first_chunk::<6>().ok_or(DropReason::Truncated)?;
         let (tag, before) = tag(arrival.tag, frame)?;
         let vid = match tag {
             None => 0,
             Some(Tag { tpid: C_TAG, tci }) => tci & VID_BITS,
-            Some(_) => return Err(Reason::DoubleTag),
+            Some(_) => return Err(DropReason::DoubleTag),
         };
         if !nic.knows(vid, source) {
-            return Err(Reason::ForeignMac);
+            return Err(DropReason::ForeignMac);
         }
-        let stack = frame.get(before..).ok_or(Reason::Truncated)?;
-        let top = Entry::parse(stack).ok_or(Reason::Truncated)?;
-        let exit = self.exit(top.label).ok_or(Reason::UnknownLabel)?;
+        let stack = frame.get(before..).ok_or(DropReason::Truncated)?;
+        let top = LabelStackEntry::parse(stack).ok_or(DropReason::Truncated)?;
+        let exit = self.exit(top.label).ok_or(DropReason::UnknownLabel)?;
         if top.ttl <= 1 {
-            return Err(Reason::TtlExpired);
+            return Err(DropReason::TtlExpired);
         }
         if !top.bottom && mpls::stack_len(&stack[ENTRY_LEN..]).is_none() {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         let length = arrival.longest.unwrap_or(frame.len());
         if arrival.cut || length.saturating_sub(before + ENTRY_LEN) > exit.mtu_bytes as usize {
-            return Err(Reason::TooBig);
+            return Err(DropReason::TooBig);
         }
         let ethertype = match top.bottom {
             true => expose(&mut frame[before + ENTRY_LEN..], top.ttl - 1, self.ttl)?,
@@ -113,33 +113,33 @@ impl Table {
 }
 
 /// The tag of a labelled frame, and how many bytes are before its label stack.
-fn tag(beside: Option<Tag>, frame: &[u8]) -> Result<(Option<Tag>, usize), Reason> {
+fn tag(beside: Option<Tag>, frame: &[u8]) -> Result<(Option<Tag>, usize), DropReason> {
     match (word(frame, 12)?, beside) {
         (mpls::ETHERTYPE, tag) => Ok((tag, ETHERNET)),
-        (C_TAG | S_TAG, Some(_)) => Err(Reason::DoubleTag),
+        (C_TAG | S_TAG, Some(_)) => Err(DropReason::DoubleTag),
         (tpid @ (C_TAG | S_TAG), None) => {
             let tag = Tag { tpid, tci: word(frame, ETHERNET)? };
             match word(frame, ETHERNET + 2)? {
                 mpls::ETHERTYPE => Ok((Some(tag), ETHERNET + TAG)),
-                C_TAG | S_TAG => Err(Reason::DoubleTag),
-                _ => Err(Reason::NotMpls),
+                C_TAG | S_TAG => Err(DropReason::DoubleTag),
+                _ => Err(DropReason::NotMpls),
             }
         }
-        _ => Err(Reason::NotMpls),
+        _ => Err(DropReason::NotMpls),
     }
 }
 
 /// Readies an IP packet whose last label is gone; its EtherType.
-fn expose(packet: &mut [u8], label_ttl: u8, ttl: Ttl) -> Result<u16, Reason> {
+fn expose(packet: &mut [u8], label_ttl: u8, ttl: Ttl) -> Result<u16, DropReason> {
     let next = |own: u8| match ttl {
         Ttl::Propagate => label_ttl,
         Ttl::Keep => own.saturating_sub(1),
     };
     match packet.first().map(|b| b >> 4) {
-        None => Err(Reason::Truncated),
+        None => Err(DropReason::Truncated),
         Some(4) => {
             let header: &mut [u8; IPV4_HEADER] =
-                packet.first_chunk_mut().ok_or(Reason::Truncated)?;
+                packet.first_chunk_mut().ok_or(DropReason::Truncated)?;
             let new = next(header[8]);
             let sum = u16::from_be_bytes([header[10], header[11]]);
             let sum = corrected(sum, u16::from(header[8]) << 8, u16::from(new) << 8);
@@ -149,11 +149,11 @@ fn expose(packet: &mut [u8], label_ttl: u8, ttl: Ttl) -> Result<u16, Reason> {
         }
         Some(6) => {
             let header: &mut [u8; IPV6_HEADER] =
-                packet.first_chunk_mut().ok_or(Reason::Truncated)?;
+                packet.first_chunk_mut().ok_or(DropReason::Truncated)?;
             header[7] = next(header[7]);
             Ok(IPV6)
         }
-        Some(_) => Err(Reason::NoIp),
+        Some(_) => Err(DropReason::NoIp),
     }
 }
 
@@ -174,7 +174,7 @@ fn write(exit: &Written, ethertype: u16, end: usize, frame: &mut [u8]) -> usize 
     start
 }
 
-fn word(frame: &[u8], at: usize) -> Result<u16, Reason> {
-    let bytes = frame.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Reason::Truncated)?;
+fn word(frame: &[u8], at: usize) -> Result<u16, DropReason> {
+    let bytes = frame.get(at..).and_then(|rest| rest.first_chunk()).ok_or(DropReason::Truncated)?;
     Ok(u16::from_be_bytes(*bytes))
 }

@@ -8,7 +8,8 @@ use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 use super::{
-    Arrival, Forward, MOST_BEFORE, Nic, Path, PushTable, Reason, Segments, Table, Tag, Ttl,
+    Arrival, DropReason, Forward, ForwardingTable, LabelPath, MOST_BEFORE, PushTable, TableNic,
+    Tag, TcpSegments, Ttl,
 };
 use crate::mpls;
 
@@ -32,15 +33,18 @@ pub fn peer(n: u8) -> Mac {
 /// multiples of 5. Frames with label L leave by NIC `L % 2`, tagged with VID `100 + L % 3`, or
 /// untagged if L is a multiple of 3.
 #[must_use]
-pub fn table(ttl: Ttl) -> Table {
+pub fn table(ttl: Ttl) -> ForwardingTable {
     let mut neighbours = vec![(Some(Vid(200)), peer(4))];
     for n in 0..4 {
         neighbours.extend([(Some(Vid(100)), peer(n)), (None, peer(n))]);
     }
-    let nics =
-        [0, 1].map(|nic| Nic { mac: own(nic), mtu_bytes: MTU, neighbours: neighbours.clone() });
+    let nics = [0, 1].map(|nic| TableNic {
+        mac: own(nic),
+        mtu_bytes: MTU,
+        neighbours: neighbours.clone(),
+    });
     let labels = (16..LABELS).filter_map(|label| Some((Label(label), exit(label)?)));
-    Table::new(&nics, labels, ttl).expect("the table above is one")
+    ForwardingTable::new(&nics, labels, ttl).expect("the table above is one")
 }
 
 fn exit(label: u32) -> Option<LabelExit<usize>> {
@@ -87,8 +91,8 @@ pub fn destinations() -> [IpAddr; 4] {
 /// weight.
 #[must_use]
 pub fn push_table(ttl: Ttl) -> PushTable {
-    let nics = [0, 1].map(|nic| Nic { mac: own(nic), mtu_bytes: MTU, neighbours: Vec::new() });
-    let path = |nic, labels: &[u32]| Path {
+    let nics = [0, 1].map(|nic| TableNic { mac: own(nic), mtu_bytes: MTU, neighbours: Vec::new() });
+    let path = |nic, labels: &[u32]| LabelPath {
         nic,
         vid: (nic == 0).then_some(Vid(100)),
         mac: peer(nic as u8),
@@ -129,12 +133,12 @@ pub fn pushed(ttl: Ttl, transport: usize, size: usize, packet: &[u8]) {
         let wanted = if ttl == Ttl::Keep { 255 } else { packet[at] };
         assert!(wanted > 0 && stack.chunks(4).all(|entry| entry[3] == wanted));
     }
-    if let Ok(segments) = Segments::new(packet, transport, size) {
+    if let Ok(segments) = TcpSegments::new(packet, transport, size) {
         cut(segments, transport, packet);
     }
 }
 
-fn cut(mut segments: Segments<'_>, transport: usize, packet: &[u8]) {
+fn cut(mut segments: TcpSegments<'_>, transport: usize, packet: &[u8]) {
     let headers = transport + usize::from(packet[transport + 12] >> 4) * 4;
     let mut room = vec![0; segments.longest()];
     let mut payload = Vec::new();
@@ -155,7 +159,7 @@ fn cut(mut segments: Segments<'_>, transport: usize, packet: &[u8]) {
     assert_eq!(payload, packet[headers..]);
 }
 
-/// Checks that [`Table::decide`] and a second, slow implementation decide the same on `frame`,
+/// Checks that [`ForwardingTable::decide`] and a second, slow implementation decide the same on `frame`,
 /// received by the NIC with index `nic`: to drop the frame, or to forward the same bytes by the same
 /// NIC. Returns `Ok` if both forward it. `table` must be the result of [`table()`] for `ttl`.
 ///
@@ -165,12 +169,12 @@ fn cut(mut segments: Segments<'_>, transport: usize, packet: &[u8]) {
 /// # Panics
 /// If the two implementations disagree.
 pub fn check(
-    table: &Table,
+    table: &ForwardingTable,
     ttl: Ttl,
     nic: usize,
     arrival: Arrival,
     frame: &[u8],
-) -> Result<(), Reason> {
+) -> Result<(), DropReason> {
     let mut after = frame.to_vec();
     let verdict = table.decide(nic, arrival, &mut after);
     let expected = slowly(ttl, nic, arrival, frame);

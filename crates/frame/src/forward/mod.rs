@@ -1,10 +1,10 @@
 //! Decides how a node forwards frames with MPLS labels. A transit node pops the top label, which
 //! means a NIC, a VID and a MAC address, and sends the rest of the frame there. A source whose
 //! kernel cannot push labels finds the path of a packet with [`PushTable`], and cuts packets that
-//! are too long with [`Segments`].
+//! are too long with [`TcpSegments`].
 //!
-//! [`Table`] holds the meaning of every label of this node, and the MAC addresses that may send labelled frames
-//! to each NIC. [`Table::decide`] decides on one frame and rewrites it in place. No socket, no
+//! [`ForwardingTable`] holds the meaning of every label of this node, and the MAC addresses that may send labelled frames
+//! to each NIC. [`ForwardingTable::decide`] decides on one frame and rewrites it in place. No socket, no
 //! allocation; any bytes are valid input. Sources: RFC 3032; in-transit buffers,
 //! `in-transit-buffers-updown` section 3; and Linux (net/mpls/af_mpls.c, `mpls_forward` and
 //! `mpls_egress`), which forwards other frames of the same paths:
@@ -33,7 +33,7 @@ mod table;
 mod tests;
 
 pub use decide::{Arrival, Forward, Tag};
-pub use push::{MOST_BEFORE, Path, Push, PushTable};
-pub use reason::Reason;
-pub use segment::Segments;
-pub use table::{MOST_LABELS, Nic, Table, TableError, Ttl};
+pub use push::{LabelPath, MOST_BEFORE, Push, PushTable};
+pub use reason::DropReason;
+pub use segment::TcpSegments;
+pub use table::{ForwardingTable, MOST_LABELS, TableError, TableNic, Ttl};

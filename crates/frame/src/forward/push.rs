@@ -20,9 +20,9 @@ use std::net::IpAddr;
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
-use super::Reason;
-use super::table::{C_TAG, MOST_LABELS, Nic, TableError, Ttl, number, single};
-use crate::mpls::{self, ENTRY_LEN, Entry};
+use super::DropReason;
+use super::table::{C_TAG, MOST_LABELS, TableError, TableNic, Ttl, number, single};
+use crate::mpls::{self, ENTRY_LEN, LabelStackEntry};
 
 /// The largest number of bytes that are written in front of an IP packet: an Ethernet header with
 /// 802.1Q tag, and [`MOST_LABELS`] labels.
@@ -31,7 +31,7 @@ pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
 /// One labelled path to a destination in a [`PushTable`]: the NIC, VID and MAC address that frames
 /// are sent to, the label stack, and the weight beside other paths to this destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path {
+pub struct LabelPath {
     /// Index of the NIC it leaves by, in the table's NICs.
     pub nic: usize,
     /// The VID it leaves on; `None`: without tag.
@@ -83,8 +83,8 @@ impl PushTable {
     /// # Errors
     /// The first entry that cannot be, as [`TableError`] lists.
     pub fn new(
-        nics: &[Nic],
-        routes: impl IntoIterator<Item = (IpAddr, Vec<Path>)>,
+        nics: &[TableNic],
+        routes: impl IntoIterator<Item = (IpAddr, Vec<LabelPath>)>,
         ttl: Ttl,
     ) -> Result<Self, TableError> {
         let macs = nics.iter().map(|nic| single(nic.mac)).collect::<Result<_, _>>()?;
@@ -130,17 +130,17 @@ impl PushTable {
     /// paths to one).
     ///
     /// # Errors
-    /// Why it is dropped: [`Reason::NoIp`], [`Reason::Truncated`], [`Reason::NoRoute`],
-    /// [`Reason::TtlExpired`].
-    pub fn push(&self, packet: &[u8]) -> Result<Push<'_>, Reason> {
+    /// Why it is dropped: [`DropReason::NoIp`], [`DropReason::Truncated`], [`DropReason::NoRoute`],
+    /// [`DropReason::TtlExpired`].
+    pub fn push(&self, packet: &[u8]) -> Result<Push<'_>, DropReason> {
         let (found, ttl, flow) = match packet.first().map(|b| b >> 4) {
-            None => return Err(Reason::Truncated),
+            None => return Err(DropReason::Truncated),
             Some(4) => {
-                let header: &[u8; 20] = packet.first_chunk().ok_or(Reason::Truncated)?;
+                let header: &[u8; 20] = packet.first_chunk().ok_or(DropReason::Truncated)?;
                 let length = usize::from(header[0] & 15) * 4;
                 let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
                 if length < 20 || total < length || total > packet.len() {
-                    return Err(Reason::Truncated);
+                    return Err(DropReason::Truncated);
                 }
                 let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
                 let ports = ports(packet, header[9], length).filter(|_| !fragment);
@@ -148,24 +148,24 @@ impl PushTable {
                 (find(&self.ipv4, u32::from_be_bytes(array(&header[16..]))), header[8], flow)
             }
             Some(6) => {
-                let header: &[u8; 40] = packet.first_chunk().ok_or(Reason::Truncated)?;
+                let header: &[u8; 40] = packet.first_chunk().ok_or(DropReason::Truncated)?;
                 let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
                 if total > packet.len() {
-                    return Err(Reason::Truncated);
+                    return Err(DropReason::Truncated);
                 }
                 let flow = hash(&header[8..40], header[6], ports(packet, header[6], 40));
                 (find(&self.ipv6, u128::from_be_bytes(array(&header[24..]))), header[7], flow)
             }
-            Some(_) => return Err(Reason::NoIp),
+            Some(_) => return Err(DropReason::NoIp),
         };
-        let (from, to) = found.ok_or(Reason::NoRoute)?;
+        let (from, to) = found.ok_or(DropReason::NoRoute)?;
         if ttl == 0 {
-            return Err(Reason::TtlExpired);
+            return Err(DropReason::TtlExpired);
         }
         let ways = &self.ways[from as usize..to as usize];
         let total = ways.last().map_or(1, |way| way.until);
         let share = ((u64::from(flow) * u64::from(total)) >> 32) as u32;
-        let way = ways.iter().find(|way| share < way.until).ok_or(Reason::NoRoute)?;
+        let way = ways.iter().find(|way| share < way.until).ok_or(DropReason::NoRoute)?;
         Ok(Push { way, ttl: if self.ttl == Ttl::Keep { u8::MAX } else { ttl } })
     }
 }
@@ -206,7 +206,12 @@ impl Push<'_> {
 }
 
 impl Way {
-    fn new(destination: IpAddr, path: &Path, nics: &[Nic], until: u32) -> Result<Self, TableError> {
+    fn new(
+        destination: IpAddr,
+        path: &LabelPath,
+        nics: &[TableNic],
+        until: u32,
+    ) -> Result<Self, TableError> {
         let outside = |label: &&Label| **label < mpls::FIRST_LABEL || **label > mpls::LAST_LABEL;
         if let Some(label) = path.labels.iter().find(outside) {
             return Err(TableError::Label { label: *label });
@@ -231,7 +236,8 @@ impl Way {
         }
         add(&mpls::ETHERTYPE.to_be_bytes());
         for (n, label) in path.labels.iter().enumerate() {
-            add(&Entry { label: *label, class: 0, bottom: n + 1 == labels, ttl: 0 }.emit());
+            add(&LabelStackEntry { label: *label, class: 0, bottom: n + 1 == labels, ttl: 0 }
+                .emit());
         }
         Ok(Self { nic, mtu_bytes: from.mtu_bytes, until, length: at, labels, before })
     }

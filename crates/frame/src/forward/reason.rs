@@ -9,11 +9,11 @@ macro_rules! reasons {
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
         #[serde(rename_all = "kebab-case")]
-        pub enum Reason {
+        pub enum DropReason {
             $($(#[$doc])* $name,)*
         }
 
-        impl Reason {
+        impl DropReason {
             /// All of them, in order.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 

@@ -6,7 +6,7 @@
 //! only, CWR on the first. TCP checksums remain partial (the pseudo header only): whoever sends or
 //! carries the frame completes them. No allocation; any bytes are valid input.
 
-use super::Reason;
+use super::DropReason;
 
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
@@ -17,9 +17,9 @@ const FIN: u8 = 1;
 const PSH: u8 = 8;
 const CWR: u8 = 0x80;
 
-/// Cuts one TCP packet into segments: each call of [`Segments::write`] writes the next one.
+/// Cuts one TCP packet into segments: each call of [`TcpSegments::write`] writes the next one.
 #[derive(Debug, Clone)]
-pub struct Segments<'packet> {
+pub struct TcpSegments<'packet> {
     packet: &'packet [u8],
     /// Where TCP's header begins.
     transport: usize,
@@ -31,13 +31,13 @@ pub struct Segments<'packet> {
     done: usize,
 }
 
-impl<'packet> Segments<'packet> {
+impl<'packet> TcpSegments<'packet> {
     /// Prepares an IP packet, whose TCP header begins at `transport`, to be cut into segments of at
     /// most `size` payload bytes.
     ///
     /// # Errors
-    /// [`Reason::Uncuttable`] where that is no such packet, [`Reason::Truncated`].
-    pub fn new(packet: &'packet [u8], transport: usize, size: usize) -> Result<Self, Reason> {
+    /// [`DropReason::Uncuttable`] where that is no such packet, [`DropReason::Truncated`].
+    pub fn new(packet: &'packet [u8], transport: usize, size: usize) -> Result<Self, DropReason> {
         let plain = match packet.first().map(|b| b >> 4) {
             Some(4) if transport >= IPV4_HEADER => {
                 let fragment = packet.get(6..8).is_none_or(|w| w[0] & 0x3f != 0 || w[1] != 0);
@@ -49,16 +49,16 @@ impl<'packet> Segments<'packet> {
             _ => false,
         };
         if !plain || size == 0 {
-            return Err(Reason::Uncuttable);
+            return Err(DropReason::Uncuttable);
         }
-        let length = packet.get(transport + 12).ok_or(Reason::Truncated)?;
+        let length = packet.get(transport + 12).ok_or(DropReason::Truncated)?;
         let length = usize::from(length >> 4) * 4;
         let headers = transport + length;
         if length < TCP_HEADER {
-            return Err(Reason::Uncuttable);
+            return Err(DropReason::Uncuttable);
         }
         if headers > packet.len() {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         Ok(Self { packet, transport, headers, size, done: 0 })
     }

@@ -21,7 +21,7 @@ const MAX_VID: u16 = 4094;
 /// A NIC of the node that forwards or pushes labels: its MAC address, its MTU, and the neighbours
 /// that may send labelled frames to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nic {
+pub struct TableNic {
     /// Its own MAC.
     pub mac: Mac,
     /// The largest payload that it sends, labels included.
@@ -114,7 +114,7 @@ pub enum TableError {
 /// The forwarding table of a transit node: for each MPLS label the NIC, VID and MAC address that it
 /// means, and for each NIC the neighbours that may send labelled frames to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
+pub struct ForwardingTable {
     nics: Vec<Known>,
     /// Indexed by label, from [`mpls::FIRST_LABEL`] on.
     exits: Vec<Option<Written>>,
@@ -139,14 +139,14 @@ pub(super) struct Written {
     pub mtu_bytes: u32,
 }
 
-impl Table {
+impl ForwardingTable {
     /// Returns a table of these NICs, in the order in which [`LabelExit::nic`] counts them, and these
     /// labels. Uses memory up to the greatest label: labels are best assigned from 16 on.
     ///
     /// # Errors
     /// The first entry that cannot be, as [`TableError`] lists.
     pub fn new(
-        nics: &[Nic],
+        nics: &[TableNic],
         labels: impl IntoIterator<Item = (Label, LabelExit<usize>)>,
         ttl: Ttl,
     ) -> Result<Self, TableError> {
@@ -196,7 +196,7 @@ impl Table {
 }
 
 impl Known {
-    fn new(nic: &Nic) -> Result<Self, TableError> {
+    fn new(nic: &TableNic) -> Result<Self, TableError> {
         let mac = single(nic.mac)?;
         let mut neighbours = Vec::with_capacity(nic.neighbours.len());
         for &(vid, mac) in &nic.neighbours {
@@ -215,7 +215,7 @@ impl Known {
 }
 
 impl Written {
-    fn new(label: Label, exit: LabelExit<usize>, nics: &[Nic]) -> Result<Self, TableError> {
+    fn new(label: Label, exit: LabelExit<usize>, nics: &[TableNic]) -> Result<Self, TableError> {
         let unknown = TableError::Nic { label, nic: exit.nic, nics: nics.len() };
         let nic = nics.get(exit.nic).ok_or(unknown.clone())?;
         let mut header = [0; 16];

@@ -9,7 +9,7 @@ use tresse_base::units::Mac;
 
 use super::fuzz::{check, own, peer, table};
 use super::*;
-use crate::mpls::Entry;
+use crate::mpls::LabelStackEntry;
 
 /// A tag on VID 100.
 const TAGGED: Arrival =
@@ -22,7 +22,7 @@ const SAME_NIC: u32 = 16;
 const UNTAGGED: u32 = 21;
 
 fn entry(label: u32, bottom: bool, ttl: u8) -> [u8; 4] {
-    Entry { label: Label(label), class: 0, bottom, ttl }.emit()
+    LabelStackEntry { label: Label(label), class: 0, bottom, ttl }.emit()
 }
 
 /// A 20-byte header with a right checksum, 255 for TTL, and 10 bytes more.
@@ -59,7 +59,7 @@ fn labelled(rest: &[&[u8]]) -> Vec<u8> {
 }
 
 /// What becomes of a frame on NIC 0, checked beside the slow reading as well.
-fn forwarded(arrival: Arrival, mut frame: Vec<u8>) -> Result<(usize, Vec<u8>), Reason> {
+fn forwarded(arrival: Arrival, mut frame: Vec<u8>) -> Result<(usize, Vec<u8>), DropReason> {
     let table = table(Ttl::Propagate);
     check(&table, Ttl::Propagate, 0, arrival, &frame)?;
     let forward = table.decide(0, arrival, &mut frame)?;
@@ -132,33 +132,33 @@ fn every_reason_that_a_frame_gives() {
     };
     let tag = |tpid, tci| Arrival { tag: Some(Tag { tpid, tci }), ..TAGGED };
     let mut cases = vec![
-        (TAGGED, with(0, &own(1).0), Reason::NotForUs),
-        (TAGGED, with(0, &[0xff; 6]), Reason::NotForUs),
-        (TAGGED, with(6, &peer(9).0), Reason::ForeignMac),
-        (TAGGED, with(6, &peer(4).0), Reason::ForeignMac),
-        (tag(0x8100, 300), good.clone(), Reason::ForeignMac),
-        (tag(0x88a8, 100), good.clone(), Reason::DoubleTag),
-        (TAGGED, with(12, &[0x81, 0, 0, 100, 0x88, 0x47]), Reason::DoubleTag),
-        (Arrival::default(), with(12, &[0x81, 0, 0, 100, 0x81, 0]), Reason::DoubleTag),
-        (Arrival::default(), with(12, &[0x88, 0xa8, 0, 100, 0x88, 0x47]), Reason::DoubleTag),
-        (Arrival::default(), with(12, &[0x81, 0, 0, 100, 8, 0]), Reason::NotMpls),
-        (TAGGED, with(12, &[8, 0]), Reason::NotMpls),
-        (TAGGED, with(12, &[0x88, 0x48]), Reason::NotMpls),
-        (TAGGED, with(14, &entry(OTHER_NIC, true, 1)), Reason::TtlExpired),
-        (TAGGED, with(14, &entry(OTHER_NIC, true, 0)), Reason::TtlExpired),
-        (TAGGED, with(18, &[0x05]), Reason::NoIp),
-        (TAGGED, labelled(&[&entry(OTHER_NIC, true, 64)]), Reason::Truncated),
-        (TAGGED, labelled(&[&entry(OTHER_NIC, false, 64)]), Reason::Truncated),
-        (TAGGED, labelled(&[&[entry(OTHER_NIC, false, 64); 9].concat()]), Reason::Truncated),
-        (TAGGED, long(1), Reason::TooBig),
-        (Arrival { cut: true, ..TAGGED }, good.clone(), Reason::TooBig),
-        (Arrival { longest: Some(300), ..TAGGED }, good.clone(), Reason::TooBig),
+        (TAGGED, with(0, &own(1).0), DropReason::NotForUs),
+        (TAGGED, with(0, &[0xff; 6]), DropReason::NotForUs),
+        (TAGGED, with(6, &peer(9).0), DropReason::ForeignMac),
+        (TAGGED, with(6, &peer(4).0), DropReason::ForeignMac),
+        (tag(0x8100, 300), good.clone(), DropReason::ForeignMac),
+        (tag(0x88a8, 100), good.clone(), DropReason::DoubleTag),
+        (TAGGED, with(12, &[0x81, 0, 0, 100, 0x88, 0x47]), DropReason::DoubleTag),
+        (Arrival::default(), with(12, &[0x81, 0, 0, 100, 0x81, 0]), DropReason::DoubleTag),
+        (Arrival::default(), with(12, &[0x88, 0xa8, 0, 100, 0x88, 0x47]), DropReason::DoubleTag),
+        (Arrival::default(), with(12, &[0x81, 0, 0, 100, 8, 0]), DropReason::NotMpls),
+        (TAGGED, with(12, &[8, 0]), DropReason::NotMpls),
+        (TAGGED, with(12, &[0x88, 0x48]), DropReason::NotMpls),
+        (TAGGED, with(14, &entry(OTHER_NIC, true, 1)), DropReason::TtlExpired),
+        (TAGGED, with(14, &entry(OTHER_NIC, true, 0)), DropReason::TtlExpired),
+        (TAGGED, with(18, &[0x05]), DropReason::NoIp),
+        (TAGGED, labelled(&[&entry(OTHER_NIC, true, 64)]), DropReason::Truncated),
+        (TAGGED, labelled(&[&entry(OTHER_NIC, false, 64)]), DropReason::Truncated),
+        (TAGGED, labelled(&[&[entry(OTHER_NIC, false, 64); 9].concat()]), DropReason::Truncated),
+        (TAGGED, long(1), DropReason::TooBig),
+        (Arrival { cut: true, ..TAGGED }, good.clone(), DropReason::TooBig),
+        (Arrival { longest: Some(300), ..TAGGED }, good.clone(), DropReason::TooBig),
     ];
     for label in [0, 3, 15, 20, 40, (1 << 20) - 1] {
-        cases.push((TAGGED, with(14, &entry(label, true, 64)), Reason::UnknownLabel));
+        cases.push((TAGGED, with(14, &entry(label, true, 64)), DropReason::UnknownLabel));
     }
     for length in 12..38 {
-        cases.push((TAGGED, good[..length].to_vec(), Reason::Truncated));
+        cases.push((TAGGED, good[..length].to_vec(), DropReason::Truncated));
     }
     for (arrival, frame, reason) in cases {
         assert_eq!(forwarded(arrival, frame.clone()), Err(reason), "{arrival:?} {frame:02x?}");
@@ -168,19 +168,19 @@ fn every_reason_that_a_frame_gives() {
     assert!(forwarded(Arrival { longest: Some(218), ..TAGGED }, long(99)).is_ok());
     assert_eq!(
         table(Ttl::Keep).decide(2, TAGGED, &mut good.clone()),
-        Err(Reason::NotForUs),
+        Err(DropReason::NotForUs),
         "a NIC that the table does not have"
     );
 }
 
 #[test]
 fn impossible_tables_are_refused() {
-    let nic = Nic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() };
+    let nic = TableNic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() };
     let exit = LabelExit { nic: 0, vid: Some(Vid(100)), mac: peer(1) };
     let group = Mac([1, 0, 0x5e, 0, 0, 1]);
     let new = |label: &[(u32, LabelExit<usize>)]| {
         let labels = label.iter().map(|(l, e)| (Label(*l), *e));
-        Table::new(std::slice::from_ref(&nic), labels, Ttl::Keep).map(|t| t.label_end())
+        ForwardingTable::new(std::slice::from_ref(&nic), labels, Ttl::Keep).map(|t| t.label_end())
     };
     assert_eq!(new(&[(17, exit), (16, exit)]), Ok(Label(18)));
     assert_eq!(new(&[]), Ok(Label(16)));
@@ -201,7 +201,7 @@ fn impossible_tables_are_refused() {
 
 #[test]
 fn reasons_have_one_word_each() {
-    for (place, reason) in Reason::ALL.iter().enumerate() {
+    for (place, reason) in DropReason::ALL.iter().enumerate() {
         assert_eq!(reason.index(), place);
         assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
     }

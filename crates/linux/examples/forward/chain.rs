@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use tresse_base::id::Label;
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Nic, Path, PushTable, Table, Ttl};
+use tresse_frame::forward::{ForwardingTable, LabelPath, PushTable, TableNic, Ttl};
 use tresse_linux::forward::{Config, ForwardingEngine, Pusher};
 use tresse_linux::kernel::execute;
 use tresse_reconcile::{LinkKind, Operation, PUSH_INTERFACE};
@@ -30,7 +30,7 @@ const SINK_AT: &str = "10.4.0.3:7801";
 
 /// The cables of the chain.
 pub struct Chain {
-    table: Arc<Table>,
+    table: Arc<ForwardingTable>,
     push: Arc<PushTable>,
 }
 
@@ -69,13 +69,13 @@ pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Chain> {
         run(&format!("ip route add 10.4.0.{host} dev {name}"))?;
     }
     let nics = [
-        Nic { mac: near, mtu_bytes: 1600, neighbours: vec![(None, first)] },
-        Nic { mac: far, mtu_bytes: 1600, neighbours: Vec::new() },
+        TableNic { mac: near, mtu_bytes: 1600, neighbours: vec![(None, first)] },
+        TableNic { mac: far, mtu_bytes: 1600, neighbours: Vec::new() },
     ];
     let exit = LabelExit { nic: 1, vid: None, mac: last };
-    let table = Table::new(&nics, [(LABEL, exit)], Ttl::Propagate)?;
-    let nic = Nic { mac: first, mtu_bytes: 1600, neighbours: Vec::new() };
-    let path = Path { nic: 0, vid: None, mac: near, labels: vec![LABEL], weight: 1 };
+    let table = ForwardingTable::new(&nics, [(LABEL, exit)], Ttl::Propagate)?;
+    let nic = TableNic { mac: first, mtu_bytes: 1600, neighbours: Vec::new() };
+    let path = LabelPath { nic: 0, vid: None, mac: near, labels: vec![LABEL], weight: 1 };
     let push = PushTable::new(&[nic], [("10.4.0.3".parse()?, vec![path])], Ttl::Propagate)?;
     Ok(Chain { table: table.into(), push: push.into() })
 }

@@ -41,7 +41,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tresse_base::id::Label;
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Nic, Table, Ttl};
+use tresse_frame::forward::{ForwardingTable, TableNic, Ttl};
 use tresse_frame::mpls;
 use tresse_linux::forward::{Config, ForwardingEngine};
 use tresse_linux::kernel::nic;
@@ -113,9 +113,9 @@ fn main() -> anyhow::Result<()> {
 struct Scene {
     source: Host,
     sink: Host,
-    table: Arc<Table>,
+    table: Arc<ForwardingTable>,
     /// That of the cable for TCP.
-    tcp: Arc<Table>,
+    tcp: Arc<ForwardingTable>,
     chain: Chain,
     /// The MAC of vf0.
     node: Mac,
@@ -161,7 +161,7 @@ impl Scene {
         run(&format!("ip neigh add 10.1.0.9 lladdr {NOBODY} dev vf0 nud permanent"))?;
         run(&format!("ip neigh add 10.2.0.9 lladdr {NOBODY} dev vf1 nud permanent"))?;
         let (vs0, vd0) = (source.call(move || mac("vs0"))?, sink.call(move || mac("vd0"))?);
-        let nics = [(mac("vf0")?, vs0), (mac("vf1")?, vd0)].map(|(mac, far)| Nic {
+        let nics = [(mac("vf0")?, vs0), (mac("vf1")?, vd0)].map(|(mac, far)| TableNic {
             mac,
             mtu_bytes: 1500,
             neighbours: vec![(None, far)],
@@ -169,7 +169,7 @@ impl Scene {
         let labels =
             [(CROSS, 1, NOBODY), (HAIRPIN, 0, NOBODY), (TO_SINK, 1, vd0), (TO_SOURCE, 0, vs0)];
         let exits = labels.map(|(label, nic, mac)| (label, LabelExit { nic, vid: None, mac }));
-        let table = Arc::new(Table::new(&nics, exits, Ttl::Propagate)?);
+        let table = Arc::new(ForwardingTable::new(&nics, exits, Ttl::Propagate)?);
         let tcp = tcp::lay(&source, &sink)?;
         let chain = chain::lay(&source, &sink)?;
         Ok(Self { source, sink, table, tcp, chain, node: nics[0].mac })

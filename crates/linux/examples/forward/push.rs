@@ -5,7 +5,7 @@
 use std::fs;
 
 use tresse_base::id::Label;
-use tresse_frame::mpls::Entry;
+use tresse_frame::mpls::LabelStackEntry;
 
 use super::host::run;
 
@@ -41,7 +41,8 @@ fn program(label: Label) -> Vec<u8> {
     const CHANGE_HEAD: i32 = 43;
     /// Where on the stack the header is made.
     const HEADER: i32 = -26;
-    let entry = i32::from_ne_bytes(Entry { label, class: 0, bottom: true, ttl: 64 }.emit());
+    let entry =
+        i32::from_ne_bytes(LabelStackEntry { label, class: 0, bottom: true, ttl: 64 }.emit());
     let mpls = i32::from(u16::from_ne_bytes([0x88, 0x47]));
     let ipv4 = i32::from(u16::from_ne_bytes([0x08, 0x00]));
     let look = [

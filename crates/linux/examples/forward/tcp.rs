@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use tresse_base::id::Label;
 use tresse_base::label::LabelExit;
-use tresse_frame::forward::{Nic, Table, Ttl};
+use tresse_frame::forward::{ForwardingTable, TableNic, Ttl};
 use tresse_linux::forward::{Config, ForwardingEngine};
 
 use super::host::{Host, mac, pin, receive_on, run};
@@ -38,7 +38,7 @@ pub struct Tcp {
 }
 
 /// The cable and its two hosts' ends; the calling thread is on the node.
-pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Arc<Table>> {
+pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Arc<ForwardingTable>> {
     let (s, d) = (source.thread, sink.thread);
     run(&format!("ip link add vf2 mtu 1600 type veth peer name vs2 mtu 1600 netns {s}"))?;
     source.call(move || {
@@ -65,10 +65,10 @@ pub fn lay(source: &Host, sink: &Host) -> anyhow::Result<Arc<Table>> {
         run(&format!("ip neigh add 10.3.0.{host} lladdr {mac} dev vf2 nud permanent"))?;
     }
     let neighbours = vec![(None, near), (None, far)];
-    let nic = Nic { mac: node, mtu_bytes: 1500, neighbours };
+    let nic = TableNic { mac: node, mtu_bytes: 1500, neighbours };
     let exit = |mac| LabelExit { nic: 0, vid: None, mac };
     let labels = [(TO_SINK, exit(far)), (TO_SOURCE, exit(near))];
-    Ok(Arc::new(Table::new(&[nic], labels, Ttl::Propagate)?))
+    Ok(Arc::new(ForwardingTable::new(&[nic], labels, Ttl::Propagate)?))
 }
 
 /// Source and sink process what arrives by these interfaces on cores of their own, as machines do, or on
@@ -86,7 +86,7 @@ pub fn spread(source: &Host, sink: &Host, own: bool) -> anyhow::Result<()> {
 pub fn round(
     source: &Host,
     sink: &Host,
-    table: &Arc<Table>,
+    table: &Arc<ForwardingTable>,
     duration: Duration,
 ) -> anyhow::Result<Tcp> {
     let kernel = bits(source, sink, SINK_AT, duration)?;

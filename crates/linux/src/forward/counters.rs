@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
-use tresse_frame::forward::{Reason, Table};
+use tresse_frame::forward::{DropReason, ForwardingTable};
 use tresse_frame::mpls::FIRST_LABEL;
 
 /// All counters of a forwarding engine since its start. Bytes are those of whole frames, without
@@ -42,7 +42,7 @@ pub struct PortCounters {
     /// Frames dropped, by reason; reasons without drops are left out. A frame counts for the port
     /// where it arrived; with a full buffer or a failed send, for the port that it should have left
     /// by.
-    pub dropped: Vec<(Reason, u64)>,
+    pub dropped: Vec<(DropReason, u64)>,
 }
 
 /// Counters of the frames that arrived with one MPLS label.
@@ -66,7 +66,7 @@ pub struct Count {
 impl PortCounters {
     /// The number of frames dropped for `reason`.
     #[must_use]
-    pub fn dropped(&self, reason: Reason) -> u64 {
+    pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.iter().find(|(r, _)| *r == reason).map_or(0, |(_, count)| *count)
     }
 }
@@ -98,16 +98,16 @@ pub(super) struct PortCounting {
     pub spilled: Counting,
     pub waiting: AtomicU64,
     pub waiting_most: AtomicU64,
-    dropped: [AtomicU64; Reason::ALL.len()],
+    dropped: [AtomicU64; DropReason::ALL.len()],
 }
 
 impl PortCounting {
-    pub fn drop(&self, reason: Reason, frames: u64) {
+    pub fn drop(&self, reason: DropReason, frames: u64) {
         self.dropped[reason.index()].fetch_add(frames, Relaxed);
     }
 
     pub fn now(&self, interface: &str) -> PortCounters {
-        let counts = Reason::ALL.iter().zip(&self.dropped).map(|(r, c)| (*r, c.load(Relaxed)));
+        let counts = DropReason::ALL.iter().zip(&self.dropped).map(|(r, c)| (*r, c.load(Relaxed)));
         PortCounters {
             interface: interface.to_owned(),
             running: self.running.load(Relaxed),
@@ -130,7 +130,7 @@ pub(super) struct Labels(Vec<Arc<[Counting; BLOCK]>>);
 
 impl Labels {
     /// Returns these counters with as many more as `table` needs.
-    pub fn grown_for(&self, table: &Table) -> Self {
+    pub fn grown_for(&self, table: &ForwardingTable) -> Self {
         let mut blocks = self.0.clone();
         let labels = (table.label_end().0 - FIRST_LABEL.0) as usize;
         while blocks.len() * BLOCK < labels {

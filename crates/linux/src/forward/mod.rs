@@ -1,5 +1,5 @@
 //! The `packet` forwarding engine of a transit node: receives labelled frames on raw sockets and
-//! sends them on as [`tresse_frame::forward::Table`] says.
+//! sends them on as [`tresse_frame::forward::ForwardingTable`] says.
 //!
 //! Owns its sockets and threads. Decides nothing about labels and changes nothing in the kernel.
 //! The design follows measurements: `AF_PACKET` sockets for all protocols with a filter (a socket
@@ -36,7 +36,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::Socket;
-use tresse_frame::forward::Table;
+use tresse_frame::forward::ForwardingTable;
 
 pub use counters::{Count, ForwardingCounters, LabelCounters, PortCounters};
 pub use error::ForwardError;
@@ -115,7 +115,7 @@ impl ForwardingEngine {
     /// # Errors
     /// The first interface that does not exist, has another MAC address than the table says, or
     /// cannot be opened.
-    pub fn start(config: &Config, table: Arc<Table>) -> Result<Self, ForwardError> {
+    pub fn start(config: &Config, table: Arc<ForwardingTable>) -> Result<Self, ForwardError> {
         let count = config.interfaces.len();
         if count == 0 || count > MOST_PORTS {
             return Err(ForwardError::Count { found: count, most: MOST_PORTS });
@@ -181,7 +181,7 @@ impl ForwardingEngine {
     ///
     /// # Errors
     /// If the table has another number of NICs than the engine has ports.
-    pub fn swap(&self, table: Arc<Table>) -> Result<(), ForwardError> {
+    pub fn swap(&self, table: Arc<ForwardingTable>) -> Result<(), ForwardError> {
         fits(&table, self.ports.len())?;
         self.shared.load(table);
         Ok(())
@@ -203,7 +203,7 @@ impl ForwardingEngine {
     }
 
     /// Opens the port anew if its interface changed. Returns whether the interface is up.
-    fn take(&mut self, port: usize, table: &Table) -> Result<bool, ForwardError> {
+    fn take(&mut self, port: usize, table: &ForwardingTable) -> Result<bool, ForwardError> {
         let held = &mut self.ports[port];
         let interface = &held.interface;
         let state = port::look(interface, table.mac(port))?;
@@ -267,7 +267,7 @@ impl Drop for ForwardingEngine {
     }
 }
 
-fn fits(table: &Table, ports: usize) -> Result<(), ForwardError> {
+fn fits(table: &ForwardingTable, ports: usize) -> Result<(), ForwardError> {
     match table.nics() {
         nics if nics == ports => Ok(()),
         nics => Err(ForwardError::Nics { table: nics, engine: ports }),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
-use tresse_frame::forward::Reason;
+use tresse_frame::forward::DropReason;
 
 use super::backlog::Backlog;
 use super::counters::PortCounting;
@@ -64,7 +64,7 @@ impl Outbound {
             let waiting = port.waiting.fetch_add(bytes, Relaxed) + bytes;
             if waiting > limit {
                 port.waiting.fetch_sub(bytes, Relaxed);
-                port.drop(Reason::BufferFull, 1);
+                port.drop(DropReason::BufferFull, 1);
                 continue;
             }
             port.waiting_most.fetch_max(waiting, Relaxed);
@@ -126,13 +126,13 @@ impl Outbound {
                         break;
                     }
                     self.blocked = None;
-                    done += refused(1, Reason::SendError);
+                    done += refused(1, DropReason::SendError);
                 }
                 Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                     port.running.store(false, Relaxed);
-                    done += refused(frames.len() - done, Reason::SendError);
+                    done += refused(frames.len() - done, DropReason::SendError);
                 }
-                _ => done += refused(1, Reason::SendError),
+                _ => done += refused(1, DropReason::SendError),
             }
         }
         done

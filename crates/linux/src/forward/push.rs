@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use socket2::Socket;
-use tresse_frame::forward::{MOST_BEFORE, PushTable, Reason, Segments};
+use tresse_frame::forward::{DropReason, MOST_BEFORE, PushTable, TcpSegments};
 
 use super::counters::{PortCounters, PortCounting};
 use super::offload::Offload;
@@ -299,16 +299,16 @@ impl Worker {
     }
 
     /// Labels the packet at `begin`; returns where the arena is free after the frames to be sent.
-    fn push(&mut self, begin: usize, length: usize) -> Result<usize, Reason> {
+    fn push(&mut self, begin: usize, length: usize) -> Result<usize, DropReason> {
         let (head, rest) = self.arena.split_at_mut(begin);
         let (packet, room) = rest.split_at_mut(length);
-        let header = head.last_chunk::<OFFLOAD_HEADER>().ok_or(Reason::Truncated)?;
+        let header = head.last_chunk::<OFFLOAD_HEADER>().ok_or(DropReason::Truncated)?;
         let offload = Offload::parse(*header);
         let loaded = self.loaded.clone();
         let push = loaded.table.push(packet)?;
         let Some(offload) = offload.filter(|offload| offload.is_segmented()) else {
             if !push.fits(length) {
-                return Err(Reason::TooBig);
+                return Err(DropReason::TooBig);
             }
             let start = push.write(head);
             let undone = offload.map(|offload| offload.emit_checksum(push.before()));
@@ -317,10 +317,10 @@ impl Worker {
             self.going.push((push.nic(), start - OFFLOAD_HEADER, begin + length));
             return Ok(begin + length);
         };
-        let (transport, size) = offload.tcp().ok_or(Reason::Uncuttable)?;
-        let mut segments = Segments::new(packet, transport, size)?;
+        let (transport, size) = offload.tcp().ok_or(DropReason::Uncuttable)?;
+        let mut segments = TcpSegments::new(packet, transport, size)?;
         if !push.fits(segments.longest()) {
-            return Err(Reason::TooBig);
+            return Err(DropReason::TooBig);
         }
         let header = offload.emit_checksum(push.before());
         let before = OFFLOAD_HEADER + push.before();

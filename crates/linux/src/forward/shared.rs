@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use socket2::Socket;
-use tresse_frame::forward::Table;
+use tresse_frame::forward::ForwardingTable;
 
 use super::counters::{Labels, PortCounting};
 use super::port::Receive;
 
 /// A table with the counters of its labels.
 pub(super) struct Loaded {
-    pub table: Arc<Table>,
+    pub table: Arc<ForwardingTable>,
     pub labels: Labels,
 }
 
@@ -36,7 +36,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn new(table: Arc<Table>, ports: usize, threads: usize, buffer_bytes: u64) -> Self {
+    pub fn new(
+        table: Arc<ForwardingTable>,
+        ports: usize,
+        threads: usize,
+        buffer_bytes: u64,
+    ) -> Self {
         let labels = Labels::default().grown_for(&table);
         Self {
             generation: AtomicU64::new(0),
@@ -52,7 +57,7 @@ impl Shared {
     }
 
     /// Makes all threads use `table` from their next batch on.
-    pub fn load(&self, table: Arc<Table>) {
+    pub fn load(&self, table: Arc<ForwardingTable>) {
         let mut loaded = lock(&self.loaded);
         let labels = loaded.labels.grown_for(&table);
         *loaded = Arc::new(Loaded { table, labels });

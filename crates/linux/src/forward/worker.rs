@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use smallvec::SmallVec;
 use socket2::Socket;
-use tresse_frame::forward::{Arrival, Reason, Tag};
+use tresse_frame::forward::{Arrival, DropReason, Tag};
 use tresse_frame::mpls;
 
 use super::arrivals::Arrivals;
@@ -227,9 +227,9 @@ fn judge<'slot>(
     loaded: &Loaded,
     port: usize,
     slot: Slot<'slot>,
-) -> Result<(usize, &'slot [u8]), Reason> {
+) -> Result<(usize, &'slot [u8]), DropReason> {
     let (header, frame) =
-        slot.bytes.split_first_chunk_mut::<OFFLOAD_HEADER>().ok_or(Reason::Truncated)?;
+        slot.bytes.split_first_chunk_mut::<OFFLOAD_HEADER>().ok_or(DropReason::Truncated)?;
     let offload = Offload::parse(*header);
     let mut arrival = Arrival {
         tag: slot.tag.map(|(tpid, tci)| Tag { tpid, tci }),
@@ -265,14 +265,14 @@ fn fetch<'long>(
     mut socket: &Socket,
     slot: Slot<'_>,
     long: &'long mut [u8],
-) -> Result<Slot<'long>, Reason> {
-    let length = socket.read(long).map_err(|_| Reason::TooBig)?;
-    let bytes = long.get_mut(..length).ok_or(Reason::TooBig)?;
+) -> Result<Slot<'long>, DropReason> {
+    let length = socket.read(long).map_err(|_| DropReason::TooBig)?;
+    let bytes = long.get_mut(..length).ok_or(DropReason::TooBig)?;
     Ok(Slot { bytes, wire: slot.wire, tag: slot.tag, queued: false, losing: false })
 }
 
 fn count_lost(socket: &Socket, port: &PortCounting) {
     if let Ok(lost) = packet::take_lost(socket.as_fd()) {
-        port.drop(Reason::RingFull, u64::from(lost));
+        port.drop(DropReason::RingFull, u64::from(lost));
     }
 }

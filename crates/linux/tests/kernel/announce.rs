@@ -9,7 +9,7 @@ use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
-use tresse_frame::announce::{Announcement, ETHERTYPE, Kind, WireError};
+use tresse_frame::announce::{Announcement, AnnouncementKind, ETHERTYPE, WireError};
 use tresse_linux::kernel::{AnnounceError, AnnounceSocket};
 use tresse_namespace::{Feature, trial};
 use tresse_reconcile::{LinkKind, Operation};
@@ -36,7 +36,7 @@ async fn cross(from: &str, to: &str) {
         (AnnounceSocket::open(from).unwrap(), AnnounceSocket::open(to).unwrap());
     for sequence in 1..=3 {
         let announcement = Announcement {
-            kind: Kind::Canary,
+            kind: AnnouncementKind::Canary,
             vid: Some(Vid(100)),
             node: NodeId(5),
             fabric: [1; 8],

@@ -12,7 +12,7 @@ use nix::unistd::{Pid, gettid};
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Nic, Path, PushTable, Reason, Table, Ttl};
+use tresse_frame::forward::{DropReason, ForwardingTable, LabelPath, PushTable, TableNic, Ttl};
 use tresse_linux::forward::{Config, ForwardingEngine, Pusher};
 use tresse_linux::kernel::{Tun, execute, nic, observe};
 use tresse_namespace::{eventually, ip, trial};
@@ -67,14 +67,14 @@ fn tun(mtu: u32) -> Tun {
     outcome.tuns.pop().unwrap()
 }
 
-fn path(nic: usize, vid: Option<u16>, mac: Mac, labels: &[u32]) -> Path {
+fn path(nic: usize, vid: Option<u16>, mac: Mac, labels: &[u32]) -> LabelPath {
     let labels = labels.iter().copied().map(Label).collect();
-    Path { nic, vid: vid.map(Vid), mac, labels, weight: 1 }
+    LabelPath { nic, vid: vid.map(Vid), mac, labels, weight: 1 }
 }
 
-fn table(routes: &[(&str, Vec<Path>)], nics: usize, mtu_bytes: u32) -> PushTable {
-    let nic = |n| Nic { mac: own(n), mtu_bytes, neighbours: Vec::new() };
-    let nics: Vec<Nic> = (0..nics).map(nic).collect();
+fn table(routes: &[(&str, Vec<LabelPath>)], nics: usize, mtu_bytes: u32) -> PushTable {
+    let nic = |n| TableNic { mac: own(n), mtu_bytes, neighbours: Vec::new() };
+    let nics: Vec<TableNic> = (0..nics).map(nic).collect();
     let routes = routes.iter().map(|(to, paths)| (to.parse().unwrap(), paths.clone()));
     PushTable::new(&nics, routes, Ttl::Propagate).unwrap()
 }
@@ -129,9 +129,12 @@ fn counted() {
     }
     let dropped = |reason| pusher.counters().tun.dropped(reason);
     eventually("five packets are counted", || pusher.counters().tun.received.frames == 5);
-    for (reason, count) in
-        [(Reason::TooBig, 1), (Reason::NoRoute, 1), (Reason::NoIp, 1), (Reason::Truncated, 2)]
-    {
+    for (reason, count) in [
+        (DropReason::TooBig, 1),
+        (DropReason::NoRoute, 1),
+        (DropReason::NoIp, 1),
+        (DropReason::Truncated, 2),
+    ] {
         assert_eq!(dropped(reason), count, "{reason:?} {:?}", pusher.counters());
     }
     far.expect(0);
@@ -247,11 +250,11 @@ fn tcp() {
         ip("route add 10.9.0.1 dev far0");
         ip(&format!("route add {TO} dev out0"));
         let nics = [
-            Nic { mac: far.0, mtu_bytes: 1500, neighbours: vec![(None, source)] },
-            Nic { mac: far.1, mtu_bytes: 1500, neighbours: Vec::new() },
+            TableNic { mac: far.0, mtu_bytes: 1500, neighbours: vec![(None, source)] },
+            TableNic { mac: far.1, mtu_bytes: 1500, neighbours: Vec::new() },
         ];
         let exit = LabelExit { nic: 1, vid: None, mac: end };
-        let table = Table::new(&nics, [(Label(16), exit)], Ttl::Propagate).unwrap();
+        let table = ForwardingTable::new(&nics, [(Label(16), exit)], Ttl::Propagate).unwrap();
         ForwardingEngine::start(&Config::new(vec!["far0".into(), "out0".into()]), table.into())
             .unwrap()
     });

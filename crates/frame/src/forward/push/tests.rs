@@ -5,7 +5,9 @@ use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
 use crate::forward::fuzz::{destinations, own, peer, push_table, pushed};
-use crate::forward::{MOST_LABELS, Nic, Path, PushTable, Reason, Segments, TableError, Ttl};
+use crate::forward::{
+    DropReason, LabelPath, MOST_LABELS, PushTable, TableError, TableNic, TcpSegments, Ttl,
+};
 
 /// An IPv4 packet of protocol `protocol` to destination number `n` of the table.
 fn ipv4(n: usize, protocol: u8, rest: &[u8]) -> Vec<u8> {
@@ -35,7 +37,7 @@ fn tcp(sequence: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn before(table: &PushTable, packet: &[u8]) -> Result<Vec<u8>, Reason> {
+fn before(table: &PushTable, packet: &[u8]) -> Result<Vec<u8>, DropReason> {
     let push = table.push(packet)?;
     let mut room = [0xee; 100];
     let start = push.write(&mut room);
@@ -65,17 +67,17 @@ fn whatever_has_no_labelled_path_is_told_by_reason() {
         packet
     };
     for (packet, reason) in [
-        (vec![], Reason::Truncated),
-        (vec![0x45; 19], Reason::Truncated),
-        (ipv6(1, 17, &[])[..39].to_vec(), Reason::Truncated),
-        (changed(3, 200), Reason::Truncated),
-        (changed(3, 19), Reason::Truncated),
-        (changed(0, 0x44), Reason::Truncated),
-        (changed(0, 0x55), Reason::NoIp),
-        (vec![0; 60], Reason::NoIp),
-        (changed(19, 9), Reason::NoRoute),
-        (ipv6(9, 58, &[]), Reason::NoRoute),
-        (changed(8, 0), Reason::TtlExpired),
+        (vec![], DropReason::Truncated),
+        (vec![0x45; 19], DropReason::Truncated),
+        (ipv6(1, 17, &[])[..39].to_vec(), DropReason::Truncated),
+        (changed(3, 200), DropReason::Truncated),
+        (changed(3, 19), DropReason::Truncated),
+        (changed(0, 0x44), DropReason::Truncated),
+        (changed(0, 0x55), DropReason::NoIp),
+        (vec![0; 60], DropReason::NoIp),
+        (changed(19, 9), DropReason::NoRoute),
+        (ipv6(9, 58, &[]), DropReason::NoRoute),
+        (changed(8, 0), DropReason::TtlExpired),
     ] {
         assert_eq!(before(&table, &packet), Err(reason), "{packet:?}");
     }
@@ -105,16 +107,16 @@ fn flows_spread_by_weight_and_fragments_stay_together() {
 
 #[test]
 fn table_refuses_what_cannot_be() {
-    let nics = [Nic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() }];
+    let nics = [TableNic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() }];
     let to = destinations()[0];
-    let path = |labels: &[u32]| Path {
+    let path = |labels: &[u32]| LabelPath {
         nic: 0,
         vid: None,
         mac: peer(0),
         labels: labels.iter().copied().map(Label).collect(),
         weight: 1,
     };
-    let table = |paths: Vec<Path>| PushTable::new(&nics, [(to, paths)], Ttl::Propagate);
+    let table = |paths: Vec<LabelPath>| PushTable::new(&nics, [(to, paths)], Ttl::Propagate);
     assert!(table(vec![path(&[16; MOST_LABELS])]).is_ok());
     for (paths, error) in [
         (vec![], TableError::NoPath { destination: to }),
@@ -122,11 +124,14 @@ fn table_refuses_what_cannot_be() {
         (vec![path(&[16; MOST_LABELS + 1])], TableError::Stack { destination: to, labels: 17 }),
         (vec![path(&[3])], TableError::Label { label: Label(3) }),
         (
-            vec![Path { nic: 1, ..path(&[16]) }],
+            vec![LabelPath { nic: 1, ..path(&[16]) }],
             TableError::PathNic { destination: to, nic: 1, nics: 1 },
         ),
-        (vec![Path { vid: Some(Vid(0)), ..path(&[16]) }], TableError::Vid { vid: Vid(0) }),
-        (vec![Path { mac: Mac([1; 6]), ..path(&[16]) }], TableError::Group { mac: Mac([1; 6]) }),
+        (vec![LabelPath { vid: Some(Vid(0)), ..path(&[16]) }], TableError::Vid { vid: Vid(0) }),
+        (
+            vec![LabelPath { mac: Mac([1; 6]), ..path(&[16]) }],
+            TableError::Group { mac: Mac([1; 6]) },
+        ),
     ] {
         assert_eq!(table(paths), Err(error));
     }
@@ -151,7 +156,7 @@ fn segments_have_right_lengths_numbers_flags_and_sums() {
         (ipv4(0, 6, &tcp(u32::MAX - 50, &payload)), 20),
         (ipv6(1, 6, &tcp(u32::MAX - 50, &payload[..200])), 40),
     ] {
-        let mut segments = Segments::new(&packet, transport, 100).unwrap();
+        let mut segments = TcpSegments::new(&packet, transport, 100).unwrap();
         assert_eq!(segments.longest(), transport + 32 + 100);
         let mut room = vec![0; segments.longest()];
         let mut found = Vec::new();
@@ -185,20 +190,20 @@ fn segments_have_right_lengths_numbers_flags_and_sums() {
 #[test]
 fn what_cannot_be_cut_is_told() {
     let packet = ipv4(0, 6, &tcp(1, &[0; 100]));
-    let cut = |packet: &[u8], transport, size| Segments::new(packet, transport, size).err();
+    let cut = |packet: &[u8], transport, size| TcpSegments::new(packet, transport, size).err();
     assert_eq!(cut(&packet, 20, 50), None);
-    assert_eq!(cut(&packet, 20, 0), Some(Reason::Uncuttable));
-    assert_eq!(cut(&packet, 24, 50), Some(Reason::Uncuttable));
-    assert_eq!(cut(&ipv4(0, 17, &[0; 100]), 20, 50), Some(Reason::Uncuttable));
-    assert_eq!(cut(&packet[..30], 20, 50), Some(Reason::Truncated));
-    assert_eq!(cut(&packet[..51], 20, 50), Some(Reason::Truncated));
-    assert_eq!(cut(&[], 20, 50), Some(Reason::Uncuttable));
+    assert_eq!(cut(&packet, 20, 0), Some(DropReason::Uncuttable));
+    assert_eq!(cut(&packet, 24, 50), Some(DropReason::Uncuttable));
+    assert_eq!(cut(&ipv4(0, 17, &[0; 100]), 20, 50), Some(DropReason::Uncuttable));
+    assert_eq!(cut(&packet[..30], 20, 50), Some(DropReason::Truncated));
+    assert_eq!(cut(&packet[..51], 20, 50), Some(DropReason::Truncated));
+    assert_eq!(cut(&[], 20, 50), Some(DropReason::Uncuttable));
     let mut fragment = packet.clone();
     fragment[6] = 0x20;
-    assert_eq!(cut(&fragment, 20, 50), Some(Reason::Uncuttable));
+    assert_eq!(cut(&fragment, 20, 50), Some(DropReason::Uncuttable));
     let mut short = packet;
     short[32] = 0x40;
-    assert_eq!(cut(&short, 20, 50), Some(Reason::Uncuttable));
+    assert_eq!(cut(&short, 20, 50), Some(DropReason::Uncuttable));
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Frames that must stay.
 
-use tresse_frame::forward::Reason;
+use tresse_frame::forward::DropReason;
 use tresse_namespace::{eventually, ip};
 
 use super::tap::{Sent, Tap, own, peer};
@@ -31,7 +31,7 @@ pub fn counted() {
     assert!(engine.counters().ports[1].dropped.is_empty());
 }
 
-fn bad(good: &Sent<'_>) -> Vec<(Reason, Vec<u8>)> {
+fn bad(good: &Sent<'_>) -> Vec<(DropReason, Vec<u8>)> {
     let cut = |bytes: usize| good.frame()[..10 + bytes].to_vec();
     let with = |at: usize, bytes: &[u8]| {
         let mut frame = good.frame();
@@ -44,26 +44,26 @@ fn bad(good: &Sent<'_>) -> Vec<(Reason, Vec<u8>)> {
     endless.extend([0; 40]);
     let own_frame = |sent: Sent<'_>| sent.frame();
     vec![
-        (Reason::NotForUs, own_frame(Sent { to: peer(9), ..good.clone() })),
+        (DropReason::NotForUs, own_frame(Sent { to: peer(9), ..good.clone() })),
         (
-            Reason::NotForUs,
+            DropReason::NotForUs,
             own_frame(Sent { to: tresse_base::units::Mac([0xff; 6]), ..good.clone() }),
         ),
-        (Reason::ForeignMac, own_frame(Sent { from: peer(99), ..good.clone() })),
-        (Reason::ForeignMac, own_frame(Sent { vid: Some(101), ..good.clone() })),
-        (Reason::UnknownLabel, own_frame(Sent { labels: &[4000], ..good.clone() })),
-        (Reason::UnknownLabel, own_frame(Sent { labels: &[3], ..good.clone() })),
-        (Reason::TtlExpired, own_frame(Sent { ttl: 1, ..good.clone() })),
-        (Reason::TtlExpired, own_frame(Sent { ttl: 0, ..good.clone() })),
-        (Reason::Truncated, cut(18 + 3)),
-        (Reason::Truncated, cut(18 + 4)),
-        (Reason::Truncated, cut(18 + 4 + 19)),
-        (Reason::Truncated, endless),
-        (Reason::NoIp, with(22, &[0x15])),
-        (Reason::DoubleTag, inner(&[0x81, 0, 0, 100, 0x81, 0, 0, 100])),
-        (Reason::DoubleTag, inner(&[0x88, 0xa8, 0, 100, 0x81, 0, 0, 100])),
-        (Reason::DoubleTag, inner(&[0x88, 0xa8, 0, 100])),
-        (Reason::TooBig, own_frame(Sent { length: 1473, ..good.clone() })),
-        (Reason::TooBig, own_frame(Sent { length: 2900, ..good.clone() })),
+        (DropReason::ForeignMac, own_frame(Sent { from: peer(99), ..good.clone() })),
+        (DropReason::ForeignMac, own_frame(Sent { vid: Some(101), ..good.clone() })),
+        (DropReason::UnknownLabel, own_frame(Sent { labels: &[4000], ..good.clone() })),
+        (DropReason::UnknownLabel, own_frame(Sent { labels: &[3], ..good.clone() })),
+        (DropReason::TtlExpired, own_frame(Sent { ttl: 1, ..good.clone() })),
+        (DropReason::TtlExpired, own_frame(Sent { ttl: 0, ..good.clone() })),
+        (DropReason::Truncated, cut(18 + 3)),
+        (DropReason::Truncated, cut(18 + 4)),
+        (DropReason::Truncated, cut(18 + 4 + 19)),
+        (DropReason::Truncated, endless),
+        (DropReason::NoIp, with(22, &[0x15])),
+        (DropReason::DoubleTag, inner(&[0x81, 0, 0, 100, 0x81, 0, 0, 100])),
+        (DropReason::DoubleTag, inner(&[0x88, 0xa8, 0, 100, 0x81, 0, 0, 100])),
+        (DropReason::DoubleTag, inner(&[0x88, 0xa8, 0, 100])),
+        (DropReason::TooBig, own_frame(Sent { length: 1473, ..good.clone() })),
+        (DropReason::TooBig, own_frame(Sent { length: 2900, ..good.clone() })),
     ]
 }

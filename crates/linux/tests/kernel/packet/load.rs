@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
-use tresse_frame::forward::{Table, Ttl};
+use tresse_frame::forward::{ForwardingTable, Ttl};
 
 use super::tap::{Seen, Sent, Tap, own, peer};
 use super::{engine, nics};
@@ -78,14 +78,14 @@ pub fn swaps() {
 
 /// The table after so many swaps: the labels in use keep their meaning, but for one; others come and
 /// go, and move its end.
-fn at(swap: u32) -> Table {
+fn at(swap: u32) -> ForwardingTable {
     let others = (21..40 + swap % 7 * 300).map(Label).map(|l| (l, exit(0, 1)));
     let moving = exit(swap as usize % 2, MOVING);
     let labels = LABELS.iter().map(|l| match *l {
         MOVING => (Label(MOVING), moving),
         label => (Label(label), exit(label as usize % 2, label)),
     });
-    Table::new(&nics(), labels.chain(others), Ttl::Propagate).unwrap()
+    ForwardingTable::new(&nics(), labels.chain(others), Ttl::Propagate).unwrap()
 }
 
 fn exit(nic: usize, label: u32) -> LabelExit<usize> {

@@ -9,7 +9,7 @@ pub mod tap;
 use libtest_mimic::Trial;
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
-use tresse_frame::forward::{Nic, Table, Ttl};
+use tresse_frame::forward::{ForwardingTable, TableNic, Ttl};
 use tresse_namespace::trial;
 
 use self::tap::{Sent, Tap, own, peer};
@@ -35,21 +35,21 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// Two NICs, whose neighbours 1 to 8 send on VID 100 and without tag.
-fn nics() -> Vec<Nic> {
+fn nics() -> Vec<TableNic> {
     let neighbours =
         (1..=8).flat_map(|n| [(Some(Vid(100)), peer(n)), (None, peer(n))]).collect::<Vec<_>>();
-    let nic = |n| Nic { mac: own(n), mtu_bytes: 1500, neighbours: neighbours.clone() };
+    let nic = |n| TableNic { mac: own(n), mtu_bytes: 1500, neighbours: neighbours.clone() };
     vec![nic(0), nic(1)]
 }
 
-fn table() -> Table {
+fn table() -> ForwardingTable {
     let exit = |nic, vid: Option<u16>, n| LabelExit { nic, vid: vid.map(Vid), mac: peer(n) };
     let labels = [
         (Label(ACROSS), exit(1, Some(102), 21)),
         (Label(BACK), exit(0, Some(101), 22)),
         (Label(UNTAGGED), exit(1, None, 23)),
     ];
-    Table::new(&nics(), labels, Ttl::Propagate).unwrap()
+    ForwardingTable::new(&nics(), labels, Ttl::Propagate).unwrap()
 }
 
 fn engine() -> tresse_linux::forward::ForwardingEngine {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tresse_frame::forward::Reason;
+use tresse_frame::forward::DropReason;
 use tresse_linux::forward::{Config, ForwardError, ForwardingEngine};
 use tresse_namespace::{eventually, ip};
 
@@ -43,7 +43,7 @@ pub fn blocked() {
     });
     let port = &engine.counters().ports[1];
     assert!(across.is_sorted_by(|a, b| a.sequence < b.sequence), "in order");
-    assert_eq!(port.sent.frames + port.dropped(Reason::BufferFull), 2700, "{port:?}");
+    assert_eq!(port.sent.frames + port.dropped(DropReason::BufferFull), 2700, "{port:?}");
     assert!((90_000..=100_000).contains(&port.waiting_bytes_most), "{port:?}");
     assert!(port.spilled.frames > 90 && port.dropped.len() == 1, "{port:?}");
     assert!(start.elapsed() >= Duration::from_millis(800), "shaped, not bypassed");
@@ -64,7 +64,7 @@ pub fn gone() {
     send(&far0, ACROSS, 1);
     send(&far0, BACK, 2);
     assert_eq!(far0.expect(1)[0].sequence, 2);
-    assert_eq!(engine.counters().ports[1].dropped(Reason::SendError), 1);
+    assert_eq!(engine.counters().ports[1].dropped(DropReason::SendError), 1);
     ip("link set eth1 up");
     let mut far1 = Tap::open("far1");
     assert!(engine.refresh().is_empty());
