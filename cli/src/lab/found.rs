@@ -1,7 +1,7 @@
 //! Finds the running lab on which a verb of `tresse lab` works: the one of the given name, or the
 //! only one.
 
-use tresse_lab::state::{Directory, Record, StateError};
+use tresse_lab::state::{Directory, LabState, StateError};
 
 use crate::fail::{Code, Failure};
 
@@ -9,7 +9,7 @@ use crate::fail::{Code, Failure};
 /// record of what was built.
 pub struct Found {
     pub directory: Directory,
-    pub record: Record,
+    pub record: LabState,
 }
 
 impl Found {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tresse_lab::state::Directory;
-use tresse_lab::vm::{ExecRequest, Input, Options, Vm};
+use tresse_lab::vm::{ExecRequest, ProgramInput, Vm, VmOptions};
 
 use super::arguments::{Lab, LabVerb};
 use crate::fail::{Code, Failure};
@@ -19,7 +19,7 @@ pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(None);
     }
-    let options = Options { accel: lab.accel, ..Options::default() };
+    let options = VmOptions { accel: lab.accel, ..VmOptions::default() };
     if lab.vm {
         if !matches!(lab.verb, LabVerb::Up(_)) {
             let none = || Failure::new(Code::Usage, "no virtual machine is running");
@@ -84,7 +84,11 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
         }
     }
     vm.put(&format!("{cwd}/.keep"), 0o644, b"").map_err(fault)?;
-    let stdin = if matches!(lab.verb, LabVerb::Exec(_)) { Input::Inherit } else { Input::Null };
+    let stdin = if matches!(lab.verb, LabVerb::Exec(_)) {
+        ProgramInput::Inherit
+    } else {
+        ProgramInput::Null
+    };
     let request = ExecRequest {
         argv,
         env: vec![(INSIDE.into(), "1".into())],

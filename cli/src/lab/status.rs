@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use tresse_lab::state::{Directory, Phase, Record};
+use tresse_lab::state::{Directory, LabState, Phase};
 
 use super::found::state;
 use crate::fail::{Code, Failure};
@@ -27,7 +27,7 @@ struct StatusLine<'a> {
 /// parts, and whether it is up or unfinished.
 pub fn status(json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
-    let records: Vec<Record> =
+    let records: Vec<LabState> =
         Directory::all().iter().map(Directory::load).collect::<Result<_, _>>().map_err(state)?;
     let lines = records.iter().map(|record| StatusLine {
         format: 1,

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tresse_lab::vm::{ExecRequest, Input, Options, Vm, guest};
+use tresse_lab::vm::{ExecRequest, ProgramInput, Vm, VmOptions, guest};
 
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|a| a == "guest") {
         guest::main();
     }
-    let options = Options { init_args: vec!["guest".into()], ..Options::default() };
+    let options = VmOptions { init_args: vec!["guest".into()], ..VmOptions::default() };
     let began = Instant::now();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     if words == ["stop"] {
@@ -30,7 +30,7 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         ["exec", argv @ ..] => {
             let mut request = ExecRequest::new(argv.iter().copied());
-            request.stdin = Input::Inherit;
+            request.stdin = ProgramInput::Inherit;
             request.forward_signals = true;
             vm.exec(&request, &mut io::stdout(), &mut io::stderr())?
         }

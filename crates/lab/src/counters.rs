@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{self, RunError};
-use crate::state::{Directory, Record, StateError};
+use crate::state::{Directory, LabState, StateError};
 
 /// Frames and bytes that crossed one cable in one direction on one VLAN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub enum CounterError {
 
 /// Returns the frame counters of a lab since the last [`reset`], sorted by sender, receiver,
 /// interface and VLAN.
-pub fn counters(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
+pub fn counters(directory: &Directory, record: &LabState) -> Result<Vec<Counter>, CounterError> {
     let mut now = raw(directory, record)?;
     let path = directory.path.join("baseline.json");
     let Ok(bytes) = std::fs::read(&path) else { return Ok(now) };
@@ -74,11 +74,11 @@ pub fn counters(directory: &Directory, record: &Record) -> Result<Vec<Counter>, 
 
 /// Sets the frame counters of a lab to zero: stores their present values, which [`counters`]
 /// subtracts from then on.
-pub fn reset(directory: &Directory, record: &Record) -> Result<(), CounterError> {
+pub fn reset(directory: &Directory, record: &LabState) -> Result<(), CounterError> {
     Ok(directory.write("baseline.json", &raw(directory, record)?)?)
 }
 
-fn raw(directory: &Directory, record: &Record) -> Result<Vec<Counter>, CounterError> {
+fn raw(directory: &Directory, record: &LabState) -> Result<Vec<Counter>, CounterError> {
     let blueprint = &record.blueprint;
     type Read = Result<(Vec<PortVlans>, Filtered), CounterError>;
     let read = run::parallel(&blueprint.switches, run::workers(), |switch| -> Read {
@@ -136,7 +136,7 @@ enum FrameKind {
 /// (port, ingress, VID, kind) to (frames, bytes without Ethernet header).
 type Filtered = BTreeMap<(String, bool, u16, FrameKind), (u64, u64)>;
 
-fn filtered(record: &Record, netns: &str, switch: &str) -> Result<Filtered, CounterError> {
+fn filtered(record: &LabState, netns: &str, switch: &str) -> Result<Filtered, CounterError> {
     let mut lines = String::new();
     let mut asked = Vec::new();
     for (port, far) in record.blueprint.ends(switch) {

@@ -16,7 +16,7 @@ use crate::netns::{self, NetnsError};
 use crate::options::UpOptions;
 use crate::run;
 use crate::signals::{Interrupted, Signals};
-use crate::state::{Directory, Record};
+use crate::state::{Directory, LabState};
 
 /// Why the daemons of a lab could not be started, ended by themselves, or were not ready in time.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub enum DaemonError {
 /// wait until it is ready; see [`wait`].
 pub fn start(
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     tressed: &Path,
     options: &UpOptions,
     signals: &Signals,
@@ -143,7 +143,11 @@ fn start_one(
 /// Waits until every daemon of a lab is ready: its kernel holds what the plan wants (in sync), each
 /// of its VLANs is proven (seen to deliver exactly one copy of a frame), and it has announced
 /// itself. The limit is 60 s plus 2 s per node.
-pub fn wait(directory: &Directory, record: &Record, signals: &Signals) -> Result<(), DaemonError> {
+pub fn wait(
+    directory: &Directory,
+    record: &LabState,
+    signals: &Signals,
+) -> Result<(), DaemonError> {
     let nodes = &record.blueprint.nodes;
     let limit = LIMIT + LIMIT_PER_NODE * u32::try_from(nodes.len()).unwrap_or(u32::MAX);
     let began = Instant::now();

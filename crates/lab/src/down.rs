@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use crate::netns::{self, NetnsError};
 use crate::run;
-use crate::state::{Directory, Record, StateError};
+use crate::state::{Directory, LabState, StateError};
 
 /// Why a part of a lab (a process, a namespace, the directory) could not be removed.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
 /// Removes everything that `record`, the content of a lab's state file, names; the caller holds the
 /// lab's lock. Returns the errors. The directory is removed last, and only without errors, so that
 /// a second attempt still knows what is left.
-pub fn clear(directory: &Directory, record: &Record) -> Vec<DownError> {
+pub fn clear(directory: &Directory, record: &LabState) -> Vec<DownError> {
     let names: Vec<String> = record.blueprint.places().map(|p| directory.netns(p)).collect();
     let present: Vec<&String> = names.iter().filter(|n| netns::exists(n)).collect();
     let mut faults = end_processes(&present);

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use crate::blueprint::{Blueprint, End, port_name};
 use crate::run::{self, RunError};
-use crate::state::{Directory, Fault, Record, StateError};
+use crate::state::{Directory, Fault, LabState, StateError};
 
 /// Why a link, switch or node of a lab could not be made to fail, or could not be healed.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ struct Want {
     bridged: bool,
 }
 
-fn affected(record: &Record) -> Ports {
+fn affected(record: &LabState) -> Ports {
     let mut all = Ports::new();
     for fault in &record.faults {
         for end in ports(&record.blueprint, &fault.object).unwrap_or_default() {

@@ -27,7 +27,7 @@ use tresse_base::random::Random;
 
 use crate::netns;
 use crate::signals::{Interrupted, Signals};
-use crate::state::{Directory, Record};
+use crate::state::{Directory, LabState};
 
 /// Options of a load measurement: what to send, and for how long.
 #[derive(Debug, Clone)]
@@ -117,7 +117,7 @@ pub enum LoadError {
 /// lost.
 pub fn saturated(
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     options: &LoadOptions,
     signals: &Signals,
 ) -> Result<Trial, LoadError> {
@@ -129,7 +129,7 @@ pub fn saturated(
 /// Returns the best trial, if any stayed within the limit, and all trials in order.
 pub fn fair(
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     options: &LoadOptions,
     signals: &Signals,
     progress: &mut dyn FnMut(&Trial),
@@ -168,7 +168,7 @@ struct Tally {
 
 fn trial(
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     options: &LoadOptions,
     load: f64,
     signals: &Signals,

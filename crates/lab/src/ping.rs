@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::netns::{self, NetnsError};
 use crate::run::{self, RunError};
-use crate::state::{Directory, Record};
+use crate::state::{Directory, LabState};
 
 /// Options of a ping between all pairs of a lab.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl From<NetnsError> for PingError {
 /// and reports which pairs answered.
 pub fn ping(
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     options: &PingOptions,
 ) -> Result<PingReport, PingError> {
     let nodes = &record.blueprint.nodes;
@@ -159,7 +159,7 @@ fn iputils(netns: &str, from: IpAddr, to: IpAddr, options: &PingOptions) -> Resu
 /// Answers counted by ourselves, one thread per source.
 fn echo(
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     addresses: &[IpAddr],
     pairs: &[(usize, usize)],
     options: &PingOptions,

@@ -25,7 +25,7 @@ use crate::blueprint::Blueprint;
 /// The content of a lab's state file: its blueprint (nodes, switches and cables), whether it is
 /// complete, and the failures in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct LabState {
     /// The lab's name.
     pub name: String,
     /// Its phase.
@@ -200,12 +200,12 @@ impl Directory {
     }
 
     /// Writes the record, whole or not at all.
-    pub fn store(&self, record: &Record) -> Result<(), StateError> {
+    pub fn store(&self, record: &LabState) -> Result<(), StateError> {
         self.write("state.json", record)
     }
 
     /// Reads the record, in whatever phase.
-    pub fn load(&self) -> Result<Record, StateError> {
+    pub fn load(&self) -> Result<LabState, StateError> {
         let path = self.state_file();
         let bytes = fs::read(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => StateError::NoLab { name: self.name.clone() },
@@ -215,7 +215,7 @@ impl Directory {
     }
 
     /// Reads the record of a finished lab.
-    pub fn load_up(&self) -> Result<Record, StateError> {
+    pub fn load_up(&self) -> Result<LabState, StateError> {
         let record = self.load()?;
         if record.phase == Phase::Up {
             return Ok(record);

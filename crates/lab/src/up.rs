@@ -13,7 +13,7 @@ pub use crate::options::{LabEngine, UpOptions};
 use crate::probe::{self, ProbeError};
 use crate::run::{self, RunError};
 use crate::signals::{Interrupted, Signals};
-use crate::state::{Directory, Phase, Record, StateError};
+use crate::state::{Directory, LabState, Phase, StateError};
 use crate::{down, install, script};
 
 impl LabEngine {
@@ -77,7 +77,7 @@ pub fn up(
     options: &UpOptions,
     signals: &Signals,
     progress: &mut dyn FnMut(&str),
-) -> Result<Record, UpError> {
+) -> Result<LabState, UpError> {
     if !nix::unistd::geteuid().is_root() {
         return Err(UpError::NotRoot);
     }
@@ -98,7 +98,7 @@ pub fn up(
         Err(StateError::NoLab { .. }) => {}
         Err(other) => return Err(other.into()),
     }
-    let mut record = Record {
+    let mut record = LabState {
         name: options.name.clone(),
         phase: Phase::Building,
         daemons: options.tressed.is_some(),
@@ -119,7 +119,7 @@ pub fn up(
 /// Takes down what was begun, unless it was finished: on errors and on panics.
 struct Unfinished<'a> {
     directory: &'a Directory,
-    record: Record,
+    record: LabState,
     armed: bool,
 }
 
@@ -142,7 +142,7 @@ impl Drop for Unfinished<'_> {
 fn build(
     plan: &Plan,
     directory: &Directory,
-    record: &Record,
+    record: &LabState,
     options: &UpOptions,
     signals: &Signals,
     progress: &mut dyn FnMut(&str),

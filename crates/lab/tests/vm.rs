@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use tresse_lab::vm::{ExecRequest, Input, Options, RequestError, Vm};
+use tresse_lab::vm::{ExecRequest, ProgramInput, RequestError, Vm, VmOptions};
 
 /// The example is the guest's init.
 fn program() -> PathBuf {
@@ -31,13 +31,13 @@ fn build_program() {
     assert!(cargo.status().unwrap().success());
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> VmOptions {
+    VmOptions {
         state_dir: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("vm"),
         init: Some(program()),
         init_args: vec!["guest".into()],
         idle: Duration::from_secs(60),
-        ..Options::default()
+        ..VmOptions::default()
     }
 }
 
@@ -99,7 +99,7 @@ fn streams_and_exit_codes_are_kept_apart() {
     request.env = vec![("A".into(), "b c".into())];
     request.cwd = Some("/usr".into());
     let input: Vec<u8> = (0..2_000_000u32).map(|i| (i * 7) as u8).collect();
-    request.stdin = Input::Bytes(input.clone());
+    request.stdin = ProgramInput::Bytes(input.clone());
     let (code, out, err) = VM.output(&request).unwrap();
     assert_eq!((code, err.as_slice()), (7, &b"b c /usr\n"[..]));
     assert!(out == input, "{} of {} bytes", out.len(), input.len());
@@ -112,7 +112,7 @@ fn streams_and_exit_codes_are_kept_apart() {
 #[ignore = "boots a virtual machine (QEMU, Debian packages)"]
 fn input_that_nobody_reads_does_not_block() {
     let mut request = ExecRequest::new(["true"]);
-    request.stdin = Input::Bytes(vec![0; 3_000_000]);
+    request.stdin = ProgramInput::Bytes(vec![0; 3_000_000]);
     assert_eq!(VM.output(&request).unwrap().0, 0);
 }
 

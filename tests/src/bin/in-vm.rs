@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tresse_lab::vm::{ExecRequest, Options, RequestError, Vm};
+use tresse_lab::vm::{ExecRequest, RequestError, Vm, VmOptions};
 use tresse_tests::program;
 
 fn main() -> ExitCode {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 fn run() -> Result<i32, String> {
     let mut args = std::env::args().skip(1);
     let test = args.next().ok_or("expected a program")?;
-    let options = Options { init: Some(program::tresse()), ..Options::default() };
+    let options = VmOptions { init: Some(program::tresse()), ..VmOptions::default() };
     let vm = Vm::start(&options, &mut |step| eprintln!("{step}")).map_err(|e| e.to_string())?;
     let words = |e: RequestError| e.to_string();
     let mut argv = vec![vm.install(Path::new(&test)).map_err(words)?];

@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tresse_control::ApplyRequest;
-use tresse_lab::vm::{ExecRequest, Options, Vm};
+use tresse_lab::vm::{ExecRequest, Vm, VmOptions};
 use tresse_tests::program;
 
 use crate::daemon::{Daemon, Setup, request};
@@ -82,12 +82,12 @@ struct Machine {
 
 impl Machine {
     fn start(home: &Path, disk: &Path, step: &'static str) -> Self {
-        let options = Options {
+        let options = VmOptions {
             state_dir: home.join("vm"),
             init: Some(program::tresse()),
             disk: Some(disk.to_owned()),
             idle: Duration::from_secs(WITHIN_S),
-            ..Options::default()
+            ..VmOptions::default()
         };
         let vm = Vm::start(&options, &mut |_| {}).unwrap();
         let pid = vm.pid().unwrap();

@@ -18,12 +18,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use thiserror::Error;
 
-use super::channel::{Channel, ChannelError, PORT_PREFIX, PORTS, socket_name};
+use super::channel::{ChannelError, GuestChannel, PORT_PREFIX, PORTS, socket_name};
 use super::cpio;
 use super::guest::IDLE_PARAMETER;
 use super::image::{self, Image, ImageError};
 use super::packages::{PackageError, run};
-use super::{Accel, Options, Vm};
+use super::{Accel, Vm, VmOptions};
 
 /// Why the virtual machine could not be started or stopped.
 #[derive(Debug, Error)]
@@ -72,7 +72,7 @@ pub enum StartError {
 
 impl Vm {
     /// Returns the running machine, or starts one. Each step is reported to `progress`.
-    pub fn start(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Self, StartError> {
+    pub fn start(options: &VmOptions, progress: &mut dyn FnMut(&str)) -> Result<Self, StartError> {
         prepare(&options.state_dir)?;
         let dir = &real(&options.state_dir);
         let _lock = lock(dir)?;
@@ -100,7 +100,7 @@ impl Vm {
     }
 
     /// The running machine, if there is one.
-    pub fn find(options: &Options) -> Option<Self> {
+    pub fn find(options: &VmOptions) -> Option<Self> {
         let vm = Self { dir: real(&options.state_dir) };
         vm.pid().map(|_| vm)
     }
@@ -124,11 +124,11 @@ impl Vm {
         line.contains(&socket_option(&self.dir, 0)).then_some(pid)
     }
 
-    fn boot(&self, image: &Image, options: &Options, accel: &str) -> Result<(), StartError> {
+    fn boot(&self, image: &Image, options: &VmOptions, accel: &str) -> Result<(), StartError> {
         let qemu = &mut qemu(&self.dir, image, options, accel);
         run(qemu)?;
         let deadline = Instant::now() + options.boot_limit;
-        Channel::open(&self.dir, deadline).map(drop).or_else(|source| {
+        GuestChannel::open(&self.dir, deadline).map(drop).or_else(|source| {
             let console = self.console();
             let text = fs::read(&console).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
@@ -158,7 +158,7 @@ impl Vm {
     }
 }
 
-fn qemu(dir: &Path, image: &Image, options: &Options, accel: &str) -> Command {
+fn qemu(dir: &Path, image: &Image, options: &VmOptions, accel: &str) -> Command {
     let console = dir.join("console.log");
     let drive = format!(
         "file={},if=none,id=root,format=raw,readonly=on",
@@ -195,7 +195,7 @@ fn qemu(dir: &Path, image: &Image, options: &Options, accel: &str) -> Command {
     qemu
 }
 
-fn write_initrd(image: &Image, options: &Options) -> Result<(), StartError> {
+fn write_initrd(image: &Image, options: &VmOptions) -> Result<(), StartError> {
     let path = options.state_dir.join("initrd");
     let mut file = File::create(&path).map_err(at(&path))?;
     let modules = fs::read(image.modules()).map_err(at(&image.modules()))?;

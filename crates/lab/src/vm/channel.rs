@@ -1,7 +1,7 @@
 //! The host's end of one virtio-serial port of the virtual machine.
 //!
 //! QEMU accepts one client at a time on a port's socket, so a client holds a lock file while it
-//! uses the port; the kernel releases the lock when the process ends. Dropping a [`Channel`] makes
+//! uses the port; the kernel releases the lock when the process ends. Dropping a [`GuestChannel`] makes
 //! the guest end the program that it runs for it.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use thiserror::Error;
 
-use super::wire::{self, Decoder, FrameError, HELLO, Reply, Request, VERSION, WELCOME};
+use super::wire::{self, Decoder, FrameError, GuestReply, GuestRequest, HELLO, VERSION, WELCOME};
 
 /// Why the guest could not be reached, or did not answer.
 #[derive(Debug, Error)]
@@ -59,7 +59,7 @@ pub enum ChannelError {
 /// A connection to the guest over one virtio-serial port, on which both ends have greeted each
 /// other.
 #[derive(Debug)]
-pub struct Channel {
+pub struct GuestChannel {
     stream: UnixStream,
     decoder: Decoder,
     socket: PathBuf,
@@ -67,7 +67,7 @@ pub struct Channel {
     _lock: Flock<File>,
 }
 
-impl Channel {
+impl GuestChannel {
     /// Takes a free port of the machine whose sockets are in `dir` and greets the guest; a port
     /// that stays silent is left for the next one.
     pub fn open(dir: &Path, deadline: Instant) -> Result<Self, ChannelError> {
@@ -96,7 +96,7 @@ impl Channel {
     }
 
     /// Sends one frame.
-    pub fn send(&mut self, request: &Request, payload: &[u8]) -> Result<(), ChannelError> {
+    pub fn send(&mut self, request: &GuestRequest, payload: &[u8]) -> Result<(), ChannelError> {
         let frame = wire::encode(request, payload)?;
         match self.stream.write_all(&frame) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ChannelError::Closed),
@@ -105,7 +105,7 @@ impl Channel {
     }
 
     /// Waits for the next frame.
-    pub fn receive(&mut self) -> Result<(Reply, Vec<u8>), ChannelError> {
+    pub fn receive(&mut self) -> Result<(GuestReply, Vec<u8>), ChannelError> {
         loop {
             if let Some(frame) = self.buffered()? {
                 return Ok(frame);
@@ -115,7 +115,7 @@ impl Channel {
     }
 
     /// The next frame if it has arrived already.
-    pub fn buffered(&mut self) -> Result<Option<(Reply, Vec<u8>)>, ChannelError> {
+    pub fn buffered(&mut self) -> Result<Option<(GuestReply, Vec<u8>)>, ChannelError> {
         Ok(self.decoder.frame()?)
     }
 

@@ -12,10 +12,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Vm;
-use super::channel::{Channel, ChannelError};
+use super::channel::{ChannelError, GuestChannel};
 use super::feed::{Feed, Signals};
-use super::request::{Input, RequestError, at};
-use super::wire::{Reply, Request};
+use super::request::{ProgramInput, RequestError, at};
+use super::wire::{GuestReply, GuestRequest};
 
 /// A program to run in the guest: arguments, environment, directory, and standard input.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub struct ExecRequest {
     /// Working directory, `/root` when absent.
     pub cwd: Option<String>,
     /// Standard input.
-    pub stdin: Input,
+    pub stdin: ProgramInput,
     /// Pass SIGINT, SIGTERM and SIGHUP on to the program instead of dying by them; works while the
     /// calling thread is the only one that does not block them. Without it such a signal kills
     /// this process, and the guest kills the program.
@@ -54,11 +54,11 @@ impl Vm {
     ) -> Result<i32, RequestError> {
         let mut channel = self.channel()?;
         channel.send(
-            &Request::Exec {
+            &GuestRequest::Exec {
                 argv: request.argv.clone(),
                 env: request.env.clone(),
                 cwd: request.cwd.clone(),
-                stdin: !matches!(request.stdin, Input::Null),
+                stdin: !matches!(request.stdin, ProgramInput::Null),
             },
             &[],
         )?;
@@ -68,11 +68,11 @@ impl Vm {
         loop {
             while let Some((reply, payload)) = channel.buffered()? {
                 match reply {
-                    Reply::Stdout => pass("standard output", stdout, &payload)?,
-                    Reply::Stderr => pass("standard error", stderr, &payload)?,
-                    Reply::Taken { bytes } => feed.credit += bytes,
-                    Reply::Exit { code } => return Ok(code),
-                    Reply::Failed { message } => return Err(RequestError::Guest { message }),
+                    GuestReply::Stdout => pass("standard output", stdout, &payload)?,
+                    GuestReply::Stderr => pass("standard error", stderr, &payload)?,
+                    GuestReply::Taken { bytes } => feed.credit += bytes,
+                    GuestReply::Exit { code } => return Ok(code),
+                    GuestReply::Failed { message } => return Err(RequestError::Guest { message }),
                     reply => return Err(RequestError::Answer { reply }),
                 }
             }
@@ -105,8 +105,8 @@ impl Vm {
         Ok((code, stdout, stderr))
     }
 
-    pub(super) fn channel(&self) -> Result<Channel, ChannelError> {
-        Channel::open(&self.dir, Instant::now() + PATIENCE)
+    pub(super) fn channel(&self) -> Result<GuestChannel, ChannelError> {
+        GuestChannel::open(&self.dir, Instant::now() + PATIENCE)
     }
 }
 
@@ -117,7 +117,7 @@ struct Ready {
 }
 
 fn wait(
-    channel: &Channel,
+    channel: &GuestChannel,
     stdin: bool,
     signals: Option<&Signals>,
     left: Option<Duration>,

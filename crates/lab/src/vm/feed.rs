@@ -7,9 +7,9 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use super::channel::{Channel, ChannelError};
-use super::request::{Input, RequestError, at};
-use super::wire::{Request, STDIN_WINDOW_BYTES};
+use super::channel::{ChannelError, GuestChannel};
+use super::request::{ProgramInput, RequestError, at};
+use super::wire::{GuestRequest, STDIN_WINDOW_BYTES};
 
 /// Sends standard input to a program in the guest, never more bytes than the guest has granted
 /// (`credit`).
@@ -22,11 +22,11 @@ pub struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    pub fn new(input: &'a Input) -> Self {
+    pub fn new(input: &'a ProgramInput) -> Self {
         let (bytes, descriptor, ended) = match input {
-            Input::Null => (&[][..], false, true),
-            Input::Bytes(bytes) => (&bytes[..], false, false),
-            Input::Inherit => (&[][..], true, false),
+            ProgramInput::Null => (&[][..], false, true),
+            ProgramInput::Bytes(bytes) => (&bytes[..], false, false),
+            ProgramInput::Inherit => (&[][..], true, false),
         };
         Self { bytes, descriptor, ended, credit: STDIN_WINDOW_BYTES }
     }
@@ -35,7 +35,7 @@ impl<'a> Feed<'a> {
         self.descriptor && !self.ended && self.credit > 0
     }
 
-    pub fn send_bytes(&mut self, channel: &mut Channel) -> Result<(), ChannelError> {
+    pub fn send_bytes(&mut self, channel: &mut GuestChannel) -> Result<(), ChannelError> {
         while !self.descriptor && !self.ended && self.credit > 0 {
             let (part, rest) =
                 self.bytes.split_at(self.bytes.len().min(self.credit as usize).min(CHUNK_BYTES));
@@ -45,7 +45,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    pub fn send_descriptor(&mut self, channel: &mut Channel) -> Result<(), RequestError> {
+    pub fn send_descriptor(&mut self, channel: &mut GuestChannel) -> Result<(), RequestError> {
         let mut buffer = vec![0; (self.credit as usize).min(CHUNK_BYTES)];
         let got = match nix::unistd::read(io::stdin(), &mut buffer) {
             Err(Errno::EINTR | Errno::EAGAIN) => return Ok(()),
@@ -54,10 +54,10 @@ impl<'a> Feed<'a> {
         Ok(self.send(channel, &buffer[..got])?)
     }
 
-    fn send(&mut self, channel: &mut Channel, part: &[u8]) -> Result<(), ChannelError> {
+    fn send(&mut self, channel: &mut GuestChannel, part: &[u8]) -> Result<(), ChannelError> {
         self.ended = part.is_empty();
         self.credit -= part.len() as u64;
-        channel.send(&Request::Stdin, part)
+        channel.send(&GuestRequest::Stdin, part)
     }
 }
 
@@ -80,9 +80,9 @@ impl Signals {
         Ok(Self { descriptor, before })
     }
 
-    pub fn pass_on(&self, channel: &mut Channel) -> Result<(), ChannelError> {
+    pub fn pass_on(&self, channel: &mut GuestChannel) -> Result<(), ChannelError> {
         while let Ok(Some(info)) = self.descriptor.read_signal() {
-            channel.send(&Request::Signal { number: info.ssi_signo as i32 }, &[])?;
+            channel.send(&GuestRequest::Signal { number: info.ssi_signo as i32 }, &[])?;
         }
         Ok(())
     }

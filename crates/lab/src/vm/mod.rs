@@ -48,7 +48,7 @@ pub use channel::ChannelError;
 pub use client::ExecRequest;
 pub use image::ImageError;
 pub use packages::{INSTALL, PackageError};
-pub use request::{Input, RequestError};
+pub use request::{ProgramInput, RequestError};
 
 /// How QEMU executes the guest's instructions: emulation (tcg) or hardware (kvm).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,7 +77,7 @@ impl std::str::FromStr for Accel {
 
 /// Options of the virtual machine. All but `state_dir` are used only when it is started.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct VmOptions {
     /// Where sockets, lock and log are; one machine per directory.
     pub state_dir: PathBuf,
     /// Where images are kept; `None` for the user's cache.
@@ -103,7 +103,7 @@ pub struct Options {
     pub boot_limit: Duration,
 }
 
-impl Default for Options {
+impl Default for VmOptions {
     fn default() -> Self {
         Self {
             state_dir: default_state_dir(),

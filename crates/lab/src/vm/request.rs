@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::channel::ChannelError;
-use super::wire::Reply;
+use super::wire::GuestReply;
 
 /// Why a request to the guest failed.
 #[derive(Debug, Error)]
@@ -24,7 +24,7 @@ pub enum RequestError {
     #[error("unexpected answer from the guest: {reply:?}")]
     Answer {
         /// The answer.
-        reply: Reply,
+        reply: GuestReply,
     },
     /// The program ran longer than it was given; it has been killed.
     #[error("`{program}` did not end within {seconds} s")]
@@ -46,7 +46,7 @@ pub enum RequestError {
 
 /// Where the standard input of a program in the guest comes from.
 #[derive(Debug, Clone, Default)]
-pub enum Input {
+pub enum ProgramInput {
     /// `/dev/null`.
     #[default]
     Null,

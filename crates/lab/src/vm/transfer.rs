@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Vm;
-use super::channel::Channel;
+use super::channel::GuestChannel;
 use super::client::ExecRequest;
 use super::request::{RequestError, at};
-use super::wire::{MAX_PAYLOAD_BYTES, Reply, Request};
+use super::wire::{GuestReply, GuestRequest, MAX_PAYLOAD_BYTES};
 
 impl Vm {
     /// Creates or replaces a file in the guest, and its directories.
     pub fn put(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), RequestError> {
         let mut channel = self.channel()?;
         let size_bytes = bytes.len() as u64;
-        channel.send(&Request::Put { path: path.to_owned(), mode, size_bytes }, &[])?;
+        channel.send(&GuestRequest::Put { path: path.to_owned(), mode, size_bytes }, &[])?;
         for part in bytes.chunks(MAX_PAYLOAD_BYTES) {
-            channel.send(&Request::Data, part)?;
+            channel.send(&GuestRequest::Data, part)?;
         }
         done(&mut channel)
     }
@@ -26,13 +26,13 @@ impl Vm {
     /// The bytes of a file in the guest.
     pub fn get(&self, path: &str) -> Result<Vec<u8>, RequestError> {
         let mut channel = self.channel()?;
-        channel.send(&Request::Get { path: path.to_owned() }, &[])?;
+        channel.send(&GuestRequest::Get { path: path.to_owned() }, &[])?;
         let mut bytes = Vec::new();
         loop {
             match channel.receive()? {
-                (Reply::Data, part) => bytes.extend(part),
-                (Reply::Done, _) => return Ok(bytes),
-                (Reply::Failed { message }, _) => return Err(RequestError::Guest { message }),
+                (GuestReply::Data, part) => bytes.extend(part),
+                (GuestReply::Done, _) => return Ok(bytes),
+                (GuestReply::Failed { message }, _) => return Err(RequestError::Guest { message }),
                 (reply, _) => return Err(RequestError::Answer { reply }),
             }
         }
@@ -41,7 +41,7 @@ impl Vm {
     /// Whether the guest answers.
     pub fn ping(&self) -> Result<(), RequestError> {
         let mut channel = self.channel()?;
-        channel.send(&Request::Ping, &[])?;
+        channel.send(&GuestRequest::Ping, &[])?;
         done(&mut channel)
     }
 
@@ -54,10 +54,10 @@ impl Vm {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let path = format!("/opt/tresse/{:x}-{:x}/{name}", age.as_nanos(), metadata.len());
         let mut channel = self.channel()?;
-        channel.send(&Request::Stat { path: path.clone() }, &[])?;
+        channel.send(&GuestRequest::Stat { path: path.clone() }, &[])?;
         match channel.receive()? {
-            (Reply::Done, _) => return Ok(path),
-            (Reply::Failed { .. }, _) => drop(channel),
+            (GuestReply::Done, _) => return Ok(path),
+            (GuestReply::Failed { .. }, _) => drop(channel),
             (reply, _) => return Err(RequestError::Answer { reply }),
         }
         let bytes = self.stripped(program)?;
@@ -103,10 +103,10 @@ impl Vm {
     }
 }
 
-fn done(channel: &mut Channel) -> Result<(), RequestError> {
+fn done(channel: &mut GuestChannel) -> Result<(), RequestError> {
     match channel.receive()? {
-        (Reply::Done, _) => Ok(()),
-        (Reply::Failed { message }, _) => Err(RequestError::Guest { message }),
+        (GuestReply::Done, _) => Ok(()),
+        (GuestReply::Failed { message }, _) => Err(RequestError::Guest { message }),
         (reply, _) => Err(RequestError::Answer { reply }),
     }
 }

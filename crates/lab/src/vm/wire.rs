@@ -18,7 +18,7 @@
 //! |---|---|---|---|
 //! | 0 | 4 | header length h, 1 to [`MAX_HEADER_BYTES`] | little endian |
 //! | 4 | 4 | payload length p, 0 to [`MAX_PAYLOAD_BYTES`] | little endian |
-//! | 8 | h | header: a [`Request`] or a [`Reply`] as JSON | |
+//! | 8 | h | header: a [`GuestRequest`] or a [`GuestReply`] as JSON | |
 //! | 8 + h | p | payload: raw bytes | |
 //!
 //! A greeting that is read as a frame has a header length beyond the limit. So a guest that missed
@@ -31,8 +31,8 @@ use thiserror::Error;
 /// A message from a client to the guest: run a program, send input, copy a file, ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Request {
-    /// Run a program; answered by [`Reply::Stdout`], [`Reply::Stderr`] and at last [`Reply::Exit`].
+pub enum GuestRequest {
+    /// Run a program; answered by [`GuestReply::Stdout`], [`GuestReply::Stderr`] and at last [`GuestReply::Exit`].
     Exec {
         /// Program and arguments; the program is looked up in `PATH`.
         argv: Vec<String>,
@@ -40,7 +40,7 @@ pub enum Request {
         env: Vec<(String, String)>,
         /// Working directory, `/root` when absent.
         cwd: Option<String>,
-        /// Whether [`Request::Stdin`] frames follow; otherwise standard input is `/dev/null`.
+        /// Whether [`GuestRequest::Stdin`] frames follow; otherwise standard input is `/dev/null`.
         stdin: bool,
     },
     /// Payload for the running program's standard input; an empty payload ends it.
@@ -50,7 +50,7 @@ pub enum Request {
         /// Linux signal number.
         number: i32,
     },
-    /// Create or replace a file; its bytes follow in [`Request::Data`] frames.
+    /// Create or replace a file; its bytes follow in [`GuestRequest::Data`] frames.
     Put {
         /// Absolute path; missing parent directories are made.
         path: String,
@@ -61,33 +61,33 @@ pub enum Request {
     },
     /// Payload of a file under way.
     Data,
-    /// Read a file; answered by [`Reply::Data`] frames and [`Reply::Done`].
+    /// Read a file; answered by [`GuestReply::Data`] frames and [`GuestReply::Done`].
     Get {
         /// Absolute path.
         path: String,
     },
-    /// Answered by [`Reply::Done`].
+    /// Answered by [`GuestReply::Done`].
     Ping,
-    /// Whether a path exists; answered by [`Reply::Done`] or [`Reply::Failed`].
+    /// Whether a path exists; answered by [`GuestReply::Done`] or [`GuestReply::Failed`].
     Stat {
         /// Absolute path.
         path: String,
     },
-    /// Switch the machine off; answered by [`Reply::Done`] first.
+    /// Switch the machine off; answered by [`GuestReply::Done`] first.
     Poweroff,
 }
 
 /// A message from the guest to a client: output, exit code, file content, ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Reply {
+pub enum GuestReply {
     /// Payload from the program's standard output.
     Stdout,
     /// Payload from the program's standard error.
     Stderr,
     /// The program took (or will never take) this many bytes of input: the client may send more.
     Taken {
-        /// Bytes of [`Request::Stdin`] payload.
+        /// Bytes of [`GuestRequest::Stdin`] payload.
         bytes: u64,
     },
     /// The program ended.
@@ -246,7 +246,7 @@ pub const MAX_HEADER_BYTES: usize = 1 << 20;
 /// Largest length of a frame's payload in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 20;
 /// Bytes of a program's standard input that a client may send before the guest confirms some of
-/// them with [`Reply::Taken`].
+/// them with [`GuestReply::Taken`].
 pub const STDIN_WINDOW_BYTES: u64 = 256 << 10;
 /// Length of a greeting in bytes.
 pub const GREETING_BYTES: usize = 20;

@@ -19,8 +19,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::machine::ENV;
-use super::port::{Port, SessionEnd};
-use crate::vm::wire::{Reply, Request};
+use super::port::{GuestPort, SessionEnd};
+use crate::vm::wire::{GuestReply, GuestRequest};
 
 /// A program to run in the guest: arguments, environment, directory, and whether it gets standard
 /// input.
@@ -38,16 +38,16 @@ pub struct Program {
 
 /// Runs a program in the guest to its end, and sends its output and exit code to the client on
 /// `port`. If the client goes away, the program is ended and an error returned.
-pub fn exec(port: &mut Port, program: &Program) -> Result<(), SessionEnd> {
+pub fn exec(port: &mut GuestPort, program: &Program) -> Result<(), SessionEnd> {
     let mut running = match Running::start(program) {
         Ok(running) => running,
         Err(error) => {
             let name = program.argv.first().map_or("", String::as_str);
-            return port.send(&Reply::Failed { message: format!("{name}: {error}") }, &[]);
+            return port.send(&GuestReply::Failed { message: format!("{name}: {error}") }, &[]);
         }
     };
     match running.serve(port) {
-        Ok(code) => port.send(&Reply::Exit { code }, &[]),
+        Ok(code) => port.send(&GuestReply::Exit { code }, &[]),
         Err(end) => {
             running.end();
             Err(end)
@@ -68,7 +68,7 @@ struct Running {
 
 struct Output {
     pipe: PipeReader,
-    reply: Reply,
+    reply: GuestReply,
 }
 
 impl Running {
@@ -103,8 +103,8 @@ impl Running {
         Ok(Self {
             group,
             outputs: vec![
-                Output { pipe: stdout, reply: Reply::Stdout },
-                Output { pipe: stderr, reply: Reply::Stderr },
+                Output { pipe: stdout, reply: GuestReply::Stdout },
+                Output { pipe: stderr, reply: GuestReply::Stderr },
             ],
             stdin,
             input: VecDeque::new(),
@@ -115,7 +115,7 @@ impl Running {
     }
 
     /// Carries streams until the program has ended; its exit code.
-    fn serve(&mut self, port: &mut Port) -> Result<i32, SessionEnd> {
+    fn serve(&mut self, port: &mut GuestPort) -> Result<i32, SessionEnd> {
         loop {
             while let Some((request, payload)) = port.buffered()? {
                 self.take(port, request, payload)?;
@@ -134,17 +134,17 @@ impl Running {
 
     fn take(
         &mut self,
-        port: &mut Port,
-        request: Request,
+        port: &mut GuestPort,
+        request: GuestRequest,
         payload: Vec<u8>,
     ) -> Result<(), SessionEnd> {
         match request {
-            Request::Stdin if payload.is_empty() => self.input_ended = true,
-            Request::Stdin if self.stdin.is_none() => {
-                port.send(&Reply::Taken { bytes: payload.len() as u64 }, &[])?;
+            GuestRequest::Stdin if payload.is_empty() => self.input_ended = true,
+            GuestRequest::Stdin if self.stdin.is_none() => {
+                port.send(&GuestReply::Taken { bytes: payload.len() as u64 }, &[])?;
             }
-            Request::Stdin => self.input.extend(payload),
-            Request::Signal { number } => {
+            GuestRequest::Stdin => self.input.extend(payload),
+            GuestRequest::Signal { number } => {
                 if let Ok(signal) = Signal::try_from(number) {
                     // A group that has just ended needs no signal.
                     let _ = killpg(self.group, signal);
@@ -156,7 +156,7 @@ impl Running {
     }
 
     /// Writes input while the program takes it.
-    fn feed(&mut self, port: &mut Port) -> Result<(), SessionEnd> {
+    fn feed(&mut self, port: &mut GuestPort) -> Result<(), SessionEnd> {
         while let Some(stdin) = &mut self.stdin {
             let (part, _) = self.input.as_slices();
             if part.is_empty() {
@@ -174,13 +174,13 @@ impl Running {
                 }
             };
             self.input.drain(..bytes);
-            port.send(&Reply::Taken { bytes: bytes as u64 }, &[])?;
+            port.send(&GuestReply::Taken { bytes: bytes as u64 }, &[])?;
         }
         Ok(())
     }
 
     /// Sends on what the ready outputs hold; forgets those that ended.
-    fn drain(&mut self, port: &mut Port, ready: &[bool]) -> Result<(), SessionEnd> {
+    fn drain(&mut self, port: &mut GuestPort, ready: &[bool]) -> Result<(), SessionEnd> {
         let mut buffer = vec![0; CHUNK_BYTES];
         let mut open = Vec::new();
         for (mut output, ready) in self.outputs.drain(..).zip(ready) {
@@ -200,7 +200,7 @@ impl Running {
 
     /// The program has ended: its last words, as far as they come within a moment. A daemon it
     /// left behind may keep the pipes open for ever.
-    fn finish(&mut self, port: &mut Port) -> Result<i32, SessionEnd> {
+    fn finish(&mut self, port: &mut GuestPort) -> Result<i32, SessionEnd> {
         let deadline = Instant::now() + LAST_WORDS;
         while !self.outputs.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -218,7 +218,7 @@ impl Running {
         Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
 
-    fn wait(&self, port: &Port, timeout: PollTimeout) -> Result<Ready, SessionEnd> {
+    fn wait(&self, port: &GuestPort, timeout: PollTimeout) -> Result<Ready, SessionEnd> {
         let mut fds = vec![
             PollFd::new(port.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.ended.as_fd(), PollFlags::POLLIN),

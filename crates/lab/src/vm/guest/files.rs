@@ -5,14 +5,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::port::{Port, SessionEnd};
-use crate::vm::wire::{MAX_PAYLOAD_BYTES, Reply, Request};
+use super::port::{GuestPort, SessionEnd};
+use crate::vm::wire::{GuestReply, GuestRequest, MAX_PAYLOAD_BYTES};
 
-/// Receives the content of a file, which the client sends after a [`Request::Put`], and writes the
+/// Receives the content of a file, which the client sends after a [`GuestRequest::Put`], and writes the
 /// file. Reads all its bytes even after a file error, so that the next frame on the port is the
 /// next request. The inner result is that of the file, the outer one that of the port.
 pub fn put(
-    port: &mut Port,
+    port: &mut GuestPort,
     path: &str,
     mode: u32,
     size_bytes: u64,
@@ -22,7 +22,7 @@ pub fn put(
     let mut left = size_bytes;
     while left > 0 {
         let (request, payload) = port.receive()?;
-        if request != Request::Data || payload.len() as u64 > left {
+        if request != GuestRequest::Data || payload.len() as u64 > left {
             return Ok(Err(format!("{path}: expected {left} more bytes, got another request")));
         }
         left -= payload.len() as u64;
@@ -36,7 +36,7 @@ pub fn put(
 
 /// Sends the content of a file in the guest to the client; the caller sends the last reply. The
 /// inner result is that of the file, the outer one that of the port.
-pub fn get(port: &mut Port, path: &str) -> Result<Result<(), String>, SessionEnd> {
+pub fn get(port: &mut GuestPort, path: &str) -> Result<Result<(), String>, SessionEnd> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) => return Ok(Err(format!("{path}: {error}"))),
@@ -45,7 +45,7 @@ pub fn get(port: &mut Port, path: &str) -> Result<Result<(), String>, SessionEnd
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(Ok(())),
-            Ok(got) => port.send(&Reply::Data, &buffer[..got])?,
+            Ok(got) => port.send(&GuestReply::Data, &buffer[..got])?,
             Err(error) => return Ok(Err(format!("{path}: {error}"))),
         }
     }

@@ -11,11 +11,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::vm::channel::{GRACE, PORT_PREFIX};
-use crate::vm::wire::{self, Decoder, FrameError, HELLO, Reply, Request, WELCOME};
+use crate::vm::wire::{self, Decoder, FrameError, GuestReply, GuestRequest, HELLO, WELCOME};
 
 /// A virtio-serial port in the guest, with the bytes that were read from it and not yet decoded.
 #[derive(Debug)]
-pub struct Port {
+pub struct GuestPort {
     file: File,
     decoder: Decoder,
     buffer: Vec<u8>,
@@ -35,7 +35,7 @@ pub enum SessionEnd {
     Io(#[from] io::Error),
 }
 
-impl Port {
+impl GuestPort {
     /// Opens every port that the host gave us.
     pub fn all() -> io::Result<Vec<Self>> {
         let mut ports = Vec::new();
@@ -75,7 +75,7 @@ impl Port {
     }
 
     /// Waits for the next frame.
-    pub fn receive(&mut self) -> Result<(Request, Vec<u8>), SessionEnd> {
+    pub fn receive(&mut self) -> Result<(GuestRequest, Vec<u8>), SessionEnd> {
         loop {
             if let Some(frame) = self.buffered()? {
                 return Ok(frame);
@@ -86,7 +86,7 @@ impl Port {
     }
 
     /// The next frame if it has arrived already.
-    pub fn buffered(&mut self) -> Result<Option<(Request, Vec<u8>)>, SessionEnd> {
+    pub fn buffered(&mut self) -> Result<Option<(GuestRequest, Vec<u8>)>, SessionEnd> {
         Ok(self.decoder.frame()?)
     }
 
@@ -105,7 +105,7 @@ impl Port {
     }
 
     /// Sends one frame, waiting for a slow client.
-    pub fn send(&mut self, reply: &Reply, payload: &[u8]) -> Result<(), SessionEnd> {
+    pub fn send(&mut self, reply: &GuestReply, payload: &[u8]) -> Result<(), SessionEnd> {
         let frame = wire::encode(reply, payload)?;
         Ok(self.write(&frame)?)
     }

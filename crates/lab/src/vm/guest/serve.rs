@@ -8,9 +8,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::machine::power_off;
-use super::port::{Port, SessionEnd};
+use super::port::{GuestPort, SessionEnd};
 use super::{exec, files};
-use crate::vm::wire::{Reply, Request};
+use crate::vm::wire::{GuestReply, GuestRequest};
 
 /// Serves clients on all virtio-serial ports until the machine is switched off. Returns only if the
 /// ports cannot be opened, with the reason.
@@ -22,7 +22,7 @@ pub fn serve() -> io::Error {
 
 fn run() -> io::Result<Infallible> {
     let idle_limit = idle_limit();
-    let mut idle = Port::all()?;
+    let mut idle = GuestPort::all()?;
     let ports = idle.len();
     let (back, returned) = mpsc::channel();
     let mut last_use = Instant::now();
@@ -50,7 +50,7 @@ fn run() -> io::Result<Infallible> {
 }
 
 /// Serves one client after another until none is left; gives the port back.
-fn session(mut port: Port) -> Port {
+fn session(mut port: GuestPort) -> GuestPort {
     let end = loop {
         match port.welcome().and_then(|()| requests(&mut port)) {
             Err(SessionEnd::Frame(_)) => {}
@@ -65,40 +65,40 @@ fn session(mut port: Port) -> Port {
     port
 }
 
-fn requests(port: &mut Port) -> Result<Infallible, SessionEnd> {
+fn requests(port: &mut GuestPort) -> Result<Infallible, SessionEnd> {
     loop {
         let (request, _) = port.receive()?;
         match request {
-            Request::Exec { argv, env, cwd, stdin } => {
+            GuestRequest::Exec { argv, env, cwd, stdin } => {
                 exec::exec(port, &exec::Program { argv, env, cwd, stdin })?;
             }
-            Request::Put { path, mode, size_bytes } => {
+            GuestRequest::Put { path, mode, size_bytes } => {
                 let outcome = files::put(port, &path, mode, size_bytes)?;
                 answer(port, outcome)?;
             }
-            Request::Get { path } => {
+            GuestRequest::Get { path } => {
                 let outcome = files::get(port, &path)?;
                 answer(port, outcome)?;
             }
-            Request::Stat { path } => {
+            GuestRequest::Stat { path } => {
                 let outcome = fs::metadata(&path).map(drop);
                 answer(port, outcome.map_err(|e| format!("{path}: {e}")))?;
             }
-            Request::Ping => port.send(&Reply::Done, &[])?,
-            Request::Poweroff => {
-                port.send(&Reply::Done, &[])?;
+            GuestRequest::Ping => port.send(&GuestReply::Done, &[])?,
+            GuestRequest::Poweroff => {
+                port.send(&GuestReply::Done, &[])?;
                 power_off();
             }
             // The request was for a program or file that has ended.
-            Request::Stdin | Request::Signal { .. } | Request::Data => {}
+            GuestRequest::Stdin | GuestRequest::Signal { .. } | GuestRequest::Data => {}
         }
     }
 }
 
-fn answer(port: &mut Port, outcome: Result<(), String>) -> Result<(), SessionEnd> {
+fn answer(port: &mut GuestPort, outcome: Result<(), String>) -> Result<(), SessionEnd> {
     match outcome {
-        Ok(()) => port.send(&Reply::Done, &[]),
-        Err(message) => port.send(&Reply::Failed { message }, &[]),
+        Ok(()) => port.send(&GuestReply::Done, &[]),
+        Err(message) => port.send(&GuestReply::Failed { message }, &[]),
     }
 }
 

@@ -1,21 +1,21 @@
 use super::*;
 
-fn requests() -> Vec<Request> {
+fn requests() -> Vec<GuestRequest> {
     vec![
-        Request::Exec {
+        GuestRequest::Exec {
             argv: vec!["ip".into(), "-j".into()],
             env: vec![("A".into(), "b c".into())],
             cwd: None,
             stdin: true,
         },
-        Request::Stdin,
-        Request::Signal { number: 15 },
-        Request::Put { path: "/a b".into(), mode: 0o755, size_bytes: 1 << 40 },
-        Request::Data,
-        Request::Get { path: "/ü".into() },
-        Request::Ping,
-        Request::Stat { path: "/x".into() },
-        Request::Poweroff,
+        GuestRequest::Stdin,
+        GuestRequest::Signal { number: 15 },
+        GuestRequest::Put { path: "/a b".into(), mode: 0o755, size_bytes: 1 << 40 },
+        GuestRequest::Data,
+        GuestRequest::Get { path: "/ü".into() },
+        GuestRequest::Ping,
+        GuestRequest::Stat { path: "/x".into() },
+        GuestRequest::Poweroff,
     ]
 }
 
@@ -31,7 +31,7 @@ fn frames_survive_any_cut() {
         let mut seen = Vec::new();
         for part in stream.chunks(step) {
             decoder.push(part);
-            while let Some((request, bytes)) = decoder.frame::<Request>().unwrap() {
+            while let Some((request, bytes)) = decoder.frame::<GuestRequest>().unwrap() {
                 assert_eq!(bytes, payload);
                 seen.push(request);
             }
@@ -43,11 +43,11 @@ fn frames_survive_any_cut() {
 
 #[test]
 fn truncated_stream_is_an_error_at_its_end() {
-    let frame = encode(&Reply::Exit { code: 3 }, b"xyz").unwrap();
+    let frame = encode(&GuestReply::Exit { code: 3 }, b"xyz").unwrap();
     for cut in 1..frame.len() {
         let mut decoder = Decoder::default();
         decoder.push(&frame[..cut]);
-        assert!(decoder.frame::<Reply>().unwrap().is_none());
+        assert!(decoder.frame::<GuestReply>().unwrap().is_none());
         let error = decoder.finish().unwrap_err();
         assert!(matches!(error, FrameError::Truncated { bytes } if bytes == cut));
     }
@@ -65,23 +65,23 @@ fn sizes_beyond_the_limits_are_refused_before_they_arrive() {
         let mut decoder = Decoder::default();
         decoder.push(&(header as u32).to_le_bytes());
         decoder.push(&(payload as u32).to_le_bytes());
-        assert!(matches!(decoder.frame::<Request>(), Err(FrameError::Size { .. })));
+        assert!(matches!(decoder.frame::<GuestRequest>(), Err(FrameError::Size { .. })));
     }
     let big = vec![0; MAX_PAYLOAD_BYTES + 1];
-    assert!(matches!(encode(&Request::Data, &big), Err(FrameError::Size { .. })));
-    assert!(encode(&Request::Data, &big[1..]).is_ok());
+    assert!(matches!(encode(&GuestRequest::Data, &big), Err(FrameError::Size { .. })));
+    assert!(encode(&GuestRequest::Data, &big[1..]).is_ok());
 }
 
 #[test]
 fn unknown_header_is_an_error() {
     let mut decoder = Decoder::default();
     decoder.push(&encode(&serde_json::json!({ "kind": "fly" }), b"").unwrap());
-    assert!(matches!(decoder.frame::<Request>(), Err(FrameError::Header(_))));
+    assert!(matches!(decoder.frame::<GuestRequest>(), Err(FrameError::Header(_))));
 }
 
 #[test]
 fn greeting_is_found_behind_the_remains_of_an_earlier_client() {
-    let old = encode(&Request::Data, &[7; 1000]).unwrap();
+    let old = encode(&GuestRequest::Data, &[7; 1000]).unwrap();
     for cut in [0, 5, 8, 20, 500, old.len()] {
         let mut decoder = Decoder::default();
         decoder.push(&old[..cut]);
@@ -90,10 +90,10 @@ fn greeting_is_found_behind_the_remains_of_an_earlier_client() {
             assert_eq!(decoder.greeting(HELLO), None);
             decoder.push(&[byte]);
         }
-        decoder.push(&encode(&Request::Ping, b"").unwrap());
+        decoder.push(&encode(&GuestRequest::Ping, b"").unwrap());
         assert_eq!(decoder.greeting(HELLO), Some((0x0102_0304_0506_0708, VERSION)));
-        let frame = decoder.frame::<Request>().unwrap();
-        assert_eq!(frame, Some((Request::Ping, Vec::new())));
+        let frame = decoder.frame::<GuestRequest>().unwrap();
+        assert_eq!(frame, Some((GuestRequest::Ping, Vec::new())));
     }
 }
 
@@ -101,7 +101,7 @@ fn greeting_is_found_behind_the_remains_of_an_earlier_client() {
 fn greeting_at_a_frame_boundary_is_no_frame() {
     let mut decoder = Decoder::default();
     decoder.push(&greeting(HELLO, 9));
-    assert!(decoder.frame::<Request>().is_err());
+    assert!(decoder.frame::<GuestRequest>().is_err());
     assert_eq!(decoder.greeting(HELLO), Some((9, VERSION)));
 }
 
@@ -115,7 +115,7 @@ fn arbitrary_bytes_never_panic() {
             let small = (state >> 60) as u32;
             decoder.push(&small.to_le_bytes());
             decoder.push(&state.to_be_bytes());
-            while let Ok(Some(_)) = decoder.frame::<Request>() {}
+            while let Ok(Some(_)) = decoder.frame::<GuestRequest>() {}
             decoder.greeting(HELLO);
         }
     }
