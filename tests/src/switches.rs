@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use tresse_export::{Options, SwitchConfig, switch_configs, switch_configs_keeping};
+use tresse_export::{ExportOptions, SwitchConfig, switch_configs, switch_configs_keeping};
 use tresse_lab::run::{self, RunError};
 use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 
-const OPTIONS: Options = Options { cyclic: true, static_fdb: false };
+const OPTIONS: ExportOptions = ExportOptions { cyclic: true, static_fdb: false };
 
 /// (port, VID, untagged).
 type Memberships = BTreeSet<(u32, u16, bool)>;

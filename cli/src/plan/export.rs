@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use tresse_export::{self, ExportFile, Format, Options};
+use tresse_export::{self, ExportFile, ExportOptions, Format};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -67,7 +67,7 @@ impl Export {
         let (plan, old) = (change.plan, change.old);
         let survey = input::accept(&plan, &self.cluster.file)?;
         let cyclic = survey.dependencies.cycle(plan.graph()).is_some();
-        let options = Options { cyclic, static_fdb: !self.no_fdb };
+        let options = ExportOptions { cyclic, static_fdb: !self.no_fdb };
         let files = tresse_export::render_keeping(
             &plan,
             old.as_ref(),

@@ -9,7 +9,7 @@ use tresse_plan::Plan;
 use tresse_plan::lock::{place, tree};
 use tresse_topology::cluster::Port;
 
-use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
+use super::{ExportError, ExportOptions, PortConfig, PortRole, SwitchConfig, switch};
 
 /// Returns the switch configurations of `plan`, with the VLANs of the previous plan `old` added to them.
 /// Both plans must be made with the same lock (the file that keeps VIDs as they are): then the trees
@@ -20,7 +20,7 @@ use super::{ExportError, Options, PortConfig, PortRole, SwitchConfig, switch};
 pub fn configs(
     plan: &Plan,
     old: &Plan,
-    options: Options,
+    options: ExportOptions,
 ) -> Result<Vec<SwitchConfig>, ExportError> {
     let mut configs = switch::drafts(plan, options);
     let before: HashMap<String, SwitchConfig> = switch::drafts(old, options)

@@ -40,7 +40,7 @@ pub use file::ExportFile;
 pub use format::Format;
 pub use iproute2::commands;
 pub use keep::configs as switch_configs_keeping;
-pub use options::Options;
+pub use options::ExportOptions;
 pub use render::{node_script, render, render_keeping};
 pub use spell::runs as vid_runs;
 pub use switch::{

@@ -8,7 +8,7 @@ use tresse_slice::Slice;
 
 use crate::format::{Format, Subject};
 use crate::switch::{self, SwitchConfig};
-use crate::{ExportError, ExportFile, Options};
+use crate::{ExportError, ExportFile, ExportOptions};
 use crate::{
     bridge, containerlab, dot, eos, hosts, ios, iproute2, junos, keep, networkd, openvswitch,
     routeros, sonic,
@@ -31,7 +31,7 @@ pub fn render(
     plan: &Plan,
     what: Format,
     object: Option<&str>,
-    options: Options,
+    options: ExportOptions,
 ) -> Result<Vec<ExportFile>, ExportError> {
     render_keeping(plan, None, what, object, options)
 }
@@ -47,7 +47,7 @@ pub fn render_keeping(
     keep: Option<&Plan>,
     what: Format,
     object: Option<&str>,
-    options: Options,
+    options: ExportOptions,
 ) -> Result<Vec<ExportFile>, ExportError> {
     let cluster = plan.cluster();
     let sets_nothing = cluster.is_untagged() && !cluster.kind.shares_switches();
@@ -97,7 +97,7 @@ pub fn render_keeping(
             Ok(files.into_iter().flatten().collect())
         }
         Subject::Fabric => {
-            let options = Options { static_fdb: false, ..options };
+            let options = ExportOptions { static_fdb: false, ..options };
             match (what, object) {
                 (Format::Dot, None) => Ok(dot::render(plan, &switch::configs(plan, options), None)),
                 (Format::Dot, Some(name)) => {

@@ -13,7 +13,7 @@ use tresse_plan::{Line, Plan};
 use tresse_topology::cluster::{Learning, Stp};
 use tresse_topology::vlan::TreeSpec;
 
-use super::Options;
+use super::ExportOptions;
 
 /// The configuration of one switch in a form that is independent of vendors: ports, VLANs, static
 /// forwarding entries. All lists of ports, VLANs and entries are in ascending order.
@@ -106,14 +106,14 @@ pub struct FdbEntry {
 /// Returns the configurations of all switches of `plan`, in index order. Costs O(pairs x paths x hops)
 /// for the VLANs of node ports and for static forwarding entries, and O(trees x switches) for the rest.
 #[must_use]
-pub fn configs(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
+pub fn configs(plan: &Plan, options: ExportOptions) -> Vec<SwitchConfig> {
     let mut configs = drafts(plan, options);
     configs.iter_mut().for_each(|config| finish(plan, config));
     configs
 }
 
 /// Returns the configurations without the parts that [`finish`] adds.
-pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
+pub(super) fn drafts(plan: &Plan, options: ExportOptions) -> Vec<SwitchConfig> {
     let cluster = plan.cluster();
     let base = base_vlan(plan);
     let mut configs: Vec<_> = (0..cluster.switches.len())
@@ -167,7 +167,7 @@ pub(super) fn drafts(plan: &Plan, options: Options) -> Vec<SwitchConfig> {
     configs
 }
 
-fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: Options) -> SwitchConfig {
+fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: ExportOptions) -> SwitchConfig {
     let cluster = plan.cluster();
     let switch = cluster.switch(id);
     let vlan = |(t, spec): (usize, &TreeSpec)| VlanConfig {

@@ -48,8 +48,8 @@ fn golden(directory: &str, file: &ExportFile) {
 #[test]
 fn every_format_of_the_torus_and_the_mesh_is_as_read() {
     for (directory, plan, options) in [
-        ("torus-4x4-dor", torus(), Options::default()),
-        ("mesh-3x2-base", mesh_with_base(), Options { cyclic: false, static_fdb: true }),
+        ("torus-4x4-dor", torus(), ExportOptions::default()),
+        ("mesh-3x2-base", mesh_with_base(), ExportOptions { cyclic: false, static_fdb: true }),
     ] {
         for format in Format::all() {
             let object = match format.subject() {
@@ -79,7 +79,7 @@ fn an_uplink_is_drawn_and_cabled() {
                 topology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 1\", uplink = \"u0\" }\n";
     let plan = Plan::build(tresse_cluster::parse(text, "t.toml").unwrap()).unwrap();
     for format in [Format::Dot, Format::Containerlab] {
-        let files = render(&plan, format, None, Options::default()).unwrap();
+        let files = render(&plan, format, None, ExportOptions::default()).unwrap();
         files.iter().for_each(|file| golden("flat-uplink", file));
     }
 }
@@ -97,7 +97,7 @@ fn as_read_or_refused(directory: &str, topology: &str) {
             Subject::Node => Some(plan.cluster().nodes[1].name.as_str()),
             Subject::Fabric => None,
         };
-        match render(&plan, format, object, Options::default()) {
+        match render(&plan, format, object, ExportOptions::default()) {
             Ok(files) => files.iter().for_each(|file| golden(directory, file)),
             Err(ExportError::NothingToSet) => assert_eq!(format.subject(), Subject::Switch),
             Err(_) => drop(refused.insert(format.name())),
@@ -135,7 +135,7 @@ fn trees_of_scripts(plan: &Plan, scripts: &[ExportFile]) -> BTreeMap<u16, BTreeS
 #[test]
 fn bridge_scripts_say_exactly_the_trees_of_the_plan() {
     for plan in [torus(), mesh_with_base()] {
-        let scripts = render(&plan, Format::Bridge, None, Options::default()).unwrap();
+        let scripts = render(&plan, Format::Bridge, None, ExportOptions::default()).unwrap();
         assert_eq!(scripts.len(), plan.cluster().switches.len());
         let mut want: BTreeMap<u16, BTreeSet<LinkId>> = (0..plan.specs().len())
             .map(TreeId::from)
@@ -152,7 +152,7 @@ fn bridge_scripts_say_exactly_the_trees_of_the_plan() {
 #[test]
 fn node_ports_carry_what_the_node_uses() {
     for plan in [torus(), mesh_with_base()] {
-        let configs = switch_configs(&plan, Options::default());
+        let configs = switch_configs(&plan, ExportOptions::default());
         for (k, node) in plan.cluster().nodes.iter().enumerate() {
             let uses = plan.uses(NodeId::from(k));
             for (i, nic) in node.nics.iter().enumerate() {
@@ -169,7 +169,7 @@ fn node_ports_carry_what_the_node_uses() {
 #[test]
 fn forwarding_entries_lead_every_planned_frame_home() {
     for plan in [torus(), mesh_with_base()] {
-        let configs = switch_configs(&plan, Options::default());
+        let configs = switch_configs(&plan, ExportOptions::default());
         let cluster = plan.cluster();
         for (src, dst) in plan.pairs() {
             for segment in plan.paths(src, dst).iter().flat_map(|p| &p.segments) {
@@ -197,7 +197,7 @@ fn forwarding_entries_lead_every_planned_frame_home() {
 
 #[test]
 fn k3_spanning_tree_goes_off_last_and_the_default_vlan_first() {
-    let scripts = render(&torus(), Format::Bridge, None, Options::default()).unwrap();
+    let scripts = render(&torus(), Format::Bridge, None, ExportOptions::default()).unwrap();
     for script in scripts {
         assert!(!script.text.contains("$port1"), "the shell reads the variable port1");
         let at = |text: &str| script.text.find(text).unwrap();
@@ -211,7 +211,7 @@ fn k3_spanning_tree_goes_off_last_and_the_default_vlan_first() {
 #[test]
 fn k18_flow_control_goes_off_where_the_graph_is_cyclic() {
     let off = |cyclic| {
-        let options = Options { cyclic, static_fdb: false };
+        let options = ExportOptions { cyclic, static_fdb: false };
         render(&torus(), Format::Bridge, Some("s00"), options).unwrap()[0]
             .text
             .contains("ethtool -A")
@@ -227,7 +227,8 @@ fn formats_have_names_and_errors_list_them() {
     }
     let error = "visio".parse::<Format>().unwrap_err().to_string();
     assert!(error.contains("`visio`") && error.contains("bridge, "), "{error}");
-    let error = render(&torus(), Format::Bridge, Some("s99"), Options::default()).unwrap_err();
+    let error =
+        render(&torus(), Format::Bridge, Some("s99"), ExportOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "the plan has no switch `s99`");
 }
 
@@ -241,7 +242,7 @@ fn k3_holds_in_every_dialect() {
         (Format::RouterOs, "protocol-mode=none", "vlan-ids=107"),
         (Format::OpenVswitch, "stp_enable=false", "trunks=100,"),
     ] {
-        for file in render(&torus(), format, None, Options::default()).unwrap() {
+        for file in render(&torus(), format, None, ExportOptions::default()).unwrap() {
             let last = file.text.find(off).unwrap_or_else(|| panic!("{}", file.name));
             assert!(file.text.find(vlan).unwrap_or(usize::MAX) < last, "{}", file.name);
             let block: Vec<_> = file.text[last..].lines().collect();
@@ -258,8 +259,8 @@ fn k3_holds_in_every_dialect() {
 #[test]
 fn sonic_is_json_with_the_members_of_the_plan() {
     let plan = mesh_with_base();
-    let configs = switch_configs(&plan, Options::default());
-    let files = render(&plan, Format::Sonic, None, Options::default()).unwrap();
+    let configs = switch_configs(&plan, ExportOptions::default());
+    let files = render(&plan, Format::Sonic, None, ExportOptions::default()).unwrap();
     for config in configs {
         let file = |end: &str| {
             let name = format!("{}.{end}", config.name);
@@ -292,7 +293,7 @@ fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
         let plan = Plan::build(cluster).unwrap();
         let layout = plan.xy().unwrap().layout();
         let mut members: BTreeMap<Vid, BTreeSet<(usize, usize)>> = BTreeMap::new();
-        for config in switch_configs(&plan, Options::default()) {
+        for config in switch_configs(&plan, ExportOptions::default()) {
             assert_eq!((config.base, config.fdb.len()), (None, 0));
             assert_eq!(config.vlans.len(), per_switch as usize);
             for port in &config.ports {
@@ -314,7 +315,7 @@ fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
             [101, 102, 103, 105, 106, 107, 108, 109]
         );
         assert!(members.values().all(|lines| lines.len() == 1), "a VID is one line's");
-        for file in render(&plan, Format::Bridge, None, Options::default()).unwrap() {
+        for file in render(&plan, Format::Bridge, None, ExportOptions::default()).unwrap() {
             let adds = file.text.lines().filter(|line| line.starts_with("vlan add"));
             assert!(adds.clone().all(|line| line.ends_with("pvid untagged")), "{}", file.text);
             assert_eq!(adds.count(), 4 * per_switch as usize);
@@ -327,7 +328,7 @@ fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
             (Format::OpenVswitch, "trunks="),
             (Format::Sonic, "\"tagged\""),
         ] {
-            for file in render(&plan, format, None, Options::default()).unwrap() {
+            for file in render(&plan, format, None, ExportOptions::default()).unwrap() {
                 assert!(!file.text.contains(tagged), "{}", file.text);
             }
         }
@@ -336,16 +337,16 @@ fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
 
 #[test]
 fn whole_fabric_formats_refuse_an_object() {
-    let error = render(&torus(), Format::Hosts, Some("n00"), Options::default()).unwrap_err();
+    let error = render(&torus(), Format::Hosts, Some("n00"), ExportOptions::default()).unwrap_err();
     assert!(error.to_string().contains("takes no object"), "{error}");
-    let drawn = render(&torus(), Format::Dot, Some("VL(-:1,0)"), Options::default()).unwrap();
+    let drawn = render(&torus(), Format::Dot, Some("VL(-:1,0)"), ExportOptions::default()).unwrap();
     assert_eq!(drawn[0].text.matches("style=bold").count(), 15 + 16);
-    assert!(render(&torus(), Format::Dot, Some("99"), Options::default()).is_err());
+    assert!(render(&torus(), Format::Dot, Some("99"), ExportOptions::default()).is_err());
     let dims = vec![4, 4];
     let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
     let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
     for name in ["line(1,-)", "7"] {
-        let drawn = render(&plan, Format::Dot, Some(name), Options::default()).unwrap();
+        let drawn = render(&plan, Format::Dot, Some(name), ExportOptions::default()).unwrap();
         assert_eq!(drawn[0].text.matches("style=bold").count(), 4, "{name}");
     }
 }
@@ -355,7 +356,7 @@ fn vlans_that_switches_keep_for_themselves_are_refused() {
     let mut cluster = Cluster::generated(Kind::Torus { dims: vec![4, 4] }, 1, 1, Strategy::Dor, 1);
     cluster.vlans.ranges = vec![(998, 1010)];
     let plan = Plan::build(cluster.clone()).unwrap();
-    let options = Options { cyclic: true, static_fdb: false };
+    let options = ExportOptions { cyclic: true, static_fdb: false };
     let told = render(&plan, Format::Ios, None, options).unwrap_err().to_string();
     assert!(told.contains("IOS keeps VLAN 1002 for itself"), "{told}");
     assert!(render(&plan, Format::Eos, None, options).is_ok());
@@ -381,7 +382,7 @@ fn a_base_tree_that_moves_is_told_in_every_file() {
     let mesh = build(|dims| Kind::Mesh { dims }, &Lock::default());
     let torus = build(|dims| Kind::Torus { dims }, &mesh.lock(&Lock::default()));
     let moved = |plan: &Plan, old: &Plan| {
-        let told = keep::configs(plan, old, Options::default()).unwrap();
+        let told = keep::configs(plan, old, ExportOptions::default()).unwrap();
         told.iter().filter(|c| c.notes.iter().any(|n| n.contains("another tree"))).count()
     };
     assert_eq!((moved(&torus, &mesh), moved(&mesh, &mesh)), (0, 0), "the tree only grows");
@@ -407,7 +408,7 @@ fn switches_keep_the_plan_before_during_a_change() {
     let first = build(&[4, 4], &Lock::default());
     let lock = first.lock(&Lock::default());
     let second = build(&[4, 5], &lock);
-    let options = Options { cyclic: false, static_fdb: true };
+    let options = ExportOptions { cyclic: false, static_fdb: true };
     let both = keep::configs(&second, &first, options).unwrap();
     let at = |plan: &Plan, configs: &[SwitchConfig]| -> BTreeMap<(String, u32), BTreeSet<Vid>> {
         let ports = configs.iter().flat_map(|c| c.ports.iter().map(move |p| (c.switch, p)));

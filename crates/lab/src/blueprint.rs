@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_base::units::{Mac, Rate};
-use tresse_export::{Options, PortConfig, SwitchConfig, switch_configs};
+use tresse_export::{ExportOptions, PortConfig, SwitchConfig, switch_configs};
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Nic, NicEnd, Node, Port};
 
@@ -124,7 +124,7 @@ impl Blueprint {
                 announces: plan.uses(NodeId::from(k)).values().filter(|a| **a).count(),
             })
             .collect();
-        let configs = switch_configs(plan, Options { cyclic: false, static_fdb });
+        let configs = switch_configs(plan, ExportOptions { cyclic: false, static_fdb });
         let switches = configs
             .iter()
             .map(|config| LabSwitch {

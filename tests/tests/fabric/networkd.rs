@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tresse_base::id::NodeId;
-use tresse_export::{Format, Options, node_script, render};
+use tresse_export::{ExportOptions, Format, node_script, render};
 
 use crate::Tests;
 use crate::lab::{Lab, eventually};
@@ -77,7 +77,8 @@ exec /lib/systemd/systemd-networkd
 impl Networkd {
     fn start(lab: &Lab, node: NodeId, files: &Path) -> Self {
         let name = lab.now.node(node);
-        let rendered = render(&lab.now.plan, Format::Networkd, Some(name), Options::default());
+        let rendered =
+            render(&lab.now.plan, Format::Networkd, Some(name), ExportOptions::default());
         for file in rendered.unwrap() {
             let path = files.join(&file.name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

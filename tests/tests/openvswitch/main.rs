@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rig::{Probe, Rig};
 use tresse_base::id::{NodeId, TreeId};
 use tresse_base::units::Mac;
-use tresse_export::Options;
+use tresse_export::ExportOptions;
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Cluster, Kind, Port, Strategy};
 
@@ -88,7 +88,7 @@ fn flood(plan: &Plan, from: NodeId, links: &[tresse_base::id::LinkId]) -> BTreeM
 
 fn flooded_frames_cross_exactly_the_tree() -> Result<(), Failed> {
     let plan = torus(None);
-    let rig = Rig::new(&plan, Options { cyclic: true, static_fdb: false });
+    let rig = Rig::new(&plan, ExportOptions { cyclic: true, static_fdb: false });
     let mut probes = Vec::new();
     for tree in (0..plan.specs().len()).map(TreeId::from) {
         let links = plan.tree(tree).links(plan.graph());
@@ -120,7 +120,7 @@ fn flooded_frames_cross_exactly_the_tree() -> Result<(), Failed> {
 
 fn static_entries_keep_frames_on_the_path() -> Result<(), Failed> {
     let plan = torus(None);
-    let rig = Rig::new(&plan, Options::default());
+    let rig = Rig::new(&plan, ExportOptions::default());
     let mut probes = Vec::new();
     for (src, dst) in plan.pairs() {
         let segment = plan.paths(src, dst)[0].segments[0];
@@ -144,7 +144,7 @@ fn static_entries_keep_frames_on_the_path() -> Result<(), Failed> {
 fn base_vlan_floods_its_tree_and_no_more() -> Result<(), Failed> {
     let plan = torus(Some(1));
     let (_, links) = tresse_plan::base_vlan(&plan).expect("the file has a base VLAN");
-    let rig = Rig::new(&plan, Options { cyclic: true, static_fdb: false });
+    let rig = Rig::new(&plan, ExportOptions { cyclic: true, static_fdb: false });
     let nodes = || (0..plan.cluster().nodes.len()).map(NodeId::from);
     let probes: Vec<_> = nodes()
         .map(|node| {
@@ -163,7 +163,7 @@ fn lines_on_one_switch_are_apart() -> Result<(), Failed> {
     let dims = vec![4, 4];
     let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
     let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).expect("it has a plan");
-    let rig = Rig::new(&plan, Options::default());
+    let rig = Rig::new(&plan, ExportOptions::default());
     let layout = plan.xy().expect("its nodes route").layout();
     let nodes = || (0..plan.cluster().nodes.len()).map(NodeId::from);
     let mut probes = Vec::new();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use libtest_mimic::Failed;
 use serde_json::json;
 use tresse_base::id::NodeId;
-use tresse_export::{self, ExportFile, Format, Options};
+use tresse_export::{self, ExportFile, ExportOptions, Format};
 use tresse_plan::Plan;
 use tresse_topology::cluster::Port;
 
@@ -70,7 +70,7 @@ pub fn missing() -> Option<String> {
 }
 
 impl Rig {
-    pub fn new(plan: &Plan, options: Options) -> Self {
+    pub fn new(plan: &Plan, options: ExportOptions) -> Self {
         let cluster = plan.cluster();
         let mut cables: Vec<_> =
             cluster.links.iter().map(|l| (switch_port(l.a), switch_port(l.b))).collect();
