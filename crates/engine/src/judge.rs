@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::units::Prefix;
 use tresse_control::{Alert, NodeError, OperationLine};
 use tresse_reconcile::{
-    METRIC_PRIMARY, Operation, Options, Reconciliation, Refusal, Wanted, reconcile_with,
+    METRIC_PRIMARY, Operation, ReconcileOptions, Reconciliation, Refusal, Wanted, reconcile_with,
 };
 
 use super::gate::Gated;
@@ -58,7 +58,7 @@ impl Engine {
             Purpose::Apply { .. } => &job.options.force_interfaces,
             _ => &self.stored.force_interfaces,
         };
-        let options = Options { force_interfaces: forced.clone() };
+        let options = ReconcileOptions { force_interfaces: forced.clone() };
         reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
     }
 
@@ -71,7 +71,8 @@ impl Engine {
     ) -> Option<NodeError> {
         // Objects that the plan wants after its VLANs are proven are checked now, not later.
         let whole = job.target.as_ref().filter(|_| job.undoes()).map(|target| {
-            let options = Options { force_interfaces: job.options.force_interfaces.clone() };
+            let options =
+                ReconcileOptions { force_interfaces: job.options.force_interfaces.clone() };
             let whole = whole(target, self.settings.engines, &view.observed);
             reconcile_with(&whole, &view.observed, &self.stored.saved, &options)
         });

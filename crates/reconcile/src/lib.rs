@@ -29,7 +29,7 @@ mod wanted;
 
 pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_INTERFACE};
 
-pub use diff::{Options, reconcile, reconcile_with};
+pub use diff::{ReconcileOptions, reconcile, reconcile_with};
 pub use forwarding::{ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding};
 pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
 pub use nexthop::Nexthop;
@@ -39,8 +39,8 @@ pub use observed::{
     ObservedNexthop, ObservedTableRoute, TableRouteKey,
 };
 pub use operation::Operation;
-pub use report::{DiffLine, Pending, Planned, Reason, Reconciliation, Refusal, Why};
-pub use routes::{ObservedRoute, RouteKey, RouteList, Routes};
+pub use report::{DiffLine, Pending, PendingReason, Planned, Reconciliation, Refusal, Why};
+pub use routes::{ObservedRoute, ObservedRoutes, RouteKey, RouteList};
 pub use rule::{Rule, SourceRule, TABLES};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;

@@ -29,7 +29,7 @@ pub struct ModelError {
 /// A fake kernel for tests: the state of one network namespace, which operations change as Linux
 /// would change it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Model {
+pub struct KernelModel {
     /// The state as a dump would show it.
     pub observed: Observed,
     /// Does this kernel store IFA_PROTO (5.18 and later)?
@@ -43,7 +43,7 @@ pub struct Model {
 
 type Outcome = Result<(), &'static str>;
 
-impl Model {
+impl KernelModel {
     /// Executes one operation as the kernel would.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
 use super::mptcp::ObservedMptcp;
-use super::routes::Routes;
+use super::routes::ObservedRoutes;
 use super::rule::{Rule, SourceRule};
 use super::wanted::LinkKind;
 
@@ -29,7 +29,7 @@ pub struct Observed {
     pub nexthops: BTreeMap<u32, ObservedNexthop>,
     /// Unicast routes of the main table by (destination, metric), ours and foreign; several
     /// foreign routes with the same key are kept once, ours wins.
-    pub routes: Routes,
+    pub routes: ObservedRoutes,
     /// Present values of the sysctls that were asked for; those without a file are absent.
     pub sysctls: BTreeMap<String, String>,
     /// Can this kernel forward labels (mpls_router)?

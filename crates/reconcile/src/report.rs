@@ -105,7 +105,7 @@ pub struct Pending {
     /// The object.
     pub object: Object,
     /// What it waits for.
-    pub why: Reason,
+    pub why: PendingReason,
 }
 
 impl fmt::Display for Pending {
@@ -117,7 +117,7 @@ impl fmt::Display for Pending {
 /// Why a wanted kernel object cannot be installed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum PendingReason {
     /// The interface does not exist.
     #[error("interface {0} is absent")]
     Absent(String),

@@ -35,9 +35,9 @@ type Keyed = (RouteKey, ObservedRoute);
 /// metric has one route.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Keyed>")]
-pub struct Routes(Vec<Keyed>);
+pub struct ObservedRoutes(Vec<Keyed>);
 
-impl Routes {
+impl ObservedRoutes {
     /// The number of routes.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -90,7 +90,7 @@ impl Routes {
 
 /// For the fake kernel of tests. Each operation costs time in proportion to the routes after the
 /// key.
-impl Routes {
+impl ObservedRoutes {
     /// Inserts a route; returns the one that it replaces.
     pub fn insert(&mut self, key: RouteKey, route: ObservedRoute) -> Option<ObservedRoute> {
         match self.find(&key) {
@@ -123,7 +123,7 @@ impl Routes {
     }
 }
 
-impl Index<&RouteKey> for Routes {
+impl Index<&RouteKey> for ObservedRoutes {
     type Output = ObservedRoute;
 
     /// Returns the route with this key.
@@ -135,7 +135,7 @@ impl Index<&RouteKey> for Routes {
     }
 }
 
-impl From<Vec<Keyed>> for Routes {
+impl From<Vec<Keyed>> for ObservedRoutes {
     fn from(routes: Vec<Keyed>) -> Self {
         let mut list = RouteList::default();
         routes.into_iter().for_each(|(key, route)| list.push(key, route));
@@ -143,8 +143,8 @@ impl From<Vec<Keyed>> for Routes {
     }
 }
 
-/// Collects routes in the order in which the kernel dumps them, to make [`Routes`] of them. Kernels
-/// dump them nearly in the order of [`Routes`], so the list is sorted at the end only if it has to
+/// Collects routes in the order in which the kernel dumps them, to make [`ObservedRoutes`] of them. Kernels
+/// dump them nearly in the order of [`ObservedRoutes`], so the list is sorted at the end only if it has to
 /// be.
 #[derive(Debug, Default)]
 pub struct RouteList {
@@ -172,14 +172,14 @@ impl RouteList {
 
     /// All routes, sorted; of several with one key ours, or else the first.
     #[must_use]
-    pub fn finish(self) -> Routes {
+    pub fn finish(self) -> ObservedRoutes {
         let Self { mut routes, mixed } = self;
         if mixed {
             routes.sort_by_key(|(key, route)| (*key, route.protocol != PROTOCOL));
             routes.dedup_by_key(|(key, _)| *key);
         }
         routes.shrink_to_fit();
-        Routes(routes)
+        ObservedRoutes(routes)
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
             ("10.0.0.0/8", 7, 4),
         ];
         let told = told.map(|(dst, metric, protocol)| (key(dst, metric), route(protocol)));
-        let mut routes = Routes::from(told.to_vec());
+        let mut routes = ObservedRoutes::from(told.to_vec());
         let found: Vec<_> =
             routes.iter().map(|(k, r)| (k.0.to_string(), k.1, r.protocol)).collect();
         let expected = [
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(to, [PROTOCOL, 3]);
         assert_eq!(routes.to(key("10.0.0.0/9", 0).0).count(), 0);
         let json = serde_json::to_string(&routes).unwrap();
-        assert_eq!(serde_json::from_str::<Routes>(&json).unwrap(), routes);
+        assert_eq!(serde_json::from_str::<ObservedRoutes>(&json).unwrap(), routes);
         assert!(routes.insert(key("10.0.0.0/8", 3), route(9)).is_none());
         assert_eq!(routes.remove(&key("10.0.0.0/8", 3)), Some(route(9)));
         assert!(!routes.contains_key(&key("10.0.0.0/8", 3)) && routes.len() == 4);

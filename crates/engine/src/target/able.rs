@@ -63,15 +63,15 @@ mod tests {
     use std::net::IpAddr;
 
     use tresse_base::units::Prefix;
-    use tresse_reconcile::model::Model;
+    use tresse_reconcile::model::KernelModel;
     use tresse_reconcile::{
         Nexthop, ObservedLink, ObservedMptcp, Saved, force_forwarding, reconcile,
     };
 
     use super::*;
 
-    fn node() -> Model {
-        let mut model = Model::default();
+    fn node() -> KernelModel {
+        let mut model = KernelModel::default();
         for (index, name) in (2..).zip(["eth0", "eth1"]) {
             let link = ObservedLink {
                 index,
@@ -90,7 +90,7 @@ mod tests {
     }
 
     /// Makes the model hold what it is able to; the operations in words.
-    fn converge(model: &mut Model, wanted: &Wanted, saved: &mut Saved) -> Vec<String> {
+    fn converge(model: &mut KernelModel, wanted: &Wanted, saved: &mut Saved) -> Vec<String> {
         let held = able(wanted.clone(), &model.observed);
         let operations = reconcile(&held, &model.observed, saved).operations;
         *saved = saved.before(&operations, &model.observed);

@@ -20,7 +20,7 @@ use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
 use tresse_reconcile::{
     ALIAS_PREFIX, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Object, Observed,
-    PUSH_INTERFACE, Reason, Wanted, WantedLink, WantedRoute,
+    PUSH_INTERFACE, PendingReason, Wanted, WantedLink, WantedRoute,
 };
 
 use super::plans::Plans;
@@ -134,24 +134,25 @@ struct Source<'a, F> {
 
 impl<'a, F: Fn(&str) -> Option<&'a PlannedInterface>> Source<'a, F> {
     /// A nexthop in the form that the daemon sends by, if it can.
-    fn path(&self, nexthop: &Nexthop) -> Result<PushPath, Reason> {
-        let absent = || Reason::Absent(nexthop.interface.clone());
+    fn path(&self, nexthop: &Nexthop) -> Result<PushPath, PendingReason> {
+        let absent = || PendingReason::Absent(nexthop.interface.clone());
         let vlan = (self.interface)(&nexthop.interface).ok_or_else(absent)?;
         let key = (nexthop.interface.clone(), nexthop.via);
         let mac = self.wanted.neighbours.get(&key).ok_or_else(absent)?.mac;
         let (planned, _) = self.wanted.nics.get(&vlan.parent).ok_or_else(absent)?;
         let links = &self.observed.links;
-        let nic = links.get(&vlan.parent).ok_or_else(|| Reason::Absent(vlan.parent.clone()))?;
+        let nic =
+            links.get(&vlan.parent).ok_or_else(|| PendingReason::Absent(vlan.parent.clone()))?;
         if nic.mac != Some(*planned) {
-            return Err(Reason::Refused(vlan.parent.clone()));
+            return Err(PendingReason::Refused(vlan.parent.clone()));
         }
         if !nic.up {
-            return Err(Reason::Down(vlan.parent.clone()));
+            return Err(PendingReason::Down(vlan.parent.clone()));
         }
         // An interface that is down will be set up; its carrier is that of the NIC.
         let carrier = links.get(&nexthop.interface).is_none_or(|link| !link.up || link.carrier);
         if !nic.carrier || !carrier {
-            return Err(Reason::NoCarrier(nexthop.interface.clone()));
+            return Err(PendingReason::NoCarrier(nexthop.interface.clone()));
         }
         Ok(PushPath {
             nic: vlan.parent.clone(),

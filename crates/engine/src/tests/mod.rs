@@ -15,7 +15,7 @@ use tresse_control::NodeError;
 use tresse_frame::announce::Announcement;
 use tresse_liveness::Watching;
 use tresse_plan::Plan;
-use tresse_reconcile::model::Model;
+use tresse_reconcile::model::KernelModel;
 use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
@@ -27,7 +27,7 @@ pub(super) const ENGINES: Engines =
 
 /// One host: kernel, disk, clock and engine.
 pub(super) struct Host {
-    pub kernel: Model,
+    pub kernel: KernelModel,
     pub disk: Stored,
     pub engine: Engine,
     pub now: u64,
@@ -257,8 +257,8 @@ fn settings(canary: bool, sequence: u64) -> Settings {
 }
 
 /// Two NICs of node 1 and a foreign default route.
-fn bare() -> Model {
-    let mut kernel = Model { ifa_proto: true, ..Model::default() };
+fn bare() -> KernelModel {
+    let mut kernel = KernelModel { ifa_proto: true, ..KernelModel::default() };
     let nics = prepared(Strategy::Dor, &[3, 3]).wanted.nics;
     for (index, (name, (mac, _))) in nics.into_iter().enumerate() {
         let link = ObservedLink {

@@ -18,7 +18,7 @@ use tresse_base::units::Mac;
 
 use super::context::{Context, leftover};
 use super::steps::{Phase, Steps};
-use crate::{Object, ObservedIngress, Operation, Reason, Refusal, Why};
+use crate::{Object, ObservedIngress, Operation, PendingReason, Refusal, Why};
 
 /// Adds the operations on the filters of all interfaces.
 pub(super) fn filters(context: &Context<'_>, steps: &mut Steps) {
@@ -26,8 +26,10 @@ pub(super) fn filters(context: &Context<'_>, steps: &mut Steps) {
     for (interface, sources) in &wanted.label_sources {
         let state = interfaces.find(interface);
         let reason = match (state, state.and_then(|s| s.hold.as_ref())) {
-            (None, _) => Some(Reason::Absent(interface.clone())),
-            (_, Some(reason @ (Reason::Absent(_) | Reason::Refused(_)))) => Some(reason.clone()),
+            (None, _) => Some(PendingReason::Absent(interface.clone())),
+            (_, Some(reason @ (PendingReason::Absent(_) | PendingReason::Refused(_)))) => {
+                Some(reason.clone())
+            }
             _ => None,
         };
         let present = observed.ingress.get(interface);

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use tresse_base::id::Vid;
 
-use super::options::Options;
+use super::options::ReconcileOptions;
 use super::steps::Steps;
-use crate::{LinkKind, Object, Observed, ObservedLink, Reason, Refusal, Wanted, WantedLink};
+use crate::{LinkKind, Object, Observed, ObservedLink, PendingReason, Refusal, Wanted, WantedLink};
 
 /// What can be installed on an interface once the operations on links are done.
 #[derive(Clone, Default)]
 pub(super) struct Interface {
     /// Why no address or neighbour can be added, if so.
-    pub hold: Option<Reason>,
+    pub hold: Option<PendingReason>,
     /// Why no nexthop can be added, if so: `hold`, or no carrier (K1).
-    pub carry: Option<Reason>,
+    pub carry: Option<PendingReason>,
     /// Is it wanted down because its VID is fused (K5)? Then nothing of ours stays on it.
     pub fused: bool,
     /// Will the operations create it?
@@ -23,20 +23,20 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    fn blocked(reason: Reason) -> Self {
+    fn blocked(reason: PendingReason) -> Self {
         Self { hold: Some(reason.clone()), carry: Some(reason), ..Self::default() }
     }
 
     fn observed(name: &str, link: &ObservedLink) -> Self {
         if !link.up {
-            return Self::blocked(Reason::Down(name.into()));
+            return Self::blocked(PendingReason::Down(name.into()));
         }
-        let carry = (!link.carrier).then(|| Reason::NoCarrier(name.into()));
+        let carry = (!link.carrier).then(|| PendingReason::NoCarrier(name.into()));
         Self { carry, ..Self::default() }
     }
 
     pub(super) fn is_refused(&self) -> bool {
-        matches!(self.hold, Some(Reason::Refused(_)))
+        matches!(self.hold, Some(PendingReason::Refused(_)))
     }
 }
 
@@ -49,7 +49,7 @@ impl<'a> Interfaces<'a> {
     pub(super) fn new(
         wanted: &'a Wanted,
         observed: &'a Observed,
-        options: &Options,
+        options: &ReconcileOptions,
         steps: &mut Steps,
     ) -> Self {
         let mut by_name: HashMap<&str, Interface> = observed
@@ -59,8 +59,8 @@ impl<'a> Interfaces<'a> {
             .collect();
         for (nic, (mac, mtu)) in &wanted.nics {
             let Some(link) = observed.links.get(nic) else {
-                steps.wait(Object::Link(nic.clone()), Reason::Absent(nic.clone()));
-                by_name.insert(nic, Interface::blocked(Reason::Absent(nic.clone())));
+                steps.wait(Object::Link(nic.clone()), PendingReason::Absent(nic.clone()));
+                by_name.insert(nic, Interface::blocked(PendingReason::Absent(nic.clone())));
                 continue;
             };
             let refused = steps.refused.len();
@@ -74,7 +74,7 @@ impl<'a> Interfaces<'a> {
                 steps.refused.push(Refusal::MtuTooSmall { nic, needed, found });
             }
             if steps.refused.len() > refused {
-                by_name.insert(nic, Interface::blocked(Reason::Refused(nic.clone())));
+                by_name.insert(nic, Interface::blocked(PendingReason::Refused(nic.clone())));
             }
         }
         let vlans = vlans(observed);
@@ -86,7 +86,7 @@ impl<'a> Interfaces<'a> {
                 refuse_master(name, present, options, steps);
             }
             let interface = if steps.refused.len() > refused {
-                Interface::blocked(Reason::Refused(name.clone()))
+                Interface::blocked(PendingReason::Refused(name.clone()))
             } else {
                 link_state(name, link, observed.links.get(name), &by_name)
             };
@@ -101,8 +101,8 @@ impl<'a> Interfaces<'a> {
     }
 
     /// Why no address or neighbour can be added to the interface, if so.
-    pub(super) fn hold(&self, name: &str) -> Option<Reason> {
-        self.find(name).map_or_else(|| Some(Reason::Absent(name.into())), |i| i.hold.clone())
+    pub(super) fn hold(&self, name: &str) -> Option<PendingReason> {
+        self.find(name).map_or_else(|| Some(PendingReason::Absent(name.into())), |i| i.hold.clone())
     }
 
     /// Is it an interface of ours that is wanted down?
@@ -111,7 +111,7 @@ impl<'a> Interfaces<'a> {
     }
 }
 
-fn refuse_master(name: &str, link: &ObservedLink, options: &Options, steps: &mut Steps) {
+fn refuse_master(name: &str, link: &ObservedLink, options: &ReconcileOptions, steps: &mut Steps) {
     if let Some(master) = &link.master
         && !options.force_interfaces.contains(name)
     {
@@ -166,21 +166,25 @@ fn link_state(
         LinkKind::Vlan { parent, .. } => by_name
             .get(parent.as_str())
             .cloned()
-            .unwrap_or_else(|| Interface::blocked(Reason::Absent(parent.clone()))),
+            .unwrap_or_else(|| Interface::blocked(PendingReason::Absent(parent.clone()))),
     };
-    let absent = matches!(state.hold, Some(Reason::Absent(_)));
+    let absent = matches!(state.hold, Some(PendingReason::Absent(_)));
     if state.is_refused() || absent {
         state.new = false;
         return state;
     }
     if !link.up {
-        return Interface { fused: true, new, ..Interface::blocked(Reason::Down(name.into())) };
+        return Interface {
+            fused: true,
+            new,
+            ..Interface::blocked(PendingReason::Down(name.into()))
+        };
     }
     if state.carry.is_none()
         && link.kind != LinkKind::Dummy
         && present.is_some_and(|p| p.up && !p.carrier)
     {
-        state.carry = Some(Reason::NoCarrier(name.into()));
+        state.carry = Some(PendingReason::NoCarrier(name.into()));
     }
     Interface { new, ..state }
 }

@@ -35,7 +35,7 @@ mod table_routes;
 
 pub(super) use self::routing::narrow;
 
-pub use self::options::Options;
+pub use self::options::ReconcileOptions;
 
 use self::context::Context;
 use self::interfaces::Interfaces;
@@ -47,7 +47,7 @@ use crate::{Observed, Reconciliation, Saved, Wanted};
 /// withdraw everything, call `reconcile(&Wanted::default(), observed, saved)`.
 #[must_use]
 pub fn reconcile(wanted: &Wanted, observed: &Observed, saved: &Saved) -> Reconciliation {
-    reconcile_with(wanted, observed, saved, &Options::default())
+    reconcile_with(wanted, observed, saved, &ReconcileOptions::default())
 }
 
 /// Like [`reconcile`], but with exceptions from its rules that the operator allows.
@@ -56,7 +56,7 @@ pub fn reconcile_with(
     wanted: &Wanted,
     observed: &Observed,
     saved: &Saved,
-    options: &Options,
+    options: &ReconcileOptions,
 ) -> Reconciliation {
     let mut steps = Steps::default();
     let interfaces = Interfaces::new(wanted, observed, options, &mut steps);

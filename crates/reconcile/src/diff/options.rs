@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// Exceptions that an operator allows from the rules by which [`reconcile`](super::reconcile)
 /// refuses to change the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct ReconcileOptions {
     /// Interfaces to use although they have a master (K20).
     pub force_interfaces: BTreeSet<String>,
 }

@@ -20,7 +20,7 @@ use super::join::join;
 use super::steps::{Phase, Steps};
 use crate::{
     METRIC_PRIMARY, NEXTHOP_BASE, Nexthop, Object, ObservedNexthop, ObservedRoute, Operation,
-    Reason, Refusal, WantedRoute, Why,
+    PendingReason, Refusal, WantedRoute, Why,
 };
 
 /// Members of a group, sorted by id.
@@ -168,9 +168,9 @@ impl<'a> Routing<'a> {
                 source = Some(route.src);
             }
             let reason = if source != Some(route.src) {
-                Some(Reason::NoSource(route.src))
+                Some(PendingReason::NoSource(route.src))
             } else {
-                (same.is_none() && members.is_empty()).then_some(Reason::NoLeg)
+                (same.is_none() && members.is_empty()).then_some(PendingReason::NoLeg)
             };
             if let Some(reason) = reason {
                 steps.wait(Object::Route(dst, metric), reason);
@@ -209,7 +209,7 @@ impl<'a> Routing<'a> {
         for nexthop in nexthops {
             let reason = match context.interfaces.find(&nexthop.interface) {
                 Some(interface) => interface.carry.clone(),
-                None => Some(Reason::Absent(nexthop.interface.clone())),
+                None => Some(PendingReason::Absent(nexthop.interface.clone())),
             };
             if let Some(reason) = reason {
                 if self.waiting.insert(nexthop) {

@@ -1,7 +1,7 @@
 //! Collects the operations that the comparisons add, and puts them into the order in which they are
 //! executed.
 
-use crate::{Object, Operation, Pending, Planned, Reason, Reconciliation, Refusal, Why};
+use crate::{Object, Operation, Pending, PendingReason, Planned, Reconciliation, Refusal, Why};
 
 /// The place of an operation in the final order.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ impl Steps {
         self.phases[phase as usize].push(Planned { operation, why });
     }
 
-    pub(super) fn wait(&mut self, object: Object, why: Reason) {
+    pub(super) fn wait(&mut self, object: Object, why: PendingReason) {
         self.pending.push(Pending { object, why });
     }
 

@@ -9,7 +9,7 @@ use super::context::{Context, leftover};
 use super::foreign::is_our_label;
 use super::steps::{Phase, Steps};
 use crate::{
-    Object, Operation, PLATFORM_LABELS, Reason, Refusal, Why, label_input, sysctl_interface,
+    Object, Operation, PLATFORM_LABELS, PendingReason, Refusal, Why, label_input, sysctl_interface,
 };
 
 /// Adds the operations on sysctls whose file exists now.
@@ -22,8 +22,10 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
             continue;
         }
         let absent = match (interface, state.and_then(|s| s.hold.as_ref())) {
-            (Some(name), _) if state.is_none() => Some(Reason::Absent(name.into())),
-            (_, Some(reason @ (Reason::Absent(_) | Reason::Refused(_)))) => Some(reason.clone()),
+            (Some(name), _) if state.is_none() => Some(PendingReason::Absent(name.into())),
+            (_, Some(reason @ (PendingReason::Absent(_) | PendingReason::Refused(_)))) => {
+                Some(reason.clone())
+            }
             _ => None,
         };
         match observed.sysctls.get(key) {
@@ -31,10 +33,10 @@ pub(super) fn sysctls(context: &Context<'_>, steps: &mut Steps) {
             // A kernel without MPLS has no such file, and accepts no labels.
             None if value == "0" && interface.is_some_and(|i| *key == label_input(i)) => {}
             _ if absent.is_some() => {
-                let reason = absent.unwrap_or(Reason::NoFile);
+                let reason = absent.unwrap_or(PendingReason::NoFile);
                 steps.wait(Object::Sysctl(key.clone()), reason);
             }
-            None => steps.wait(Object::Sysctl(key.clone()), Reason::NoFile),
+            None => steps.wait(Object::Sysctl(key.clone()), PendingReason::NoFile),
             Some(now) => {
                 let phase = match interface {
                     Some(name) if *key == label_input(name) => Phase::LabelInputs,

@@ -20,7 +20,7 @@ use super::context::Context;
 use super::foreign::is_our_table_route;
 use super::join::join;
 use super::steps::{Phase, Steps};
-use crate::{Object, Observed, Operation, Reason, Refusal, TableRouteKey, Why};
+use crate::{Object, Observed, Operation, PendingReason, Refusal, TableRouteKey, Why};
 
 /// The first foreign route of each table and family (IPv4?).
 pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TableRouteKey, u8)>;
@@ -50,7 +50,7 @@ fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
             steps.refused.push(Refusal::ForeignTableRoute { table, dst, metric, protocol });
         } else if !observed.rules.contains(rule) {
             match interfaces.hold(&rule.interface) {
-                Some(reason @ (Reason::Absent(_) | Reason::Refused(_))) => {
+                Some(reason @ (PendingReason::Absent(_) | PendingReason::Refused(_))) => {
                     steps.wait(Object::Rule(rule.clone()), reason);
                 }
                 _ => {

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use tresse_base::units::{Mac, Prefix};
 
-use super::{Model, Outcome};
+use super::{KernelModel, Outcome};
 use crate::{
     LinkKind, ObservedAddress, ObservedLink, ObservedNeighbour, PROTOCOL, sysctl_interface,
 };
 
-impl Model {
+impl KernelModel {
     pub(super) fn add_link(
         &mut self,
         name: &str,

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Prefix;
 
-use super::{Model, Outcome};
+use super::{KernelModel, Outcome};
 use crate::{
     ENDPOINTS_MAX, ObservedEndpoint, ObservedLabel, ObservedNexthop, ObservedRoute,
     ObservedTableRoute, PLATFORM_LABELS, PROTOCOL, TableRouteKey, WantedLabel,
 };
 
-impl Model {
+impl KernelModel {
     pub(super) fn add_label(&mut self, label: Label, way: &WantedLabel, replace: bool) -> Outcome {
         self.link(&way.interface)?;
         let limit = self.observed.sysctls.get(PLATFORM_LABELS).and_then(|v| v.parse().ok());

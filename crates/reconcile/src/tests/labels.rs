@@ -5,7 +5,8 @@ use tresse_base::id::Label;
 use super::scene::*;
 use crate::{
     Object, ObservedIngress, ObservedLabel, Operation, PLATFORM_LABELS, PREF_DROP, PROTOCOL,
-    Planned, Reason, Refusal, Saved, Wanted, inverse, label_input, no_label_sysctls, reconcile,
+    PendingReason, Planned, Refusal, Saved, Wanted, inverse, label_input, no_label_sysctls,
+    reconcile,
 };
 
 /// Labels 16 and 17 lead out of eth0.100 and eth1.101.
@@ -82,7 +83,7 @@ fn a_label_whose_interface_is_missing_waits_and_leads_nowhere_else() {
         outcome.pending.iter().any(|p| matches!(&p.object, Object::Label(l, _) if l.0 == label))
     };
     assert!(waits(16) && waits(17), "{:#?}", outcome.pending);
-    assert!(outcome.pending.iter().any(|p| p.why == Reason::Absent("eth1".into())));
+    assert!(outcome.pending.iter().any(|p| p.why == PendingReason::Absent("eth1".into())));
     assert!(model.observed.labels.is_empty(), "the old meaning of label 16 is gone");
 }
 

@@ -3,7 +3,7 @@
 use tresse_base::units::Prefix;
 
 use super::scene::*;
-use crate::model::Model;
+use crate::model::KernelModel;
 use crate::{
     ENDPOINTS_MAX, METRIC_PRIMARY, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp,
     ObservedTableRoute, Planned, Refusal, Saved, SourceRule, Wanted, inverse, reconcile,
@@ -22,7 +22,7 @@ fn multipath() -> Wanted {
 }
 
 /// A node whose kernel has MPTCP, with so many endpoints of somebody else.
-fn able(others: u8) -> Model {
+fn able(others: u8) -> KernelModel {
     let mut model = node();
     let endpoint = |n: u8| ObservedEndpoint { address: ip(&format!("192.0.2.{n}")), plain: true };
     let endpoints = (1..=others).map(|n| (n, endpoint(n))).collect();

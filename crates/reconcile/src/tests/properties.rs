@@ -8,7 +8,7 @@ use tresse_base::id::Label;
 use tresse_base::units::Prefix;
 
 use super::scene::*;
-use crate::model::Model;
+use crate::model::KernelModel;
 use crate::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedIngress, ObservedLabel,
     ObservedNeighbour, ObservedNexthop, ObservedTableRoute, PLATFORM_LABELS, PROTOCOL, Planned,
@@ -159,7 +159,7 @@ fn failures() -> impl Strategy<Value = Vec<Failure>> {
 }
 
 /// A node with foreign objects that overlap no destination, unless told so.
-fn populated(foreign: &[Foreign], ifa_proto: bool) -> Model {
+fn populated(foreign: &[Foreign], ifa_proto: bool) -> KernelModel {
     let mut model = node();
     model.ifa_proto = ifa_proto;
     for object in foreign {
@@ -231,7 +231,7 @@ fn without_overlap(mut foreign: Vec<Foreign>) -> Vec<Foreign> {
     foreign
 }
 
-fn fail(model: &mut Model, operations: &[Planned], failure: &Failure) {
+fn fail(model: &mut KernelModel, operations: &[Planned], failure: &Failure) {
     match failure {
         Failure::Carrier(nic) => model.set_carrier(&format!("eth{nic}"), false),
         Failure::LinkGone(nic, vid) => model.remove_link(&format!("eth{nic}.{vid}")),
@@ -286,12 +286,12 @@ fn fail(model: &mut Model, operations: &[Planned], failure: &Failure) {
     }
 }
 
-fn sources_are_there(model: &Model) -> bool {
+fn sources_are_there(model: &KernelModel) -> bool {
     let held = |src: IpAddr| model.observed.addresses.keys().any(|(_, address)| *address == src);
     model.observed.routes.values().filter_map(|r| r.src).all(held)
 }
 
-fn destinations(model: &Model) -> BTreeSet<Prefix> {
+fn destinations(model: &KernelModel) -> BTreeSet<Prefix> {
     model.observed.routes.iter().filter(|(_, r)| r.protocol == PROTOCOL).map(|(k, _)| k.0).collect()
 }
 
@@ -363,7 +363,7 @@ proptest! {
                 model.set_carrier(nic, true);
             }
         }
-        let foreign_routes = |m: &Model| -> Vec<_> {
+        let foreign_routes = |m: &KernelModel| -> Vec<_> {
             m.observed.routes.iter().filter(|(_, r)| r.nexthop.is_none()).map(|(k, r)| (*k, r.clone())).collect()
         };
         prop_assert_eq!(foreign_routes(&model), foreign_routes(&before));

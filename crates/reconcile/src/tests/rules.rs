@@ -5,8 +5,8 @@ use tresse_base::units::Prefix;
 use super::scene::*;
 use crate::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedAddress, ObservedNeighbour,
-    ObservedNexthop, Operation, Options, Reason, Refusal, Saved, Wanted, force_forwarding, inverse,
-    reconcile, reconcile_with,
+    ObservedNexthop, Operation, PendingReason, ReconcileOptions, Refusal, Saved, Wanted,
+    force_forwarding, inverse, reconcile, reconcile_with,
 };
 
 fn verbs(operations: &[crate::Planned]) -> Vec<String> {
@@ -120,7 +120,7 @@ fn k1_carrier_loss_is_pending_and_heals() {
     let outcome = converge(&mut model, &wanted, &mut saved);
     assert!(outcome.operations.is_empty(), "{:?}", verbs(&outcome.operations));
     assert!(outcome.pending.iter().any(|p| p.object == Object::Route(dst, METRIC_PRIMARY)));
-    assert!(outcome.pending.iter().any(|p| p.why == Reason::NoCarrier("eth0".into())));
+    assert!(outcome.pending.iter().any(|p| p.why == PendingReason::NoCarrier("eth0".into())));
     model.set_carrier("eth0", true);
     let outcome = converge(&mut model, &wanted, &mut saved);
     assert!(outcome.pending.is_empty() && !outcome.operations.is_empty());
@@ -461,7 +461,7 @@ fn k20_a_nic_with_a_master_is_refused_unless_forced() {
     let (interface, master) = ("eth1".to_owned(), "bond0".to_owned());
     assert_eq!(outcome.refused, [Refusal::HasMaster { interface, master }]);
     assert!(outcome.refused[0].to_string().contains("bond0"));
-    let options = Options { force_interfaces: ["eth1".to_owned()].into() };
+    let options = ReconcileOptions { force_interfaces: ["eth1".to_owned()].into() };
     let outcome = reconcile_with(&wanted, &model.observed, &Saved::default(), &options);
     assert!(outcome.refused.is_empty() && outcome.pending.is_empty());
 }
@@ -471,7 +471,9 @@ fn a_route_waits_for_its_source() {
     let mut wanted = two_nics();
     wanted.addresses.remove(&("tresse0".to_owned(), node_address(1, false)));
     let outcome = reconcile(&wanted, &node().observed, &Saved::default());
-    assert!(outcome.pending.iter().all(|p| p.why == Reason::NoSource(node_address(1, false))));
+    assert!(
+        outcome.pending.iter().all(|p| p.why == PendingReason::NoSource(node_address(1, false)))
+    );
     assert_eq!(outcome.pending.len(), 4);
 }
 

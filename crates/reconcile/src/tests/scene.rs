@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::{Mac, Prefix};
 
-use crate::model::Model;
+use crate::model::KernelModel;
 use crate::{
     LinkKind, NODE_INTERFACE, Nexthop, ObservedAddress, ObservedLink, ObservedRoute,
     PLATFORM_LABELS, Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink,
@@ -55,8 +55,8 @@ pub fn nic_link(index: u32, mac: Mac) -> ObservedLink {
 }
 
 /// A node with NICs eth0 to eth2 and a foreign route; nothing of ours.
-pub fn node() -> Model {
-    let mut model = Model { ifa_proto: true, ..Model::default() };
+pub fn node() -> KernelModel {
+    let mut model = KernelModel { ifa_proto: true, ..KernelModel::default() };
     model.sysctls = vec![
         ("net/ipv4/conf/*/rp_filter".into(), "0".into()),
         ("net/ipv6/conf/*/accept_ra".into(), "1".into()),
@@ -161,14 +161,14 @@ pub fn two_nics() -> Wanted {
 }
 
 /// Executes everything; the model must accept it.
-pub fn execute(model: &mut Model, operations: &[Planned]) {
+pub fn execute(model: &mut KernelModel, operations: &[Planned]) {
     for planned in operations {
         model.apply(&planned.operation).unwrap_or_else(|e| panic!("{e}\nof {operations:#?}"));
     }
 }
 
 /// Reconciles once, keeping the state file as the daemon does.
-pub fn converge(model: &mut Model, wanted: &Wanted, saved: &mut Saved) -> Reconciliation {
+pub fn converge(model: &mut KernelModel, wanted: &Wanted, saved: &mut Saved) -> Reconciliation {
     let outcome = reconcile(wanted, &model.observed, saved);
     *saved = saved.before(&outcome.operations, &model.observed);
     execute(model, &outcome.operations);
@@ -177,7 +177,7 @@ pub fn converge(model: &mut Model, wanted: &Wanted, saved: &mut Saved) -> Reconc
 }
 
 /// What `wanted` on a fresh node looks like.
-pub fn installed(wanted: &Wanted) -> (Model, Saved) {
+pub fn installed(wanted: &Wanted) -> (KernelModel, Saved) {
     let (mut model, mut saved) = (node(), Saved::default());
     converge(&mut model, wanted, &mut saved);
     let again = reconcile(wanted, &model.observed, &saved);

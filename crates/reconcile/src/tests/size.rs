@@ -6,7 +6,7 @@ use std::time::Instant;
 use tresse_base::units::Prefix;
 
 use super::scene::*;
-use crate::model::Model;
+use crate::model::KernelModel;
 use crate::{Nexthop, Saved, WantedNeighbour, WantedRoute, reconcile};
 
 #[test]
@@ -29,7 +29,7 @@ fn a_large_node_in_sync_is_quick() {
         let dst = Prefix::host(Ipv4Addr::from(0x0b00_0000 + n).into());
         wanted.routes.insert((dst, 7800), route);
     }
-    let (mut model, saved): (Model, _) = (node(), Saved::default());
+    let (mut model, saved): (KernelModel, _) = (node(), Saved::default());
     let outcome = reconcile(&wanted, &model.observed, &saved);
     assert!(outcome.operations.len() > 130_000);
     execute(&mut model, &outcome.operations);

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use tresse_base::units::Prefix;
 
 use super::scene::*;
-use crate::model::Model;
+use crate::model::KernelModel;
 use crate::{
-    METRIC_BACKUP, METRIC_PRIMARY, Object, ObservedTableRoute, PROTOCOL, Planned, Reason, Refusal,
-    Rule, Saved, Wanted, inverse, reconcile,
+    METRIC_BACKUP, METRIC_PRIMARY, Object, ObservedTableRoute, PROTOCOL, PendingReason, Planned,
+    Refusal, Rule, Saved, Wanted, inverse, reconcile,
 };
 
 /// What arrives by eth0 for node 3 leaves by eth1, and the other way round for node 2; IPv6 too.
@@ -42,7 +42,7 @@ fn ways(wanted: &Wanted) -> Ways {
     ways
 }
 
-fn seen(model: &Model) -> Ways {
+fn seen(model: &KernelModel) -> Ways {
     let mut ways = Ways::new();
     for rule in &model.observed.rules {
         let routes = model.observed.table_routes.iter();
@@ -124,7 +124,10 @@ fn k1_turns_outlive_carrier_loss_and_wait_while_their_interface_is_down() {
     let outcome = reconcile(&turning(), &model.observed, &saved);
     let waits = |v6| {
         let object = Object::TableRoute(7800, Prefix::host(node_address(3, v6)));
-        outcome.pending.iter().any(|p| p.object == object && p.why == Reason::Down("eth1".into()))
+        outcome
+            .pending
+            .iter()
+            .any(|p| p.object == object && p.why == PendingReason::Down("eth1".into()))
     };
     assert!(waits(false) && waits(true), "{:#?}", outcome.pending);
     assert!(outcome.operations.iter().all(|p| p.operation.object().kind() != "rule"));

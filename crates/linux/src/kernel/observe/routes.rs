@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
 use tresse_reconcile::{
-    ObservedNexthop, ObservedRoute, ObservedTableRoute, RouteList, Routes, TableRouteKey,
+    ObservedNexthop, ObservedRoute, ObservedRoutes, ObservedTableRoute, RouteList, TableRouteKey,
 };
 
 use super::super::channel::{DumpError, Tables};
@@ -42,7 +42,7 @@ pub(super) fn nexthops(
 pub(super) fn routes(
     channel: &mut impl Tables,
     names: &Names,
-) -> Result<(Routes, BTreeMap<TableRouteKey, ObservedTableRoute>), DumpError> {
+) -> Result<(ObservedRoutes, BTreeMap<TableRouteKey, ObservedTableRoute>), DumpError> {
     let (mut routes, mut table_routes) = (RouteList::default(), BTreeMap::new());
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut all = RouteMessage::default();
