@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::PathId;
 use tresse_control::Alert;
-use tresse_liveness::{Interface, WatchedPath, Watching};
+use tresse_liveness::{SendingInterface, WatchedPath, Watching};
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watch;
 
@@ -51,7 +51,7 @@ impl Engine {
     }
 
     /// The interfaces of watched paths that may be used for sending: with carrier, on proven VLANs.
-    fn sendable(&self, current: &Prepared) -> BTreeMap<String, Interface> {
+    fn sendable(&self, current: &Prepared) -> BTreeMap<String, SendingInterface> {
         let gates = self.gates(current);
         let paths = current.watches.paths().iter().filter(|watch| !watch.arrival.is_empty());
         let names: BTreeSet<&String> =
@@ -61,7 +61,7 @@ impl Engine {
             let open = Gate::of(&gates, vid) == Gate::Open;
             let link = self.view.as_ref()?.observed.links.get(name)?;
             let mac = mac_of(current, name)?;
-            (open && self.usable(name)).then_some(Interface { ifindex: link.index, mac })
+            (open && self.usable(name)).then_some(SendingInterface { ifindex: link.index, mac })
         };
         names.into_iter().filter_map(|name| Some((name.clone(), interface(name)?))).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tresse_base::id::PathId;
 
-use crate::{Diagnostic, State};
+use crate::{Diagnostic, SessionState};
 
 /// The state of all watched paths, sent whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct SessionLine {
     /// Interface by which its packets leave.
     pub interface: String,
     /// The session's state.
-    pub state: State,
+    pub state: SessionState,
     /// Reason of its last change.
     pub diagnostic: Diagnostic,
     /// Is the path not to be used?

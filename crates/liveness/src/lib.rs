@@ -23,11 +23,11 @@ mod verdict;
 mod watching;
 
 pub use event::{PathEvent, SessionLine};
-pub use packet::{Diagnostic, Malformed, Packet, State};
-pub use sending::{Content, Datagram, Dropped, Echo, Encapsulation, Sending};
+pub use packet::{Diagnostic, MalformedPacket, Packet, SessionState};
+pub use sending::{Datagram, Dropped, Echo, Encapsulation, PacketContent, Sending};
 pub use session::{Change, Discarded, Outgoing, Session, Timing};
-pub use table::Table;
-pub use watching::{Interface, WatchedPath, Watching};
+pub use table::SessionTable;
+pub use watching::{SendingInterface, WatchedPath, Watching};
 
 /// UDP port of BFD control packets over one hop: RFC 5881 section 4.
 pub const SINGLE_HOP_PORT: u16 = 3784;

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 /// The state of a BFD session, the field `Sta` of RFC 5880 section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum SessionState {
     /// Held down by its operator.
     AdminDown = 0,
     /// Nothing is heard, or not yet.
@@ -30,12 +30,12 @@ pub enum State {
     Up = 3,
 }
 
-impl State {
+impl SessionState {
     /// All, by number.
     pub const ALL: [Self; 4] = [Self::AdminDown, Self::Down, Self::Init, Self::Up];
 }
 
-impl fmt::Display for State {
+impl fmt::Display for SessionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AdminDown => "admin-down",
@@ -98,7 +98,7 @@ pub struct Packet {
     /// Why the sender's session changed last.
     pub diagnostic: Diagnostic,
     /// The sender's state.
-    pub state: State,
+    pub state: SessionState,
     /// The sender wants an answer with `final` at once.
     pub poll: bool,
     /// The answer to a poll.
@@ -124,7 +124,7 @@ pub struct Packet {
 /// Why received bytes are not a valid BFD control packet: the checks of RFC 5880 section 6.8.6 that
 /// need no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Malformed {
+pub enum MalformedPacket {
     /// Too short for its fixed part, or for what it says of its length.
     #[error("{bytes} bytes where {needed} are needed")]
     Short {
@@ -156,7 +156,7 @@ pub enum Malformed {
     Mine,
     /// No discriminator of ours in a state that needs one.
     #[error("your discriminator is 0 in state {0}")]
-    Yours(State),
+    Yours(SessionState),
 }
 
 impl Packet {
@@ -167,9 +167,9 @@ impl Packet {
     ///
     /// # Errors
     /// The first check of section 6.8.6 that fails.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, MalformedPacket> {
         let Some(fixed) = bytes.first_chunk::<{ Self::LENGTH }>() else {
-            return Err(Malformed::Short { bytes: bytes.len(), needed: Self::LENGTH });
+            return Err(MalformedPacket::Short { bytes: bytes.len(), needed: Self::LENGTH });
         };
         let number = |at: usize| {
             u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
@@ -177,20 +177,20 @@ impl Packet {
         let flag = |bit: u8| fixed[1] & bit != 0;
         let length = fixed[3];
         if fixed[0] >> 5 != VERSION {
-            return Err(Malformed::Version(fixed[0] >> 5));
+            return Err(MalformedPacket::Version(fixed[0] >> 5));
         }
         if usize::from(length) > bytes.len() {
-            return Err(Malformed::Short { bytes: bytes.len(), needed: length.into() });
+            return Err(MalformedPacket::Short { bytes: bytes.len(), needed: length.into() });
         }
         if flag(AUTHENTICATION) {
-            return Err(Malformed::Authenticated);
+            return Err(MalformedPacket::Authenticated);
         }
         if usize::from(length) != Self::LENGTH {
-            return Err(Malformed::Length(length));
+            return Err(MalformedPacket::Length(length));
         }
         let packet = Self {
             diagnostic: Diagnostic(fixed[0] & 0x1f),
-            state: State::ALL[usize::from(fixed[1] >> 6)],
+            state: SessionState::ALL[usize::from(fixed[1] >> 6)],
             poll: flag(POLL),
             r#final: flag(FINAL),
             independent: flag(INDEPENDENT),
@@ -203,15 +203,16 @@ impl Packet {
             required_echo_us: number(20),
         };
         if packet.multiplier == 0 {
-            Err(Malformed::Multiplier)
+            Err(MalformedPacket::Multiplier)
         } else if flag(MULTIPOINT) {
-            Err(Malformed::Multipoint)
+            Err(MalformedPacket::Multipoint)
         } else if packet.poll && packet.r#final {
-            Err(Malformed::PollAndFinal)
+            Err(MalformedPacket::PollAndFinal)
         } else if packet.mine == 0 {
-            Err(Malformed::Mine)
-        } else if packet.yours == 0 && matches!(packet.state, State::Init | State::Up) {
-            Err(Malformed::Yours(packet.state))
+            Err(MalformedPacket::Mine)
+        } else if packet.yours == 0 && matches!(packet.state, SessionState::Init | SessionState::Up)
+        {
+            Err(MalformedPacket::Yours(packet.state))
         } else {
             Ok(packet)
         }
@@ -270,7 +271,7 @@ mod tests {
     fn a_packet_is_its_bytes_both_ways() {
         let packet = Packet {
             diagnostic: Diagnostic::NONE,
-            state: State::Up,
+            state: SessionState::Up,
             poll: false,
             r#final: false,
             independent: false,
@@ -297,20 +298,23 @@ mod tests {
             }
             Packet::parse(&bytes).unwrap_err()
         };
-        let short = |bytes, needed| Malformed::Short { bytes, needed };
+        let short = |bytes, needed| MalformedPacket::Short { bytes, needed };
         assert_eq!(Packet::parse(&UP[..23]), Err(short(23, 24)));
-        assert_eq!(with(&[(0, 0x40)]), Malformed::Version(2));
-        assert_eq!(with(&[(0, 0x00)]), Malformed::Version(0));
+        assert_eq!(with(&[(0, 0x40)]), MalformedPacket::Version(2));
+        assert_eq!(with(&[(0, 0x00)]), MalformedPacket::Version(0));
         assert_eq!(with(&[(3, 25)]), short(24, 25));
-        assert_eq!(with(&[(3, 23)]), Malformed::Length(23));
-        assert_eq!(with(&[(1, 0xc4)]), Malformed::Authenticated);
-        assert_eq!(with(&[(2, 0)]), Malformed::Multiplier);
-        assert_eq!(with(&[(1, 0xc1)]), Malformed::Multipoint);
-        assert_eq!(with(&[(1, 0xf0)]), Malformed::PollAndFinal);
-        assert_eq!(with(&[(4, 0), (5, 0), (6, 0), (7, 0)]), Malformed::Mine);
+        assert_eq!(with(&[(3, 23)]), MalformedPacket::Length(23));
+        assert_eq!(with(&[(1, 0xc4)]), MalformedPacket::Authenticated);
+        assert_eq!(with(&[(2, 0)]), MalformedPacket::Multiplier);
+        assert_eq!(with(&[(1, 0xc1)]), MalformedPacket::Multipoint);
+        assert_eq!(with(&[(1, 0xf0)]), MalformedPacket::PollAndFinal);
+        assert_eq!(with(&[(4, 0), (5, 0), (6, 0), (7, 0)]), MalformedPacket::Mine);
         let nobody = [(8, 0), (9, 0), (10, 0), (11, 0)];
-        assert_eq!(with(&nobody), Malformed::Yours(State::Up));
-        assert_eq!(with(&[&nobody[..], &[(1, 0x80)]].concat()), Malformed::Yours(State::Init));
+        assert_eq!(with(&nobody), MalformedPacket::Yours(SessionState::Up));
+        assert_eq!(
+            with(&[&nobody[..], &[(1, 0x80)]].concat()),
+            MalformedPacket::Yours(SessionState::Init)
+        );
         for state in [0x00, 0x40] {
             let mut bytes = UP;
             bytes[1] = state;

@@ -13,7 +13,7 @@ use crate::Packet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sending {
     /// A frame that follows a planned path, whatever routes are in force (K10).
-    Planned(Encapsulation, Content),
+    Planned(Encapsulation, PacketContent),
     /// A control packet to [`MULTI_HOP_PORT`](crate::MULTI_HOP_PORT), by the routes of the kernel.
     Routed {
         /// From this address.
@@ -45,7 +45,7 @@ pub struct Encapsulation {
 
 /// The part of a packet after the IP header: a BFD control packet or an ICMP echo request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum PacketContent {
     /// A control packet by UDP.
     Control {
         /// Source and destination port.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::packet::{Diagnostic, Packet, State};
+use crate::packet::{Diagnostic, Packet, SessionState};
 
 /// The intervals of a BFD session: how often it sends, and after how many missing packets it is
 /// down.
@@ -22,9 +22,9 @@ pub struct Timing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Where it was.
-    pub from: State,
+    pub from: SessionState,
     /// Where it is.
-    pub to: State,
+    pub to: SessionState,
     /// Why, where it went down.
     pub diagnostic: Diagnostic,
 }
@@ -58,7 +58,7 @@ pub enum Discarded {
 /// The local end of one BFD session in the active role: it sends without waiting for the other end.
 #[derive(Clone, Debug)]
 pub struct Session {
-    state: State,
+    state: SessionState,
     diagnostic: Diagnostic,
     mine: NonZeroU32,
     timing: Timing,
@@ -90,7 +90,7 @@ pub struct Session {
 #[derive(Clone, Copy, Debug)]
 struct Remote {
     discriminator: u32,
-    state: State,
+    state: SessionState,
     demand: bool,
     multiplier: u8,
     desired_transmit: Duration,
@@ -101,7 +101,7 @@ impl Remote {
     /// As section 6.8.1 begins.
     const UNHEARD: Self = Self {
         discriminator: 0,
-        state: State::Down,
+        state: SessionState::Down,
         demand: false,
         multiplier: 0,
         desired_transmit: Duration::ZERO,
@@ -115,7 +115,7 @@ impl Session {
     #[must_use]
     pub fn new(mine: NonZeroU32, timing: Timing, jitter_seed: u64, now: Duration) -> Self {
         let mut session = Self {
-            state: State::Down,
+            state: SessionState::Down,
             diagnostic: Diagnostic::NONE,
             mine,
             timing,
@@ -139,7 +139,7 @@ impl Session {
 
     /// Where it is.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SessionState {
         self.state
     }
 
@@ -191,7 +191,7 @@ impl Session {
             return;
         }
         self.timing = timing;
-        self.polling = self.state == State::Up;
+        self.polling = self.state == SessionState::Up;
         self.at_once = self.at_once.max(1);
         self.settle(false, now);
     }
@@ -199,12 +199,12 @@ impl Session {
     /// Held down by its operator, or let go. The other end is told.
     pub fn hold(&mut self, down: bool, now: Duration) {
         match (down, self.state) {
-            (true, State::AdminDown) => {}
-            (true, _) => self.enter(State::AdminDown, Diagnostic::ADMIN_DOWN, now),
-            (false, State::AdminDown) => {
+            (true, SessionState::AdminDown) => {}
+            (true, _) => self.enter(SessionState::AdminDown, Diagnostic::ADMIN_DOWN, now),
+            (false, SessionState::AdminDown) => {
                 self.remote = Remote::UNHEARD;
                 self.detection_deadline = None;
-                self.enter(State::Down, Diagnostic::NONE, now);
+                self.enter(SessionState::Down, Diagnostic::NONE, now);
             }
             (false, _) => {}
         }
@@ -213,8 +213,8 @@ impl Session {
     /// The path is known to be broken by other means (carrier): as if the detection time had passed.
     pub fn expire(&mut self, now: Duration) {
         self.detection_deadline = None;
-        if matches!(self.state, State::Init | State::Up) {
-            self.enter(State::Down, Diagnostic::TIME_EXPIRED, now);
+        if matches!(self.state, SessionState::Init | SessionState::Up) {
+            self.enter(SessionState::Down, Diagnostic::TIME_EXPIRED, now);
         }
         self.remote.demand = false;
         self.forget = self.at_once > 0;
@@ -232,7 +232,7 @@ impl Session {
         if packet.yours != 0 && packet.yours != mine {
             return Err(Discarded::Discriminator { yours: packet.yours, mine });
         }
-        if self.state == State::AdminDown {
+        if self.state == SessionState::AdminDown {
             return Err(Discarded::AdminDown);
         }
         let interval_before = self.transmit_interval();
@@ -292,7 +292,7 @@ impl Session {
 
     /// What the other end's state does to ours: the diagram of section 6.2.
     fn step(&mut self, now: Duration) {
-        use State::{AdminDown, Down, Init, Up};
+        use SessionState::{AdminDown, Down, Init, Up};
         let next = match (self.state, self.remote.state) {
             (Init | Up, AdminDown) | (Up, Down) => Down,
             (Down, _) if now < self.restart_at => return,
@@ -306,26 +306,26 @@ impl Session {
 
     /// Takes another state, and says so: three times where a session was up and ends, as a packet may be
     /// lost on the way, else once.
-    fn enter(&mut self, to: State, why: Diagnostic, now: Duration) {
+    fn enter(&mut self, to: SessionState, why: Diagnostic, now: Duration) {
         let from = self.state;
         self.changes.push(Change { from, to, diagnostic: why });
         self.state = to;
         self.diagnostic = why;
-        let ends = from == State::Up;
+        let ends = from == SessionState::Up;
         if ends {
             self.restart_at = now + RESTART_DELAY;
         }
         self.ending = ends;
         self.at_once = if ends { END_PACKETS } else { 1 };
         // From 1 s to the interval asked for, by a poll sequence (section 6.8.3).
-        self.polling = to == State::Up && self.timing.interval < SLOW;
-        self.settle(to != State::Up, now);
+        self.polling = to == SessionState::Up && self.timing.interval < SLOW;
+        self.settle(to != SessionState::Up, now);
     }
 
     /// Which intervals hold. Where `agreed`, those asked for; else sending does not become slower nor
     /// expecting faster than they are.
     fn settle(&mut self, agreed: bool, now: Duration) {
-        let up = self.state == State::Up;
+        let up = self.state == SessionState::Up;
         let sending = if up { self.timing.interval } else { self.timing.interval.max(SLOW) };
         let wait = up && self.polling && !agreed;
         self.sending = if wait { self.sending.min(sending) } else { sending };
@@ -337,13 +337,15 @@ impl Session {
     }
 
     fn is_remote_on_demand(&self) -> bool {
-        self.remote.demand && self.state == State::Up && self.remote.state == State::Up
+        self.remote.demand
+            && self.state == SessionState::Up
+            && self.remote.state == SessionState::Up
     }
 
     fn packet(&self, r#final: bool) -> Packet {
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         let desired = match self.state {
-            State::Up => self.timing.interval,
+            SessionState::Up => self.timing.interval,
             _ => self.timing.interval.max(SLOW),
         };
         Packet {

@@ -12,9 +12,9 @@ use tresse_base::units::Mac;
 
 use crate::verdict::Verdict;
 use crate::{
-    Content, Datagram, Diagnostic, Dropped, Echo, Encapsulation, Interface, MULTI_HOP_PORT,
-    Outgoing, Packet, PathEvent, SINGLE_HOP_PORT, Sending, Session, SessionLine, State, Timing,
-    WatchedPath, Watching,
+    Datagram, Diagnostic, Dropped, Echo, Encapsulation, MULTI_HOP_PORT, Outgoing, Packet,
+    PacketContent, PathEvent, SINGLE_HOP_PORT, Sending, SendingInterface, Session, SessionLine,
+    SessionState, Timing, WatchedPath, Watching,
 };
 
 /// The first source port; each session has its own (RFC 5881 section 4).
@@ -33,13 +33,13 @@ struct Entry {
 }
 
 /// All BFD sessions of this node, at most one per watched path.
-pub struct Table {
+pub struct SessionTable {
     timing: Timing,
     random: Random,
     identifier: u16,
     generation: [u8; 8],
     entries: BTreeMap<PathId, Entry>,
-    interfaces: BTreeMap<String, Interface>,
+    interfaces: BTreeMap<String, SendingInterface>,
     /// By the discriminator of this end.
     mine: HashMap<NonZeroU32, PathId>,
     /// By source address and interface of arrival.
@@ -54,7 +54,7 @@ pub struct Table {
     pub echoes: u64,
 }
 
-impl Table {
+impl SessionTable {
     /// A table without sessions. `seed`: a number that no other host can know.
     #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
@@ -170,7 +170,7 @@ impl Table {
         }
         // What says the end of a session may come any way; all else comes by the path itself.
         let planned = || self.interfaces.values().any(|i| i.ifindex == datagram.ifindex);
-        let down = matches!(packet.state, State::Down | State::AdminDown);
+        let down = matches!(packet.state, SessionState::Down | SessionState::AdminDown);
         let ends = known.is_some() && down && planned();
         let (port, hops) = match (ends && datagram.multi_hop, path.transits) {
             (true, _) => (true, HOPS_MOST),
@@ -180,7 +180,7 @@ impl Table {
             return Err(Dropped::Ttl);
         }
         if self.entries[&id].session.is_none() {
-            if packet.state == State::AdminDown {
+            if packet.state == SessionState::AdminDown {
                 return Ok(());
             }
             self.begin(id, now);
@@ -191,12 +191,12 @@ impl Table {
         entry.heard = now;
         for change in session.take_changes() {
             match (change.from, change.to) {
-                (_, State::Up) => entry.verdict.up(now),
-                (State::Up, _) if is_fault(&packet) && now < self.late => {
+                (_, SessionState::Up) => entry.verdict.up(now),
+                (SessionState::Up, _) if is_fault(&packet) && now < self.late => {
                     entry.verdict.doubted(now)
                 }
-                (State::Up, _) if is_fault(&packet) => entry.verdict.failed(true, now),
-                (State::Up, _) => entry.verdict.ended(),
+                (SessionState::Up, _) if is_fault(&packet) => entry.verdict.failed(true, now),
+                (SessionState::Up, _) => entry.verdict.ended(),
                 _ => continue,
             }
             self.changed = true;
@@ -283,7 +283,7 @@ impl Table {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(session) = &mut entry.session else { return };
         for change in session.take_changes() {
-            if change.from == State::Up {
+            if change.from == SessionState::Up {
                 entry.verdict.failed(false, now);
                 self.changed = true;
             }
@@ -297,7 +297,7 @@ impl Table {
             let sequence = entry.sequence;
             let echo = Echo { identifier: self.identifier, sequence, session };
             let path = &self.entries[&id].path;
-            out.extend(self.by(path, ends(path), Content::Echo(echo)));
+            out.extend(self.by(path, ends(path), PacketContent::Echo(echo)));
             self.echoes += 1;
         }
         self.schedule(id);
@@ -350,8 +350,13 @@ impl Table {
     }
 
     /// A packet in the encapsulation of a path; none while its interface is not there.
-    fn by(&self, path: &WatchedPath, ends: (IpAddr, IpAddr), content: Content) -> Option<Sending> {
-        let Interface { ifindex, mac: from } = *self.interfaces.get(&path.interface)?;
+    fn by(
+        &self,
+        path: &WatchedPath,
+        ends: (IpAddr, IpAddr),
+        content: PacketContent,
+    ) -> Option<Sending> {
+        let SendingInterface { ifindex, mac: from } = *self.interfaces.get(&path.interface)?;
         let (source, destination) = ends;
         let labels = path.labels.clone();
         let way = Encapsulation { ifindex, from, to: path.mac, labels, source, destination };
@@ -364,7 +369,7 @@ impl Entry {
     /// broken, and it hears so by another one. Of our own way there this says nothing.
     fn deaf(&mut self, now: Duration) {
         if let Some(session) = &mut self.session {
-            let was_up = session.state() == State::Up;
+            let was_up = session.state() == SessionState::Up;
             session.expire(now);
             session.take_changes();
             if was_up {
@@ -376,7 +381,7 @@ impl Entry {
 
 /// Does a packet say that the path to its sender is broken? Else its sender stops, or has just begun.
 fn is_fault(packet: &Packet) -> bool {
-    packet.state == State::Down && packet.diagnostic == Diagnostic::TIME_EXPIRED
+    packet.state == SessionState::Down && packet.diagnostic == Diagnostic::TIME_EXPIRED
 }
 
 /// What the packets of a path show of it. One that stays the same through a change of plans is the same path.
@@ -391,9 +396,9 @@ const fn ends(path: &WatchedPath) -> (IpAddr, IpAddr) {
     (path.source, path.destination)
 }
 
-fn control(packet: Packet, to: u16) -> Content {
+fn control(packet: Packet, to: u16) -> PacketContent {
     let from = FIRST_PORT + packet.mine % (u32::from(u16::MAX) + 1 - FIRST_PORT);
-    Content::Control { ports: (from as u16, to), packet }
+    PacketContent::Control { ports: (from as u16, to), packet }
 }
 
 fn line(entry: &Entry) -> Option<SessionLine> {

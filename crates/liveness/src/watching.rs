@@ -20,7 +20,7 @@ pub struct Watching {
     #[serde(default)]
     pub broken: BTreeSet<PathId>,
     /// The interfaces that may be sent by now, by name.
-    pub interfaces: BTreeMap<String, Interface>,
+    pub interfaces: BTreeMap<String, SendingInterface>,
 }
 
 /// A path from this node to a peer, with what its BFD session needs: addresses, interfaces and
@@ -53,7 +53,7 @@ pub struct WatchedPath {
 
 /// An interface on which BFD packets can be sent now: up and with carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interface {
+pub struct SendingInterface {
     /// Its number in the kernel.
     pub ifindex: u32,
     /// Its MAC address.

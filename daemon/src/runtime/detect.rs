@@ -7,7 +7,7 @@ use std::io::Read as _;
 use tokio::sync::watch;
 use tresse_control::CounterLine;
 use tresse_linux::bfd::{Bfd, BfdError};
-use tresse_liveness::{PathEvent, State, Watching};
+use tresse_liveness::{PathEvent, SessionState, Watching};
 
 use super::chain;
 use crate::config::BfdChoice;
@@ -74,7 +74,7 @@ impl Detector {
     pub fn sessions(&self) -> (u32, u32) {
         let Some((_, seen)) = &self.running else { return (0, 0) };
         let seen = seen.borrow();
-        let up = seen.sessions.iter().filter(|session| session.state == State::Up).count();
+        let up = seen.sessions.iter().filter(|session| session.state == SessionState::Up).count();
         (seen.sessions.len() as u32, up as u32)
     }
 

@@ -18,7 +18,7 @@ use pnet::util::MacAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
 use tresse_frame::mpls;
-use tresse_liveness::{Content, Echo, Encapsulation};
+use tresse_liveness::{Echo, Encapsulation, PacketContent};
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;
@@ -31,11 +31,11 @@ const SESSION: usize = 4;
 type Ends = (IpAddr, IpAddr);
 
 /// The frame of a packet that follows a planned path.
-pub(super) fn planned(headers: &Encapsulation, content: &Content) -> Vec<u8> {
+pub(super) fn planned(headers: &Encapsulation, content: &PacketContent) -> Vec<u8> {
     let ends = (headers.source, headers.destination);
     let packet = match content {
-        Content::Control { ports, packet } => datagram(ends, *ports, &packet.emit()),
-        Content::Echo(echo) => request(*echo, ends),
+        PacketContent::Control { ports, packet } => datagram(ends, *ports, &packet.emit()),
+        PacketContent::Echo(echo) => request(*echo, ends),
     };
     ethernet(headers.from, headers.to, &headers.labels, &packet)
 }
@@ -223,7 +223,7 @@ mod tests {
         let headers =
             Encapsulation { ifindex: 1, from, to, labels: vec![Label(16)], source, destination };
         let echo = Echo { identifier: 7, sequence: 9, session: 5 };
-        let echoed = planned(&headers, &Content::Echo(echo));
+        let echoed = planned(&headers, &PacketContent::Echo(echo));
         assert_eq!(echoed[..14], labelled[..14]);
         assert_eq!(echoed[18..], request(echo, ends(true)));
         let ipv6 = ethernet(from, to, &[], &datagram(ends(false), (1, 2), &[]));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_liveness::{
-    Content, Datagram, Interface, Sending, Table, Timing, WatchedPath, Watching,
+    Datagram, PacketContent, Sending, SendingInterface, SessionTable, Timing, WatchedPath, Watching,
 };
 
 use super::frame;
@@ -22,7 +22,7 @@ use super::frame;
 /// or report a path as both broken and sound.
 pub fn bfd(bytes: &[u8]) {
     let timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
-    let mut table = Table::new(timing, 1);
+    let mut table = SessionTable::new(timing, 1);
     let mut now = Duration::ZERO;
     let mut out = Vec::new();
     let mut told = BTreeSet::new();
@@ -72,8 +72,8 @@ fn number(sending: &Sending) -> Option<u32> {
         Sending::Planned(headers, content) => {
             assert!(!frame::planned(headers, content).is_empty());
             match content {
-                Content::Control { packet, .. } => Some(packet.mine),
-                Content::Echo(_) => None,
+                PacketContent::Control { packet, .. } => Some(packet.mine),
+                PacketContent::Echo(_) => None,
             }
         }
         Sending::Routed { packet, .. } => Some(packet.mine),
@@ -98,7 +98,7 @@ fn watching() -> Watching {
         active: transits == 0,
         nodes: None,
     };
-    let a = Interface { ifindex: 1, mac: Mac([9; 6]) };
+    let a = SendingInterface { ifindex: 1, mac: Mac([9; 6]) };
     Watching {
         generation: [1; 8],
         paths: Arc::new(vec![path(1, 0), path(2, 1)]),

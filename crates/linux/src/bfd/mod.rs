@@ -1,5 +1,5 @@
 //! Failure detection on the network (DESIGN section 7, rule K10): the sockets of the BFD sessions
-//! in [`tresse_liveness::Table`], and the thread that runs them, so that the daemon's main loop
+//! in [`tresse_liveness::SessionTable`], and the thread that runs them, so that the daemon's main loop
 //! cannot delay them.
 //!
 //! - `frame` encodes packets, which are sent through `AF_PACKET`, so that they follow their path

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::sys::readiness;
 use tokio::sync::watch;
-use tresse_liveness::{Dropped, PathEvent, Sending, Table, Timing, Watching};
+use tresse_liveness::{Dropped, PathEvent, Sending, SessionTable, Timing, Watching};
 
 use super::error::BfdError;
 use super::sockets::{Arrival, Sockets};
@@ -45,7 +45,7 @@ impl Bfd {
     /// [`BfdError`].
     pub fn start(timing: Timing, seed: u64) -> Result<Self, BfdError> {
         let refused = |step| move |source| BfdError::Refused { step, source };
-        let table = Table::new(timing, seed);
+        let table = SessionTable::new(timing, seed);
         let sockets = Sockets::open(table.identifier())?;
         let (wake, woken) = UnixStream::pair().map_err(refused("make a pair of sockets"))?;
         for end in [&wake, &woken] {
@@ -109,7 +109,7 @@ impl Drop for Bfd {
 }
 
 struct Worker {
-    table: Table,
+    table: SessionTable,
     sockets: Sockets,
     ordered: mpsc::Receiver<Watching>,
     woken: UnixStream,

@@ -14,7 +14,7 @@ fn session(mine: u32) -> Session {
     Session::new(NonZeroU32::new(mine).unwrap(), TIMING, mine.into(), Duration::ZERO)
 }
 
-fn packet(state: State, yours: u32) -> Packet {
+fn packet(state: SessionState, yours: u32) -> Packet {
     Packet {
         diagnostic: Diagnostic::NONE,
         state,
@@ -32,16 +32,16 @@ fn packet(state: State, yours: u32) -> Packet {
 }
 
 /// A session brought to a state by what it hears.
-fn at(state: State) -> Session {
+fn at(state: SessionState) -> Session {
     let mut session = session(5);
-    let heard: &[State] = match state {
-        State::AdminDown => {
+    let heard: &[SessionState] = match state {
+        SessionState::AdminDown => {
             session.hold(true, ms(0));
             &[]
         }
-        State::Down => &[],
-        State::Init => &[State::Down],
-        State::Up => &[State::Down, State::Init],
+        SessionState::Down => &[],
+        SessionState::Init => &[SessionState::Down],
+        SessionState::Up => &[SessionState::Down, SessionState::Init],
     };
     for state in heard {
         session.receive(&packet(*state, 5), ms(0)).unwrap();
@@ -55,11 +55,11 @@ fn at(state: State) -> Session {
 /// The whole diagram of section 6.2 with 6.8.6: every state, everything that may be heard.
 #[test]
 fn every_state_hears_every_state() {
-    use State::{AdminDown, Down, Init, Up};
+    use SessionState::{AdminDown, Down, Init, Up};
     let table =
         [(Down, [Down, Init, Up, Down]), (Init, [Down, Init, Up, Up]), (Up, [Down, Down, Up, Up])];
     for (state, results) in table {
-        for (heard, result) in State::ALL.into_iter().zip(results) {
+        for (heard, result) in SessionState::ALL.into_iter().zip(results) {
             let mut session = at(state);
             session.receive(&packet(heard, 5), ms(1)).unwrap();
             assert_eq!(session.state(), result, "{state} hears {heard}");
@@ -70,7 +70,7 @@ fn every_state_hears_every_state() {
             assert_eq!(changes.len(), usize::from(result != state));
         }
     }
-    for heard in State::ALL {
+    for heard in SessionState::ALL {
         let mut session = at(AdminDown);
         assert_eq!(session.receive(&packet(heard, 5), ms(1)), Err(Discarded::AdminDown));
         assert_eq!(session.state(), AdminDown);
@@ -79,23 +79,23 @@ fn every_state_hears_every_state() {
 
 #[test]
 fn a_packet_for_another_session_changes_nothing() {
-    let mut session = at(State::Up);
-    let error = session.receive(&packet(State::Down, 6), ms(1)).unwrap_err();
+    let mut session = at(SessionState::Up);
+    let error = session.receive(&packet(SessionState::Down, 6), ms(1)).unwrap_err();
     assert_eq!(error, Discarded::Discriminator { yours: 6, mine: 5 });
-    assert_eq!(session.state(), State::Up);
+    assert_eq!(session.state(), SessionState::Up);
 }
 
 #[test]
 fn silence_is_told_three_times_everywhere_with_their_discriminator() {
-    let mut session = at(State::Up);
+    let mut session = at(SessionState::Up);
     assert_eq!(session.detection_time(), Some(ms(30)));
     while session.poll(ms(29)).is_some() {}
-    assert_eq!(session.state(), State::Up);
+    assert_eq!(session.state(), SessionState::Up);
     let sent: Vec<_> = std::iter::from_fn(|| session.poll(ms(30))).collect();
     assert_eq!(sent.len(), 3);
     for sent in sent {
         assert!(sent.everywhere);
-        assert_eq!((sent.packet.state, sent.packet.yours), (State::Down, 77));
+        assert_eq!((sent.packet.state, sent.packet.yours), (SessionState::Down, 77));
         assert_eq!(sent.packet.diagnostic, Diagnostic::TIME_EXPIRED);
         assert_eq!(sent.packet.desired_transmit_us, 1_000_000, "slow while not up");
     }
@@ -107,8 +107,8 @@ fn silence_is_told_three_times_everywhere_with_their_discriminator() {
 
 #[test]
 fn a_poll_is_answered_at_once_and_alone_has_final() {
-    let mut session = at(State::Up);
-    session.receive(&Packet { poll: true, ..packet(State::Up, 5) }, ms(1)).unwrap();
+    let mut session = at(SessionState::Up);
+    session.receive(&Packet { poll: true, ..packet(SessionState::Up, 5) }, ms(1)).unwrap();
     assert_eq!(session.deadline(), Some(Duration::ZERO));
     let sent = session.poll(ms(1)).unwrap().packet;
     assert!(sent.r#final && !sent.poll);
@@ -118,8 +118,8 @@ fn a_poll_is_answered_at_once_and_alone_has_final() {
 #[test]
 fn a_change_of_interval_waits_for_the_answer_where_the_other_end_would_be_surprised() {
     let up = || {
-        let mut session = at(State::Up);
-        session.receive(&Packet { r#final: true, ..packet(State::Up, 5) }, ms(1)).unwrap();
+        let mut session = at(SessionState::Up);
+        session.receive(&Packet { r#final: true, ..packet(SessionState::Up, 5) }, ms(1)).unwrap();
         session
     };
     let mut slower = up();
@@ -128,13 +128,16 @@ fn a_change_of_interval_waits_for_the_answer_where_the_other_end_would_be_surpri
     assert_eq!(slower.detection_time(), Some(ms(150)));
     let sent = slower.poll(ms(2)).unwrap().packet;
     assert!(sent.poll && sent.desired_transmit_us == 50_000);
-    slower.receive(&Packet { r#final: true, ..packet(State::Up, 5) }, ms(3)).unwrap();
+    slower.receive(&Packet { r#final: true, ..packet(SessionState::Up, 5) }, ms(3)).unwrap();
     assert_eq!(slower.transmit_interval(), Some(ms(50)));
 
     let mut faster = up();
     faster.retime(Timing { interval: ms(5), multiplier: 3 }, ms(2));
-    let quick =
-        Packet { required_receive_us: 5_000, desired_transmit_us: 5_000, ..packet(State::Up, 5) };
+    let quick = Packet {
+        required_receive_us: 5_000,
+        desired_transmit_us: 5_000,
+        ..packet(SessionState::Up, 5)
+    };
     faster.receive(&quick, ms(3)).unwrap();
     assert_eq!(faster.transmit_interval(), Some(ms(5)));
     assert_eq!(faster.detection_time(), Some(ms(30)), "they still send every 10 ms");
@@ -144,30 +147,32 @@ fn a_change_of_interval_waits_for_the_answer_where_the_other_end_would_be_surpri
 
 #[test]
 fn nothing_is_sent_to_who_wants_nothing() {
-    let mut session = at(State::Up);
-    session.receive(&Packet { r#final: true, ..packet(State::Up, 5) }, ms(1)).unwrap();
+    let mut session = at(SessionState::Up);
+    session.receive(&Packet { r#final: true, ..packet(SessionState::Up, 5) }, ms(1)).unwrap();
     while session.poll(ms(1)).is_some() {}
-    let demand = Packet { demand: true, ..packet(State::Up, 5) };
+    let demand = Packet { demand: true, ..packet(SessionState::Up, 5) };
     session.receive(&demand, ms(2)).unwrap();
     assert_eq!(session.transmit_interval(), None, "section 6.8.7, demand");
-    session.receive(&Packet { required_receive_us: 0, ..packet(State::Up, 5) }, ms(3)).unwrap();
+    session
+        .receive(&Packet { required_receive_us: 0, ..packet(SessionState::Up, 5) }, ms(3))
+        .unwrap();
     assert_eq!(session.transmit_interval(), None, "section 6.8.7, no interval");
     assert!(session.poll(ms(20)).is_none());
-    assert_eq!(session.state(), State::Up);
+    assert_eq!(session.state(), SessionState::Up);
 }
 
 #[test]
 fn a_session_held_down_says_so_and_comes_back() {
     let mut pair = Pair::new();
     pair.run(ms(5_000), |_| [true, true]);
-    assert_eq!(pair.states(), [State::Up, State::Up]);
+    assert_eq!(pair.states(), [SessionState::Up, SessionState::Up]);
     pair.ends[0].hold(true, pair.now);
     pair.run(ms(100), |_| [true, true]);
-    assert_eq!(pair.states(), [State::AdminDown, State::Down]);
+    assert_eq!(pair.states(), [SessionState::AdminDown, SessionState::Down]);
     assert_eq!(pair.ends[1].diagnostic(), Diagnostic::NEIGHBOR_DOWN);
     pair.ends[0].hold(false, pair.now);
     pair.run(ms(5_000), |_| [true, true]);
-    assert_eq!(pair.states(), [State::Up, State::Up]);
+    assert_eq!(pair.states(), [SessionState::Up, SessionState::Up]);
 }
 
 /// Two ends and the two directions between them, by virtual time.
@@ -193,7 +198,7 @@ impl Pair {
         }
     }
 
-    fn states(&self) -> [State; 2] {
+    fn states(&self) -> [SessionState; 2] {
         [self.ends[0].state(), self.ends[1].state()]
     }
 
@@ -243,7 +248,7 @@ impl Pair {
 fn two_ends_come_up_and_find_a_dead_path_in_time() {
     let mut pair = Pair::new();
     pair.run(ms(3_000), |_| [true, true]);
-    assert_eq!(pair.states(), [State::Up, State::Up]);
+    assert_eq!(pair.states(), [SessionState::Up, SessionState::Up]);
     pair.run(ms(1_000), |_| [true, true]);
     let per_second = pair.sent[0].iter().filter(|at| **at > ms(3_000)).count();
     assert!(
@@ -253,9 +258,14 @@ fn two_ends_come_up_and_find_a_dead_path_in_time() {
     let dead = pair.now;
     pair.run(TIMING.interval * 3, |_| [false, false]);
     pair.run(DELAY, |_| [false, false]);
-    assert_eq!(pair.states(), [State::Down, State::Down], "{:?} after {dead:?}", pair.now);
+    assert_eq!(
+        pair.states(),
+        [SessionState::Down, SessionState::Down],
+        "{:?} after {dead:?}",
+        pair.now
+    );
     pair.run(ms(5_000), |_| [true, true]);
-    assert_eq!(pair.states(), [State::Up, State::Up], "and comes back");
+    assert_eq!(pair.states(), [SessionState::Up, SessionState::Up], "and comes back");
 }
 
 /// What says the end of a session comes late by the other path, when its ends may have begun anew.
@@ -269,7 +279,7 @@ fn the_end_of_a_session_makes_no_storm() {
     pair.run(ms(1_600), |_| [true, true]);
     let sent = pair.sent.iter().map(Vec::len).sum::<usize>() - before;
     assert!(sent <= 2 * 214 + 16, "{sent} packets in 1.6 s");
-    assert_eq!(pair.states(), [State::Up, State::Up]);
+    assert_eq!(pair.states(), [SessionState::Up, SessionState::Up]);
 }
 
 /// Who hears nothing tells the other, and both leave the path within one detection time and the way.
@@ -278,13 +288,13 @@ fn a_one_way_fault_takes_both_ends_down() {
     let mut pair = Pair::new();
     pair.run(ms(3_000), |_| [true, true]);
     pair.run(TIMING.interval * 3 + DELAY * 2, |_| [false, true]);
-    let fell = |diagnostic| Change { from: State::Up, to: State::Down, diagnostic };
+    let fell = |diagnostic| Change { from: SessionState::Up, to: SessionState::Down, diagnostic };
     assert!(pair.ends[0].take_changes().contains(&fell(Diagnostic::TIME_EXPIRED)));
     // The next packet from an end that is down begins a new session: Init, and never Up.
     assert!(pair.ends[1].take_changes().contains(&fell(Diagnostic::NEIGHBOR_DOWN)));
     pair.run(ms(10_000), |_| [false, true]);
     let changes = pair.ends.each_mut().map(Session::take_changes);
-    assert!(changes.iter().flatten().all(|change| change.to != State::Up), "{changes:?}");
+    assert!(changes.iter().flatten().all(|change| change.to != SessionState::Up), "{changes:?}");
 }
 
 proptest! {
@@ -298,13 +308,13 @@ proptest! {
             pair.run(ms(20), |_| *passes);
             for end in 0..2 {
                 let session = &pair.ends[end];
-                if session.state() == State::Up {
+                if session.state() == SessionState::Up {
                     prop_assert!(session.detection_deadline.is_some_and(|at| at >= pair.now));
                 }
             }
         }
         pair.run(ms(4_000), |_| [true, true]);
-        prop_assert_eq!(pair.states(), [State::Up, State::Up]);
+        prop_assert_eq!(pair.states(), [SessionState::Up, SessionState::Up]);
         let quiet = pair.now;
         pair.run(ms(500), |_| [true, true]);
         for sent in &pair.sent {

@@ -12,7 +12,7 @@ const NONE: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
 /// node in transit.
 struct Pair {
     now: Duration,
-    tables: [Table; 2],
+    tables: [SessionTable; 2],
     /// Directions that lose everything: (from, ifindex).
     cut: BTreeSet<(usize, u32)>,
     /// Nodes whose daemon does nothing; their kernels answer echoes.
@@ -45,7 +45,7 @@ fn watching(node: usize, plan: u8) -> Watching {
         active: node == 0,
         nodes: None,
     };
-    let interface = |ifindex| Interface { ifindex, mac: Mac([node as u8; 6]) };
+    let interface = |ifindex| SendingInterface { ifindex, mac: Mac([node as u8; 6]) };
     Watching {
         generation: [plan; 8],
         paths: Arc::new(vec![path(0, "a", &[]), path(1, "b", &[LABEL])]),
@@ -58,7 +58,7 @@ impl Pair {
     fn new() -> Self {
         let mut pair = Self {
             now: Duration::ZERO,
-            tables: [Table::new(TIMING, 1), Table::new(TIMING, 2)],
+            tables: [SessionTable::new(TIMING, 1), SessionTable::new(TIMING, 2)],
             cut: BTreeSet::new(),
             dead: BTreeSet::new(),
             seen: [PathEvent::default(), PathEvent::default()],
@@ -104,8 +104,8 @@ impl Pair {
             assert!(!labelled || ifindex == 2);
             assert_eq!((way.source, way.destination), (address(from), address(to)));
             let (ports, packet) = match content {
-                Content::Control { ports, packet } => (ports, packet),
-                Content::Echo(echo) => {
+                PacketContent::Control { ports, packet } => (ports, packet),
+                PacketContent::Echo(echo) => {
                     // The kernel of the other end answers, by whichever path it has left.
                     if ![1, 2].iter().all(|ifindex| self.cut.contains(&(to, *ifindex))) {
                         self.tables[from].answered(echo, self.now).unwrap();
@@ -140,7 +140,7 @@ impl Pair {
         for (node, event) in self.seen.iter().enumerate() {
             assert_eq!(event.up, BTreeSet::from([id(node, 0), id(node, 1)]), "{event:?}");
             assert_eq!(event.sessions.len(), 2);
-            assert!(event.sessions.iter().all(|session| session.state == State::Up));
+            assert!(event.sessions.iter().all(|session| session.state == SessionState::Up));
         }
     }
 }
@@ -195,7 +195,7 @@ fn a_daemon_that_died_leaves_its_paths_in_use_and_begins_anew() {
     pair.run(401);
     assert_eq!(pair.down()[0], [1]);
     pair.cut.clear();
-    pair.tables[1] = Table::new(TIMING, 3);
+    pair.tables[1] = SessionTable::new(TIMING, 3);
     pair.dead.clear();
     pair.set(1, watching(1, 1));
     pair.run(6000);
@@ -206,7 +206,7 @@ fn a_daemon_that_died_leaves_its_paths_in_use_and_begins_anew() {
 fn a_daemon_that_began_anew_within_the_detection_time_breaks_nothing() {
     let mut pair = Pair::new();
     pair.run(3000);
-    pair.tables[1] = Table::new(TIMING, 4);
+    pair.tables[1] = SessionTable::new(TIMING, 4);
     pair.set(1, watching(1, 1));
     for _ in 0..50 {
         pair.run(100);
@@ -224,8 +224,8 @@ fn an_end_that_stops_breaks_nothing() {
     pair.deliver(1, out);
     pair.dead = [1].into();
     pair.run(10);
-    let states: Vec<State> = pair.seen[0].sessions.iter().map(|s| s.state).collect();
-    assert_eq!(states, [State::Down, State::Down]);
+    let states: Vec<SessionState> = pair.seen[0].sessions.iter().map(|s| s.state).collect();
+    assert_eq!(states, [SessionState::Down, SessionState::Down]);
     pair.run(5000);
     assert_eq!(pair.down()[0], [0u32; 0]);
 }
@@ -242,8 +242,8 @@ fn a_plan_without_a_path_ends_its_session_and_keeps_the_others() {
     pair.set(0, fewer(0));
     pair.run(500);
     assert_eq!(pair.down(), NONE);
-    let states: Vec<State> = pair.seen[1].sessions.iter().map(|s| s.state).collect();
-    assert_eq!(states, [State::Up, State::Down]);
+    let states: Vec<SessionState> = pair.seen[1].sessions.iter().map(|s| s.state).collect();
+    assert_eq!(states, [SessionState::Up, SessionState::Down]);
     assert_eq!(pair.seen[0].generation, [2; 8]);
     pair.set(1, fewer(1));
     pair.run(500);
@@ -264,8 +264,8 @@ fn a_path_that_stays_keeps_its_session_under_another_name() {
     pair.set(0, watching);
     pair.run(1);
     assert_eq!(pair.seen[0].up, [0, 1].map(|rank| renamed(id(0, rank))).into());
-    assert!(pair.seen[0].sessions.iter().all(|session| session.state == State::Up));
-    assert!(pair.seen[1].sessions.iter().all(|session| session.state == State::Up));
+    assert!(pair.seen[0].sessions.iter().all(|session| session.state == SessionState::Up));
+    assert!(pair.seen[1].sessions.iter().all(|session| session.state == SessionState::Up));
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn what_was_broken_before_is_broken_until_it_is_shown_to_be_sound() {
     pair.cut = [(0, 2), (1, 2)].into();
     pair.run(400);
     // Its daemon begins anew and knows what it stored.
-    pair.tables[0] = Table::new(TIMING, 5);
+    pair.tables[0] = SessionTable::new(TIMING, 5);
     pair.set(0, Watching { broken: [id(0, 1)].into(), ..watching(0, 1) });
     pair.run(5000);
     assert_eq!(pair.down(), [[1], [1]]);
@@ -345,7 +345,8 @@ fn a_daemon_that_was_kept_waiting_breaks_nothing() {
         pair.now += Duration::from_millis(1);
         let mut out = Vec::new();
         pair.tables[0].poll(pair.now, &mut out);
-        let echo = |sending: &Sending| matches!(sending, Sending::Planned(_, Content::Echo(_)));
+        let echo =
+            |sending: &Sending| matches!(sending, Sending::Planned(_, PacketContent::Echo(_)));
         let (echoes, others) = out.into_iter().partition(echo);
         pair.deliver(0, echoes);
         kept.extend(others);
@@ -376,7 +377,7 @@ fn what_did_not_come_by_the_path_has_no_effect() {
         required_receive_us: 1_000_000,
         required_echo_us: 0,
     };
-    let payload = packet(State::Down, 5, 0).emit();
+    let payload = packet(SessionState::Down, 5, 0).emit();
     let sound =
         Datagram { ifindex: 1, source: address(1), ttl: 255, multi_hop: false, payload: &payload };
     let mut hear =
@@ -386,7 +387,7 @@ fn what_did_not_come_by_the_path_has_no_effect() {
     assert_eq!(hear(Datagram { ifindex: 3, ..sound }), Err(Dropped::Unknown));
     assert_eq!(hear(Datagram { source: address(2), ..sound }), Err(Dropped::Unknown));
     assert_eq!(hear(Datagram { payload: &payload[..20], ..sound }), Err(Dropped::Malformed));
-    let other = packet(State::Up, 5, 77).emit();
+    let other = packet(SessionState::Up, 5, 77).emit();
     assert_eq!(hear(Datagram { payload: &other, ..sound }), Err(Dropped::Unknown));
     let by_transit = Datagram { ifindex: 2, multi_hop: true, ..sound };
     assert_eq!(hear(Datagram { ttl: 253, ..by_transit }), Err(Dropped::Ttl), "one node in transit");
