@@ -1,7 +1,7 @@
 //! `tresse allgather`: sends the file or directory of every node to every node.
 
 use clap::Args;
-use tresse_ring::talk::Part;
+use tresse_ring::talk::PartRole;
 
 use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
@@ -38,9 +38,9 @@ impl Allgather {
                 let asked = party.asked(member);
                 if member == from {
                     let copy = (asked && to != own).then_some(to);
-                    return Part::Source { path: own.clone(), piece: None, copy };
+                    return PartRole::Source { path: own.clone(), piece: None, copy };
                 }
-                if asked { Part::Target { path: to, input: false } } else { Part::Away }
+                if asked { PartRole::Target { path: to, input: false } } else { PartRole::Away }
             };
             Moved { from, places: (0..nodes.len()).map(place).collect() }
         };

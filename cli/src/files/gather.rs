@@ -1,7 +1,7 @@
 //! `tresse gather`: collects a file or directory of every node on one node.
 
 use clap::Args;
-use tresse_ring::talk::Part;
+use tresse_ring::talk::PartRole;
 
 use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
@@ -33,11 +33,11 @@ impl Gather {
         let part = |member: usize| {
             let own = names::of_node(&path, party.name(member));
             let to = names::target(&target, &own, node, party.name(member));
-            let mut places = vec![Part::Away; members];
+            let mut places = vec![PartRole::Away; members];
             let copy = (member == hub && to != own).then(|| to.clone());
-            places[member] = Part::Source { path: own, piece: None, copy };
+            places[member] = PartRole::Source { path: own, piece: None, copy };
             if member != hub {
-                places[hub] = Part::Target { path: to, input: false };
+                places[hub] = PartRole::Target { path: to, input: false };
             }
             Moved { from: member, places }
         };

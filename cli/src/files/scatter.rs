@@ -3,7 +3,7 @@
 
 use clap::Args;
 use tresse_base::id::NodeId;
-use tresse_ring::talk::Part;
+use tresse_ring::talk::PartRole;
 
 use super::collective::names;
 use super::collective::{CollectiveArgs, Job, Moved, Party, RingArgs, run};
@@ -40,13 +40,13 @@ impl Scatter {
             let name = party.name(member);
             let own = names::of_node(&path, name);
             let target = names::target(&self.target, &own, name, node);
-            let mut places = vec![Part::Away; members];
+            let mut places = vec![PartRole::Away; members];
             let piece = (!each).then_some((at as u32, party.all.len() as u32));
             if member != hub {
-                places[member] = Part::Target { path: target.clone(), input: false };
+                places[member] = PartRole::Target { path: target.clone(), input: false };
             }
             let copy = (member == hub && target != own).then_some(target);
-            places[hub] = Part::Source { path: own, piece, copy };
+            places[hub] = PartRole::Source { path: own, piece, copy };
             party.asked(member).then_some(Moved { from: hub, places })
         };
         let parts = party.all.iter().enumerate().filter_map(part).collect();

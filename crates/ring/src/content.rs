@@ -10,7 +10,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-pub use manifest::{Entry, EntryKind, Manifest, Name};
+pub use manifest::{EntryKind, Manifest, ManifestEntry, Name};
 
 /// Size in bytes of a block. The copied data is divided into blocks, which are assigned to the
 /// stripes in turn.

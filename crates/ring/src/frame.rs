@@ -93,7 +93,7 @@ pub enum What {
 /// The header of a record that one member sends to another: stream, kind, and the number of bytes
 /// that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub struct RecordHeader {
     /// Number of the stream: part x stripes + stripe.
     pub stream: u32,
     /// Kind of a record.
@@ -102,7 +102,7 @@ pub struct Record {
     pub bytes: u32,
 }
 
-impl Record {
+impl RecordHeader {
     /// Bytes of an encoded header.
     pub const LEN: usize = 17;
 
@@ -166,9 +166,9 @@ mod tests {
             (What::Data { at: 0 }, u32::MAX),
             (What::End { total: 1 << 40 }, 32),
         ] {
-            let record = Record { stream: 6, what, bytes };
-            assert_eq!(Record::parse(record.to_bytes(), 7).unwrap(), record);
-            assert!(Record::parse(record.to_bytes(), 6).is_err());
+            let record = RecordHeader { stream: 6, what, bytes };
+            assert_eq!(RecordHeader::parse(record.to_bytes(), 7).unwrap(), record);
+            assert!(RecordHeader::parse(record.to_bytes(), 6).is_err());
         }
     }
 
@@ -178,9 +178,9 @@ mod tests {
             [(0, 0, 0), (1, 1, 5), (1, 0, MANIFEST + 1), (2, u64::MAX, 1), (3, 5, 31), (4, 0, 0)]
         {
             let what = What::Data { at: number };
-            let mut record = Record { stream: 0, what, bytes }.to_bytes();
+            let mut record = RecordHeader { stream: 0, what, bytes }.to_bytes();
             record[0] = kind;
-            assert!(Record::parse(record, 1).is_err(), "{kind} {number} {bytes}");
+            assert!(RecordHeader::parse(record, 1).is_err(), "{kind} {number} {bytes}");
         }
     }
 

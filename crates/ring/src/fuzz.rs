@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::frame::Hello;
 use crate::member;
-use crate::talk::{Join, MemberRequest, Part, hear};
+use crate::talk::{Join, MemberRequest, PartRole, hear};
 
 /// For fuzzing: lets a ring member (a node that takes part in a copy) read `bytes` as a message. The
 /// first byte selects what the member takes the other bytes for: the first message of the member
@@ -19,7 +19,7 @@ pub fn ring(bytes: &[u8], directory: &std::path::Path) {
         0 => drop(Hello::read(&mut &rest[..], 2, 2)),
         1 => drop(hear::<MemberRequest>(&mut &rest[..])),
         _ => {
-            let part = |name: &str| Part::Target { path: directory.join(name), input: false };
+            let part = |name: &str| PartRole::Target { path: directory.join(name), input: false };
             let join = Join {
                 token: "0".repeat(32),
                 address: IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -9,7 +9,7 @@ use tresse_topology::path::Crossing;
 /// The load on the directed links of the fabric when all members of a ring send to the next one at
 /// once. Costs are compared field by field, in the order of the fields; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Cost {
+pub struct RingCost {
     /// Sum over all directed links of the stages beyond the first one on that link.
     pub excess: u32,
     /// Crossings of directed links between switches, counted once per stage.

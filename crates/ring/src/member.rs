@@ -23,7 +23,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-use place::Place;
+use place::OpenPart;
 use state::Shared;
 use times::LOOK;
 
@@ -167,10 +167,10 @@ fn asked<'scope>(
 
 /// Stores the next bytes of standard input; an empty piece is its end.
 fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
-    let of_input = |place: &Place| matches!(place, Place::Target { input: true, .. });
+    let of_input = |place: &OpenPart| matches!(place, OpenPart::Target { input: true, .. });
     let part =
         shared.places.iter().position(of_input).ok_or_else(|| wrong("no input is wanted"))?;
-    let Place::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
+    let OpenPart::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
     let (at, described) = {
         let state = shared.state();
         let known = &state.parts[part];

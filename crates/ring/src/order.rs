@@ -9,4 +9,4 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-pub use ring::Ring;
+pub use ring::RingOrder;

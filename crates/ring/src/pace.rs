@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::routes::Routes;
+use crate::routes::StreamRoutes;
 
 /// Length of the time window over which rates are measured.
 const WINDOW: Duration = Duration::from_secs(3);
@@ -96,7 +96,7 @@ impl Pace {
     }
 
     /// Returns a slow member that should be bypassed, and records that it is.
-    pub fn slow(&mut self, now: Duration, routes: &Routes) -> Option<usize> {
+    pub fn slow(&mut self, now: Duration, routes: &StreamRoutes) -> Option<usize> {
         let all =
             (0..self.seen.len()).flat_map(|m| (0..self.stripes).map(move |stripe| (m, stripe)));
         let (culprit, parent) = all.into_iter().find_map(|(member, stripe)| {
@@ -120,7 +120,7 @@ impl Pace {
         member: usize,
         stripe: usize,
         now: Duration,
-        routes: &Routes,
+        routes: &StreamRoutes,
     ) -> Option<usize> {
         let seen = &self.seen[member];
         if seen.bypassed || !routes.lives(member) || !routes.has_behind(member) {
@@ -148,7 +148,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Flow, Shape};
+    use crate::shape::{Distribution, StreamFlow};
 
     const ALL: u64 = 1_000_000_000;
 
@@ -156,7 +156,8 @@ mod tests {
     /// members that are bypassed.
     fn run(rates: &[f64], out: &[f64]) -> Vec<usize> {
         let order: Vec<usize> = (0..rates.len()).collect();
-        let mut routes = Routes::new(vec![Flow::along(&order, 0, Shape::Ring)], 1);
+        let mut routes =
+            StreamRoutes::new(vec![StreamFlow::along(&order, 0, Distribution::Ring)], 1);
         let mut pace = Pace::new(rates.len(), 1);
         let mut has = vec![0.0; rates.len()];
         has[0] = ALL as f64;
@@ -212,8 +213,8 @@ mod tests {
     #[test]
     fn one_slow_ring_of_two_is_found() {
         let orders = [[0, 1, 2, 3], [0, 3, 2, 1]];
-        let flows = orders.map(|order| Flow::along(&order, 0, Shape::Ring)).to_vec();
-        let routes = Routes::new(flows, 2);
+        let flows = orders.map(|order| StreamFlow::along(&order, 0, Distribution::Ring)).to_vec();
+        let routes = StreamRoutes::new(flows, 2);
         let mut pace = Pace::new(4, 2);
         let mut slow = None;
         for tick in 0..40_u64 {

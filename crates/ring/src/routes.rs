@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::shape::{Flow, stages};
+use crate::shape::{StreamFlow, stages};
 
 /// The flows of a run: for each stream (one stripe of one part of the copy), which member sends it
 /// to which. Members are numbered; the number of a stream is part x number of stripes + stripe.
 #[derive(Debug, Clone)]
-pub struct Routes {
-    flows: Vec<Flow>,
+pub struct StreamRoutes {
+    flows: Vec<StreamFlow>,
     stripes: usize,
     lives: Vec<bool>,
     slow: Vec<bool>,
@@ -33,11 +33,11 @@ pub struct Stage {
     pub streams: Vec<u32>,
 }
 
-impl Routes {
+impl StreamRoutes {
     /// Starts from `stripes` flows for each part. A member without a parent in the first flow of a
     /// part is its source, or does not take part.
     #[must_use]
-    pub fn new(flows: Vec<Flow>, stripes: usize) -> Self {
+    pub fn new(flows: Vec<StreamFlow>, stripes: usize) -> Self {
         let members = flows.first().map_or(0, |flow| flow.parents.len());
         let first = flows.iter().step_by(stripes);
         let wants: Vec<Vec<bool>> =

@@ -7,7 +7,7 @@ use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
-use crate::links::{Cost, links, stages};
+use crate::links::{RingCost, links, stages};
 
 /// Orders of more nodes than this move a node by at most this many places.
 const FAR: usize = 128;
@@ -27,7 +27,7 @@ pub enum Direction {
 /// Searches for the order in which the members of a ring send to each other such that the directed
 /// links of the fabric carry the least load. Holds the order's load on each link, together with that
 /// of other rings, and a cache of the links on the path between each pair of nodes.
-pub struct Search<'a> {
+pub struct RingSearch<'a> {
     plan: &'a Plan,
     direction: Direction,
     numbers: HashMap<Crossing, u32>,
@@ -36,10 +36,10 @@ pub struct Search<'a> {
     /// Stages on each link: those of other rings alone, and those including the order.
     held: Vec<u32>,
     load: Vec<u32>,
-    cost: Cost,
+    cost: RingCost,
 }
 
-impl<'a> Search<'a> {
+impl<'a> RingSearch<'a> {
     pub fn new(plan: &'a Plan, direction: Direction) -> Self {
         Self {
             plan,
@@ -49,7 +49,7 @@ impl<'a> Search<'a> {
             paths: HashMap::new(),
             held: Vec::new(),
             load: Vec::new(),
-            cost: Cost::default(),
+            cost: RingCost::default(),
         }
     }
 
@@ -102,9 +102,9 @@ impl<'a> Search<'a> {
     }
 
     /// Makes `nodes` the order under work and returns its cost.
-    pub fn cost(&mut self, nodes: &[NodeId]) -> Cost {
+    pub fn cost(&mut self, nodes: &[NodeId]) -> RingCost {
         self.load.copy_from_slice(&self.held);
-        self.cost = Cost::default();
+        self.cost = RingCost::default();
         for (from, to) in stages(nodes) {
             self.add(from, to);
         }
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
     }
 
     /// Moves single nodes to cheaper places until no move lowers the cost.
-    pub fn improve(&mut self, nodes: &mut Vec<NodeId>) -> Cost {
+    pub fn improve(&mut self, nodes: &mut Vec<NodeId>) -> RingCost {
         let n = nodes.len();
         self.cost(nodes);
         if n < 4 {
@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
     /// Simulated annealing: reverses sections of the order until no link is shared or [`MOVES`]
     /// moves were tried. For stages in both directions, where a reversed section costs the same
     /// inside.
-    pub fn anneal(&mut self, nodes: &mut [NodeId]) -> Cost {
+    pub fn anneal(&mut self, nodes: &mut [NodeId]) -> RingCost {
         let (n, mut random) = (nodes.len(), Random(0x9e37_79b9_7f4a_7c15));
         self.cost(nodes);
         let moves = n * MOVES;
@@ -226,7 +226,7 @@ impl<'a> Search<'a> {
     }
 }
 
-fn energy(cost: Cost) -> f64 {
+fn energy(cost: RingCost) -> f64 {
     f64::from(cost.excess) + f64::from(cost.links) / 4.0
 }
 

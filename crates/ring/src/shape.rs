@@ -17,7 +17,7 @@ use crate::links::{links, rate};
 /// The shape of a broadcast from one member of a copy to all others: which member receives from
 /// which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum Distribution {
     /// Each sends to the next one.
     Ring,
     /// A ring in which every `n`-th node also sends to the node `n` places further on.
@@ -26,7 +26,7 @@ pub enum Shape {
     Tree,
 }
 
-impl Shape {
+impl Distribution {
     /// Returns for each place of the order the place that it receives from; `None` for the first.
     #[must_use]
     pub fn parents(self, n: usize) -> Vec<Option<usize>> {
@@ -59,16 +59,16 @@ impl Shape {
 /// The flow of one stream (one stripe of one part of the copy) from its source through the other
 /// members: for each member, from which one it receives the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flow {
+pub struct StreamFlow {
     /// By member: the member it receives from; `None` for the source and for members that do not
     /// take part.
     pub parents: Vec<Option<usize>>,
 }
 
-impl Flow {
+impl StreamFlow {
     /// Returns the flow from the member at `root` to all others of an order.
     #[must_use]
-    pub fn along(order: &[usize], root: usize, shape: Shape) -> Self {
+    pub fn along(order: &[usize], root: usize, shape: Distribution) -> Self {
         let start = order.iter().position(|member| *member == root).unwrap_or(0);
         let at = |place: usize| order[(start + place) % order.len()];
         let mut parents = vec![None; order.iter().max().map_or(0, |most| most + 1)];
@@ -99,7 +99,7 @@ impl Flow {
 /// receiver. Streams whose source is nearest to the sender come first, so that its own data fills
 /// the link while the rest is still arriving.
 #[must_use]
-pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
+pub fn stages(flows: &[StreamFlow]) -> BTreeMap<(usize, usize), Vec<u32>> {
     let mut stages: BTreeMap<(usize, usize), Vec<(usize, u32)>> = BTreeMap::new();
     for (stream, flow) in (0..).zip(flows) {
         let depths = depths(flow);
@@ -117,7 +117,7 @@ pub fn stages(flows: &[Flow]) -> BTreeMap<(usize, usize), Vec<u32>> {
 }
 
 /// Computes the depth of every member in one pass.
-fn depths(flow: &Flow) -> Vec<usize> {
+fn depths(flow: &StreamFlow) -> Vec<usize> {
     let mut depths = vec![None; flow.parents.len()];
     for member in 0..depths.len() {
         let mut way = Vec::new();
@@ -148,7 +148,12 @@ pub struct Time {
 impl Time {
     /// Computes the time of flows between nodes, with the bytes of each.
     #[must_use]
-    pub fn of(plan: &Plan, nodes: &[NodeId], flows: &[Flow], bytes: impl Fn(u32) -> u64) -> Self {
+    pub fn of(
+        plan: &Plan,
+        nodes: &[NodeId],
+        flows: &[StreamFlow],
+        bytes: impl Fn(u32) -> u64,
+    ) -> Self {
         let mut loads: BTreeMap<Crossing, f64> = BTreeMap::new();
         for ((from, to), streams) in stages(flows) {
             let bytes: u64 = streams.iter().map(|stream| bytes(*stream)).sum();
@@ -173,9 +178,9 @@ impl Time {
 mod tests {
     use super::*;
 
-    fn depth(shape: Shape, n: usize) -> usize {
+    fn depth(shape: Distribution, n: usize) -> usize {
         let order: Vec<usize> = (0..n).collect();
-        let flow = Flow::along(&order, 0, shape);
+        let flow = StreamFlow::along(&order, 0, shape);
         assert!(
             (0..n).all(|member| member == 0 || flow.parents[member].is_some()),
             "{shape:?} {n}"
@@ -188,11 +193,11 @@ mod tests {
     #[test]
     fn all_shapes_reach_all() {
         for n in 1..70 {
-            assert_eq!(depth(Shape::Ring, n), n - 1);
-            assert!(depth(Shape::Tree, n) <= n.ilog2() as usize, "{n}");
+            assert_eq!(depth(Distribution::Ring, n), n - 1);
+            assert!(depth(Distribution::Tree, n) <= n.ilog2() as usize, "{n}");
             let group = (n as f64).sqrt().ceil() as usize;
-            assert!(depth(Shape::Rings(group), n) < 2 * group, "{n}");
-            for shape in [Shape::Ring, Shape::Rings(group), Shape::Tree] {
+            assert!(depth(Distribution::Rings(group), n) < 2 * group, "{n}");
+            for shape in [Distribution::Ring, Distribution::Rings(group), Distribution::Tree] {
                 let parents = shape.parents(n);
                 let children = |of| parents.iter().filter(|parent| **parent == Some(of)).count();
                 assert!((0..n).all(|at| children(at) <= 2), "{shape:?} {n}");
@@ -203,7 +208,8 @@ mod tests {
     #[test]
     fn a_member_sends_what_it_has_before_what_comes_to_it() {
         let order = [0, 1, 2, 3];
-        let flows: Vec<Flow> = (0..4).map(|root| Flow::along(&order, root, Shape::Ring)).collect();
+        let flows: Vec<StreamFlow> =
+            (0..4).map(|root| StreamFlow::along(&order, root, Distribution::Ring)).collect();
         let stages = stages(&flows);
         assert_eq!(stages.len(), 4);
         assert_eq!(stages[&(2, 3)], [2, 1, 0]);

@@ -14,10 +14,10 @@ const MOST: usize = 64;
 /// The connections whose peers have not yet proved that they know the token of the run, oldest
 /// first.
 #[derive(Debug, Default)]
-pub struct Strangers(Mutex<State>);
+pub struct Strangers(Mutex<MemberState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct MemberState {
     next: u64,
     ended: bool,
     all: VecDeque<(u64, TcpStream)>,
@@ -58,7 +58,7 @@ impl Strangers {
         state.all.iter().for_each(|(_, stream)| drop(stream.shutdown(Shutdown::Both)));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemberState> {
         self.0.lock().expect("nobody panics with it")
     }
 }

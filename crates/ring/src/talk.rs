@@ -45,7 +45,7 @@ pub struct Join {
     /// Address on which it listens.
     pub address: IpAddr,
     /// All parts, in the same order for each member.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PartRole>,
     /// Number of stripes of each part.
     pub stripes: u32,
     /// Whether permissions and times of the last change are kept.
@@ -56,7 +56,7 @@ pub struct Join {
 /// target, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum PartRole {
     /// It is the source.
     Source {
         /// A file or a directory.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use tresse_base::id::NodeId;
-use tresse_ring::shape::{Flow, Shape};
-use tresse_ring::talk::Part;
+use tresse_ring::shape::{Distribution, StreamFlow};
+use tresse_ring::talk::PartRole;
 
 use super::party::Party;
 use crate::fail::{Code, Failure};
@@ -18,7 +18,7 @@ pub struct Moved {
     /// The member that has the part.
     pub from: usize,
     /// The role of each member for this part.
-    pub places: Vec<Part>,
+    pub places: Vec<PartRole>,
 }
 
 /// The work of one run of a verb that moves files: its parts (files or directories), and which
@@ -59,7 +59,7 @@ impl Job {
     /// The members that are to get a part.
     pub fn wants(&self, part: usize) -> impl Iterator<Item = usize> + '_ {
         let places = self.parts[part].places.iter().enumerate();
-        let wants = |place: &Part| matches!(place, Part::Target { input: false, .. });
+        let wants = |place: &PartRole| matches!(place, PartRole::Target { input: false, .. });
         places.filter(move |(_, place)| wants(place)).map(|(member, _)| member)
     }
 
@@ -68,24 +68,24 @@ impl Job {
     pub fn flows(
         &self,
         orders: &[Vec<usize>],
-        shape: Shape,
+        shape: Distribution,
         lives: impl Fn(usize) -> bool,
-    ) -> Vec<Flow> {
+    ) -> Vec<StreamFlow> {
         let members = self.nodes.len();
         let mut flows = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
             let wants: Vec<usize> = self.wants(number).filter(|member| lives(*member)).collect();
             if !lives(part.from) {
                 let stripes = if self.hub.is_some() { 1 } else { orders.len() };
-                flows.extend(vec![Flow { parents: vec![None; members] }; stripes]);
+                flows.extend(vec![StreamFlow { parents: vec![None; members] }; stripes]);
             } else if self.hub.is_some() {
                 let to = wants.first().copied().unwrap_or(part.from);
-                flows.push(Flow::straight(members, part.from, to));
+                flows.push(StreamFlow::straight(members, part.from, to));
             } else {
                 for order in orders {
                     let takes = |m: &usize| *m == part.from || wants.contains(m);
                     let order: Vec<usize> = order.iter().copied().filter(takes).collect();
-                    let mut flow = Flow::along(&order, part.from, shape);
+                    let mut flow = StreamFlow::along(&order, part.from, shape);
                     flow.parents.resize(members, None);
                     flows.push(flow);
                 }
@@ -96,14 +96,14 @@ impl Job {
 }
 
 /// The path of a part that a member has.
-fn has(part: &Part) -> Option<&PathBuf> {
-    if let Part::Source { path, .. } = part { Some(path) } else { None }
+fn has(part: &PartRole) -> Option<&PathBuf> {
+    if let PartRole::Source { path, .. } = part { Some(path) } else { None }
 }
 
 /// The path that a member is to write.
-fn got(part: &Part) -> Option<&PathBuf> {
+fn got(part: &PartRole) -> Option<&PathBuf> {
     match part {
-        Part::Target { path, .. } | Part::Source { copy: Some(path), .. } => Some(path),
-        Part::Source { copy: None, .. } | Part::Away => None,
+        PartRole::Target { path, .. } | PartRole::Source { copy: Some(path), .. } => Some(path),
+        PartRole::Source { copy: None, .. } | PartRole::Away => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
-use tresse_ring::order::Ring;
+use tresse_ring::order::RingOrder;
 
 use super::arguments::{CollectiveArgs, RingArgs};
 use crate::fail::{Code, Failure};
@@ -14,7 +14,7 @@ pub struct Party {
     /// The plan of the cluster.
     pub plan: Plan,
     /// The rings, at least one. Members are numbered in the order of the first.
-    pub rings: Vec<Ring>,
+    pub rings: Vec<RingOrder>,
     /// All nodes without those of `--except`, in the order of the cluster file.
     pub all: Vec<NodeId>,
     /// Those of `all` that are to get data (`--to`).
@@ -67,8 +67,8 @@ impl Party {
             return Err(usage("--except: no node is left".into()));
         }
         let mut rings = match ring.stripes {
-            Some(1) => vec![Ring::of(&plan, &nodes)],
-            _ => Ring::disjoint(&plan, &nodes),
+            Some(1) => vec![RingOrder::of(&plan, &nodes)],
+            _ => RingOrder::disjoint(&plan, &nodes),
         };
         rings.truncate(ring.stripes.map_or(usize::MAX, |n| n as usize));
         Ok(Self { plan, rings, all, to })

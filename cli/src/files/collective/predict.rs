@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tresse_ring::shape::{Shape, Time};
-use tresse_ring::talk::Part;
+use tresse_ring::shape::{Distribution, Time};
+use tresse_ring::talk::PartRole;
 
 use super::arguments::{RingArgs, ShapeArg};
 use super::job::{Job, Moved};
@@ -23,26 +23,30 @@ pub fn shape(
     job: &Job,
     sizes: &[Option<u64>],
     lives: impl Fn(usize) -> bool,
-) -> Shape {
+) -> Distribution {
     let all = shapes(job.nodes.len());
     match ring.shape {
-        ShapeArg::Ring => return Shape::Ring,
+        ShapeArg::Ring => return Distribution::Ring,
         ShapeArg::Rings => return all[1],
-        ShapeArg::Tree => return Shape::Tree,
+        ShapeArg::Tree => return Distribution::Tree,
         ShapeArg::Auto => {}
     }
     if job.hub.is_some() || sizes.iter().any(Option::is_none) {
-        return Shape::Ring;
+        return Distribution::Ring;
     }
     let sizes: Vec<u64> = sizes.iter().flatten().copied().collect();
-    let time = |shape: &Shape| time(party, job, *shape, &sizes, &lives).total(LATENCY);
-    all.into_iter().min_by_key(time).unwrap_or(Shape::Ring)
+    let time = |shape: &Distribution| time(party, job, *shape, &sizes, &lives).total(LATENCY);
+    all.into_iter().min_by_key(time).unwrap_or(Distribution::Ring)
 }
 
 /// Returns the shapes in which `members` nodes can pass data on: ring, ring of rings, tree, in this
 /// order.
-pub fn shapes(members: usize) -> [Shape; 3] {
-    [Shape::Ring, Shape::Rings((members as f64).sqrt().ceil() as usize), Shape::Tree]
+pub fn shapes(members: usize) -> [Distribution; 3] {
+    [
+        Distribution::Ring,
+        Distribution::Rings((members as f64).sqrt().ceil() as usize),
+        Distribution::Tree,
+    ]
 }
 
 /// Returns the predicted time to move the files of a job, whose sizes are given in bytes, if the
@@ -50,7 +54,7 @@ pub fn shapes(members: usize) -> [Shape; 3] {
 pub fn time(
     party: &Party,
     job: &Job,
-    shape: Shape,
+    shape: Distribution,
     sizes: &[u64],
     lives: impl Fn(usize) -> bool,
 ) -> Time {
@@ -91,12 +95,12 @@ impl RingArgs {
     pub fn predict(&self, party: &Party, bytes: u64) -> Prediction {
         let nodes = party.rings[0].nodes().to_vec();
         let place = |member| match member {
-            0 => Part::Source { path: "/".into(), piece: None, copy: None },
-            _ => Part::Target { path: "/".into(), input: false },
+            0 => PartRole::Source { path: "/".into(), piece: None, copy: None },
+            _ => PartRole::Target { path: "/".into(), input: false },
         };
         let parts = vec![Moved { from: 0, places: (0..nodes.len()).map(place).collect() }];
         let job = Job { nodes, parts, hub: None, input: false };
-        let predicted = |shape: Shape| {
+        let predicted = |shape: Distribution| {
             let time = time(party, &job, shape, &[bytes], |_| true);
             Predicted {
                 shape: name(shape),
@@ -114,11 +118,11 @@ impl RingArgs {
     }
 }
 
-const fn name(shape: Shape) -> &'static str {
+const fn name(shape: Distribution) -> &'static str {
     match shape {
-        Shape::Ring => "ring",
-        Shape::Rings(_) => "rings",
-        Shape::Tree => "tree",
+        Distribution::Ring => "ring",
+        Distribution::Rings(_) => "rings",
+        Distribution::Tree => "tree",
     }
 }
 

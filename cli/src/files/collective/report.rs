@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tresse_control::FORMAT;
-use tresse_ring::talk::Part;
+use tresse_ring::talk::PartRole;
 
 use super::job::{Job, Moved};
 use super::outcome::Outcome;
@@ -110,7 +110,8 @@ pub fn report(
         output::json_line(&mut out, &summary)?;
     } else {
         let (nodes, have) = (outcomes.len(), outcomes.len() - missed.len());
-        let gets = |part: &Moved, member: usize| matches!(part.places[member], Part::Target { .. });
+        let gets =
+            |part: &Moved, member: usize| matches!(part.places[member], PartRole::Target { .. });
         match job.hub.filter(|hub| job.parts.iter().any(|part| gets(part, *hub))) {
             Some(hub) => write!(out, "{} has what {have} of {nodes} nodes have", party.name(hub))?,
             None if job.parts.len() > 1 => write!(out, "{have} of {nodes} nodes have all")?,
@@ -144,7 +145,7 @@ fn missed(job: &Job, outcomes: &[Outcome]) -> Vec<usize> {
     for (member, outcome) in outcomes.iter().enumerate() {
         let lacks = |(part, moved): &(usize, &Moved)| {
             let has = outcome.has.iter().any(|(it, _, _)| *it as usize == *part);
-            matches!(moved.places[member], Part::Target { .. }) && !has
+            matches!(moved.places[member], PartRole::Target { .. }) && !has
         };
         let mut lacks = job.parts.iter().enumerate().filter(lacks).peekable();
         let sends = job.parts.iter().any(|part| part.from == member);

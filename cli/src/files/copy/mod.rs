@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::{fstat, makedev};
-use tresse_ring::talk::Part;
+use tresse_ring::talk::PartRole;
 
 use crate::fail::{Code, Failure};
 use crate::files::collective::names::{self, on_node};
@@ -112,7 +112,7 @@ fn job(party: &Party, what: &What) -> Job {
     if let (true, Some(target)) = (what.input, &what.target) {
         let place = |member: usize| {
             let path = names::target(target, target.as_ref(), party.name(member), "-");
-            Part::Target { path, input: member == 0 }
+            PartRole::Target { path, input: member == 0 }
         };
         parts.push(Moved { from: 0, places: members.clone().map(place).collect() });
     }
@@ -122,13 +122,13 @@ fn job(party: &Party, what: &What) -> Job {
         let target = what.target.as_ref().unwrap_or(&same);
         let place = |member: usize| {
             if member == from {
-                return Part::Source { path: path.clone(), piece: None, copy: None };
+                return PartRole::Source { path: path.clone(), piece: None, copy: None };
             }
             if !party.asked(member) {
-                return Part::Away;
+                return PartRole::Away;
             }
             let path = names::target(target, path, party.name(member), node);
-            Part::Target { path, input: false }
+            PartRole::Target { path, input: false }
         };
         parts.push(Moved { from, places: members.clone().map(place).collect() });
     }

@@ -29,7 +29,8 @@ struct Shown<'a> {
 /// to copy `bytes` bytes over them.
 pub fn show(ring: &RingArgs, party: &Party, bytes: u64, json: bool) -> Result<Code, Failure> {
     let name = |node| party.plan.cluster().node(node).name.as_str();
-    let names = |ring: &tresse_ring::order::Ring| ring.nodes().iter().map(|it| name(*it)).collect();
+    let names =
+        |ring: &tresse_ring::order::RingOrder| ring.nodes().iter().map(|it| name(*it)).collect();
     let rings: Vec<Vec<&str>> = party.rings.iter().map(names).collect();
     let shown = Shown {
         format: FORMAT,

@@ -18,7 +18,7 @@ use crate::{named, wrong};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The entries, at least one.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ManifestEntry>,
     /// Offset in bytes of a piece in its file; 0 for a whole file.
     #[serde(default)]
     pub start: u64,
@@ -27,7 +27,7 @@ pub struct Manifest {
 /// An entry of a manifest: the path, permissions, time of last change and kind of one file,
 /// directory or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Path relative to the first entry.
     pub path: Name,
     /// Permission bits.
@@ -72,7 +72,7 @@ impl Manifest {
     #[must_use]
     pub fn of_input(now: (i64, u32)) -> Self {
         let kind = EntryKind::File { size: None };
-        let entry = Entry { path: Name(OsString::new()), mode: 0o644, changed: now, kind };
+        let entry = ManifestEntry { path: Name(OsString::new()), mode: 0o644, changed: now, kind };
         Self { entries: vec![entry], start: 0 }
     }
 
@@ -139,7 +139,7 @@ fn walk(
     root: &Path,
     path: PathBuf,
     metadata: &fs::Metadata,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<ManifestEntry>,
 ) -> io::Result<()> {
     let at = if path.as_os_str().is_empty() { root.to_owned() } else { root.join(&path) };
     let kind = if metadata.is_dir() {
@@ -169,7 +169,7 @@ fn walk(
         EntryKind::Link { .. } => (0, 0),
         _ => (metadata.mtime(), metadata.mtime_nsec().unsigned_abs() as u32),
     };
-    entries.push(Entry { path: Name(path.clone().into_os_string()), mode, changed, kind });
+    entries.push(ManifestEntry { path: Name(path.clone().into_os_string()), mode, changed, kind });
     if !below {
         return Ok(());
     }

@@ -3,13 +3,13 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use super::*;
 
-fn file(path: &str, size: u64) -> Entry {
+fn file(path: &str, size: u64) -> ManifestEntry {
     let kind = EntryKind::File { size: Some(size) };
-    Entry { path: path.into(), mode: 0o644, changed: (1, 2), kind }
+    ManifestEntry { path: path.into(), mode: 0o644, changed: (1, 2), kind }
 }
 
-fn other(path: &str, kind: EntryKind) -> Entry {
-    Entry { path: path.into(), mode: 0o755, changed: (1, 2), kind }
+fn other(path: &str, kind: EntryKind) -> ManifestEntry {
+    ManifestEntry { path: path.into(), mode: 0o755, changed: (1, 2), kind }
 }
 
 #[test]
@@ -72,7 +72,8 @@ fn spans_are_the_files_in_order() {
 fn a_manifest_is_what_it_was() {
     let name = Name(std::ffi::OsString::from_vec(vec![b'%', 0xff, b'x', 0xc3, 0xa4]));
     let link = EntryKind::Link { to: "../%41".into() };
-    let entries = vec![other("", EntryKind::Directory), Entry { path: name, ..other("", link) }];
+    let entries =
+        vec![other("", EntryKind::Directory), ManifestEntry { path: name, ..other("", link) }];
     let manifest = Manifest { entries, start: 0 };
     assert_eq!(Manifest::parse(&manifest.to_bytes()).unwrap(), manifest);
     let root = tempfile::tempdir().unwrap();

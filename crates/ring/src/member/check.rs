@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::described::Described;
-use super::partial::Left;
-use super::place::{Place, source};
+use super::partial::SavedProgress;
+use super::place::{OpenPart, source};
 use super::receive::Writer;
-use super::state::{Shared, State};
+use super::state::{MemberState, Shared};
 use crate::content::{Content, Stripe};
 use crate::frame::Hash;
 use crate::named;
@@ -47,10 +47,10 @@ struct Reader {
 /// Computes and compares the checksums of all parts of the copy, and gives each correct part its
 /// final name. Returns when all parts are finished or the run ends.
 pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()> {
-    let reader = |place: &Place| Reader {
+    let reader = |place: &OpenPart| Reader {
         hasher: blake3::Hasher::new(),
         at: 0,
-        done: matches!(place, Place::Away),
+        done: matches!(place, OpenPart::Away),
         open: None,
         copy: Writer::default(),
         noted: Instant::now(),
@@ -85,7 +85,7 @@ pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()>
     }
 }
 
-fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
+fn next(shared: &Shared, state: &MemberState, readers: &[Reader]) -> Option<Work> {
     if state.ended || state.failed || readers.iter().all(|reader| reader.done) {
         return Some(Work::Off);
     }
@@ -95,7 +95,7 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
         let Some(described) = known.described.as_ref().filter(|_| !reader.done) else { continue };
         // A node's own content defines the checksum; received content must match that of the
         // source.
-        let own = matches!(place, Place::Source { .. } | Place::Target { input: true, .. });
+        let own = matches!(place, OpenPart::Source { .. } | OpenPart::Target { input: true, .. });
         if let Some(left) = known.left.as_ref().filter(|left| left.bytes == reader.at) {
             return Some(Work::Verify(part, left.hash));
         }
@@ -113,7 +113,7 @@ fn next(shared: &Shared, state: &State, readers: &[Reader]) -> Option<Work> {
 
 impl Reader {
     /// Reads and hashes the next piece, at most up to position `to`.
-    fn read(&mut self, place: &Place, described: &Described, to: u64) -> io::Result<()> {
+    fn read(&mut self, place: &OpenPart, described: &Described, to: u64) -> io::Result<()> {
         let bytes = (to - self.at).min(PIECE);
         let mut piece = vec![0; bytes as usize];
         let mut rest = &mut piece[..];
@@ -133,7 +133,7 @@ impl Reader {
             rest = behind;
         }
         self.hasher.update(&piece);
-        if let Place::Source { copy: Some(partial), .. } = place {
+        if let OpenPart::Source { copy: Some(partial), .. } = place {
             if self.at == 0 {
                 partial.make_directories(&described.manifest)?;
             }
@@ -149,7 +149,7 @@ impl Reader {
     /// run starts from the beginning.
     fn note(&mut self, shared: &Shared, part: usize) {
         self.noted = Instant::now();
-        let Place::Target { partial, input: false } = &shared.places[part] else { return };
+        let OpenPart::Target { partial, input: false } = &shared.places[part] else { return };
         let described = {
             let state = shared.state();
             let known = &state.parts[part];
@@ -158,14 +158,14 @@ impl Reader {
         };
         if let Some(described) = described.filter(|_| self.at > 0) {
             let hash = *self.hasher.finalize().as_bytes();
-            drop(partial.note(&Left { manifest: described.hash, bytes: self.at, hash }));
+            drop(partial.note(&SavedProgress { manifest: described.hash, bytes: self.at, hash }));
         }
     }
 }
 
 /// Accepts the bytes that an earlier run left if their checksum is still `was`; else fails.
 fn verify(shared: &Shared, part: usize, reader: &Reader, was: Hash) -> io::Result<()> {
-    let Place::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
+    let OpenPart::Target { partial, .. } = &shared.places[part] else { return Ok(()) };
     if *reader.hasher.finalize().as_bytes() != was {
         let words =
             "what was left of it by another run is not as it was, and is removed: copy it again";
@@ -184,15 +184,17 @@ fn judge(
     right: Option<Hash>,
 ) -> io::Result<()> {
     let place = &shared.places[part];
-    if let Place::Source { path, piece, .. } = place
+    if let OpenPart::Source { path, piece, .. } = place
         && source(path, *piece)?.hash != described.hash
     {
         let words = format!("{}: changed while it was copied", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, words));
     }
     let partial = match place {
-        Place::Target { partial, .. } | Place::Source { copy: Some(partial), .. } => Some(partial),
-        Place::Source { .. } | Place::Away => None,
+        OpenPart::Target { partial, .. } | OpenPart::Source { copy: Some(partial), .. } => {
+            Some(partial)
+        }
+        OpenPart::Source { .. } | OpenPart::Away => None,
     };
     if let (Some(partial), Some(right)) = (partial, right)
         && right != hash
@@ -206,7 +208,7 @@ fn judge(
         shared.change(|state| state.parts[part].hash = Some(hash));
     }
     if let Some(partial) = partial {
-        if matches!(place, Place::Source { .. }) && described.manifest.bytes() == Some(0) {
+        if matches!(place, OpenPart::Source { .. }) && described.manifest.bytes() == Some(0) {
             partial.make_directories(&described.manifest)?;
         }
         partial.complete(&described.manifest, shared.keep).map_err(|e| partial.named(&e))?;
@@ -219,7 +221,7 @@ fn judge(
     let mut state = shared.state();
     let root = partial.rename(&described.manifest, shared.keep)?;
     let known = &mut state.parts[part];
-    if matches!(place, Place::Target { .. }) {
+    if matches!(place, OpenPart::Target { .. }) {
         let moved = Described::new(described.manifest.clone(), &root, 0);
         known.described = Some(Arc::new(moved));
     }

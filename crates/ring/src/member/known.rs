@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::described::Described;
-use super::partial::Left;
+use super::partial::SavedProgress;
 use crate::content::{Stripe, frontier};
 use crate::frame::Hash;
 
@@ -23,7 +23,7 @@ pub struct Known {
     pub done: bool,
     /// Bytes that an earlier run left, until their checksum is verified. Nothing is sent before
     /// that.
-    pub left: Option<Left>,
+    pub left: Option<SavedProgress>,
 }
 
 impl Known {

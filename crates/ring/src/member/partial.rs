@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-use crate::content::{Entry, EntryKind, Manifest};
+use crate::content::{EntryKind, Manifest, ManifestEntry};
 use crate::frame::Hash;
 use crate::{named, wrong};
 
@@ -25,7 +25,7 @@ const LONG: usize = 240;
 /// The saved progress of an unfinished copy, from which a later run continues: which manifest, how
 /// many bytes are stored, and their checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct SavedProgress {
     /// Checksum of the manifest.
     pub manifest: Hash,
     /// Bytes received from the beginning without a gap.
@@ -49,7 +49,7 @@ pub struct Partial {
 impl Partial {
     /// Creates or opens the unfinished copy for `target`; also returns the progress that an earlier
     /// run noted.
-    pub fn open(target: &Path) -> io::Result<(Self, Option<Left>)> {
+    pub fn open(target: &Path) -> io::Result<(Self, Option<SavedProgress>)> {
         let named = |e: io::Error| named(target, &e);
         let refused = |words: &str| wrong(format!("{}: {words}", target.display()));
         let name = target.file_name().ok_or_else(|| refused("not the name of a file"))?;
@@ -91,10 +91,10 @@ impl Partial {
             }
         };
         let note = fs::read(directory.join("state")).ok();
-        let left: Option<Left> = note.and_then(|note| serde_json::from_slice(&note).ok());
+        let left: Option<SavedProgress> = note.and_then(|note| serde_json::from_slice(&note).ok());
         // Content shorter than the record says cannot be continued.
         let content = fs::symlink_metadata(directory.join("content"));
-        let all_there = |left: &Left| match &content {
+        let all_there = |left: &SavedProgress| match &content {
             Ok(content) => !content.is_file() || content.len() >= left.bytes,
             Err(_) => false,
         };
@@ -154,7 +154,7 @@ impl Partial {
     }
 
     /// Writes the note of the progress.
-    pub fn note(&self, left: &Left) -> io::Result<()> {
+    pub fn note(&self, left: &SavedProgress) -> io::Result<()> {
         let new = self.directory.join("state.new");
         fs::write(&new, serde_json::to_vec(left)?)?;
         fs::rename(new, self.directory.join("state"))
@@ -223,7 +223,7 @@ impl Partial {
     /// Removes the unfinished copy if it has nothing from which a later run could continue.
     pub fn remove_if_empty(&self) {
         let note = fs::read(self.directory.join("state")).ok();
-        let left = note.and_then(|note| serde_json::from_slice::<Left>(&note).ok());
+        let left = note.and_then(|note| serde_json::from_slice::<SavedProgress>(&note).ok());
         if left.is_none_or(|left| left.bytes == 0) {
             self.remove();
         }
@@ -245,7 +245,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Sets permissions and time of the last change.
-fn dress(file: &File, entry: &Entry, keep: bool) -> io::Result<()> {
+fn dress(file: &File, entry: &ManifestEntry, keep: bool) -> io::Result<()> {
     // Drops set-uid and set-gid, because the owner may be another user here.
     let mode = if keep { entry.mode & 0o1777 } else { entry.mode & 0o777 & !0o022 };
     file.set_permissions(Permissions::from_mode(mode))?;

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use super::described::Described;
 use super::known::Known;
 use super::partial::Partial;
-use crate::content::{Entry, EntryKind, Manifest};
+use crate::content::{EntryKind, Manifest, ManifestEntry};
 use crate::frame::MANIFEST;
-use crate::talk::Part;
+use crate::talk::PartRole;
 use crate::wrong;
 
 /// The role of this node for one part of a copy: the part is sent from here, received here, or
 /// neither.
 #[derive(Debug)]
-pub enum Place {
+pub enum OpenPart {
     Source { path: PathBuf, piece: Option<(u32, u32)>, copy: Option<Partial> },
     Target { partial: Partial, input: bool },
     Away,
 }
 
-impl Place {
+impl OpenPart {
     /// Removes what was created for a part before any data arrived.
     pub fn undo(&self) {
         match self {
@@ -36,9 +36,9 @@ impl Place {
 /// Prepares one part of a copy on this node: reads the manifest (list of files) of a source, or
 /// opens the unfinished copy of a target. Adds the bytes of a source to `bytes`, the total of all
 /// sources, which becomes `None` if its length is unknown (standard input).
-pub fn place(part: Part, known: &mut Known, bytes: &mut Option<u64>) -> io::Result<Place> {
+pub fn place(part: PartRole, known: &mut Known, bytes: &mut Option<u64>) -> io::Result<OpenPart> {
     Ok(match part {
-        Part::Source { path, piece, copy } => {
+        PartRole::Source { path, piece, copy } => {
             let described = source(&path, piece)?;
             if described.bytes.len() > MANIFEST as usize {
                 let words = format!(
@@ -56,15 +56,15 @@ pub fn place(part: Part, known: &mut Known, bytes: &mut Option<u64>) -> io::Resu
                 let can = copy.can_become(&described.manifest).and_then(|()| copy.clear());
                 can.inspect_err(|_| copy.remove_if_empty())?;
             }
-            Place::Source { path, piece, copy }
+            OpenPart::Source { path, piece, copy }
         }
-        Part::Target { path, input } => {
+        PartRole::Target { path, input } => {
             let (partial, left) = Partial::open(&path)?;
             known.left = left.filter(|left| left.bytes > 0 && !input);
             *bytes = bytes.filter(|_| !input);
-            Place::Target { partial, input }
+            OpenPart::Target { partial, input }
         }
-        Part::Away => Place::Away,
+        PartRole::Away => OpenPart::Away,
     })
 }
 
@@ -74,7 +74,8 @@ pub fn source(path: &Path, piece: Option<(u32, u32)>) -> io::Result<Described> {
     let mut manifest = Manifest::of(path)?;
     let mut skip = 0;
     if let Some((piece, of)) = piece {
-        let [Entry { kind: EntryKind::File { size: Some(size) }, .. }] = &mut manifest.entries[..]
+        let [ManifestEntry { kind: EntryKind::File { size: Some(size) }, .. }] =
+            &mut manifest.entries[..]
         else {
             return Err(wrong(format!("{}: only a file is cut into pieces", path.display())));
         };

@@ -12,11 +12,11 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::partial;
-use super::place::Place;
+use super::place::OpenPart;
 use super::state::Shared;
 use super::times::LOOK;
 use crate::content::{Content, Manifest, Stripe};
-use crate::frame::{Record, What, array};
+use crate::frame::{RecordHeader, What, array};
 use crate::proof;
 use crate::strangers::Strangers;
 use crate::wrong;
@@ -27,7 +27,7 @@ const PIECE: usize = 256 * 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why receiving from a connection ended: the sender is at fault, or this node.
-pub enum Problem {
+pub enum ReceiveFailure {
     /// The sender is gone, is no member, or sent invalid data. Another sender will connect.
     Sender,
     /// This node failed, such as its disk.
@@ -67,7 +67,7 @@ pub fn accept_all<'scope>(
             }
             // The buffer is for headers; data bypasses it.
             let mut input = BufReader::with_capacity(16 * 1024, &stream);
-            if let Err(Problem::Own(error)) = records(shared, &mut input) {
+            if let Err(ReceiveFailure::Own(error)) = records(shared, &mut input) {
                 failed(error);
             }
             // Tells the other end that everything was received, or that nothing more will be.
@@ -94,17 +94,17 @@ fn introduce(shared: &Shared, mut stream: &TcpStream) -> io::Result<bool> {
 /// Receives and stores the records of one connection until it ends.
 ///
 /// # Errors
-/// Always ends with an error: the end of the connection is [`Problem::Sender`].
-pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
-    let sender = |_: io::Error| Problem::Sender;
+/// Always ends with an error: the end of the connection is [`ReceiveFailure::Sender`].
+pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), ReceiveFailure> {
+    let sender = |_: io::Error| ReceiveFailure::Sender;
     let mut piece = vec![0; PIECE];
     let mut file = Writer::default();
     loop {
-        let record = Record::parse(array(input).map_err(sender)?, shared.streams());
+        let record = RecordHeader::parse(array(input).map_err(sender)?, shared.streams());
         let record = record.map_err(sender)?;
         let (part, stripe) = shared.stream(record.stream);
-        let Place::Target { partial, input: false } = &shared.places[part] else {
-            return Err(Problem::Sender);
+        let OpenPart::Target { partial, input: false } = &shared.places[part] else {
+            return Err(ReceiveFailure::Sender);
         };
         match record.what {
             What::Manifest => {
@@ -113,8 +113,8 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
                 input.by_ref().take(follow).read_to_end(&mut bytes).map_err(sender)?;
                 let manifest = Manifest::parse(&bytes).map_err(sender)?;
                 shared.describe(part, manifest).map_err(|e| match e.kind() {
-                    io::ErrorKind::InvalidData => Problem::Sender,
-                    _ => Problem::Own(e),
+                    io::ErrorKind::InvalidData => ReceiveFailure::Sender,
+                    _ => ReceiveFailure::Own(e),
                 })?;
             }
             What::End { total } => {
@@ -132,7 +132,7 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
                         fits
                     })
                     .then_some(())
-                    .ok_or(Problem::Sender)?;
+                    .ok_or(ReceiveFailure::Sender)?;
             }
             What::Data { at } => {
                 let mut left = record.bytes as usize;
@@ -141,10 +141,10 @@ pub fn records(shared: &Shared, input: &mut impl Read) -> Result<(), Problem> {
                 while left > 0 {
                     let count = input.read(&mut piece[..left.min(PIECE)]).map_err(sender)?;
                     if count == 0 {
-                        return Err(Problem::Sender);
+                        return Err(ReceiveFailure::Sender);
                     }
                     store(shared, &mut file, part, stripe, at, &piece[..count])
-                        .map_err(|e| Problem::Own(partial.named(&e)))?;
+                        .map_err(|e| ReceiveFailure::Own(partial.named(&e)))?;
                     at += count as u64;
                     left -= count;
                 }

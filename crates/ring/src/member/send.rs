@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::described::Described;
-use super::state::{Shared, State};
+use super::state::{MemberState, Shared};
 use super::times::STALL;
-use crate::frame::{HASH, Hash, Hello, Record, What};
+use crate::frame::{HASH, Hash, Hello, RecordHeader, What};
 use crate::proof;
 use crate::talk::{MemberReport, Send};
 use crate::wrong;
@@ -119,7 +119,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
             }
             Work::Manifest(of, described) => {
                 let bytes = described.bytes.len() as u32;
-                let record = Record { stream: of, what: What::Manifest, bytes };
+                let record = RecordHeader { stream: of, what: What::Manifest, bytes };
                 little.extend(record.to_bytes());
                 little.extend(&described.bytes);
                 // Data that the receiver has of another manifest is useless.
@@ -129,7 +129,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
             }
             Work::Data(of, at, bytes) => {
                 let what = What::Data { at };
-                let record = Record { stream: of, what, bytes: bytes as u32 };
+                let record = RecordHeader { stream: of, what, bytes: bytes as u32 };
                 little.extend(record.to_bytes());
                 stream.write_all(&little)?;
                 little.clear();
@@ -138,7 +138,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
             }
             Work::End(of, total, hash) => {
                 let what = What::End { total };
-                let record = Record { stream: of, what, bytes: HASH as u32 };
+                let record = RecordHeader { stream: of, what, bytes: HASH as u32 };
                 little.extend(record.to_bytes());
                 little.extend(hash);
                 sent.entry(of).or_default().ended = true;
@@ -150,7 +150,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
 /// Returns the next thing to send: of the streams in their order, the first that has something.
 fn next(
     shared: &Shared,
-    state: &State,
+    state: &MemberState,
     stage: &Send,
     sent: &HashMap<u32, Progress>,
 ) -> Option<Work> {

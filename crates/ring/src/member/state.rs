@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::described::Described;
 use super::known::Known;
-use super::partial::{Left, Partial};
-use super::place::{Place, place, source};
+use super::partial::{Partial, SavedProgress};
+use super::place::{OpenPart, place, source};
 use crate::content::{Manifest, Stripe};
 use crate::frame::{HASH, Hash, Hello};
 use crate::proof::Token;
@@ -20,7 +20,7 @@ use crate::wrong;
 /// The part of a member's state that changes during a run, protected by one lock: what it has of
 /// each part of the copy, the newest requests, and whether the run has failed or ended.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct MemberState {
     pub parts: Vec<Known>,
     /// By receiving member: sequence number of the newest request to send to it.
     pub stages: BTreeMap<u32, u32>,
@@ -34,10 +34,10 @@ pub struct Shared {
     pub token: Token,
     pub keep: bool,
     pub stripes: u32,
-    pub places: Vec<Place>,
+    pub places: Vec<OpenPart>,
     /// Bytes that were read to compute checksums.
     pub read: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<MemberState>,
     /// Serialises the taking of manifests, which may remove many files.
     describing: Mutex<()>,
     changed: Condvar,
@@ -56,7 +56,7 @@ impl Shared {
         for part in join.parts {
             let mut known = Known { has: vec![0; join.stripes as usize], ..Known::default() };
             let placed = place(part, &mut known, &mut bytes);
-            places.push(placed.inspect_err(|_| places.iter().for_each(Place::undo))?);
+            places.push(placed.inspect_err(|_| places.iter().for_each(OpenPart::undo))?);
             parts.push(known);
         }
         let shared = Self {
@@ -65,7 +65,7 @@ impl Shared {
             stripes: join.stripes,
             places,
             read: AtomicU64::new(0),
-            state: Mutex::new(State { parts, ..State::default() }),
+            state: Mutex::new(MemberState { parts, ..MemberState::default() }),
             describing: Mutex::new(()),
             changed: Condvar::new(),
             over: Condvar::new(),
@@ -82,7 +82,7 @@ impl Shared {
     pub fn start(&self) -> io::Result<()> {
         for (part, place) in self.places.iter().enumerate() {
             match place {
-                Place::Source { path, piece, .. } => {
+                OpenPart::Source { path, piece, .. } => {
                     let described = source(path, *piece)?;
                     let total = described.manifest.bytes().unwrap_or(0);
                     self.change(|state| {
@@ -92,12 +92,12 @@ impl Shared {
                         known.described = Some(Arc::new(described));
                     });
                 }
-                Place::Target { input: true, .. } => {
+                OpenPart::Target { input: true, .. } => {
                     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
                     let now = (now.as_secs() as i64, now.subsec_nanos());
                     self.describe(part, Manifest::of_input(now))?;
                 }
-                Place::Target { .. } | Place::Away => {}
+                OpenPart::Target { .. } | OpenPart::Away => {}
             }
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Shared {
 
     /// Takes the manifest of a part that is to be received.
     pub fn describe(&self, part: usize, manifest: Manifest) -> io::Result<()> {
-        let Place::Target { partial, .. } = &self.places[part] else {
+        let OpenPart::Target { partial, .. } = &self.places[part] else {
             return Err(wrong("a manifest of what is not to be had"));
         };
         let described = Described::new(manifest, &partial.content(), 0);
@@ -120,7 +120,7 @@ impl Shared {
         }
         partial.can_become(&described.manifest)?;
         let total = described.manifest.bytes();
-        let fits = |left: &Left| {
+        let fits = |left: &SavedProgress| {
             left.manifest == described.hash && total.is_some_and(|total| left.bytes <= total)
         };
         let left = left.filter(fits);
@@ -169,19 +169,19 @@ impl Shared {
         }
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, MemberState> {
         self.state.lock().expect("nobody panics with it")
     }
 
     /// Changes the state and wakes all waiting threads.
-    pub fn change<T>(&self, with: impl FnOnce(&mut State) -> T) -> T {
+    pub fn change<T>(&self, with: impl FnOnce(&mut MemberState) -> T) -> T {
         let given = with(&mut self.state());
         self.changed.notify_all();
         given
     }
 
     /// Waits until `until` returns a value, and returns that.
-    pub fn wait<T>(&self, mut until: impl FnMut(&State) -> Option<T>) -> T {
+    pub fn wait<T>(&self, mut until: impl FnMut(&MemberState) -> Option<T>) -> T {
         let mut state = self.state();
         loop {
             if let Some(value) = until(&state) {
@@ -206,10 +206,10 @@ impl Shared {
     /// Returns the received parts of which all bytes and the checksum are present.
     pub fn complete(&self) -> Vec<u32> {
         let state = self.state();
-        let complete = |(place, known): &(&Place, &Known)| {
+        let complete = |(place, known): &(&OpenPart, &Known)| {
             let told = known.hash.is_some() && known.left.is_none();
             let all = Some(known.has.iter().sum()) == known.total;
-            matches!(place, Place::Target { .. }) && told && all
+            matches!(place, OpenPart::Target { .. }) && told && all
         };
         let parts = self.places.iter().zip(&state.parts).enumerate();
         parts.filter(|(_, of)| complete(of)).map(|(part, _)| part as u32).collect()
@@ -221,7 +221,7 @@ impl Shared {
         let state = self.state();
         let (mut streams, mut of) = (Vec::new(), 0);
         for (place, known) in self.places.iter().zip(&state.parts) {
-            if let Place::Target { .. } = place {
+            if let OpenPart::Target { .. } = place {
                 streams.extend(&known.has);
                 of = known.total.unwrap_or_else(|| known.has.iter().sum()).saturating_add(of);
             } else {
@@ -271,12 +271,12 @@ impl Shared {
         let places = self.places.iter().zip(&state.parts);
         for (place, _) in places.filter(|(_, known)| !known.done) {
             match place {
-                Place::Target { partial, input: false } => what(partial),
+                OpenPart::Target { partial, input: false } => what(partial),
                 // No later run can continue these.
-                Place::Target { partial, .. } | Place::Source { copy: Some(partial), .. } => {
+                OpenPart::Target { partial, .. } | OpenPart::Source { copy: Some(partial), .. } => {
                     partial.remove();
                 }
-                Place::Source { .. } | Place::Away => {}
+                OpenPart::Source { .. } | OpenPart::Away => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use super::*;
-use crate::talk::{Part, Send as Stage};
+use crate::talk::{PartRole, Send as Stage};
 
 const TOKEN_TEXT: &str = "00112233445566778899aabbccddeeff";
 
@@ -20,7 +20,7 @@ struct Member {
 }
 
 impl Member {
-    fn new(parts: Vec<Part>, stripes: u32) -> Self {
+    fn new(parts: Vec<PartRole>, stripes: u32) -> Self {
         let (input, mut asks) = pipe().unwrap();
         let (told, output) = pipe().unwrap();
         let runs = std::thread::spawn(move || run(BufReader::new(input), output, None).unwrap());
@@ -107,12 +107,12 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-fn source(path: &Path) -> Part {
-    Part::Source { path: path.into(), piece: None, copy: None }
+fn source(path: &Path) -> PartRole {
+    PartRole::Source { path: path.into(), piece: None, copy: None }
 }
 
-fn target(path: &Path) -> Part {
-    Part::Target { path: path.into(), input: false }
+fn target(path: &Path) -> PartRole {
+    PartRole::Target { path: path.into(), input: false }
 }
 
 /// One that has `0` of a directory, and so many others that are to have it under their number.
@@ -239,13 +239,13 @@ fn a_piece_is_a_piece_and_the_source_has_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     fs::write(path("all"), content(1_000_001)).unwrap();
-    let piece = |piece: u32, copy: Option<&str>| Part::Source {
+    let piece = |piece: u32, copy: Option<&str>| PartRole::Source {
         path: path("all"),
         piece: Some((piece, 2)),
         copy: copy.map(path),
     };
     let mut source = Member::new(vec![piece(0, Some("own")), piece(1, None)], 1);
-    let other = Member::new(vec![Part::Away, target(&path("other"))], 1);
+    let other = Member::new(vec![PartRole::Away, target(&path("other"))], 1);
     source.send(&other, &[1]);
     source.start();
     assert_eq!((source.done().0, source.done().0, other.done().0), (500_000, 500_001, 500_001));
@@ -260,7 +260,7 @@ fn input_comes_to_all() {
     for bytes in [0, 2_500_000] {
         let directory = tempfile::tempdir().unwrap();
         let path = |i: usize| directory.path().join(i.to_string());
-        let part = |i: usize| Part::Target { path: path(i), input: i == 0 };
+        let part = |i: usize| PartRole::Target { path: path(i), input: i == 0 };
         let mut members: Vec<Member> = (0..3).map(|i| Member::new(vec![part(i)], 2)).collect();
         link(&mut members, &[0, 1]);
         members[0].start();
@@ -305,21 +305,22 @@ fn a_member_that_is_gone_is_left_out() {
 
 /// A source that says so many bytes of a file itself, by the frames.
 fn send_some(member: &Member, bytes: &[u8], of: u64) -> TcpStream {
-    use crate::content::{Entry, EntryKind, Manifest};
+    use crate::content::{EntryKind, Manifest, ManifestEntry};
     let kind = EntryKind::File { size: Some(of) };
-    let entry = Entry { path: "".into(), mode: 0o640, changed: (7, 0), kind };
+    let entry = ManifestEntry { path: "".into(), mode: 0o640, changed: (7, 0), kind };
     send_as(member, &Manifest { entries: vec![entry], start: 0 }, bytes)
 }
 
 /// The same of a manifest.
 fn send_as(member: &Member, manifest: &crate::content::Manifest, bytes: &[u8]) -> TcpStream {
-    use crate::frame::{Hello, Record, What};
+    use crate::frame::{Hello, RecordHeader, What};
     let (of, manifest) = (manifest.bytes().unwrap(), manifest.to_bytes());
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, member.port)).unwrap();
     proof::greet(&mut stream, &proof::parse(TOKEN_TEXT).unwrap()).unwrap();
     let hello = Hello::read(&mut stream, 1, 1).unwrap();
     let at = hello.has[0];
-    let record = |what, bytes: usize| Record { stream: 0, what, bytes: bytes as u32 }.to_bytes();
+    let record =
+        |what, bytes: usize| RecordHeader { stream: 0, what, bytes: bytes as u32 }.to_bytes();
     stream.write_all(&record(What::Manifest, manifest.len())).unwrap();
     stream.write_all(&manifest).unwrap();
     let rest = &bytes[at as usize..];
@@ -356,10 +357,10 @@ fn what_was_missed_is_gone_on_with() {
     rest[700_000..].copy_from_slice(&all[700_000..]);
     let right = blake3::hash(&all);
     let mut stream = send_some(&member, &rest[..999_999], 1_000_000);
-    use crate::frame::{Record, What};
-    let data = Record { stream: 0, what: What::Data { at: 999_999 }, bytes: 1 };
+    use crate::frame::{RecordHeader, What};
+    let data = RecordHeader { stream: 0, what: What::Data { at: 999_999 }, bytes: 1 };
     stream.write_all(&[&data.to_bytes()[..], &all[999_999..]].concat()).unwrap();
-    let end = Record { stream: 0, what: What::End { total: 1_000_000 }, bytes: 32 };
+    let end = RecordHeader { stream: 0, what: What::End { total: 1_000_000 }, bytes: 32 };
     stream.write_all(&[&end.to_bytes()[..], right.as_bytes()].concat()).unwrap();
     assert_eq!(member.done(), (1_000_000, right.to_hex().to_string()));
     member.quit();
@@ -417,10 +418,10 @@ fn a_wrong_checksum_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let member = Member::new(vec![target(&directory.path().join("new"))], 1);
     let mut stream = send_some(&member, &content(99), 100);
-    use crate::frame::{Record, What};
-    let data = Record { stream: 0, what: What::Data { at: 99 }, bytes: 1 };
+    use crate::frame::{RecordHeader, What};
+    let data = RecordHeader { stream: 0, what: What::Data { at: 99 }, bytes: 1 };
     stream.write_all(&[&data.to_bytes()[..], &[1]].concat()).unwrap();
-    let end = Record { stream: 0, what: What::End { total: 100 }, bytes: 32 };
+    let end = RecordHeader { stream: 0, what: What::End { total: 100 }, bytes: 32 };
     stream.write_all(&[&end.to_bytes()[..], &[1; 32]].concat()).unwrap();
     assert!(member.failed().contains("the checksum differs from the source's"));
     member.quit();
@@ -510,7 +511,7 @@ fn a_wrong_file_is_told() {
         target(&at("full")),
         target(Path::new("/")),
         target(&at("none/new")),
-        Part::Source { path: at("full"), piece: Some((0, 2)), copy: None },
+        PartRole::Source { path: at("full"), piece: Some((0, 2)), copy: None },
         source(Path::new("/dev/null")),
         // Said to be empty.
         source(Path::new("/proc/self/status")),

@@ -4,11 +4,15 @@ use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::cluster::Kind;
 
-use crate::search::Search;
+use crate::search::RingSearch;
 
 /// Returns initial orders of the members of a ring: by node number, always on to the nearest node,
 /// and, if the fabric is a mesh or torus, along its lines.
-pub fn candidates(plan: &Plan, members: &[NodeId], search: &mut Search<'_>) -> Vec<Vec<NodeId>> {
+pub fn candidates(
+    plan: &Plan,
+    members: &[NodeId],
+    search: &mut RingSearch<'_>,
+) -> Vec<Vec<NodeId>> {
     let mut all = vec![members.to_vec(), by_nearest(members, search)];
     let Some(dims) = dims(&plan.cluster().kind) else { return all };
     let sites: usize = dims.iter().map(|n| *n as usize).product();
@@ -98,11 +102,11 @@ fn gray(dims: &[u32], i: usize, from_last: bool, modular: bool) -> usize {
     dims.iter().zip(&at).rev().fold(0, |site, (n, x)| site * *n as usize + x)
 }
 
-fn by_nearest(members: &[NodeId], search: &mut Search<'_>) -> Vec<NodeId> {
+fn by_nearest(members: &[NodeId], search: &mut RingSearch<'_>) -> Vec<NodeId> {
     let mut left = members.to_vec();
     let mut order = Vec::new();
     while !left.is_empty() {
-        let near = |search: &mut Search<'_>, to: NodeId| match order.last() {
+        let near = |search: &mut RingSearch<'_>, to: NodeId| match order.last() {
             Some(last) => search.hops(*last, to),
             None => 0,
         };

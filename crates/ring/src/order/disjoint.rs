@@ -9,13 +9,13 @@ use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
 use super::candidates::candidates;
-use super::ring::Ring;
-use crate::search::{Direction, Search};
+use super::ring::RingOrder;
+use crate::search::{Direction, RingSearch};
 
 /// Number of pairs that are tried as the first pair.
 const FIRST: usize = 8;
 
-impl Ring {
+impl RingOrder {
     /// Returns the best ring, and as many further rings as nodes have NICs and the search finds. No
     /// two share a directed link.
     #[must_use]
@@ -26,9 +26,9 @@ impl Ring {
 
 /// Returns the best ring, and further rings that share no directed link: at most one per NIC of the
 /// node with the fewest NICs.
-fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
+fn rings(plan: &Plan, members: &[NodeId]) -> Vec<RingOrder> {
     let nics = members.iter().map(|node| plan.cluster().node(*node).nics.len()).min().unwrap_or(1);
-    let one = Ring::of(plan, members);
+    let one = RingOrder::of(plan, members);
     if nics < 2 || members.len() < 3 || one.cost.excess > 0 {
         return vec![one];
     }
@@ -49,7 +49,7 @@ fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
         }
     }
     while best.len() < nics {
-        let more = Ring::beside(plan, members, &best);
+        let more = RingOrder::beside(plan, members, &best);
         if more.cost.excess > 0 {
             break;
         }
@@ -60,8 +60,13 @@ fn rings(plan: &Plan, members: &[NodeId]) -> Vec<Ring> {
 
 /// Returns a ring and its reverse that share no directed link with each other or with `others`. The
 /// first `skip` pairs that are found are left out.
-fn pair(plan: &Plan, members: &[NodeId], others: &[Ring], skip: usize) -> Option<[Ring; 2]> {
-    let mut search = Search::new(plan, Direction::Both);
+fn pair(
+    plan: &Plan,
+    members: &[NodeId],
+    others: &[RingOrder],
+    skip: usize,
+) -> Option<[RingOrder; 2]> {
+    let mut search = RingSearch::new(plan, Direction::Both);
     others.iter().for_each(|other| search.hold(&other.nodes));
     let mut orders = candidates(plan, members, &mut search);
     orders.sort_by_key(|order| search.cost(order));
@@ -71,10 +76,10 @@ fn pair(plan: &Plan, members: &[NodeId], others: &[Ring], skip: usize) -> Option
         (cost.excess == 0).then_some(order)
     });
     let nodes = found.nth(skip)?;
-    let mut one_way = Search::new(plan, Direction::Forward);
+    let mut one_way = RingSearch::new(plan, Direction::Forward);
     let mut ring = |nodes: Vec<NodeId>| {
         let cost = one_way.cost(&nodes);
-        Ring { nodes, cost }.from(members[0])
+        RingOrder { nodes, cost }.from(members[0])
     };
     let back = nodes.iter().rev().copied().collect();
     Some([ring(nodes), ring(back)])

@@ -5,18 +5,18 @@ use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
 use super::candidates::candidates;
-use crate::links::Cost;
-use crate::search::{Direction, Search};
+use crate::links::RingCost;
+use crate::search::{Direction, RingSearch};
 
 /// An order of the nodes of a copy in a circle: each sends to the next one, the last one to the
 /// first. Comes with the load that this puts on links.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ring {
+pub struct RingOrder {
     pub(super) nodes: Vec<NodeId>,
-    pub(super) cost: Cost,
+    pub(super) cost: RingCost,
 }
 
-impl Ring {
+impl RingOrder {
     /// Returns the best order found of the given nodes (at least one); the first node stays first.
     /// Deterministic. O(n^2) paths.
     #[must_use]
@@ -26,9 +26,9 @@ impl Ring {
 
     /// Returns the best order, given the links that other rings use.
     pub(super) fn beside(plan: &Plan, members: &[NodeId], others: &[Self]) -> Self {
-        let mut search = Search::new(plan, Direction::Forward);
+        let mut search = RingSearch::new(plan, Direction::Forward);
         others.iter().for_each(|other| search.hold(&other.nodes));
-        let mut best: Option<(Cost, Vec<NodeId>)> = None;
+        let mut best: Option<(RingCost, Vec<NodeId>)> = None;
         for order in candidates(plan, members, &mut search) {
             let cost = search.cost(&order);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -55,7 +55,7 @@ impl Ring {
 
     /// Returns the cost of all stages at once.
     #[must_use]
-    pub const fn cost(&self) -> Cost {
+    pub const fn cost(&self) -> RingCost {
         self.cost
     }
 }

@@ -14,9 +14,9 @@ fn planned(topology: &str, strategy: &str) -> (Plan, Vec<NodeId>) {
     (plan, members)
 }
 
-fn ring(topology: &str, strategy: &str) -> Ring {
+fn ring(topology: &str, strategy: &str) -> RingOrder {
     let (plan, members) = planned(topology, strategy);
-    let ring = Ring::of(&plan, &members);
+    let ring = RingOrder::of(&plan, &members);
     let mut sorted = ring.nodes().to_vec();
     sorted.sort();
     assert_eq!(sorted, members);
@@ -58,7 +58,7 @@ fn nodes_that_route_send_to_neighbours() {
 /// Rings that share no directed link, as many as that.
 fn disjoint(topology: &str, strategy: &str) -> usize {
     let (plan, members) = planned(topology, strategy);
-    let rings = Ring::disjoint(&plan, &members);
+    let rings = RingOrder::disjoint(&plan, &members);
     let mut seen = std::collections::BTreeSet::new();
     for ring in &rings {
         assert_eq!(ring.nodes().len(), members.len());

@@ -1,14 +1,14 @@
 use super::*;
-use crate::shape::Shape;
+use crate::shape::Distribution;
 
-fn ring(members: usize, roots: &[usize], stripes: usize) -> Routes {
+fn ring(members: usize, roots: &[usize], stripes: usize) -> StreamRoutes {
     let order: Vec<usize> = (0..members).collect();
-    let flow = |root: &usize| vec![Flow::along(&order, *root, Shape::Ring); stripes];
-    Routes::new(roots.iter().flat_map(flow).collect(), stripes)
+    let flow = |root: &usize| vec![StreamFlow::along(&order, *root, Distribution::Ring); stripes];
+    StreamRoutes::new(roots.iter().flat_map(flow).collect(), stripes)
 }
 
 /// From whom each gets a stream, as it was told.
-fn told(routes: &mut Routes) -> Vec<(usize, usize, Vec<u32>)> {
+fn told(routes: &mut StreamRoutes) -> Vec<(usize, usize, Vec<u32>)> {
     routes.changes().into_iter().map(|stage| (stage.from, stage.to, stage.streams)).collect()
 }
 
@@ -96,7 +96,7 @@ fn one_that_is_slow_comes_last() {
 #[test]
 fn one_that_cannot_be_reached_is_tried_by_others() {
     let order: Vec<usize> = (0..4).collect();
-    let mut routes = Routes::new(vec![Flow::along(&order, 0, Shape::Ring)], 1);
+    let mut routes = StreamRoutes::new(vec![StreamFlow::along(&order, 0, Distribution::Ring)], 1);
     told(&mut routes);
     // It would not get it from the one behind it.
     routes.avoid(1, 2);
@@ -130,11 +130,11 @@ fn whatever_happens_all_that_live_get_it() {
     };
     for _ in 0..300 {
         let members = 2 + below(12);
-        let shape = [Shape::Ring, Shape::Rings(3), Shape::Tree][below(3)];
+        let shape = [Distribution::Ring, Distribution::Rings(3), Distribution::Tree][below(3)];
         let order: Vec<usize> = (0..members).collect();
         let roots = 1 + below(members);
-        let flows = (0..roots).map(|root| Flow::along(&order, root, shape)).collect();
-        let mut routes = Routes::new(flows, 1);
+        let flows = (0..roots).map(|root| StreamFlow::along(&order, root, shape)).collect();
+        let mut routes = StreamRoutes::new(flows, 1);
         for _ in 0..20 {
             match below(4) {
                 0 => drop(routes.leave(below(members))),

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use tresse_ring::talk::{MemberReport, Part};
+use tresse_ring::talk::{MemberReport, PartRole};
 
 use super::state::Members;
 use crate::files::collective::link::Event;
@@ -47,7 +47,7 @@ impl Members<'_> {
             Event::Report(MemberReport::Done { part, bytes, hash }) => {
                 let Some(moved) = self.job.parts.get(part as usize) else { return };
                 self.all[at].done.push((part, bytes, hash));
-                if matches!(moved.places[at], Part::Target { .. }) {
+                if matches!(moved.places[at], PartRole::Target { .. }) {
                     self.last_done = self.started.elapsed();
                     self.routes.done(part as usize, at);
                 }

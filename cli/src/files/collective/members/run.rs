@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use tresse_ring::pace::Pace;
 use tresse_ring::proof::{self, Token};
-use tresse_ring::routes::Routes;
-use tresse_ring::talk::{Join, MemberReport, MemberRequest, Part};
+use tresse_ring::routes::StreamRoutes;
+use tresse_ring::talk::{Join, MemberReport, MemberRequest, PartRole};
 
 use super::faults;
 use super::state::{Member, Members};
@@ -64,7 +64,7 @@ impl<'a> Members<'a> {
             all.push(Member::new(link, address));
         }
         let stripes = if job.hub.is_some() { 1 } else { party.rings.len() };
-        let (routes, pace) = (Routes::new(Vec::new(), 1), Pace::new(all.len(), stripes));
+        let (routes, pace) = (StreamRoutes::new(Vec::new(), 1), Pace::new(all.len(), stripes));
         let mut members = Self {
             job,
             party,
@@ -166,7 +166,7 @@ impl<'a> Members<'a> {
         let bytes: Vec<Option<u64>> = bytes.collect();
         let shape = predict::shape(self.ring, self.party, self.job, &bytes, lives);
         let flows = self.job.flows(&self.party.orders(), shape, lives);
-        self.routes = Routes::new(flows, self.stripes());
+        self.routes = StreamRoutes::new(flows, self.stripes());
         let now = Instant::now();
         self.all.iter_mut().for_each(|member| member.heard = Some(now));
         for at in (0..self.all.len()).filter(|at| !alive[*at]) {
@@ -189,7 +189,10 @@ impl<'a> Members<'a> {
         self.moved.1 = self.started;
         for (at, member) in self.all.iter().enumerate() {
             let starts = |part: &Moved| {
-                matches!(part.places[at], Part::Source { .. } | Part::Target { input: true, .. })
+                matches!(
+                    part.places[at],
+                    PartRole::Source { .. } | PartRole::Target { input: true, .. }
+                )
             };
             if self.job.parts.iter().any(starts) {
                 member.link.ask(MemberRequest::Start);

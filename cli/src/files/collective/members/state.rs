@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tresse_ring::pace::Pace;
-use tresse_ring::routes::{Routes, Stage};
+use tresse_ring::routes::{Stage, StreamRoutes};
 
 use crate::files::collective::arguments::{CollectiveArgs, RingArgs};
 use crate::files::collective::job::Job;
@@ -62,7 +62,7 @@ pub struct Members<'a> {
     pub all: Vec<Member>,
     pub send: Sender<(usize, Event)>,
     pub events: Receiver<(usize, Event)>,
-    pub routes: Routes,
+    pub routes: StreamRoutes,
     pub pace: Pace,
     /// Stages that no member was asked to send yet.
     pub waiting: VecDeque<Stage>,

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use tresse_ring::routes::Stage;
-use tresse_ring::talk::{MemberRequest, Part, Send};
+use tresse_ring::talk::{MemberRequest, PartRole, Send};
 
 use super::state::Members;
 use crate::files::collective::job::Moved;
@@ -17,8 +17,8 @@ impl Members<'_> {
     /// Ends a member's part in the run if it has everything that it can still get.
     pub fn judge(&mut self, at: usize) {
         let own = |part: &&Moved| {
-            let input = matches!(part.places[at], Part::Target { input: true, .. });
-            input || matches!(part.places[at], Part::Source { .. })
+            let input = matches!(part.places[at], PartRole::Target { input: true, .. });
+            input || matches!(part.places[at], PartRole::Source { .. })
         };
         let own = self.job.parts.iter().enumerate().filter(|(_, part)| own(part));
         let done = |(part, _): (usize, &Moved)| {
@@ -50,7 +50,7 @@ impl Members<'_> {
     pub fn out(&mut self, at: usize, words: String) {
         let member = &mut self.all[at];
         let places = |part: u32| &self.job.parts[part as usize].places[at];
-        let whole = member.done.iter().filter(|it| matches!(places(it.0), Part::Target { .. }));
+        let whole = member.done.iter().filter(|it| matches!(places(it.0), PartRole::Target { .. }));
         let whole: u64 = whole.map(|(_, bytes, _)| bytes).sum();
         let left = (member.has.0.saturating_sub(whole), member.has.1.saturating_sub(whole));
         let left = Some(left).filter(|(bytes, of)| *bytes > 0 && bytes < of);
