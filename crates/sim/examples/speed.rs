@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use tresse_plan::Plan;
 use tresse_sim::Run;
-use tresse_sim::model::{Buffers, Model};
-use tresse_sim::network::Network;
-use tresse_sim::route::Routes;
-use tresse_sim::traffic::{Arrivals, Pattern, Traffic};
+use tresse_sim::model::{Buffers, SimulationModel};
+use tresse_sim::network::SimulatedNetwork;
+use tresse_sim::route::SimulatedPaths;
+use tresse_sim::traffic::{Arrivals, OfferedTraffic, TrafficPattern};
 
 fn main() {
     let cycles = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100_000);
@@ -26,15 +26,18 @@ fn main() {
         );
         let text = text + "[vlans]\nrange = \"1-4094\"\n";
         let plan = Plan::build(tresse_cluster::parse(&text, "x").expect("parses")).expect("plans");
-        let network = Network::new(&plan);
-        let routes = Routes::new(&plan, &network, BTreeSet::new());
-        let traffic =
-            Traffic { pattern: Pattern::Uniform, arrivals: Arrivals::Poisson, bytes: 512 };
+        let network = SimulatedNetwork::new(&plan);
+        let routes = SimulatedPaths::new(&plan, &network, BTreeSet::new());
+        let traffic = OfferedTraffic {
+            pattern: TrafficPattern::Uniform,
+            arrivals: Arrivals::Poisson,
+            bytes: 512,
+        };
         for (kind, buffers) in
             [("unlimited", Buffers::Unlimited), ("160 flits, lossless", lossless)]
         {
             for load in [0.3, 0.95] {
-                let model = Model { buffers, ..Model::ethernet(32.0) };
+                let model = SimulationModel { buffers, ..SimulationModel::ethernet(32.0) };
                 let run = Run {
                     model: &model,
                     network: &network,

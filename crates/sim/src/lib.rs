@@ -15,4 +15,4 @@ pub mod sweep;
 pub mod traffic;
 mod wheel;
 
-pub use engine::{Run, RunError};
+pub use engine::{Run, SimulationError};

@@ -6,7 +6,7 @@
 /// many cycles each step takes. A cycle is the time of one flit (the unit of flow control) on the
 /// link of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Model {
+pub struct SimulationModel {
     /// Bytes of a flit.
     pub flit_bytes: u32,
     /// Nanoseconds of a cycle.
@@ -75,7 +75,7 @@ impl Buffers {
     }
 }
 
-impl Model {
+impl SimulationModel {
     /// Returns switched Ethernet with cut-through (vlan-minimal-paths, section 4.1): flits of 4
     /// bytes, 6 header and 128 payload flits, 10 cycles for routing and crossbar, 5 for a link.
     /// `cycle_ns`: a flit's time on the links of nodes, 32 at 1 Gbit/s. Our choices where the paper
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn messages_are_cut_into_frames() {
-        let ethernet = Model::ethernet(32.0);
+        let ethernet = SimulationModel::ethernet(32.0);
         assert_eq!(ethernet.frames(512).collect::<Vec<_>>(), [134]);
         assert_eq!(ethernet.frames(513).collect::<Vec<_>>(), [134, 7]);
         assert_eq!(ethernet.frames(0).collect::<Vec<_>>(), [7]);
-        assert_eq!(Model::wormhole().frames(1024).collect::<Vec<_>>(), [1024]);
+        assert_eq!(SimulationModel::wormhole().frames(1024).collect::<Vec<_>>(), [1024]);
     }
 
     #[test]

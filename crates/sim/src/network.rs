@@ -10,7 +10,7 @@ use tresse_topology::path::Crossing;
 
 /// One end of a simulated channel: a switch or a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum ChannelEnd {
     /// A switch, by its number.
     Switch(u32),
     /// A node, by its number.
@@ -19,11 +19,11 @@ pub enum Place {
 
 /// One direction of a cable in a simulation: its two ends and its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Channel {
+pub struct SimulatedChannel {
     /// Where flits come from.
-    pub from: Place,
+    pub from: ChannelEnd,
     /// Where they go.
-    pub to: Place,
+    pub to: ChannelEnd,
     /// Its rate.
     pub rate: Rate,
 }
@@ -33,28 +33,28 @@ pub struct Channel {
 /// NIC on a switch has two, out of the node and into it; a NIC cabled to another node has one, out
 /// of the node.
 #[derive(Debug, Clone)]
-pub struct Network {
+pub struct SimulatedNetwork {
     /// Number of nodes.
     pub nodes: usize,
     /// Number of switches.
     pub switches: usize,
     /// All channels.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<SimulatedChannel>,
     /// Number of channels between switches, which come first.
     pub between: usize,
     /// By node, by NIC: the channels out of it and into it.
     nics: Vec<Vec<[u32; 2]>>,
 }
 
-impl Network {
+impl SimulatedNetwork {
     /// Returns the network of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let (cluster, graph) = (plan.cluster(), plan.graph());
-        let mut channels: Vec<Channel> = (0..graph.channels() as u32)
-            .map(|c| Channel {
-                from: Place::Switch(graph.tail(c)),
-                to: Place::Switch(graph.head(c)),
+        let mut channels: Vec<SimulatedChannel> = (0..graph.channels() as u32)
+            .map(|c| SimulatedChannel {
+                from: ChannelEnd::Switch(graph.tail(c)),
+                to: ChannelEnd::Switch(graph.head(c)),
                 rate: cluster.links[graph.link(c).index()].rate,
             })
             .collect();
@@ -63,21 +63,21 @@ impl Network {
             cluster.nodes.iter().map(|node| vec![[u32::MAX; 2]; node.nics.len()]).collect();
         for (at, node) in (0u32..).zip(&cluster.nodes) {
             for (i, nic) in node.nics.iter().enumerate() {
-                let node = Place::Node(at);
+                let node = ChannelEnd::Node(at);
                 let out = channels.len() as u32;
                 if let Some(peer) = nic.peer {
                     nics[at as usize][i][0] = out;
                     nics[peer.node.index()][peer.nic][1] = out;
-                    channels.push(Channel {
+                    channels.push(SimulatedChannel {
                         from: node,
-                        to: Place::Node(peer.node.0),
+                        to: ChannelEnd::Node(peer.node.0),
                         rate: nic.rate,
                     });
                 } else {
-                    let switch = Place::Switch(nic.switch.0);
+                    let switch = ChannelEnd::Switch(nic.switch.0);
                     nics[at as usize][i] = [out, out + 1];
-                    channels.push(Channel { from: node, to: switch, rate: nic.rate });
-                    channels.push(Channel { from: switch, to: node, rate: nic.rate });
+                    channels.push(SimulatedChannel { from: node, to: switch, rate: nic.rate });
+                    channels.push(SimulatedChannel { from: switch, to: node, rate: nic.rate });
                 }
             }
         }
@@ -89,7 +89,7 @@ impl Network {
     #[must_use]
     pub fn base_rate(&self) -> Rate {
         let mut counts: BTreeMap<Rate, usize> = BTreeMap::new();
-        for channel in self.channels.iter().filter(|c| matches!(c.from, Place::Node(_))) {
+        for channel in self.channels.iter().filter(|c| matches!(c.from, ChannelEnd::Node(_))) {
             *counts.entry(channel.rate).or_default() += 1;
         }
         let most = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -118,8 +118,8 @@ impl Network {
         let (cluster, graph) = (plan.cluster(), plan.graph());
         let of = &self.channels[channel as usize];
         let [mut from, mut to] = [of.from, of.to].map(|place| match place {
-            Place::Switch(at) => cluster.switches[at as usize].name.clone(),
-            Place::Node(at) => cluster.nodes[at as usize].name.clone(),
+            ChannelEnd::Switch(at) => cluster.switches[at as usize].name.clone(),
+            ChannelEnd::Node(at) => cluster.nodes[at as usize].name.clone(),
         });
         if (channel as usize) < self.between {
             let link = &cluster.links[graph.link(channel).index()];
@@ -132,7 +132,7 @@ impl Network {
             }
         } else {
             for (place, name) in [(of.from, &mut from), (of.to, &mut to)] {
-                let Place::Node(at) = place else { continue };
+                let ChannelEnd::Node(at) = place else { continue };
                 let nics = &self.nics[at as usize];
                 let ends = |c: &&u32| {
                     let other = self.channels.get(**c as usize);

@@ -70,7 +70,7 @@ fn greatest(bin: usize) -> u64 {
 /// peaks of buffers, dropped and spilled frames, and messages without a path are counted over the
 /// whole run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Cycles measured.
     pub cycles: u64,
     /// Flits generated in the measured time.
@@ -109,7 +109,7 @@ pub struct Outcome {
     pub flit_hops: u64,
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// Adds another run of the same network, as if both were one longer run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.cycles += other.cycles;

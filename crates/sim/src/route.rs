@@ -10,7 +10,7 @@ use tresse_topology::cluster::NicEnd;
 use tresse_topology::path::Crossing;
 use tresse_topology::path::Segment;
 
-use crate::network::Network;
+use crate::network::SimulatedNetwork;
 
 /// Up to this many pairs all routes are computed beforehand.
 const MOST_KEPT: usize = 1 << 21;
@@ -18,10 +18,10 @@ const MOST_KEPT: usize = 1 << 21;
 /// The paths of all pairs of nodes in a simulation, as the channels (directions of cables) that
 /// they cross, with weights where a pair has several.
 #[derive(Debug)]
-pub struct Routes<'a> {
+pub struct SimulatedPaths<'a> {
     nodes: usize,
     /// `None` if all routes were given.
-    plan: Option<(&'a Plan, &'a Network)>,
+    plan: Option<(&'a Plan, &'a SimulatedNetwork)>,
     failed: BTreeSet<u32>,
     /// Routes of all ordered pairs including the diagonal, if they are few enough.
     kept: Option<Kept>,
@@ -42,12 +42,12 @@ struct Way {
     weight: u64,
 }
 
-impl<'a> Routes<'a> {
+impl<'a> SimulatedPaths<'a> {
     /// Returns the plan's primaries and weighted siblings. With `failed` channels: the first path
     /// of each pair that crosses none of them or, if nodes route, the path that results from each
     /// node's rerouting.
     #[must_use]
-    pub fn new(plan: &'a Plan, network: &'a Network, failed: BTreeSet<u32>) -> Self {
+    pub fn new(plan: &'a Plan, network: &'a SimulatedNetwork, failed: BTreeSet<u32>) -> Self {
         let mut routes =
             Self { nodes: network.nodes, plan: Some((plan, network)), failed, kept: None };
         if network.nodes * network.nodes <= MOST_KEPT {
@@ -71,9 +71,9 @@ impl<'a> Routes<'a> {
     /// Returns the same routes without a reference to the plan; `None` if there are too many pairs
     /// to store.
     #[must_use]
-    pub fn detached(self) -> Option<Routes<'static>> {
+    pub fn detached(self) -> Option<SimulatedPaths<'static>> {
         let Self { nodes, kept: Some(kept), .. } = self else { return None };
-        Some(Routes { nodes, plan: None, failed: BTreeSet::new(), kept: Some(kept) })
+        Some(SimulatedPaths { nodes, plan: None, failed: BTreeSet::new(), kept: Some(kept) })
     }
 
     /// Appends the channels from `src` to `dst` to `channels`. Of several paths `draw` chooses one
@@ -152,9 +152,15 @@ impl<'a> Routes<'a> {
     }
 }
 
-impl Routes<'_> {
+impl SimulatedPaths<'_> {
     /// Returns the path on which every node routes around failures next to it.
-    fn rerouted(&self, xy: &Xy, network: &Network, src: NodeId, dst: NodeId) -> Option<Vec<u32>> {
+    fn rerouted(
+        &self,
+        xy: &Xy,
+        network: &SimulatedNetwork,
+        src: NodeId,
+        dst: NodeId,
+    ) -> Option<Vec<u32>> {
         let crossed = |at: NodeId, hop: &Hop| {
             [Crossing::Out(at, hop.nic), Crossing::In(hop.to, hop.to_nic)]
                 .map(|crossing| network.channel(crossing))
@@ -207,7 +213,7 @@ impl Kept {
     }
 }
 
-fn channels(plan: &Plan, network: &Network, segments: &[Segment]) -> Vec<u32> {
+fn channels(plan: &Plan, network: &SimulatedNetwork, segments: &[Segment]) -> Vec<u32> {
     let mut channels = Vec::new();
     for segment in segments {
         channels.push(network.channel(Crossing::Out(segment.from, segment.nic)));

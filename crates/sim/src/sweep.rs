@@ -7,11 +7,11 @@
 //! no queue grows by more than a fiftieth of what its channel could have sent in that time, or by a
 //! few messages: a smaller growth cannot be distinguished from chance.
 
-use crate::engine::{Run, RunError};
-use crate::network::{Network, Place};
-use crate::outcome::Outcome;
-use crate::route::Routes;
-use crate::traffic::Traffic;
+use crate::engine::{Run, SimulationError};
+use crate::network::{ChannelEnd, SimulatedNetwork};
+use crate::outcome::SimulationOutcome;
+use crate::route::SimulatedPaths;
+use crate::traffic::OfferedTraffic;
 
 /// Loads of the first round, as parts of the bound.
 const FIRST: [f64; 13] = [0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6];
@@ -33,15 +33,15 @@ pub struct Point {
     /// Whether the load was carried: no loss, no growing queue.
     pub carried: bool,
     /// All measurements.
-    pub outcome: Outcome,
+    pub outcome: SimulationOutcome,
 }
 
 impl Point {
     /// Simulates one load.
     ///
     /// # Errors
-    /// As [`RunError`] lists.
-    pub fn run(run: &Run<'_>) -> Result<Self, RunError> {
+    /// As [`SimulationError`] lists.
+    pub fn run(run: &Run<'_>) -> Result<Self, SimulationError> {
         let outcome = run.simulate()?;
         let grows = outcome.growth > GROWTH || outcome.overfull;
         Ok(Self {
@@ -53,14 +53,14 @@ impl Point {
     }
 
     /// Adds a run of the same load with another seed. A load is carried if all runs carried it.
-    pub fn add(&mut self, other: &Self, network: &Network) {
+    pub fn add(&mut self, other: &Self, network: &SimulatedNetwork) {
         self.outcome.add(&other.outcome);
         self.accepted = accepted(&self.outcome, network);
         self.carried &= other.carried;
     }
 }
 
-fn accepted(outcome: &Outcome, network: &Network) -> f64 {
+fn accepted(outcome: &SimulationOutcome, network: &SimulatedNetwork) -> f64 {
     outcome.received as f64 / (outcome.cycles.max(1) as f64 * network.nodes as f64)
 }
 
@@ -142,7 +142,11 @@ impl Sweep {
 /// Returns the channel-load bound: the offered load, in flits per cycle and node, at which the most
 /// loaded channel reaches its rate. No larger load can be carried. O(pairs times hops).
 #[must_use]
-pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
+pub fn bound(
+    network: &SimulatedNetwork,
+    routes: &SimulatedPaths<'_>,
+    traffic: &OfferedTraffic,
+) -> f64 {
     let mut shares = vec![0.0; network.channels.len()];
     for src in 0..network.nodes as u32 {
         for (dst, share) in traffic.pattern.shares(src, network.nodes) {
@@ -154,18 +158,19 @@ pub fn bound(network: &Network, routes: &Routes<'_>, traffic: &Traffic) -> f64 {
         }
     }
     let base = network.base_rate().0 as f64;
-    let of =
-        |(share, channel): (&f64, &crate::network::Channel)| channel.rate.0 as f64 / base / share;
+    let of = |(share, channel): (&f64, &crate::network::SimulatedChannel)| {
+        channel.rate.0 as f64 / base / share
+    };
     shares.iter().zip(&network.channels).map(of).fold(f64::INFINITY, f64::min)
 }
 
 /// Returns the largest load, in flits per cycle, that every node can send: the sum of the rates of
 /// its NICs, for the node with the smallest sum.
 #[must_use]
-pub fn most(network: &Network) -> f64 {
+pub fn most(network: &SimulatedNetwork) -> f64 {
     let mut rates = vec![0u64; network.nodes];
     for channel in &network.channels {
-        if let Place::Node(node) = channel.from {
+        if let ChannelEnd::Node(node) = channel.from {
             rates[node as usize] += channel.rate.0;
         }
     }
@@ -180,8 +185,8 @@ mod tests {
     use tresse_plan::Plan;
 
     use super::*;
-    use crate::model::{Model, Queues};
-    use crate::traffic::{Arrivals, Pattern};
+    use crate::model::{Queues, SimulationModel};
+    use crate::traffic::{Arrivals, TrafficPattern};
 
     /// Frames wait for nothing but the channel that they cross next, and come evenly: what no channel forbids is
     /// carried, and no more.
@@ -200,14 +205,15 @@ mod tests {
                 "[fabric]\ntopology = {{ {topology} }}\n[routing]\nstrategy = \"{strategy}\"\n"
             );
             let plan = Plan::build(tresse_cluster::parse(&text, "x").unwrap()).unwrap();
-            let network = Network::new(&plan);
-            let routes = Routes::new(&plan, &network, BTreeSet::new());
-            let model = Model { queues: Queues::Output, ..Model::ethernet(32.0) };
+            let network = SimulatedNetwork::new(&plan);
+            let routes = SimulatedPaths::new(&plan, &network, BTreeSet::new());
+            let model =
+                SimulationModel { queues: Queues::Output, ..SimulationModel::ethernet(32.0) };
             for seed in 1..4 {
                 let mut to: Vec<u32> = (0..network.nodes as u32).collect();
                 Random::new(seed).shuffle(&mut to);
-                let pattern = Pattern::Permutation(to.into());
-                let traffic = Traffic { pattern, arrivals: Arrivals::Even, bytes: 512 };
+                let pattern = TrafficPattern::Permutation(to.into());
+                let traffic = OfferedTraffic { pattern, arrivals: Arrivals::Even, bytes: 512 };
                 let bound = bound(&network, &routes, &traffic);
                 let mut sweep = Sweep::new(bound, most(&network));
                 let mut loads = sweep.loads();

@@ -7,7 +7,7 @@ use tresse_base::random::Random;
 
 /// How a node chooses the destinations of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pattern {
+pub enum TrafficPattern {
     /// Uniform over all other nodes.
     Uniform,
     /// To the node whose number has the sender's bits in reverse. A node that this maps to itself
@@ -42,7 +42,7 @@ pub struct Traced {
     pub bytes: u32,
 }
 
-impl Pattern {
+impl TrafficPattern {
     /// Returns the destinations of a node with their shares; empty for a trace.
     #[must_use]
     pub fn shares(&self, node: u32, nodes: usize) -> Vec<(u32, f64)> {
@@ -91,34 +91,34 @@ pub enum Arrivals {
 /// The traffic of a simulation: how nodes choose destinations, when they send, and the size of
 /// messages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traffic {
+pub struct OfferedTraffic {
     /// Destinations.
-    pub pattern: Pattern,
+    pub pattern: TrafficPattern,
     /// Times.
     pub arrivals: Arrivals,
     /// Bytes of a message.
     pub bytes: u32,
 }
 
-impl Traffic {
+impl OfferedTraffic {
     /// Returns the bytes of the largest message.
     #[must_use]
     pub fn largest(&self) -> u32 {
-        let Pattern::Trace(messages) = &self.pattern else { return self.bytes };
+        let TrafficPattern::Trace(messages) = &self.pattern else { return self.bytes };
         messages.iter().flatten().map(|message| message.bytes).max().unwrap_or(self.bytes)
     }
 
     /// Returns the cycle of a trace's last message.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
-        let Pattern::Trace(messages) = &self.pattern else { return None };
+        let TrafficPattern::Trace(messages) = &self.pattern else { return None };
         messages.iter().flatten().map(|message| message.at).max()
     }
 
     /// Returns whether the messages are those of a trace.
     #[must_use]
     pub const fn is_traced(&self) -> bool {
-        matches!(self.pattern, Pattern::Trace(_))
+        matches!(self.pattern, TrafficPattern::Trace(_))
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct Sequence {
 
 impl Sequence {
     /// Starts the sequence of a node. `mean`: mean ticks between messages.
-    pub fn new(traffic: &Traffic, node: u32, nodes: usize, mean: f64, seed: u64) -> Self {
+    pub fn new(traffic: &OfferedTraffic, node: u32, nodes: usize, mean: f64, seed: u64) -> Self {
         let mut random = Random::new(seed);
         // Nodes' sequences begin far from each other.
         let own = random.number() ^ u64::from(node).wrapping_mul(0xd1b5_4a32_d192_ed03);
@@ -159,10 +159,10 @@ impl Sequence {
     }
 
     /// Returns the next message; `None` at the end. `tick`: ticks per cycle.
-    pub fn next(&mut self, traffic: &Traffic, mean: f64, tick: u64) -> Option<Message> {
+    pub fn next(&mut self, traffic: &OfferedTraffic, mean: f64, tick: u64) -> Option<Message> {
         let count = self.count;
         self.count += 1;
-        if let Pattern::Trace(messages) = &traffic.pattern {
+        if let TrafficPattern::Trace(messages) = &traffic.pattern {
             let Traced { at, dst, bytes } = *messages[self.node as usize].get(count)?;
             return Some(Message {
                 born: at.saturating_mul(tick),
@@ -180,29 +180,29 @@ impl Sequence {
         Some(Message { born, dst, bytes: traffic.bytes, draw: self.random.number() })
     }
 
-    fn destination(&mut self, pattern: &Pattern, count: usize) -> Option<u32> {
+    fn destination(&mut self, pattern: &TrafficPattern, count: usize) -> Option<u32> {
         let (node, nodes) = (self.node, self.nodes);
         let dst = match pattern {
-            Pattern::HotSpot { node: hot, share }
+            TrafficPattern::HotSpot { node: hot, share }
                 if *hot != node && self.random.below(10_000) < *share as usize =>
             {
                 *hot
             }
-            Pattern::Uniform | Pattern::HotSpot { .. } => {
+            TrafficPattern::Uniform | TrafficPattern::HotSpot { .. } => {
                 let other = self.random.below(nodes.checked_sub(1)?.max(1) as usize) as u32;
                 other + u32::from(other >= node)
             }
-            Pattern::BitReversal => reversed(node, nodes as usize)?,
-            Pattern::Among(others) => {
+            TrafficPattern::BitReversal => reversed(node, nodes as usize)?,
+            TrafficPattern::Among(others) => {
                 let others = &others[node as usize];
                 (!others.is_empty()).then(|| others[self.random.below(others.len())])?
             }
-            Pattern::Permutation(to) => to[node as usize],
-            Pattern::AllToAll => {
+            TrafficPattern::Permutation(to) => to[node as usize],
+            TrafficPattern::AllToAll => {
                 let step = 1 + count as u32 % nodes.checked_sub(1)?.max(1);
                 (node + step) % nodes
             }
-            Pattern::Trace(_) => return None,
+            TrafficPattern::Trace(_) => return None,
         };
         (dst != node && dst < nodes).then_some(dst)
     }
@@ -216,24 +216,24 @@ fn exponential(random: &mut Random, mean: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn destinations(pattern: Pattern, node: u32, nodes: usize, count: usize) -> Vec<u32> {
-        let traffic = Traffic { pattern, arrivals: Arrivals::Even, bytes: 512 };
+    fn destinations(pattern: TrafficPattern, node: u32, nodes: usize, count: usize) -> Vec<u32> {
+        let traffic = OfferedTraffic { pattern, arrivals: Arrivals::Even, bytes: 512 };
         let mut sequence = Sequence::new(&traffic, node, nodes, 10.0, 1);
         std::iter::from_fn(|| sequence.next(&traffic, 10.0, 1)).take(count).map(|m| m.dst).collect()
     }
 
     #[test]
     fn patterns_send_where_they_say() {
-        let uniform = destinations(Pattern::Uniform, 3, 8, 8000);
+        let uniform = destinations(TrafficPattern::Uniform, 3, 8, 8000);
         for node in 0..8u32 {
             let count = uniform.iter().filter(|dst| **dst == node).count();
             assert_eq!(count == 0, node == 3);
             assert!(node == 3 || (1000..1290).contains(&count), "{count}");
         }
-        assert_eq!(destinations(Pattern::BitReversal, 3, 16, 1), [12]);
-        assert_eq!(destinations(Pattern::BitReversal, 6, 16, 1), [0; 0]);
-        assert_eq!(destinations(Pattern::AllToAll, 2, 4, 4), [3, 0, 1, 3]);
-        let hot = destinations(Pattern::HotSpot { node: 5, share: 3000 }, 0, 8, 10_000);
+        assert_eq!(destinations(TrafficPattern::BitReversal, 3, 16, 1), [12]);
+        assert_eq!(destinations(TrafficPattern::BitReversal, 6, 16, 1), [0; 0]);
+        assert_eq!(destinations(TrafficPattern::AllToAll, 2, 4, 4), [3, 0, 1, 3]);
+        let hot = destinations(TrafficPattern::HotSpot { node: 5, share: 3000 }, 0, 8, 10_000);
         let count = hot.iter().filter(|dst| **dst == 5).count();
         // 30 % and a seventh of the rest.
         assert!((3800..4200).contains(&count), "{count}");
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn messages_come_at_the_rate_that_was_asked_for() {
         for arrivals in [Arrivals::Poisson, Arrivals::Even] {
-            let traffic = Traffic { pattern: Pattern::Uniform, arrivals, bytes: 512 };
+            let traffic = OfferedTraffic { pattern: TrafficPattern::Uniform, arrivals, bytes: 512 };
             let mut sequence = Sequence::new(&traffic, 0, 4, 250.0, 7);
             let last = (0..40_000).filter_map(|_| sequence.next(&traffic, 250.0, 1)).last();
             let mean = last.unwrap().born as f64 / 40_000.0;

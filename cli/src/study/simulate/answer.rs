@@ -7,9 +7,9 @@ use serde::Serialize;
 use tresse_base::units::Rate;
 use tresse_control::FORMAT;
 use tresse_plan::Plan;
-use tresse_sim::model::Model;
-use tresse_sim::network::Network;
-use tresse_sim::outcome::Outcome;
+use tresse_sim::model::SimulationModel;
+use tresse_sim::network::SimulatedNetwork;
+use tresse_sim::outcome::SimulationOutcome;
 use tresse_sim::sweep::{Point, Sweep};
 
 use crate::output;
@@ -77,8 +77,8 @@ struct Last {
 impl Curve {
     pub fn new(
         plan: &Plan,
-        network: &Network,
-        model: &Model,
+        network: &SimulatedNetwork,
+        model: &SimulationModel,
         sweep: &Sweep,
         with_links: bool,
     ) -> Self {
@@ -219,7 +219,7 @@ impl Curve {
 }
 
 /// The share of the time in which a channel sent.
-fn used(network: &Network, point: &Point, channel: usize) -> f64 {
+fn used(network: &SimulatedNetwork, point: &Point, channel: usize) -> f64 {
     let rate = network.channels[channel].rate.0 as f64 / network.base_rate().0 as f64;
     point.outcome.sent[channel] as f64 / rate / point.outcome.cycles.max(1) as f64
 }
@@ -227,13 +227,13 @@ fn used(network: &Network, point: &Point, channel: usize) -> f64 {
 impl LoadResult {
     fn new(
         plan: &Plan,
-        network: &Network,
-        model: &Model,
+        network: &SimulatedNetwork,
+        model: &SimulationModel,
         point: &Point,
         strategy: &'static str,
         traced: bool,
     ) -> Self {
-        let Outcome { latencies, ticks, sent, peaks, in_transit, .. } = &point.outcome;
+        let SimulationOutcome { latencies, ticks, sent, peaks, in_transit, .. } = &point.outcome;
         let ns = |of: f64| of / *ticks as f64 * model.cycle_ns;
         let used = |channel: usize| used(network, point, channel);
         let busiest = (0..sent.len()).max_by(|a, b| used(*a).total_cmp(&used(*b))).unwrap_or(0);

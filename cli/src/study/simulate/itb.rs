@@ -9,15 +9,15 @@ use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_plan::Plan;
 use tresse_sim::Run;
-use tresse_sim::model::Model;
-use tresse_sim::network::Network;
+use tresse_sim::model::SimulationModel;
+use tresse_sim::network::SimulatedNetwork;
 use tresse_topology::cluster::Choice;
 
 pub use tresse_sim::papers::itb::SIZES;
 use tresse_sim::papers::itb::{self, HOSTS, MESSAGE_BYTES, ROOT, Sent};
-use tresse_sim::route::Routes;
+use tresse_sim::route::SimulatedPaths;
 use tresse_sim::sweep::{self, Point};
-use tresse_sim::traffic::{Arrivals, Traffic};
+use tresse_sim::traffic::{Arrivals, OfferedTraffic};
 
 use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
@@ -68,8 +68,8 @@ struct Row {
 
 /// A network, and its three routings.
 struct Fabric {
-    network: Network,
-    routes: [Routes<'static>; 3],
+    network: SimulatedNetwork,
+    routes: [SimulatedPaths<'static>; 3],
     plan: Plan,
 }
 
@@ -150,12 +150,12 @@ impl Simulate {
     }
 
     fn found(&self, fabric: &Fabric, sent: Sent, bytes: u32) -> Result<[Found; 3], Failure> {
-        let (model, network) = (&Model::wormhole(), &fabric.network);
+        let (model, network) = (&SimulationModel::wormhole(), &fabric.network);
         let pattern = sent.pattern(&fabric.plan);
-        let traffic = &Traffic { pattern, arrivals: Arrivals::Even, bytes };
+        let traffic = &OfferedTraffic { pattern, arrivals: Arrivals::Even, bytes };
         // Accepted flits per cycle and node.
         let unit = f64::from(HOSTS) / model.cycle_ns;
-        let of = |routes: &Routes<'_>| -> Result<Found, Failure> {
+        let of = |routes: &SimulatedPaths<'_>| -> Result<Found, Failure> {
             let bound = sweep::bound(network, routes, traffic);
             let most = sweep::most(network);
             let run = |load: f64, times: u64| {
@@ -256,9 +256,9 @@ fn fabric(switches: u32, seed: u32) -> Result<Fabric, Failure> {
             .map_err(|e| Failure::new(Code::Fault, format!("{switches} switches: {e}")))
     };
     let (paper, balanced) = (plan(Choice::Paper)?, plan(Choice::Balanced)?);
-    let network = Network::new(&paper);
+    let network = SimulatedNetwork::new(&paper);
     let of = |plan| {
-        let routes = Routes::new(plan, &network, BTreeSet::new()).detached();
+        let routes = SimulatedPaths::new(plan, &network, BTreeSet::new()).detached();
         routes.ok_or_else(|| {
             Failure::new(Code::Fault, format!("{switches} switches: too many pairs"))
         })

@@ -1,8 +1,8 @@
 //! Builds the simulator's model of switches, links and buffers from the arguments of `tresse
 //! simulate`.
 
-use tresse_sim::model::{Buffers, Model};
-use tresse_sim::network::Network;
+use tresse_sim::model::{Buffers, SimulationModel};
+use tresse_sim::network::SimulatedNetwork;
 
 use super::arguments::{Paper, Queues, Simulate, Switching};
 use crate::fail::{Code, Failure};
@@ -13,11 +13,11 @@ const PAPER_BUFFERS: &str = "drop:134";
 
 impl Simulate {
     /// The model for a network.
-    pub fn model_of(&self, network: &Network) -> Result<Model, Failure> {
+    pub fn model_of(&self, network: &SimulatedNetwork) -> Result<SimulationModel, Failure> {
         let mut model = match self.model {
             // One cycle sends 4 bytes at the rate of a node's link.
-            Switching::Ethernet => Model::ethernet(32e9 / network.base_rate().0 as f64),
-            Switching::Wormhole => Model::wormhole(),
+            Switching::Ethernet => SimulationModel::ethernet(32e9 / network.base_rate().0 as f64),
+            Switching::Wormhole => SimulationModel::wormhole(),
         };
         if self.queues == Some(Queues::Output) {
             model.queues = tresse_sim::model::Queues::Output;

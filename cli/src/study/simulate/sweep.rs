@@ -8,11 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use tresse_plan::Plan;
 use tresse_sim::Run;
-use tresse_sim::model::Model;
-use tresse_sim::network::Network;
-use tresse_sim::route::Routes;
+use tresse_sim::model::SimulationModel;
+use tresse_sim::network::SimulatedNetwork;
+use tresse_sim::route::SimulatedPaths;
 use tresse_sim::sweep::{self, Point, Sweep};
-use tresse_sim::traffic::Traffic;
+use tresse_sim::traffic::OfferedTraffic;
 use tresse_slice::watch::part::Part;
 
 use super::answer::{Curve, strategy};
@@ -25,19 +25,24 @@ pub const CYCLES: u64 = 100_000;
 
 impl Simulate {
     pub fn curve(&self, plan: &Plan) -> Result<Curve, Failure> {
-        let network = Network::new(plan);
+        let network = SimulatedNetwork::new(plan);
         let model = self.model_of(&network)?;
         let found = self.sweep(plan, &network, &model)?;
         Ok(Curve::new(plan, &network, &model, &found, self.links.is_some()))
     }
 
     /// Runs all loads of one plan: those of `--loads`, or from low load to saturation.
-    pub fn sweep(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Sweep, Failure> {
+    pub fn sweep(
+        &self,
+        plan: &Plan,
+        network: &SimulatedNetwork,
+        model: &SimulationModel,
+    ) -> Result<Sweep, Failure> {
         let wrong = |words: String| Failure::new(Code::Usage, words);
         if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1000.0)) {
             return Err(wrong(format!("--loads: {load}: expected more than 0, at most 1000")));
         }
-        let routes = &Routes::new(plan, network, self.failed(plan, network)?);
+        let routes = &SimulatedPaths::new(plan, network, self.failed(plan, network)?);
         let traffic = &self.traffic_of(plan, network, model)?;
         if traffic.is_traced() && !self.loads.is_empty() {
             return Err(wrong("--loads: a trace says when messages are sent".into()));
@@ -81,14 +86,14 @@ impl Simulate {
         Ok(found)
     }
 
-    fn cycles(&self, model: &Model, traffic: &Traffic) -> u64 {
+    fn cycles(&self, model: &SimulationModel, traffic: &OfferedTraffic) -> u64 {
         let messages = 700 * model.frames(self.message).map(u64::from).sum::<u64>();
         let default =
             traffic.last().map_or(messages.max(CYCLES), |last| last.saturating_add(CYCLES));
         self.cycles.unwrap_or(default)
     }
 
-    fn failed(&self, plan: &Plan, network: &Network) -> Result<BTreeSet<u32>, Failure> {
+    fn failed(&self, plan: &Plan, network: &SimulatedNetwork) -> Result<BTreeSet<u32>, Failure> {
         let mut failed = BTreeSet::new();
         for object in &self.fail {
             let part = Part::named(plan.cluster(), object)

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
-use tresse_sim::model::{Buffers, Model};
-use tresse_sim::network::Network;
-use tresse_sim::traffic::{self, Pattern, Traced, Traffic};
+use tresse_sim::model::{Buffers, SimulationModel};
+use tresse_sim::network::SimulatedNetwork;
+use tresse_sim::traffic::{self, OfferedTraffic, Traced, TrafficPattern};
 
 use super::arguments::{Arrivals, Simulate};
 use crate::fail::{Code, Failure};
@@ -19,15 +19,15 @@ impl Simulate {
     pub fn traffic_of(
         &self,
         plan: &Plan,
-        network: &Network,
-        model: &Model,
-    ) -> Result<Traffic, Failure> {
+        network: &SimulatedNetwork,
+        model: &SimulationModel,
+    ) -> Result<OfferedTraffic, Failure> {
         let arrivals = match self.arrivals {
             None | Some(Arrivals::Even) => traffic::Arrivals::Even,
             Some(Arrivals::Poisson) => traffic::Arrivals::Poisson,
         };
         let pattern = self.pattern(plan, network, model)?;
-        let traffic = Traffic { pattern, arrivals, bytes: self.message };
+        let traffic = OfferedTraffic { pattern, arrivals, bytes: self.message };
         let longest = model.frames(traffic.largest()).max().unwrap_or(1);
         match model.buffers {
             Buffers::Drop { flits } if flits < longest => {
@@ -40,7 +40,12 @@ impl Simulate {
         }
     }
 
-    fn pattern(&self, plan: &Plan, network: &Network, model: &Model) -> Result<Pattern, Failure> {
+    fn pattern(
+        &self,
+        plan: &Plan,
+        network: &SimulatedNetwork,
+        model: &SimulationModel,
+    ) -> Result<TrafficPattern, Failure> {
         let text = self.traffic.as_str();
         let wrong =
             |words: String| Failure::new(Code::Usage, format!("--traffic: `{text}`: {words}"));
@@ -48,14 +53,14 @@ impl Simulate {
             text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
         let nodes = network.nodes as u32;
         match (kind, rest) {
-            ("uniform", None) => Ok(Pattern::Uniform),
-            ("all-to-all", None) => Ok(Pattern::AllToAll),
-            ("ring", None) => Ok(Pattern::Permutation((0..nodes).map(|n| (n + 1) % nodes).collect())),
-            ("bit-reversal", None) if nodes.is_power_of_two() => Ok(Pattern::BitReversal),
+            ("uniform", None) => Ok(TrafficPattern::Uniform),
+            ("all-to-all", None) => Ok(TrafficPattern::AllToAll),
+            ("ring", None) => Ok(TrafficPattern::Permutation((0..nodes).map(|n| (n + 1) % nodes).collect())),
+            ("bit-reversal", None) if nodes.is_power_of_two() => Ok(TrafficPattern::BitReversal),
             ("bit-reversal", None) => Err(wrong(format!("the number of nodes, {nodes}, is not a power of two"))),
             ("local", Some(switches)) => {
                 let most = switches.parse().map_err(|_| wrong("expected a number of switches, such as local:3".into()))?;
-                Ok(Pattern::Among(near(plan, most).into()))
+                Ok(TrafficPattern::Among(near(plan, most).into()))
             }
             ("hot-spot", Some(rest)) => {
                 let (percent, node) =
@@ -69,7 +74,7 @@ impl Simulate {
                     Some(name) => input::node_named(plan.cluster(), name)?,
                     None => NodeId(0),
                 };
-                Ok(Pattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
+                Ok(TrafficPattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
             }
             ("permutation", Some(path)) => {
                 permutation(plan, Path::new(path))
@@ -134,7 +139,7 @@ fn lines<const N: usize>(path: &Path) -> Result<Vec<TraceLine<N>>, Failure> {
 }
 
 /// Reads lines `FROM TO`. A node stands at most once as either.
-fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
+fn permutation(plan: &Plan, path: &Path) -> Result<TrafficPattern, Failure> {
     let nodes = plan.cluster().nodes.len();
     let mut to: Vec<u32> = (0..nodes as u32).collect();
     let (mut sends, mut receives) = (vec![false; nodes], vec![false; nodes]);
@@ -149,11 +154,11 @@ fn permutation(plan: &Plan, path: &Path) -> Result<Pattern, Failure> {
         }
         to[from.index()] = dst.0;
     }
-    Ok(Pattern::Permutation(to.into()))
+    Ok(TrafficPattern::Permutation(to.into()))
 }
 
 /// Reads lines `NANOSECONDS FROM TO BYTES`.
-fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
+fn trace(plan: &Plan, model: &SimulationModel, path: &Path) -> Result<TrafficPattern, Failure> {
     let mut messages: BTreeMap<u32, Vec<Traced>> = BTreeMap::new();
     for line in lines::<4>(path)? {
         let [at, _, target, size] = &line.words;
@@ -183,5 +188,5 @@ fn trace(plan: &Plan, model: &Model, path: &Path) -> Result<Pattern, Failure> {
         own.sort_by_key(|message| message.at);
         own
     });
-    Ok(Pattern::Trace(sorted.collect()))
+    Ok(TrafficPattern::Trace(sorted.collect()))
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_plan::Plan;
-use tresse_sim::network::Network;
+use tresse_sim::network::SimulatedNetwork;
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 
 use super::arguments::{Arrivals, Queues, Simulate};
@@ -68,7 +68,7 @@ impl Simulate {
                 let cluster = Cluster::generated(kind.clone(), 1, 1, of, 1);
                 let plan = Plan::build(cluster)
                     .map_err(|e| Failure::new(Code::Fault, format!("{fabric}: {e}")))?;
-                let network = Network::new(&plan);
+                let network = SimulatedNetwork::new(&plan);
                 let sweep = self.sweep(&plan, &network, &self.model_of(&network)?)?;
                 let bound = sweep.bound();
                 let peak = sweep.peak_accepted();

@@ -26,13 +26,13 @@ mod tests;
 
 use std::collections::HashMap;
 
-use crate::network::Place;
-use crate::outcome::Outcome;
+use crate::network::ChannelEnd;
+use crate::outcome::SimulationOutcome;
 use crate::wheel::Event;
 use frames::NONE;
 use kind::EventKind;
 use port::Port;
-pub use run::{Run, RunError};
+pub use run::{Run, SimulationError};
 use state::Engine;
 
 /// Cycles between two searches for deadlocks and for queues that grow without end.
@@ -48,8 +48,8 @@ impl Run<'_> {
     /// Runs the simulation.
     ///
     /// # Errors
-    /// As [`RunError`] lists.
-    pub fn simulate(&self) -> Result<Outcome, RunError> {
+    /// As [`SimulationError`] lists.
+    pub fn simulate(&self) -> Result<SimulationOutcome, SimulationError> {
         let mut engine = Engine::new(self)?;
         engine.simulate();
         Ok(engine.finish())
@@ -108,7 +108,7 @@ impl Engine<'_> {
     fn growth(&self, before: &[[u64; 3]]) -> f64 {
         let run = self.run;
         let few = FEW * run.model.frames(run.traffic.largest()).map(u64::from).sum::<u64>();
-        let mut slowest: HashMap<Place, u64> = HashMap::new();
+        let mut slowest: HashMap<ChannelEnd, u64> = HashMap::new();
         for (channel, port) in run.network.channels.iter().zip(&self.ports) {
             let period = slowest.entry(channel.from).or_default();
             *period = (*period).max(port.period.into());
@@ -199,7 +199,7 @@ impl Engine<'_> {
         self.frames.remove(frame);
     }
 
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(mut self) -> SimulationOutcome {
         if self.flows {
             self.stop_all();
         }

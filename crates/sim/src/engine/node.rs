@@ -7,7 +7,7 @@ use super::frames::{Frame, NONE};
 use super::kind::EventKind;
 use super::source::Source;
 use super::state::Engine;
-use crate::network::Place;
+use crate::network::ChannelEnd;
 use crate::traffic::{Message, Sequence};
 
 impl Engine<'_> {
@@ -58,7 +58,7 @@ impl Engine<'_> {
             if message.born >= self.warm_up {
                 self.outcome.generated += u64::from(flits);
                 let places = source.way.iter().map(|c| run.network.channels[*c as usize].to);
-                let nodes = places.filter(|place| matches!(place, Place::Node(_))).count();
+                let nodes = places.filter(|place| matches!(place, ChannelEnd::Node(_))).count();
                 self.outcome.in_transit[0] += nodes as u64 - 1;
                 self.outcome.in_transit[1] += 1;
             } else {

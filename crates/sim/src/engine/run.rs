@@ -1,22 +1,22 @@
 //! The input of a simulation, and the reasons why it may be refused.
 
-use crate::model::Model;
-use crate::network::Network;
-use crate::route::Routes;
-use crate::traffic::Traffic;
+use crate::model::SimulationModel;
+use crate::network::SimulatedNetwork;
+use crate::route::SimulatedPaths;
+use crate::traffic::OfferedTraffic;
 
 /// The input of one simulation: the network, its routes and traffic, the model of switches and
 /// links, the load, the number of cycles and the seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Properties of switches, links and nodes.
-    pub model: &'a Model,
+    pub model: &'a SimulationModel,
     /// The network's places and channels.
-    pub network: &'a Network,
+    pub network: &'a SimulatedNetwork,
     /// Paths of all pairs.
-    pub routes: &'a Routes<'a>,
+    pub routes: &'a SimulatedPaths<'a>,
     /// The traffic.
-    pub traffic: &'a Traffic,
+    pub traffic: &'a OfferedTraffic,
     /// Flits, headers included, that each node generates per cycle.
     pub load: f64,
     /// Cycles to simulate.
@@ -29,7 +29,7 @@ pub struct Run<'a> {
 
 /// Why a simulation cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RunError {
+pub enum SimulationError {
     /// Stop and go is not simulated between channels of different rates.
     #[error(
         "links have different rates, and buffers that stop the sender are simulated for one rate \

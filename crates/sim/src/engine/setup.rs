@@ -4,32 +4,32 @@ use super::flow::Flow;
 use super::frames::{Frames, NONE};
 use super::port::{Far, Port};
 use super::requests::Requests;
-use super::run::{Run, RunError};
+use super::run::{Run, SimulationError};
 use super::state::Engine;
 use crate::model::{Buffers, Queues};
-use crate::network::{Network, Place};
-use crate::outcome::{Latencies, Outcome};
+use crate::network::{ChannelEnd, SimulatedNetwork};
+use crate::outcome::{Latencies, SimulationOutcome};
 use crate::wheel::Wheel;
 
 impl<'a> Engine<'a> {
-    pub fn new(run: &Run<'a>) -> Result<Self, RunError> {
+    pub fn new(run: &Run<'a>) -> Result<Self, SimulationError> {
         let (model, network) = (run.model, run.network);
         if run.warm_up >= run.cycles {
-            return Err(RunError::WarmUp { cycles: run.cycles, warm_up: run.warm_up });
+            return Err(SimulationError::WarmUp { cycles: run.cycles, warm_up: run.warm_up });
         }
         if !(run.load > 0.0 && run.load <= 1000.0) {
-            return Err(RunError::Load { load: run.load });
+            return Err(SimulationError::Load { load: run.load });
         }
         if run.cycles > 1 << 40 {
-            return Err(RunError::Cycles { cycles: run.cycles });
+            return Err(SimulationError::Cycles { cycles: run.cycles });
         }
         let (ticks, periods) = periods(network)?;
         let flows = matches!(model.buffers, Buffers::StopAndGo { .. });
         if flows && periods.iter().any(|period| *period != periods[0]) {
-            return Err(RunError::Rates);
+            return Err(SimulationError::Rates);
         }
         if model.queues == Queues::Output && model.buffers != Buffers::Unlimited {
-            return Err(RunError::OutputQueues);
+            return Err(SimulationError::OutputQueues);
         }
         let channels = network.channels.len();
         let (inputs, first_input, input) = inputs(network);
@@ -38,7 +38,7 @@ impl<'a> Engine<'a> {
             .map(|at| {
                 let channel = &network.channels[at];
                 let requests = match channel.from {
-                    Place::Switch(s) if model.queues == Queues::Input => {
+                    ChannelEnd::Switch(s) if model.queues == Queues::Input => {
                         let s = s as usize;
                         Requests::new(&mut words, first_input[s], first_input[s + 1])
                     }
@@ -47,9 +47,9 @@ impl<'a> Engine<'a> {
                 Port {
                     period: periods[at],
                     far: match (channel.to, model.queues) {
-                        (Place::Node(_), _) => Far::Node,
-                        (Place::Switch(_), Queues::Input) => Far::Buffer,
-                        (Place::Switch(_), Queues::Output) => Far::Sorter,
+                        (ChannelEnd::Node(_), _) => Far::Node,
+                        (ChannelEnd::Switch(_), Queues::Input) => Far::Buffer,
+                        (ChannelEnd::Switch(_), Queues::Output) => Far::Sorter,
                     },
                     frame: NONE,
                     feed: NONE,
@@ -92,7 +92,7 @@ impl<'a> Engine<'a> {
             changed: Vec::new(),
             touched: Vec::new(),
             busy: vec![0; channels],
-            outcome: Outcome {
+            outcome: SimulationOutcome {
                 cycles: run.cycles - run.warm_up,
                 generated: 0,
                 received: 0,
@@ -121,9 +121,9 @@ impl<'a> Engine<'a> {
 
 /// Returns the ticks of a cycle, and the ticks of a flit on each channel. A cycle is the time of a
 /// flit at the network's base rate.
-pub(super) fn periods(network: &Network) -> Result<(u64, Vec<u32>), RunError> {
-    if !network.channels.iter().any(|c| matches!(c.from, Place::Node(_))) {
-        return Err(RunError::NoChannel);
+pub(super) fn periods(network: &SimulatedNetwork) -> Result<(u64, Vec<u32>), SimulationError> {
+    if !network.channels.iter().any(|c| matches!(c.from, ChannelEnd::Node(_))) {
+        return Err(SimulationError::NoChannel);
     }
     let base = network.base_rate().0;
     let measure = (1..=1000u64).find(|ticks| {
@@ -132,17 +132,17 @@ pub(super) fn periods(network: &Network) -> Result<(u64, Vec<u32>), RunError> {
             .iter()
             .all(|c| (base * ticks).is_multiple_of(c.rate.0) && base * ticks >= c.rate.0)
     });
-    let ticks = measure.ok_or(RunError::Measure)?;
+    let ticks = measure.ok_or(SimulationError::Measure)?;
     let periods = network.channels.iter().map(|c| (base * ticks / c.rate.0) as u32).collect();
     Ok((ticks, periods))
 }
 
 /// Returns the channels into each switch, the position where each switch's begin, and each
 /// channel's number at its switch.
-pub(super) fn inputs(network: &Network) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+pub(super) fn inputs(network: &SimulatedNetwork) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let mut first = vec![0u32; network.switches + 1];
     for channel in &network.channels {
-        if let Place::Switch(s) = channel.to {
+        if let ChannelEnd::Switch(s) = channel.to {
             first[s as usize + 1] += 1;
         }
     }
@@ -153,7 +153,7 @@ pub(super) fn inputs(network: &Network) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let mut inputs = vec![NONE; first[network.switches] as usize];
     let mut number = vec![NONE; network.channels.len()];
     for (at, channel) in (0u32..).zip(&network.channels) {
-        if let Place::Switch(s) = channel.to {
+        if let ChannelEnd::Switch(s) = channel.to {
             let place = &mut next[s as usize];
             inputs[*place as usize] = at;
             number[at as usize] = *place - first[s as usize];

@@ -5,7 +5,7 @@ use super::frames::Frames;
 use super::port::Port;
 use super::run::Run;
 use super::source::Source;
-use crate::outcome::Outcome;
+use crate::outcome::SimulationOutcome;
 use crate::wheel::Wheel;
 
 /// All state of a simulation between two cycles.
@@ -34,7 +34,7 @@ pub(crate) struct Engine<'a> {
     pub changed: Vec<u32>,
     pub touched: Vec<u32>,
     pub busy: Vec<u64>,
-    pub outcome: Outcome,
+    pub outcome: SimulationOutcome,
     #[cfg(test)]
     pub delivered: Vec<(u32, u32, u64, u64)>,
 }

@@ -11,9 +11,9 @@ use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
 use tresse_topology::path::Crossing;
 
 use super::greedy::{greedy, legal};
-use crate::network::Network;
-use crate::route::Routes;
-use crate::traffic::Pattern;
+use crate::network::SimulatedNetwork;
+use crate::route::SimulatedPaths;
+use crate::traffic::TrafficPattern;
 
 /// Number of hosts on each switch of the evaluated networks (in-transit-buffers, section 4.1).
 pub const HOSTS: u32 = 4;
@@ -44,7 +44,7 @@ pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
 /// Returns up*/down* routes for all pairs of nodes of a network, chosen as Myricom's
 /// `simple_routes` is said to do.
 #[must_use]
-pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
+pub fn ud_routes(plan: &Plan, network: &SimulatedNetwork) -> SimulatedPaths<'static> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
     let switch_of: Vec<u32> = nodes.iter().map(|node| node.nics[0].switch.0).collect();
     let mut routes = greedy(graph, &Order::new(graph, ROOT.0), &switch_of);
@@ -56,7 +56,7 @@ pub fn ud_routes(plan: &Plan, network: &Network) -> Routes<'static> {
             route.push(network.channel(Crossing::In(dst, 0)));
         }
     }
-    Routes::given(count, &routes)
+    SimulatedPaths::given(count, &routes)
 }
 
 /// A traffic pattern of the evaluation (in-transit-buffers, section 4.2): how a host chooses the
@@ -94,12 +94,12 @@ impl Sent {
 
     /// Returns the pattern of a network. The hot host is the same for all networks of a size.
     #[must_use]
-    pub fn pattern(self, plan: &Plan) -> Pattern {
+    pub fn pattern(self, plan: &Plan) -> TrafficPattern {
         let nodes = &plan.cluster().nodes;
         match self {
-            Self::Uniform => Pattern::Uniform,
-            Self::BitReversal => Pattern::BitReversal,
-            Self::Local(most) => Pattern::Among(near(plan, most)),
+            Self::Uniform => TrafficPattern::Uniform,
+            Self::BitReversal => TrafficPattern::BitReversal,
+            Self::Local(most) => TrafficPattern::Among(near(plan, most)),
             Self::HotSpot => {
                 let share = match plan.cluster().switches.len() {
                     0..=8 => 3000,
@@ -108,7 +108,7 @@ impl Sent {
                     _ => 500,
                 };
                 let node = Random::new(nodes.len() as u64).below(nodes.len()) as u32;
-                Pattern::HotSpot { node, share }
+                TrafficPattern::HotSpot { node, share }
             }
         }
     }

@@ -9,25 +9,28 @@ use reference::Reference;
 use tresse_plan::Plan;
 
 use super::{Engine, Run};
-use crate::model::{Buffers, Model, Queues};
-use crate::network::Network;
-use crate::route::Routes;
-use crate::traffic::{Arrivals, Pattern, Traced, Traffic};
+use crate::model::{Buffers, Queues, SimulationModel};
+use crate::network::SimulatedNetwork;
+use crate::route::SimulatedPaths;
+use crate::traffic::{Arrivals, OfferedTraffic, Traced, TrafficPattern};
 
 fn plan(text: &str) -> Plan {
     Plan::build(tresse_cluster::parse(text, "x").unwrap()).unwrap()
 }
 
 /// From the first node of a line of switches to the last: one frame, over that many switches.
-fn alone(model: &Model, switches: u32, bytes: u32) -> u64 {
+fn alone(model: &SimulationModel, switches: u32, bytes: u32) -> u64 {
     let text = format!("[fabric]\ntopology = {{ kind = \"mesh\", dims = [{switches}] }}\n");
     let plan = plan(&text);
-    let network = Network::new(&plan);
-    let routes = Routes::new(&plan, &network, BTreeSet::new());
+    let network = SimulatedNetwork::new(&plan);
+    let routes = SimulatedPaths::new(&plan, &network, BTreeSet::new());
     let mut messages = vec![Vec::new(); switches as usize];
     messages[0].push(Traced { at: 100, dst: switches - 1, bytes });
-    let traffic =
-        Traffic { pattern: Pattern::Trace(messages.into()), arrivals: Arrivals::Even, bytes };
+    let traffic = OfferedTraffic {
+        pattern: TrafficPattern::Trace(messages.into()),
+        arrivals: Arrivals::Even,
+        bytes,
+    };
     let run = Run {
         model,
         network: &network,
@@ -48,13 +51,22 @@ fn one_frame_alone_takes_what_the_closed_form_says() {
     for switches in 2..9 {
         let k = u64::from(switches);
         // A link more than switches; each switch's routing; then the flits.
-        assert_eq!(alone(&Model::ethernet(32.0), switches, 512), (k + 1) * 5 + k * 10 + 134);
+        assert_eq!(
+            alone(&SimulationModel::ethernet(32.0), switches, 512),
+            (k + 1) * 5 + k * 10 + 134
+        );
         for bytes in [32, 512, 1024] {
             let flits = u64::from(bytes);
-            assert_eq!(alone(&Model::wormhole(), switches, bytes), (k + 1) * 8 + k * 24 + flits);
+            assert_eq!(
+                alone(&SimulationModel::wormhole(), switches, bytes),
+                (k + 1) * 8 + k * 24 + flits
+            );
         }
         // Two frames, one behind the other.
-        assert_eq!(alone(&Model::ethernet(32.0), switches, 1024), (k + 1) * 5 + k * 10 + 268);
+        assert_eq!(
+            alone(&SimulationModel::ethernet(32.0), switches, 1024),
+            (k + 1) * 5 + k * 10 + 268
+        );
     }
 }
 
@@ -103,12 +115,12 @@ prop_compose! {
             (40u32..120).prop_map(|flits| Buffers::Drop { flits }),
             (1u32..60, 1u32..60).prop_map(|(stop, go)| Buffers::StopAndGo { stop, go: go.min(stop) }),
         ],
-    ) -> (Model, u32) {
+    ) -> (SimulationModel, u32) {
         let queues = match (output, buffers) {
             (true, Buffers::Unlimited) => Queues::Output,
             _ => Queues::Input,
         };
-        let model = Model {
+        let model = SimulationModel {
             flit_bytes: 1,
             cycle_ns: 1.0,
             header_flits: 2,
@@ -137,9 +149,9 @@ proptest! {
         seed: u64,
     ) {
         let plan = plan(&text);
-        let network = Network::new(&plan);
-        let routes = Routes::new(&plan, &network, BTreeSet::new());
-        let traffic = Traffic { pattern: Pattern::Uniform, arrivals: Arrivals::Poisson, bytes };
+        let network = SimulatedNetwork::new(&plan);
+        let routes = SimulatedPaths::new(&plan, &network, BTreeSet::new());
+        let traffic = OfferedTraffic { pattern: TrafficPattern::Uniform, arrivals: Arrivals::Poisson, bytes };
         let run = Run {
             model: &model,
             network: &network,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::engine::Run;
 use crate::engine::setup::{inputs, periods};
 use crate::model::{Buffers, Queues};
-use crate::network::Place;
+use crate::network::ChannelEnd;
 use crate::traffic::{Message, Sequence};
 
 /// Source, destination, generated, delivered, in ticks.
@@ -23,7 +23,7 @@ struct Frame {
 }
 
 #[derive(Default, Clone)]
-struct Channel {
+struct SimulatedChannel {
     period: u64,
     /// The frame it sends, which channel of its way this is, and when the next flit may go.
     sending: Option<(usize, usize, u64)>,
@@ -53,7 +53,7 @@ pub struct Reference<'a> {
     link: u64,
     routing: u64,
     frames: Vec<Frame>,
-    channels: Vec<Channel>,
+    channels: Vec<SimulatedChannel>,
     inputs: Vec<u32>,
     first_input: Vec<u32>,
     /// Frames that may leave memory, by when.
@@ -68,7 +68,10 @@ impl<'a> Reference<'a> {
     pub fn new(run: &Run<'a>) -> Self {
         let (ticks, periods) = periods(run.network).unwrap();
         let (inputs, first_input, _) = inputs(run.network);
-        let of = |period: &u32| Channel { period: u64::from(*period), ..Channel::default() };
+        let of = |period: &u32| SimulatedChannel {
+            period: u64::from(*period),
+            ..SimulatedChannel::default()
+        };
         let mut own = Self {
             run: *run,
             ticks,
@@ -126,7 +129,7 @@ impl<'a> Reference<'a> {
         self.delivered.sort_unstable();
     }
 
-    fn place(&self, channel: usize) -> Place {
+    fn place(&self, channel: usize) -> ChannelEnd {
         self.run.network.channels[channel].to
     }
 
@@ -149,7 +152,7 @@ impl<'a> Reference<'a> {
                 self.channels[at].head = Some(id);
             }
             self.channels[at].held += 1;
-            let node = matches!(self.run.network.channels[at].to, Place::Node(_));
+            let node = matches!(self.run.network.channels[at].to, ChannelEnd::Node(_));
             if hop + 1 == frame.way.len() {
                 if whole && now + period < self.run.cycles * self.ticks {
                     let (src, message) = (frame.src, frame.message);
@@ -198,7 +201,8 @@ impl<'a> Reference<'a> {
     }
 
     fn waits_in_buffer(&self, channel: usize) -> bool {
-        matches!(self.place(channel), Place::Switch(_)) && self.run.model.queues == Queues::Input
+        matches!(self.place(channel), ChannelEnd::Switch(_))
+            && self.run.model.queues == Queues::Input
     }
 
     /// Heads that arrived in this tick stand in their buffers.
@@ -251,7 +255,7 @@ impl<'a> Reference<'a> {
                 continue;
             }
             let mut granted = None;
-            if let (Place::Switch(s), Queues::Input) =
+            if let (ChannelEnd::Switch(s), Queues::Input) =
                 (self.run.network.channels[out].from, self.run.model.queues)
             {
                 let inputs = &self.inputs[self.first_input[s as usize] as usize
