@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use tresse_design::pattern::{Pattern, PatternKind};
-use tresse_design::{Answer, Designer, Maximize, Problem, Required};
+use tresse_design::{Answer, Designer, Maximize, Required, WiringProblem};
 
 #[path = "../src/instances.rs"]
 mod instances;

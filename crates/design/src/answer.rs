@@ -7,7 +7,7 @@ use tresse_base::wiring::Wiring;
 use super::bound;
 use super::designer::{Designer, pattern_bound};
 use super::placement::Placement;
-use super::problem::{Maximize, Problem};
+use super::problem::{Maximize, WiringProblem};
 
 /// The result of a design, printed as JSON by `tresse design`: the best wiring found, whether it
 /// meets the specification, how well it connects the PCs, and an upper bound to compare with.
@@ -102,7 +102,7 @@ impl Answer {
     }
 }
 
-const fn needed(problem: &Problem) -> u32 {
+const fn needed(problem: &WiringProblem) -> u32 {
     // The first link of a required pair is counted separately, because it is needed in any case.
     if problem.minimum_pattern_links > 1 { problem.minimum_pattern_links } else { 0 }
 }
@@ -111,7 +111,7 @@ const fn needed(problem: &Problem) -> u32 {
 /// a switch and do not, the mean number of links (shared switches) per pair over all pairs, and the
 /// links of the pairs in the communication patterns.
 #[must_use]
-pub fn judge(problem: &Problem, wiring: &Wiring) -> (u64, f64, PatternLinks) {
+pub fn judge(problem: &WiringProblem, wiring: &Wiring) -> (u64, f64, PatternLinks) {
     let pcs = problem.pcs();
     let links = wiring.links(pcs);
     let (mut uncovered, mut sum) = (0, 0u64);

@@ -11,7 +11,7 @@
 //! `furedi` and `griesmer` hold only if all pairs of PCs must share a switch, the others for any
 //! set of pairs that must.
 
-use super::problem::{Problem, Required};
+use super::problem::{Required, WiringProblem};
 
 /// The proof that a wiring problem has no solution: the bound that every wiring would violate, by
 /// name, and the reason in words.
@@ -26,7 +26,7 @@ pub struct Violation {
 /// Returns the first bound that proves that a wiring problem has no solution; `None` if no bound
 /// proves it.
 #[must_use]
-pub fn violated(problem: &Problem) -> Option<Violation> {
+pub fn violated(problem: &WiringProblem) -> Option<Violation> {
     if problem.pcs() < 2 {
         return None;
     }
@@ -51,7 +51,7 @@ fn fewest(widest: &[u64], degree: u64) -> Option<u64> {
     (others >= degree).then_some(widest.len() as u64)
 }
 
-fn reach(problem: &Problem, widest: &[u64]) -> Option<Violation> {
+fn reach(problem: &WiringProblem, widest: &[u64]) -> Option<Violation> {
     let degrees = problem.degrees();
     (0..problem.pcs()).find_map(|pc| {
         let nics = problem.nics[pc] as usize;
@@ -67,7 +67,7 @@ fn reach(problem: &Problem, widest: &[u64]) -> Option<Violation> {
     })
 }
 
-fn ports(problem: &Problem, widest: &[u64]) -> Option<Violation> {
+fn ports(problem: &WiringProblem, widest: &[u64]) -> Option<Violation> {
     let there: u64 = widest.iter().sum();
     let needed: u64 =
         problem.degrees().iter().map(|d| fewest(widest, u64::from(*d)).unwrap_or(0)).sum();
@@ -80,7 +80,7 @@ fn ports(problem: &Problem, widest: &[u64]) -> Option<Violation> {
     })
 }
 
-fn plane(problem: &Problem, widest: &[u64]) -> Option<Violation> {
+fn plane(problem: &WiringProblem, widest: &[u64]) -> Option<Violation> {
     let (pcs, width) = (problem.pcs() as u64, widest.first().copied().unwrap_or(0));
     let k = u64::from(problem.nics.iter().copied().max().unwrap_or(0));
     if k == 0 || width == 0 {
@@ -141,14 +141,14 @@ pub fn griesmer(q: u64, width: u64) -> u64 {
 /// the number that results if the NICs fill the switches with the most ports first
 /// (flat-neighborhood-network-compiler, section 4.1).
 #[must_use]
-pub fn links(problem: &Problem) -> u64 {
+pub fn links(problem: &WiringProblem) -> u64 {
     sum_over_switches(problem, |used| used * used.saturating_sub(1) / 2)
 }
 
 /// Fills the ports of the switches with all NICs, the switch with the most ports first, and returns
 /// the sum of `most(used ports)` over the switches. If `most` is convex, no other distribution of
 /// the NICs over the switches gives a larger sum.
-pub fn sum_over_switches(problem: &Problem, most: impl Fn(u64) -> u64) -> u64 {
+pub fn sum_over_switches(problem: &WiringProblem, most: impl Fn(u64) -> u64) -> u64 {
     let mut nics: u64 = problem.nics.iter().map(|n| u64::from(*n)).sum();
     let mut ports: Vec<u64> =
         problem.ports.iter().map(|p| u64::from(*p).min(problem.pcs() as u64)).collect();

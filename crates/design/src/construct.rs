@@ -11,13 +11,13 @@ use tresse_base::wiring::Wiring;
 use super::blocks::blocks;
 use super::family::Family;
 use super::field::Field;
-use super::problem::{Problem, Required};
+use super::problem::{Required, WiringProblem};
 
 /// Returns the wiring that the first suitable construction gives for a problem, and the name of the
 /// construction. `None` if no construction satisfies the problem, or if not all pairs of PCs must
 /// share a switch.
 #[must_use]
-pub fn construct(problem: &Problem) -> Option<(Wiring, String)> {
+pub fn construct(problem: &WiringProblem) -> Option<(Wiring, String)> {
     if problem.required != Required::All {
         return None;
     }

@@ -9,7 +9,7 @@
 //!
 //! Without NICs, the paper gives `6 $NIC = $G-sw` as the price at which a tree and a P-Mesh cost
 //! the same. That is a misprint: from the paper's own equation follows `6 $sw = $G-sw`, where `$sw`
-//! is the price of a switch port and `$G-sw` that of an uplink port (see [`Model::break_even`]).
+//! is the price of a switch port and `$G-sw` that of an uplink port (see [`CostModel::break_even`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Prices {
 /// test bed of the P-Mesh paper.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Measured {
+pub struct Measurements {
     /// `L`: latency of two nodes on one cable.
     pub latency: f64,
     /// `B`: bandwidth of two nodes on one cable.
@@ -67,11 +67,11 @@ pub struct Measured {
 /// The cost model: the prices and measurements from which the cost, latency and bandwidth of each
 /// network architecture are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Model {
+pub struct CostModel {
     /// The prices.
     pub prices: Prices,
     /// The measurements.
-    pub measured: Measured,
+    pub measured: Measurements,
 }
 
 /// The figures of one network architecture (hub, switch, tree, P-Mesh, ...) for one number of
@@ -127,7 +127,7 @@ impl Default for Prices {
     }
 }
 
-impl Default for Measured {
+impl Default for Measurements {
     fn default() -> Self {
         Self {
             latency: 175.0,
@@ -142,7 +142,7 @@ impl Default for Measured {
     }
 }
 
-impl Model {
+impl CostModel {
     /// Evaluates every architecture at `nodes` nodes: the paper's in its order, then the further ones.
     #[must_use]
     pub fn rows(&self, nodes: u64) -> Vec<Row> {
@@ -338,7 +338,7 @@ mod tests {
     /// Table 3, cell by cell: cost, latency, bandwidth best and worst, bisection of 16 nodes.
     #[test]
     fn table_3_of_the_paper() {
-        let rows = Model::default().rows(16);
+        let rows = CostModel::default().rows(16);
         let cells: Vec<_> = rows
             .iter()
             .map(|r| {
@@ -369,7 +369,7 @@ mod tests {
     /// Table 2: sizes, and the cost of the fully connected.
     #[test]
     fn table_2_of_the_paper() {
-        let rows = Model::default().rows(16);
+        let rows = CostModel::default().rows(16);
         let most = |name: &str| rows.iter().find(|r| r.architecture == name).map(|r| r.max_nodes);
         assert_eq!(most("direct"), Some(Some(2)));
         assert_eq!(most("hub"), Some(Some(100)));
@@ -380,14 +380,14 @@ mod tests {
         assert_eq!(most("p-mesh"), Some(Some(10_000)));
         let full = rows.iter().find(|r| r.architecture == "fully connected").unwrap();
         assert_eq!((full.cost, full.bisection), (450.0, 50.0));
-        let even = Model::default().break_even();
+        let even = CostModel::default().break_even();
         assert_eq!((even.with_nics, even.without_nics), (1080.0, 900.0));
     }
 
     /// 24-port switches: 13 of them, 156 nodes, 42 links each way across the cut.
     #[test]
     fn a_clique_ends_where_its_ports_do() {
-        let rows = Model::default().rows(168);
+        let rows = CostModel::default().rows(168);
         let clique = rows.iter().find(|r| r.architecture == "clique").unwrap();
         assert_eq!((clique.max_nodes, clique.possible), (Some(156), false));
     }

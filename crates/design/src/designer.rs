@@ -15,15 +15,15 @@ use super::bound::{self, Violation};
 use super::construct::construct;
 use super::fill::fill;
 use super::pattern::PatternKind;
-use super::problem::{Maximize, Problem, Required};
-use super::search::{MOST_PCS, Progress, Search, TooMany, cross, lowest};
+use super::problem::{Maximize, Required, WiringProblem};
+use super::search::{MOST_PCS, Progress, TooMany, WiringSearch, cross, lowest};
 
 /// A design in progress: the caller runs it step by step, and can ask for the best wiring so far at
 /// any time.
 #[derive(Debug)]
 pub struct Designer {
-    problem: Problem,
-    walks: Vec<Search>,
+    problem: WiringProblem,
+    walks: Vec<WiringSearch>,
     last: Vec<Progress>,
     random: Random,
     steps: u64,
@@ -53,7 +53,7 @@ enum Outcome {
 
 impl Designer {
     /// Starts a design. Bounds and constructions are tried here, in well under a second.
-    pub fn new(problem: Problem, seed: u64) -> Result<Self, TooMany> {
+    pub fn new(problem: WiringProblem, seed: u64) -> Result<Self, TooMany> {
         let mut random = Random::new(seed);
         let (mut walks, mut outcome) = (Vec::new(), None);
         if let Some(violation) = bound::violated(&problem) {
@@ -77,7 +77,7 @@ impl Designer {
                         let from = from.clone().filter(|_| walk % 2 == 0).unwrap_or_else(lowest);
                         let length = RUN << walk;
                         let seed = random.number();
-                        walks.push(Search::new(&problem, &from, seed, length, enough)?);
+                        walks.push(WiringSearch::new(&problem, &from, seed, length, enough)?);
                     }
                 }
             }
@@ -99,7 +99,7 @@ impl Designer {
             _ if pcs > MOST_PCS => return Err(TooMany { pcs }.into()),
             _ => {}
         }
-        let problem = Problem {
+        let problem = WiringProblem {
             nics: wiring.rows(pcs).iter().map(|row| row.len() as u32).collect(),
             ports: wiring.switches.iter().map(|members| members.len() as u32).collect(),
             required: Required::All,
@@ -178,7 +178,7 @@ impl Designer {
 
     /// Returns the problem.
     #[must_use]
-    pub const fn problem(&self) -> &Problem {
+    pub const fn problem(&self) -> &WiringProblem {
         &self.problem
     }
 }
@@ -186,7 +186,7 @@ impl Designer {
 /// Returns an upper bound on the weighted sum of links (shared switches) that the problem
 /// maximises: a search that reaches it can stop. `None` if the problem maximises nothing.
 #[must_use]
-pub fn enough(problem: &Problem) -> Option<f64> {
+pub fn enough(problem: &WiringProblem) -> Option<f64> {
     match problem.maximize {
         Maximize::None => None,
         Maximize::All => Some(bound::links(problem) as f64),
@@ -197,7 +197,7 @@ pub fn enough(problem: &Problem) -> Option<f64> {
 /// Returns the name and value of an upper bound on the weighted links of the communication
 /// patterns: the sum, over their pairs of PCs, of weight times number of shared switches.
 #[must_use]
-pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
+pub fn pattern_bound(problem: &WiringProblem) -> (&'static str, f64) {
     let heaviest = problem.weights.values().copied().fold(0.0, f64::max);
     if let [pattern] = &problem.patterns[..]
         && matches!(pattern.kind, PatternKind::RowsAndColumns | PatternKind::AxisLines)
@@ -218,7 +218,7 @@ pub fn pattern_bound(problem: &Problem) -> (&'static str, f64) {
 
 /// Returns a starting wiring made from a wiring of fewer PCs on narrower switches: each of those PCs is repeated
 /// several times.
-fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
+fn scaled(problem: &WiringProblem, random: &mut Random) -> Option<Wiring> {
     let widest = *problem.ports.iter().max()?;
     if problem.required != Required::All {
         return None;
@@ -228,7 +228,7 @@ fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
         let mut order: Vec<u32> = (0..problem.pcs() as u32).collect();
         order.sort_by_key(|pc| problem.nics[*pc as usize]);
         let groups: Vec<&[u32]> = order.chunks(factor as usize).collect();
-        let small = Problem {
+        let small = WiringProblem {
             nics: groups.iter().map(|group| problem.nics[group[0] as usize]).collect(),
             ports: problem.ports.iter().map(|ports| ports / factor).collect(),
             maximize: Maximize::None,
@@ -241,7 +241,7 @@ fn scaled(problem: &Problem, random: &mut Random) -> Option<Wiring> {
             return None;
         }
         let mut search =
-            Search::new(&small, &lowest(&small), random.number(), SMALL_RUN, None).ok()?;
+            WiringSearch::new(&small, &lowest(&small), random.number(), SMALL_RUN, None).ok()?;
         if !search.step(SMALL_RUN).done {
             return None;
         }

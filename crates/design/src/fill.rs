@@ -2,11 +2,11 @@
 
 use tresse_base::wiring::Wiring;
 
-use crate::problem::Problem;
+use crate::problem::WiringProblem;
 
 /// Cables unused NICs to free switch ports, each to a switch on which its PC has no other NIC. The
 /// PC with the fewest such switches comes first. O(PCs^2 x switches).
-pub fn fill(wiring: &mut Wiring, problem: &Problem) {
+pub fn fill(wiring: &mut Wiring, problem: &WiringProblem) {
     let mut rows = wiring.rows(problem.pcs());
     wiring.switches.resize(problem.ports.len(), Vec::new());
     loop {

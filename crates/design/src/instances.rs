@@ -4,15 +4,15 @@
 
 use serde_json::Value;
 
-use super::{Maximize, Pattern, PatternKind, Problem, Required};
+use super::{Maximize, Pattern, PatternKind, Required, WiringProblem};
 
 /// Returns all published problem instances of flat neighbourhood design, each as a JSON object.
 pub fn all() -> Vec<Value> {
     serde_json::from_str(include_str!("instances.json")).expect("the file beside this one is JSON")
 }
 
-/// Converts a published instance, as [`all`] returns it, into a [`Problem`].
-pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
+/// Converts a published instance, as [`all`] returns it, into a [`WiringProblem`].
+pub fn problem(value: &Value) -> Result<WiringProblem, Box<dyn std::error::Error>> {
     let number = |v: &Value| v.as_u64().unwrap_or_default() as u32;
     let list = |v: &Value| v.as_array().into_iter().flatten().map(number).collect::<Vec<u32>>();
     let pcs = number(&value["pcs"]);
@@ -30,7 +30,7 @@ pub fn problem(value: &Value) -> Result<Problem, Box<dyn std::error::Error>> {
         (false, true) => vec![pattern(PatternKind::RowsAndColumns, &[8, 8])],
         (false, false) => Vec::new(),
     };
-    let mut problem = Problem {
+    let mut problem = WiringProblem {
         nics: match &value["nics"] {
             each @ Value::Number(_) => vec![number(each); pcs as usize],
             each => list(each),

@@ -28,8 +28,8 @@ pub mod tuple;
 pub use answer::Answer;
 pub use designer::Designer;
 pub use pattern::Pattern;
-pub use problem::{Maximize, Problem, Required};
-pub use search::{Progress, Search};
+pub use problem::{Maximize, Required, WiringProblem};
+pub use search::{Progress, WiringSearch};
 pub use spec::Spec;
 
 #[cfg(test)]

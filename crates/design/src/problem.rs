@@ -36,7 +36,7 @@ pub enum Maximize {
 /// the pairs of PCs that must share a switch, and what is maximised. PCs and switches are numbered
 /// from 0 in the order of the specification.
 #[derive(Debug, Clone)]
-pub struct Problem {
+pub struct WiringProblem {
     /// Number of NICs of every PC.
     pub nics: Vec<u32>,
     /// Number of usable ports of every switch.
@@ -53,7 +53,7 @@ pub struct Problem {
     pub patterns: Vec<Pattern>,
 }
 
-impl Problem {
+impl WiringProblem {
     /// Returns the number of PCs.
     #[must_use]
     pub const fn pcs(&self) -> usize {

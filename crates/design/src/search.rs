@@ -10,8 +10,8 @@ use tresse_base::random::Random;
 use tresse_base::wiring::Wiring;
 
 use super::bits::Set;
-use super::problem::{Maximize, Problem};
-use super::state::{Change, Cost, State, Worth, wiring};
+use super::problem::{Maximize, WiringProblem};
+use super::state::{Change, PriceTable, State, Worth, wiring};
 
 /// The progress of a search for a wiring: what the best wiring so far achieves, how many moves were
 /// evaluated, and whether the search has ended.
@@ -31,11 +31,11 @@ pub struct Progress {
 
 /// One search for a wiring by simulated annealing. It runs in the thread of the caller, a number of
 /// moves at a time.
-pub struct Search {
+pub struct WiringSearch {
     walk: Box<dyn Step + Send>,
 }
 
-impl std::fmt::Debug for Search {
+impl std::fmt::Debug for WiringSearch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Search").finish_non_exhaustive()
     }
@@ -55,11 +55,11 @@ trait Step {
     fn restart(&mut self, from: Wiring, moves: u64);
 }
 
-impl Search {
+impl WiringSearch {
     /// Starts a search from a wiring, cooled down over `moves` moves. The search ends when the wiring has
     /// `enough` weighted links, the largest possible number.
     pub fn new(
-        problem: &Problem,
+        problem: &WiringProblem,
         from: &Wiring,
         seed: u64,
         moves: u64,
@@ -96,12 +96,12 @@ impl Search {
 }
 
 struct Walk<const W: usize> {
-    problem: Problem,
+    problem: WiringProblem,
     state: State<W>,
-    cost: Cost,
+    cost: PriceTable,
     /// The PCs on each switch in the best wiring so far.
     best: Vec<Set<W>>,
-    best_cost: Cost,
+    best_cost: PriceTable,
     random: Random,
     /// `-ln(u)` for evenly spread u.
     logarithms: Vec<f32>,
@@ -114,7 +114,13 @@ struct Walk<const W: usize> {
 }
 
 impl<const W: usize> Walk<W> {
-    fn new(problem: Problem, from: &Wiring, seed: u64, length: u64, enough: Option<f64>) -> Self {
+    fn new(
+        problem: WiringProblem,
+        from: &Wiring,
+        seed: u64,
+        length: u64,
+        enough: Option<f64>,
+    ) -> Self {
         let state = State::<W>::new(&problem, from);
         let cost = state.cost();
         let size = 1 << LOG_BITS;
@@ -153,7 +159,7 @@ impl<const W: usize> Walk<W> {
         self.cost.lacking += change.lacking;
         self.cost.links += f64::from(change.links);
         let (now, best) = (&self.cost, &self.best_cost);
-        let missing = |cost: &Cost| cost.uncovered + cost.lacking;
+        let missing = |cost: &PriceTable| cost.uncovered + cost.lacking;
         let fewer = missing(now) < missing(best);
         if fewer || missing(now) == missing(best) && now.links > best.links + 1e-6 {
             self.best_cost = *now;
@@ -251,7 +257,7 @@ impl<const W: usize> Step for Walk<W> {
 /// wiring, in which some random PCs get the switches that they have in the second. For each cable
 /// that moves to a full switch, a PC on that switch gets the old port in exchange.
 #[must_use]
-pub fn cross(problem: &Problem, one: &Wiring, two: &Wiring, random: &mut Random) -> Wiring {
+pub fn cross(problem: &WiringProblem, one: &Wiring, two: &Wiring, random: &mut Random) -> Wiring {
     let mut rows = one.rows(problem.pcs());
     let mut members: Vec<Vec<u32>> = one.switches.clone();
     members.resize(problem.ports.len(), Vec::new());
@@ -288,7 +294,7 @@ pub fn cross(problem: &Problem, one: &Wiring, two: &Wiring, random: &mut Random)
 /// Returns the starting wiring of the paper flat-neighborhood-network-compiler: PC by PC, every NIC
 /// is cabled to the switch with the lowest number that has a free port and no other NIC of this PC.
 #[must_use]
-pub fn lowest(problem: &Problem) -> Wiring {
+pub fn lowest(problem: &WiringProblem) -> Wiring {
     let mut wiring = Wiring { switches: vec![Vec::new(); problem.ports.len()] };
     for (pc, nics) in problem.nics.iter().enumerate() {
         let mut left = *nics;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::de::DeTable;
 
 use super::pattern::{Pattern, PatternError};
-use super::problem::{Maximize, Problem, Required};
+use super::problem::{Maximize, Required, WiringProblem};
 use super::search::MOST_PCS;
 
 /// The TOML specification of a design: the table `[design]`, and the communication patterns, each a
@@ -16,7 +16,7 @@ use super::search::MOST_PCS;
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// What is there and what is asked for.
-    pub design: Table,
+    pub design: DesignTable,
     /// Who talks with whom; a list of patterns is their union.
     #[serde(default)]
     pub pattern: Vec<Pattern>,
@@ -26,7 +26,7 @@ pub struct Spec {
 /// share a switch, what is maximised, and how long to search.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct DesignTable {
     /// Number of PCs.
     pub pcs: u32,
     /// NICs of each PC: one number, or a list with one entry per PC; 0 finds the fewest.
@@ -64,7 +64,7 @@ pub struct Table {
     pub seed: u64,
     /// Prices, for the list of what could be bought.
     #[serde(default)]
-    pub cost: Option<Cost>,
+    pub cost: Option<PriceTable>,
     /// Racks in a row, to be filled so that cables are short.
     #[serde(default)]
     pub placement: Option<Racks>,
@@ -145,7 +145,7 @@ pub enum Maximized {
 /// The value of `cost` in the table `[design]`: the prices of a NIC and of a switch port.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Cost {
+pub struct PriceTable {
     /// Of a NIC.
     pub nic: f64,
     /// Of a port of a switch.
@@ -321,7 +321,7 @@ impl Spec {
     }
 
     /// Returns the problem with these ports, and with `nics` NICs per PC if the specification says 0.
-    pub fn problem(&self, switches: &[u32], nics: u32) -> Result<Problem, SpecError> {
+    pub fn problem(&self, switches: &[u32], nics: u32) -> Result<WiringProblem, SpecError> {
         let table = &self.design;
         let nics = match &table.nics {
             Nics::Each(0) => vec![nics; table.pcs as usize],
@@ -335,7 +335,7 @@ impl Spec {
             Maximized::All => Maximize::All,
             Maximized::None => Maximize::None,
         };
-        Ok(Problem {
+        Ok(WiringProblem {
             nics,
             ports: self.usable(switches)?,
             required: match table.require {

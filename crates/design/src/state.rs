@@ -15,7 +15,7 @@ use tresse_base::wiring::Wiring;
 use super::bits::{
     PLANES, Planes, Set, at_most, bit, clear, count, each, exchange_bits, flip, on, ones, set, zero,
 };
-use super::problem::{Maximize, Problem, Required};
+use super::problem::{Maximize, Required, WiringProblem};
 
 /// An end: a PC or a free port, and a switch or none.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub(super) struct State<const W: usize> {
 
 impl<const W: usize> State<W> {
     /// Builds the state of a wiring. Cables that do not fit the problem are left out.
-    pub fn new(problem: &Problem, wiring: &Wiring) -> Self {
+    pub fn new(problem: &WiringProblem, wiring: &Wiring) -> Self {
         let pcs = problem.pcs();
         let mut required = vec![[0; W]; pcs];
         let mut pattern = required.clone();
@@ -100,7 +100,7 @@ impl<const W: usize> State<W> {
     }
 
     /// Replaces the wiring.
-    pub fn wire(&mut self, problem: &Problem, wiring: &Wiring) {
+    pub fn wire(&mut self, problem: &WiringProblem, wiring: &Wiring) {
         self.members.fill([0; W]);
         let mut rows = vec![Vec::new(); problem.pcs()];
         let mut spare = Vec::new();
@@ -172,8 +172,8 @@ impl<const W: usize> State<W> {
     }
 
     /// Computes the cost from scratch: uncovered pairs, links that patterns lack, weighted sum of links.
-    pub fn cost(&self) -> Cost {
-        let mut cost = Cost::default();
+    pub fn cost(&self) -> PriceTable {
+        let mut cost = PriceTable::default();
         for pc in 0..self.required.len() {
             let planes = &self.planes[pc];
             cost.uncovered += count(|w| zero(planes, w) & self.required[pc][w], W);
@@ -188,7 +188,11 @@ impl<const W: usize> State<W> {
                 cost.links += f64::from(layer.weight) * f64::from(links);
             }
         }
-        Cost { uncovered: cost.uncovered / 2, lacking: cost.lacking / 2, links: cost.links / 2.0 }
+        PriceTable {
+            uncovered: cost.uncovered / 2,
+            lacking: cost.lacking / 2,
+            links: cost.links / 2.0,
+        }
     }
 
     /// Returns the change of cost if two ends exchange their switches; `None` if the exchange is not allowed or
@@ -350,7 +354,7 @@ pub(super) fn wiring<const W: usize>(members: &[Set<W>]) -> Wiring {
 
 /// The cost of a wiring.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Cost {
+pub(super) struct PriceTable {
     /// Number of required pairs without a link.
     pub uncovered: i32,
     /// Number of links that pairs of patterns lack.
@@ -359,7 +363,7 @@ pub(super) struct Cost {
     pub links: f64,
 }
 
-impl Cost {
+impl PriceTable {
     /// Whether all requirements are met.
     pub const fn satisfied(&self) -> bool {
         self.uncovered == 0 && self.lacking == 0

@@ -13,8 +13,8 @@ use super::*;
 #[path = "instances.rs"]
 mod instances;
 
-fn problem(pcs: u32, nics: u32, ports: &[u32]) -> Problem {
-    Problem {
+fn problem(pcs: u32, nics: u32, ports: &[u32]) -> WiringProblem {
+    WiringProblem {
         nics: vec![nics; pcs as usize],
         ports: ports.to_vec(),
         required: Required::All,
@@ -26,7 +26,7 @@ fn problem(pcs: u32, nics: u32, ports: &[u32]) -> Problem {
 }
 
 /// No limit broken, every required pair covered.
-fn assert_holds(problem: &Problem, wiring: &Wiring) {
+fn assert_holds(problem: &WiringProblem, wiring: &Wiring) {
     for (members, ports) in wiring.switches.iter().zip(&problem.ports) {
         assert!(members.len() <= *ports as usize, "{members:?} on {ports} ports");
         assert!(members.is_sorted_by(|a, b| a < b), "{members:?}");
@@ -162,7 +162,7 @@ fn lindsey_is_what_all_subsets_say() {
     }
 }
 
-fn instance(value: &Value) -> Problem {
+fn instance(value: &Value) -> WiringProblem {
     instances::problem(value).unwrap()
 }
 
@@ -206,7 +206,7 @@ fn search_counts_what_is_there() {
     for id in ["klat2-rowcol-min2", "kasy0-17", "het-100", "klat2-rowcol-avg"] {
         let problem = instance(instances.iter().find(|v| v["id"] == id).unwrap());
         let mut search =
-            Search::new(&problem, &search::lowest(&problem), 7, 300_000, None).unwrap();
+            WiringSearch::new(&problem, &search::lowest(&problem), 7, 300_000, None).unwrap();
         for _ in 0..5 {
             let progress = search.step(20_000);
             let (uncovered, _, pattern) = judge(&problem, &search.best());
@@ -225,7 +225,7 @@ fn search_counts_what_is_there() {
 fn the_same_seed_gives_the_same_wiring() {
     let design = || {
         let mut designer =
-            Designer::new(Problem { maximize: Maximize::All, ..problem(40, 3, &[16; 9]) }, 5)
+            Designer::new(WiringProblem { maximize: Maximize::All, ..problem(40, 3, &[16; 9]) }, 5)
                 .unwrap();
         for _ in 0..10 {
             designer.step(5_000);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tresse_design::cost::{BreakEven, Measured, Model, Prices, Row};
+use tresse_design::cost::{BreakEven, CostModel, Measurements, Prices, Row};
 
 use crate::fail::{Code, Failure};
 use crate::output::{self, json_line};
@@ -43,7 +43,7 @@ struct Answer<'a> {
     format: u32,
     nodes: u64,
     prices: &'a Prices,
-    measured: &'a Measured,
+    measured: &'a Measurements,
     architectures: &'a [Row],
     tree_break_even: BreakEven,
 }
@@ -51,7 +51,7 @@ struct Answer<'a> {
 impl Compare {
     /// Computes the table, draws it if asked to, and prints it.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let model = Model { prices: read(&self.prices)?, measured: read(&self.measured)? };
+        let model = CostModel { prices: read(&self.prices)?, measured: read(&self.measured)? };
         let rows = model.rows(self.nodes);
         let file = match (&self.plot, &self.svg) {
             (Some(path), _) => Some(PictureFile::new(path)?),

@@ -3,7 +3,7 @@
 //!
 //! All axes are logarithmic. A curve ends where its architecture cannot grow any more.
 
-use tresse_design::cost::{Model, Row};
+use tresse_design::cost::{CostModel, Row};
 
 use crate::plot::{Axis, Curve, Diagram, Picture};
 
@@ -14,7 +14,7 @@ const LEGEND: u32 = 150;
 /// Returns a picture of two diagrams, cost per node and bisection bandwidth per node, with a curve
 /// for each architecture, for clusters from 2 to `nodes` nodes (to 16 if `nodes`
 /// is less).
-pub fn picture(model: &Model, nodes: u64) -> Picture {
+pub fn picture(model: &CostModel, nodes: u64) -> Picture {
     let sizes = sizes(nodes.max(16));
     let table: Vec<Vec<Row>> = sizes.iter().map(|n| model.rows(*n)).collect();
     let mut picture = Picture { size: [2 * WIDTH, HEIGHT], elements: Vec::new() };
