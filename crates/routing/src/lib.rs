@@ -18,7 +18,7 @@ pub mod xy;
 pub use balance::Balance;
 pub use minimal::Minimal;
 pub use stp::{StpMethod, least_hops_tree};
-pub use updown::{Demand, TreeSegment, Updown};
+pub use updown::{SwitchDemand, TreeSegment, Updown};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
@@ -152,7 +152,7 @@ impl Assignment {
                 Ok((numbered(trees), Self::Minimal(minimal)))
             }
             (Strategy::Updown { root }, _) => {
-                let demand = Demand { nodes, transit: &vec![0; graph.switches()] };
+                let demand = SwitchDemand { nodes, transit: &vec![0; graph.switches()] };
                 Self::updown(cluster, graph, root, &demand).map_err(disconnected)
             }
             (Strategy::Transit { root }, _) if cluster.routing.choice == Choice::Paper => {
@@ -161,7 +161,8 @@ impl Assignment {
                 Ok((numbered(trees), Self::Updown(updown)))
             }
             (Strategy::Transit { root }, _) => {
-                Self::updown(cluster, graph, root, &Demand { nodes, transit }).map_err(disconnected)
+                Self::updown(cluster, graph, root, &SwitchDemand { nodes, transit })
+                    .map_err(disconnected)
             }
             (strategy, None) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
@@ -178,7 +179,7 @@ impl Assignment {
         cluster: &Cluster,
         graph: &Graph,
         root: Option<SwitchId>,
-        demand: &Demand,
+        demand: &SwitchDemand,
     ) -> Result<(Vec<TreeSpec>, Self), SwitchId> {
         let (trees, updown) = Updown::new(graph, root, demand, cluster.most_trees())?;
         Ok((numbered(trees), Self::Updown(updown)))

@@ -5,7 +5,7 @@
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::{Channel, Graph, Parts};
 
-use super::updown::{Demand, Routes, TreeSegment, longest_first, unreached};
+use super::updown::{SwitchDemand, SwitchRoutes, TreeSegment, longest_first, unreached};
 
 /// How much work balancing may be: searches times channels.
 const WORK: usize = 1 << 26;
@@ -32,9 +32,9 @@ impl Minimal {
     ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
         unreached(graph)?;
         let n = graph.switches();
-        let demand = Demand { nodes, transit: &vec![0; n] };
+        let demand = SwitchDemand { nodes, transit: &vec![0; n] };
         let rounds = (WORK / (n * graph.channels()).max(1)).min(32);
-        let routes = Routes::new(graph, &vec![true; graph.channels()], &demand, rounds);
+        let routes = SwitchRoutes::new(graph, &vec![true; graph.channels()], &demand, rounds);
         let mut packer = Packer { graph, most: most.min(u16::MAX.into()), trees: Vec::new() };
         let (mut trees, mut left, mut channels) = (vec![0; n * n], Vec::new(), Vec::new());
         for (s, d) in longest_first(n as u32, &routes) {

@@ -7,8 +7,8 @@
 //! of a node link's rate (in-transit-buffers, section 4).
 
 use tresse_plan::Plan;
-use tresse_routing::updown::Routes;
-use tresse_routing::{Demand, Minimal, Updown};
+use tresse_routing::updown::SwitchRoutes;
+use tresse_routing::{Minimal, SwitchDemand, Updown};
 use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
 use tresse_topology::{Graph, Parts};
 use tresse_verify as verify;
@@ -94,7 +94,7 @@ fn time_routes(switches: u32, only: Option<&str>) {
         if !wanted(name) {
             continue;
         }
-        let demand = Demand { nodes: &nodes, transit };
+        let demand = SwitchDemand { nodes: &nodes, transit };
         let began = cpu_seconds();
         let routes = Updown::routes(&graph, None, &demand).expect("it is connected");
         let routed = cpu_seconds() - began;
@@ -163,8 +163,8 @@ fn compare_packings(switches: u32, networks: u32) {
         let nodes = vec![u64::from(NODES); switches as usize];
         ours += Minimal::new(&graph, &nodes, 4093).expect("it is connected").0.len();
         let none = vec![0; switches as usize];
-        let demand = Demand { nodes: &nodes, transit: &none };
-        let routes = Routes::new(&graph, &vec![true; graph.channels()], &demand, 32);
+        let demand = SwitchDemand { nodes: &nodes, transit: &none };
+        let routes = SwitchRoutes::new(&graph, &vec![true; graph.channels()], &demand, 32);
         let mut parts: Vec<Vec<u32>> = Vec::new();
         for d in 0..switches {
             let mut own: Vec<Vec<u32>> = Vec::new();

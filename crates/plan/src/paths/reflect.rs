@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::reflect::{
-    CANDIDATES, Detour, Detours, Flow, Found, MOST_SWITCHES, Network, Optimum, Split,
-    USUAL_SWITCHES, Uses, weights,
+    CANDIDATES, Detour, DetourFigures, Detours, LinearProgram, MOST_SWITCHES, Optimum, PairFlow,
+    Split, USUAL_SWITCHES, Uses, weights,
 };
 use tresse_topology::Channel;
 use tresse_topology::path::Segments;
@@ -49,7 +49,7 @@ impl Primaries {
         let sums = self.sums(&demand);
         let (mut network, candidates, restricted) = self.network(&sums);
         let Some(mut optimum) = network.optimum() else { return Detours::default() };
-        let found = Found {
+        let found = DetourFigures {
             optimum: optimum.congestion,
             candidates: candidates.iter().map(Vec::len).sum(),
             restricted,
@@ -104,14 +104,15 @@ impl Primaries {
 
     /// The linear program's data: resources are the channels, then every NIC sending, then every NIC
     /// receiving. With it the detours of each flow, in the order of its ways past the first.
-    fn network(&self, sums: &Sums) -> (Network, Vec<Vec<Detour>>, bool) {
+    fn network(&self, sums: &Sums) -> (LinearProgram, Vec<Vec<Detour>>, bool) {
         let nics = || self.cluster.nodes.iter().flat_map(|node| &node.nics);
         let unit = nics().map(|nic| nic.rate.0).min().unwrap_or(1) as f64;
         let (channels, count) = (self.graph.channels(), nics().count());
         let rates = (0..channels as u32).map(|c| self.cluster.link(self.graph.link(c)).rate.0);
         let edges = || nics().map(|nic| nic.rate.0);
         let capacity = rates.chain(edges()).chain(edges()).map(|rate| rate as f64 / unit);
-        let mut network = Network { capacity: capacity.collect(), ..Network::default() };
+        let mut network =
+            LinearProgram { capacity: capacity.collect(), ..LinearProgram::default() };
         network.fixed = vec![0.0; network.capacity.len()];
         sums.sent.iter().for_each(|(n, load)| network.fixed[channels + n] = *load as f64);
         sums.received
@@ -123,14 +124,14 @@ impl Primaries {
                 let part = load as f64 / sum.weight as f64;
                 direct.extend([channels + nic, channels + count + nic].map(|r| (r as u32, part)));
             }
-            network.flows.push(Flow { weight: sum.weight as f64, ways: vec![direct] });
+            network.flows.push(PairFlow { weight: sum.weight as f64, ways: vec![direct] });
         }
         let base = network.loads(&network.direct());
         let busy: Vec<f64> = base.iter().zip(&network.capacity).map(|(l, c)| l / c).collect();
         let mut candidates = vec![Vec::new(); network.flows.len()];
         let first = self.first_nics();
         // If not all pairs can have detours, those with the busiest paths come first.
-        let height = |flow: &Flow| {
+        let height = |flow: &PairFlow| {
             flow.ways[0].iter().map(|(r, _)| busy[*r as usize]).fold(0.0_f64, f64::max)
         };
         let mut order: Vec<usize> = (0..network.flows.len()).collect();
@@ -226,7 +227,7 @@ impl Primaries {
     /// they do not use, unless `used_alone`. Did any go that had a share? If not, all is left as it was.
     fn keep_greatest(
         &self,
-        network: &mut Network,
+        network: &mut LinearProgram,
         detours: &mut [Vec<Detour>],
         optimum: &Optimum,
         most: usize,

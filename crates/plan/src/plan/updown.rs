@@ -2,7 +2,7 @@
 //! fabric.
 
 use tresse_routing::Balance;
-use tresse_routing::updown::{Demand, Updown, forced_turns};
+use tresse_routing::updown::{SwitchDemand, Updown, forced_turns};
 use tresse_topology::cluster::Strategy;
 
 use super::Plan;
@@ -40,10 +40,10 @@ impl Plan {
             return None;
         }
         let Balance { nodes, transit } = Balance::of(cluster);
-        let without = Demand { nodes: &nodes, transit: &vec![0; nodes.len()] };
+        let without = SwitchDemand { nodes: &nodes, transit: &vec![0; nodes.len()] };
         let (_, routes) = Updown::routes(graph, root, &without).ok()?;
         let order = self.updown_order()?;
-        let demand = Demand { nodes: &nodes, transit: &transit };
+        let demand = SwitchDemand { nodes: &nodes, transit: &transit };
         let (forced, any_root) = forced_turns(graph, order, root, &demand);
         Some(BesideUpdown { updown: routes.cost(&without).0, forced, any_root })
     }

@@ -8,7 +8,7 @@
 mod program;
 mod shares;
 
-pub use program::{Flow, Network, Optimum, Uses};
+pub use program::{LinearProgram, Optimum, PairFlow, Uses};
 pub use shares::{MOST, weights};
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub struct Detours {
     /// By ordered pair of switches that has detours.
     pub by_pair: BTreeMap<(SwitchId, SwitchId), Split>,
     /// The result of the program; `None` if it did not run or failed.
-    pub found: Option<Found>,
+    pub found: Option<DetourFigures>,
 }
 
 impl Detours {
@@ -61,7 +61,7 @@ impl Detours {
 /// Figures of the linear program that chooses the detours: the congestion that it reaches, and the number of candidate
 /// detours. Capacities are relative to the rate of the slowest node link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct DetourFigures {
     /// The highest load divided by capacity if the number of detours of a pair were not limited.
     pub optimum: f64,
     /// The number of candidate detours.

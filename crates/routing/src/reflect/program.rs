@@ -25,18 +25,18 @@ pub type Uses = Vec<(u32, f64)>;
 /// The input of the linear program: the capacity and the fixed load of each resource (a direction of a cable or of a
 /// NIC), and the flows with their possible paths.
 #[derive(Debug, Clone, Default)]
-pub struct Network {
+pub struct LinearProgram {
     /// Capacity of each resource.
     pub capacity: Vec<f64>,
     /// Load of each resource that does not depend on the paths chosen.
     pub fixed: Vec<f64>,
     /// All flows.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<PairFlow>,
 }
 
 /// The traffic of one ordered pair of switches and its possible paths, the strategy's own path first.
 #[derive(Debug, Clone, Default)]
-pub struct Flow {
+pub struct PairFlow {
     /// Its demand.
     pub weight: f64,
     /// Its paths.
@@ -58,7 +58,7 @@ const SLACK: f64 = 1e-6;
 /// Shares below this are none.
 const NOTHING: f64 = 1e-6;
 
-impl Network {
+impl LinearProgram {
     /// Returns the load on each resource under these shares.
     #[must_use]
     pub fn loads(&self, shares: &[Vec<f64>]) -> Vec<f64> {
@@ -82,7 +82,7 @@ impl Network {
     /// Returns the shares that put everything on the direct paths.
     #[must_use]
     pub fn direct(&self) -> Vec<Vec<f64>> {
-        let first = |flow: &Flow| (0..flow.ways.len()).map(|j| f64::from(u8::from(j == 0)));
+        let first = |flow: &PairFlow| (0..flow.ways.len()).map(|j| f64::from(u8::from(j == 0)));
         self.flows.iter().map(|flow| first(flow).collect()).collect()
     }
 
@@ -129,7 +129,7 @@ impl Network {
 }
 
 struct Program<'a> {
-    network: &'a Network,
+    network: &'a LinearProgram,
     rows: &'a [Vec<(usize, usize, f64)>],
     base: &'a [f64],
     /// Congestion by the direct paths: the program's t is in units of it, from 0 to 1.
@@ -200,14 +200,14 @@ mod tests {
     use tresse_base::random::Random;
 
     /// Flow 0 crosses resource 0; detour i crosses resources 2i + 1 and 2i + 2.
-    fn thin(detours: usize, capacity: f64) -> Network {
+    fn thin(detours: usize, capacity: f64) -> LinearProgram {
         let mut ways = vec![vec![(0, 1.0)]];
         ways.extend((0..detours as u32).map(|i| vec![(2 * i + 1, 1.0), (2 * i + 2, 1.0)]));
         let resources = 2 * detours + 1;
-        let mut network = Network {
+        let mut network = LinearProgram {
             capacity: vec![capacity; resources],
             fixed: vec![0.0; resources],
-            flows: vec![Flow { weight: 9.0, ways }],
+            flows: vec![PairFlow { weight: 9.0, ways }],
         };
         network.capacity[0] = 1.0;
         network
@@ -244,7 +244,7 @@ mod tests {
         let mut below = |n: usize| random.below(n) as f64;
         let mut gained = 0;
         for _ in 0..60 {
-            let mut network = Network::default();
+            let mut network = LinearProgram::default();
             for _ in 0..6 {
                 network.capacity.push(1.0 + below(3));
                 network.fixed.push(below(2));
@@ -254,7 +254,7 @@ mod tests {
                     (0..length).map(|_| (below(6) as u32, 1.0)).collect()
                 };
                 let ways = vec![way(1), way(2), way(2)];
-                network.flows.push(Flow { weight: 1.0 + below(4), ways });
+                network.flows.push(PairFlow { weight: 1.0 + below(4), ways });
             }
             let optimum = network.optimum().unwrap();
             assert!((network.congestion(&optimum.shares) - optimum.congestion).abs() < 1e-4);

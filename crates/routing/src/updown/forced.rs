@@ -5,7 +5,7 @@
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
-use super::{Demand, Order, ups};
+use super::{Order, SwitchDemand, ups};
 
 /// The most switches for which all roots are examined if the file names none.
 const ALL_ROOTS: usize = 32;
@@ -19,7 +19,7 @@ pub fn forced_turns(
     graph: &Graph,
     order: &Order,
     root: Option<SwitchId>,
-    demand: &Demand,
+    demand: &SwitchDemand,
 ) -> (u64, bool) {
     let any = root.is_none() && graph.switches() <= ALL_ROOTS;
     if !any {
@@ -30,7 +30,7 @@ pub fn forced_turns(
     (roots.min().unwrap_or(0), true)
 }
 
-fn of(graph: &Graph, order: &Order, demand: &Demand) -> u64 {
+fn of(graph: &Graph, order: &Order, demand: &SwitchDemand) -> u64 {
     let up = ups(graph, order);
     let n = graph.switches() as u32;
     let (mut distance, mut queue) = (Vec::new(), Vec::new());

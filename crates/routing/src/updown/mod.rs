@@ -23,7 +23,7 @@ pub use pack::Packer;
 use relieve::relieve;
 pub use tree_segment::TreeSegment;
 
-pub use routes::{Cost, Demand, Routes};
+pub use routes::{RouteSetCost, SwitchDemand, SwitchRoutes};
 use spread::Spread;
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
@@ -70,7 +70,7 @@ impl Updown {
     pub fn new(
         graph: &Graph,
         root: Option<SwitchId>,
-        demand: &Demand,
+        demand: &SwitchDemand,
         most: usize,
     ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
         let (order, routes) = Self::routes(graph, root, demand)?;
@@ -108,8 +108,8 @@ impl Updown {
     pub fn routes(
         graph: &Graph,
         root: Option<SwitchId>,
-        demand: &Demand,
-    ) -> Result<(Order, Routes), SwitchId> {
+        demand: &SwitchDemand,
+    ) -> Result<(Order, SwitchRoutes), SwitchId> {
         unreached(graph)?;
         Ok(choose(graph, root, demand))
     }
@@ -118,7 +118,7 @@ impl Updown {
     fn packed(
         graph: &Graph,
         order: Order,
-        routes: &Routes,
+        routes: &SwitchRoutes,
         most: usize,
         by_source: bool,
     ) -> (Vec<Vec<LinkId>>, Self) {
@@ -290,7 +290,7 @@ pub(super) fn build(graph: &Graph, trees: &[Vec<LinkId>]) -> Vec<Tree> {
 
 /// All ordered pairs, those with long routes first: short ones fit in beside them. Where there are many
 /// switches, source by source: as good, and what one source's routes are made of stays in the cache.
-pub(super) fn longest_first(n: u32, routes: &Routes) -> Vec<(u32, u32)> {
+pub(super) fn longest_first(n: u32, routes: &SwitchRoutes) -> Vec<(u32, u32)> {
     let mut by_length: Vec<Vec<(u32, u32)>> = Vec::new();
     let mut pairs = Vec::with_capacity(n as usize * n as usize);
     for s in 0..n {
@@ -307,11 +307,11 @@ pub(super) fn longest_first(n: u32, routes: &Routes) -> Vec<(u32, u32)> {
     pairs
 }
 
-fn choose(graph: &Graph, root: Option<SwitchId>, demand: &Demand) -> (Order, Routes) {
+fn choose(graph: &Graph, root: Option<SwitchId>, demand: &SwitchDemand) -> (Order, SwitchRoutes) {
     let search = (graph.switches() * graph.channels()).max(1);
     let balanced = |root: u32, rounds: usize| {
         let order = Order::new(graph, root);
-        let routes = Routes::new(graph, &ups(graph, &order), demand, rounds);
+        let routes = SwitchRoutes::new(graph, &ups(graph, &order), demand, rounds);
         (order, routes)
     };
     let roots = root.map_or_else(
@@ -354,10 +354,11 @@ fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
 fn legal_and_minimal(
     graph: &Graph,
     root: Option<SwitchId>,
-    demand: &Demand,
-) -> Option<(Order, Routes)> {
+    demand: &SwitchDemand,
+) -> Option<(Order, SwitchRoutes)> {
     let none = vec![0; graph.switches()];
-    let (order, routes) = choose(graph, root, &Demand { nodes: demand.nodes, transit: &none });
+    let (order, routes) =
+        choose(graph, root, &SwitchDemand { nodes: demand.nodes, transit: &none });
     let (mut distance, mut queue) = (Vec::new(), Vec::new());
     let minimal = (0..graph.switches() as u32).all(|s| {
         graph.distances(s, &mut distance, &mut queue);

@@ -11,7 +11,7 @@
 
 use tresse_topology::{Channel, Graph};
 
-use super::routes::{Demand, NONE, Routes};
+use super::routes::{NONE, SwitchDemand, SwitchRoutes};
 
 /// Powers of the load, lowest first: the first evens out what the last ones cannot see.
 const POWERS: [u32; 3] = [2, 4, 5];
@@ -21,8 +21,8 @@ const POWERS: [u32; 3] = [2, 4, 5];
 pub(super) fn relieve(
     graph: &Graph,
     up: &[bool],
-    demand: &Demand,
-    routes: &mut Routes,
+    demand: &SwitchDemand,
+    routes: &mut SwitchRoutes,
     sweeps: usize,
 ) {
     let mut relief = Relief::new(graph, up, demand, routes);
@@ -45,7 +45,7 @@ pub(super) fn relieve(
 struct Relief<'a> {
     graph: &'a Graph,
     up: &'a [bool],
-    demand: &'a Demand<'a>,
+    demand: &'a SwitchDemand<'a>,
     /// Paths of a node's own.
     own: f64,
     /// Twice squared so often.
@@ -60,7 +60,12 @@ struct Relief<'a> {
 }
 
 impl<'a> Relief<'a> {
-    fn new(graph: &'a Graph, up: &'a [bool], demand: &'a Demand<'a>, routes: &Routes) -> Self {
+    fn new(
+        graph: &'a Graph,
+        up: &'a [bool],
+        demand: &'a SwitchDemand<'a>,
+        routes: &SwitchRoutes,
+    ) -> Self {
         let states = 2 * graph.switches();
         let mut edge = vec![0; graph.channels()];
         for (at, (channel, _)) in (0..).zip(&routes.edges) {
@@ -73,7 +78,7 @@ impl<'a> Relief<'a> {
     }
 
     /// Moves what is worth it of the routes from `s`; how many moves.
-    fn source(&mut self, routes: &mut Routes, s: u32) -> usize {
+    fn source(&mut self, routes: &mut SwitchRoutes, s: u32) -> usize {
         let nodes = self.demand.nodes[s as usize];
         if nodes == 0 {
             return 0;
@@ -102,7 +107,7 @@ impl<'a> Relief<'a> {
 
     /// How far each state is. Those that the routes came to later, as they could not turn, or not at all
     /// are entered anew: no route goes through them.
-    fn search(&mut self, routes: &mut Routes, s: u32) {
+    fn search(&mut self, routes: &mut SwitchRoutes, s: u32) {
         self.depth.fill(NONE);
         self.depth[2 * s as usize] = 0;
         self.queue.clear();
@@ -129,7 +134,7 @@ impl<'a> Relief<'a> {
     }
 
     /// How many nodes are behind each state.
-    fn count(&mut self, routes: &Routes, s: u32) {
+    fn count(&mut self, routes: &SwitchRoutes, s: u32) {
         self.behind.fill(0);
         for (d, nodes) in (0..).zip(self.demand.nodes) {
             self.behind[routes.end(s, d)] += nodes;
@@ -143,7 +148,7 @@ impl<'a> Relief<'a> {
     }
 
     /// Another way into a state.
-    fn enter_otherwise(&mut self, routes: &mut Routes, s: u32, state: u32) -> bool {
+    fn enter_otherwise(&mut self, routes: &mut SwitchRoutes, s: u32, state: u32) -> bool {
         let nodes = self.behind[state as usize];
         let (load, old) = (nodes * self.demand.nodes[s as usize], routes.step(s, state));
         self.put(routes, s, state, old, nodes, false);
@@ -174,7 +179,7 @@ impl<'a> Relief<'a> {
     }
 
     /// The other phase at the end of a route.
-    fn end_otherwise(&mut self, routes: &mut Routes, s: u32, d: u32) -> bool {
+    fn end_otherwise(&mut self, routes: &mut SwitchRoutes, s: u32, d: u32) -> bool {
         let old = routes.end(s, d) as u32;
         let other = old ^ 1;
         let nodes = self.demand.nodes[d as usize];
@@ -198,7 +203,7 @@ impl<'a> Relief<'a> {
     }
 
     /// What `load` more would cost on the way to `state` by `step`.
-    fn price(&self, routes: &Routes, s: u32, state: u32, step: u32, load: u64) -> f64 {
+    fn price(&self, routes: &SwitchRoutes, s: u32, state: u32, step: u32, load: u64) -> f64 {
         let mut price = 0.0;
         let (mut state, mut step) = (state, step);
         while step != NONE {
@@ -217,7 +222,15 @@ impl<'a> Relief<'a> {
     }
 
     /// Puts `nodes` on the way to `state` by `step`, or takes them off.
-    fn put(&mut self, routes: &mut Routes, s: u32, state: u32, step: u32, nodes: u64, on: bool) {
+    fn put(
+        &mut self,
+        routes: &mut SwitchRoutes,
+        s: u32,
+        state: u32,
+        step: u32,
+        nodes: u64,
+        on: bool,
+    ) {
         let load = nodes * self.demand.nodes[s as usize];
         let change = |old: &mut u64, by: u64| *old = if on { *old + by } else { *old - by };
         let (mut state, mut step) = (state, step);

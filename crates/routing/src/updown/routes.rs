@@ -14,7 +14,7 @@ pub(super) type State = usize;
 /// The demand for which routes are balanced: the number of nodes on each switch, each of which sends 1 unit to every
 /// other node, and the number of possible transit nodes on each switch.
 #[derive(Debug, Clone, Copy)]
-pub struct Demand<'a> {
+pub struct SwitchDemand<'a> {
     /// Nodes on each switch: every node sends 1 unit to every other.
     pub nodes: &'a [u64],
     /// Transit nodes on each switch: 0 where no route may go up after down.
@@ -24,7 +24,7 @@ pub struct Demand<'a> {
 /// The routes of all ordered pairs of switches, and the loads that result: the number of node pairs over each channel,
 /// and over the transit nodes of each switch.
 #[derive(Debug, Clone)]
-pub struct Routes {
+pub struct SwitchRoutes {
     /// Every channel once and where it comes from, in the order of the search: an edge.
     pub(super) edges: Vec<(Channel, u32)>,
     /// By source switch and state, how it was entered: the edge, and in the lowest bit the phase
@@ -38,11 +38,11 @@ pub struct Routes {
     pub(super) turned: Vec<u64>,
 }
 
-impl Routes {
+impl SwitchRoutes {
     /// Routes of all sources, `rounds` times taken up and laid anew where that lessens the loads.
     /// `up[c]`: does channel c go up? O(rounds x switches x channels).
     #[must_use]
-    pub fn new(graph: &Graph, up: &[bool], demand: &Demand, rounds: usize) -> Self {
+    pub fn new(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: usize) -> Self {
         let n = graph.switches();
         let (mut search, edges) = Search::new(graph, up, demand);
         let mut routes = Self {
@@ -53,7 +53,7 @@ impl Routes {
             turned: vec![0; n],
         };
         (0..n).for_each(|s| search.lay(s, &mut routes));
-        let mut best: Option<(Cost, Self)> = None;
+        let mut best: Option<(RouteSetCost, Self)> = None;
         for _ in 0..rounds {
             let cost = routes.cost(demand);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -127,7 +127,7 @@ impl Routes {
 
     /// Most node pairs over one channel or one transit node's link, then how uneven they are.
     #[must_use]
-    pub fn cost(&self, demand: &Demand) -> Cost {
+    pub fn cost(&self, demand: &SwitchDemand) -> RouteSetCost {
         let own = demand.nodes.iter().sum::<u64>().saturating_sub(1);
         let turns = self.turned.iter().zip(demand.transit).filter(|(_, hosts)| **hosts > 0);
         let nics = turns.map(|(turned, hosts)| own + turned.div_ceil(*hosts));
@@ -137,8 +137,8 @@ impl Routes {
 }
 
 /// The cost of a set of routes, by which sets are compared: first the highest load of a link, in node pairs, then the
-/// sum of the squares of the loads; see [`Routes::cost`].
-pub type Cost = (u64, u128);
+/// sum of the squares of the loads; see [`SwitchRoutes::cost`].
+pub type RouteSetCost = (u64, u128);
 
 fn last(d: usize, end: u16) -> State {
     2 * d + usize::from(end & 1)
@@ -155,7 +155,7 @@ struct Edge {
 
 /// Scratch of the searches.
 struct Search<'a> {
-    demand: &'a Demand<'a>,
+    demand: &'a SwitchDemand<'a>,
     all: u64,
     /// Out of each switch, those down first.
     edges: Vec<Edge>,
@@ -177,7 +177,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(graph: &Graph, up: &[bool], demand: &'a Demand<'a>) -> (Self, Vec<(Channel, u32)>) {
+    fn new(
+        graph: &Graph,
+        up: &[bool],
+        demand: &'a SwitchDemand<'a>,
+    ) -> (Self, Vec<(Channel, u32)>) {
         let n = graph.switches();
         let all = demand.nodes.iter().sum();
         let mut search = Self {
@@ -213,7 +217,7 @@ impl<'a> Search<'a> {
 
     /// Searches from `s`, breadth first, of equally long ways that with the least sum of squared
     /// loads; puts the demand of `s` on the channels.
-    fn lay(&mut self, s: usize, routes: &mut Routes) {
+    fn lay(&mut self, s: usize, routes: &mut SwitchRoutes) {
         let n = self.turn_price.len();
         // Separate slices: otherwise the compiler reloads all of them after each store.
         let (edges, on, transit) = (&self.edges[..], &self.on[..2 * n], &self.demand.transit[..n]);
@@ -265,7 +269,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes the demand of `s` off the channels.
-    fn take_up(&mut self, s: usize, routes: &mut Routes) {
+    fn take_up(&mut self, s: usize, routes: &mut SwitchRoutes) {
         let n = self.turn_price.len();
         let steps = &routes.steps[s * 2 * n..][..2 * n];
         let (seen, queue) = (&mut self.cost[..2 * n], &mut self.queue[..=2 * n]);
@@ -289,7 +293,7 @@ impl<'a> Search<'a> {
 
     /// Puts the demand of `s` on the channels and switches of its routes; the queue holds their states,
     /// each after the one before it.
-    fn put(&mut self, s: usize, routes: &mut Routes, put: impl Fn(u64, u64) -> u64) {
+    fn put(&mut self, s: usize, routes: &mut SwitchRoutes, put: impl Fn(u64, u64) -> u64) {
         let n = self.turn_price.len();
         let nodes = &self.demand.nodes[..n];
         let behind = &mut self.behind[..2 * n];

@@ -11,7 +11,7 @@ use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Channel;
 
 use super::pack::{Marks, Packer, first_fit};
-use super::routes::{Routes, State};
+use super::routes::{State, SwitchRoutes};
 use super::tree_segment::TreeSegment;
 
 /// No state, and no tree.
@@ -57,7 +57,7 @@ impl Spread {
     }
 
     /// Places all ways from `s`.
-    pub fn place(&mut self, packer: &mut Packer, routes: &Routes, s: u32) {
+    pub fn place(&mut self, packer: &mut Packer, routes: &SwitchRoutes, s: u32) {
         let start = 2 * s;
         self.link(packer, routes, s);
         self.way.clear();
@@ -83,7 +83,7 @@ impl Spread {
     /// them.
     pub fn tree_segments(
         &self,
-        routes: &Routes,
+        routes: &SwitchRoutes,
         s: u32,
         d: u32,
         tree_segments: &mut Vec<TreeSegment>,
@@ -102,7 +102,7 @@ impl Spread {
     }
 
     /// What is behind each state.
-    fn link(&mut self, packer: &Packer, routes: &Routes, s: u32) {
+    fn link(&mut self, packer: &Packer, routes: &SwitchRoutes, s: u32) {
         for node in &mut self.nodes {
             (node.behind, node.tree) = (NONE, UNUSED);
         }

@@ -6,8 +6,8 @@ use super::*;
 /// The network that the text of in-transit-buffers, section 2 implies.
 const PAPER: [(u32, u32); 7] = [(0, 2), (0, 4), (0, 5), (1, 2), (1, 5), (1, 6), (4, 6)];
 
-fn without_transit(nodes: &[u64]) -> Demand<'_> {
-    Demand { nodes, transit: &ZEROS[..nodes.len()] }
+fn without_transit(nodes: &[u64]) -> SwitchDemand<'_> {
+    SwitchDemand { nodes, transit: &ZEROS[..nodes.len()] }
 }
 
 static ZEROS: [u64; 64] = [0; 64];
@@ -150,7 +150,7 @@ proptest! {
         edges.extend(more.filter(|(a, b)| a != b));
         let graph = Graph::from_edges(n, &edges);
         let (nodes, transit) = (vec![3; n], vec![u64::from(transit); n]);
-        let (order, routes) = choose(&graph, None, &Demand { nodes: &nodes, transit: &transit });
+        let (order, routes) = choose(&graph, None, &SwitchDemand { nodes: &nodes, transit: &transit });
         for by_source in [false, true] {
             let (trees, updown) = Updown::packed(&graph, order.clone(), &routes, most, by_source);
             check(&graph, &trees, &updown);
@@ -184,11 +184,11 @@ proptest! {
         edges.extend(more.filter(|(a, b)| a != b));
         let graph = Graph::from_edges(n, &edges);
         let (nodes, transit) = (vec![2; n], vec![1; n]);
-        let demand = Demand { nodes: &nodes, transit: &transit };
+        let demand = SwitchDemand { nodes: &nodes, transit: &transit };
         let order = Order::new(&graph, 0);
         let up = ups(&graph, &order);
         let begun = if turning { demand } else { without_transit(&nodes) };
-        let mut routes = Routes::new(&graph, &up, &begun, 2);
+        let mut routes = SwitchRoutes::new(&graph, &up, &begun, 2);
         let mut distance = Vec::new();
         for s in 0..n as u32 {
             graph.distances(s, &mut distance, &mut Vec::new());
@@ -228,7 +228,8 @@ fn by_source_needs_hardly_more_trees() {
     for transit in [0, 4] {
         let graph = Graph::from_edges(128, &random::regular(128, 4, 1));
         let (nodes, transit) = ([4; 128], [transit; 128]);
-        let (order, routes) = choose(&graph, None, &Demand { nodes: &nodes, transit: &transit });
+        let (order, routes) =
+            choose(&graph, None, &SwitchDemand { nodes: &nodes, transit: &transit });
         let trees = [false, true].map(|by_source| {
             Updown::packed(&graph, order.clone(), &routes, 4093, by_source).0.len()
         });

@@ -3,8 +3,8 @@
 
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
-use tresse_routing::reflect::{Flow, Network};
-use tresse_routing::updown::{Demand, Order, Updown};
+use tresse_routing::reflect::{LinearProgram, PairFlow};
+use tresse_routing::updown::{Order, SwitchDemand, Updown};
 use tresse_topology::cluster::{Cluster, Kind, Strategy};
 use tresse_topology::{Channel, Graph};
 use tresse_verify::{self, Report};
@@ -70,7 +70,7 @@ fn check_says_where_minimal_paths_cost_throughput() {
 fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
     let cluster = Cluster::generated(Kind::Torus { dims: vec![5, 4] }, 1, 1, TRANSIT, 1);
     let graph = Graph::new(&cluster);
-    let without = Demand { nodes: &[1; 20], transit: &[0; 20] };
+    let without = SwitchDemand { nodes: &[1; 20], transit: &[0; 20] };
     let updown = Updown::routes(&graph, None, &without).unwrap().1.cost(&without).0;
     // By symmetry all roots of a torus are alike but for ties between equal levels, which go by index.
     for root in [0, 7, 19] {
@@ -84,7 +84,8 @@ fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
 /// capacity 1; a switch has one node, whose link carries its own 19 paths.
 fn optimum(graph: &Graph, order: &Order) -> f64 {
     let (n, channels) = (graph.switches(), graph.channels());
-    let mut network = Network { capacity: vec![1.0; channels + n], ..Network::default() };
+    let mut network =
+        LinearProgram { capacity: vec![1.0; channels + n], ..LinearProgram::default() };
     network.fixed = vec![0.0; channels];
     network.fixed.resize(channels + n, n as f64 - 1.0);
     let (mut distance, mut queue) = (Vec::new(), Vec::new());
@@ -99,7 +100,7 @@ fn optimum(graph: &Graph, order: &Order) -> f64 {
                 let turns = turns.map(|pair| (channels as u32 + graph.tail(pair[1]), 1.0));
                 way.iter().map(|c| (*c, 1.0)).chain(turns).collect()
             };
-            network.flows.push(Flow { weight: 1.0, ways: ways.iter().map(uses).collect() });
+            network.flows.push(PairFlow { weight: 1.0, ways: ways.iter().map(uses).collect() });
         }
     }
     network.optimum().unwrap().congestion
