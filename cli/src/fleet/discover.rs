@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_cluster::discover::{Discovered, Host, LldpSender, Nic};
+use tresse_cluster::discover::{Discovered, DiscoveredHost, DiscoveredNic, LldpSender};
 use tresse_control::{Client, FORMAT, LldpLine, NeighbourList};
 
 use super::nodes::{Fleet, FleetArgs};
@@ -65,7 +65,8 @@ impl Discover {
         let wanted = |name: &str| {
             only.as_ref().is_none_or(|only| only.contains(name)) && !without.contains(name)
         };
-        let hosts: Vec<Host> = lists.iter().map(|(name, list)| host(name, list, &wanted)).collect();
+        let hosts: Vec<DiscoveredHost> =
+            lists.iter().map(|(name, list)| host(name, list, &wanted)).collect();
         let draft = Discovered::of(&hosts).draft();
         let draft = draft.map_err(|e| Failure::new(Code::Fault, e.to_string()))?;
         if let Some(path) = &self.output {
@@ -114,16 +115,16 @@ fn all<T: Send>(
     answers.map(named).collect()
 }
 
-fn host(name: &str, list: &NeighbourList, wanted: &impl Fn(&str) -> bool) -> Host {
+fn host(name: &str, list: &NeighbourList, wanted: &impl Fn(&str) -> bool) -> DiscoveredHost {
     let nics = list.nics.iter().filter(|nic| wanted(&nic.name)).filter_map(|nic| {
-        Some(Nic {
+        Some(DiscoveredNic {
             name: nic.name.clone(),
             mac: nic.mac.as_ref()?.parse().ok()?,
             carrier: nic.carrier,
             heard: nic.lldp.iter().filter_map(heard).collect(),
         })
     });
-    Host { name: name.to_owned(), nics: nics.collect() }
+    DiscoveredHost { name: name.to_owned(), nics: nics.collect() }
 }
 
 fn heard(line: &LldpLine) -> Option<LldpSender> {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
-use tresse_cluster::cables::{self, By, Interface, OrderBy, Report, Sign, Verdict};
+use tresse_cluster::cables::{self, By, CableReport, HostInterface, OrderBy, Sign, Verdict};
 use tresse_control::{HeardLine, LldpLine, NeighbourList, NicLine};
 use tresse_topology::cluster::Cluster;
 
@@ -40,7 +40,7 @@ impl Cables {
         let cluster = input::read_cluster(&self.file)?;
         let list = self.daemon.connect()?.neighbours()?;
         let node = self.which(&cluster, &list)?;
-        let interfaces: Vec<Interface> = list.nics.iter().map(interface).collect();
+        let interfaces: Vec<HostInterface> = list.nics.iter().map(interface).collect();
         let report = cables::compare(&cluster, node, &interfaces);
         let mut out = output::stdout();
         if json {
@@ -74,12 +74,12 @@ impl Cables {
     }
 }
 
-fn interface(nic: &NicLine) -> Interface {
+fn interface(nic: &NicLine) -> HostInterface {
     // Announcements on a VLAN come from all nodes, so they say nothing about this cable.
     let heard = nic.heard.iter().filter(|line| line.vid == 0).filter_map(announcement);
     // LLDP frames to all stations cross switches, so they say nothing about this cable.
     let lldp = nic.lldp.iter().filter(|line| !line.flooded);
-    Interface {
+    HostInterface {
         name: nic.name.clone(),
         mac: nic.mac.as_ref().and_then(|mac| mac.parse().ok()),
         carrier: nic.carrier,
@@ -101,7 +101,7 @@ fn introduction(line: &LldpLine) -> Sign {
     }
 }
 
-fn text(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn text(out: &mut impl Write, report: &CableReport) -> io::Result<()> {
     writeln!(out, "node {}", report.node)?;
     let mut table = output::table(["NIC", "EXPECTED", "FOUND", "BY", "VERDICT", ""]);
     for nic in &report.nics {

@@ -5,7 +5,7 @@ use tresse_base::units::Mac;
 
 /// A network interface of the host, with the LLDP frames and announcements that it has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interface {
+pub struct HostInterface {
     /// Its name.
     pub name: String,
     /// Its MAC.

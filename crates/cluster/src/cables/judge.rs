@@ -3,7 +3,7 @@
 
 use tresse_topology::cluster::Cluster;
 
-use super::heard::{Interface, Sign};
+use super::heard::{HostInterface, Sign};
 use super::place::{By, Place, Reader};
 use super::report::{Extra, NicReport, Verdict};
 use super::seen::Seen;
@@ -139,7 +139,7 @@ impl Judge<'_> {
     }
 
     /// Reports an interface that is not in the file but hears the fabric.
-    pub fn spare(&self, interface: &Interface) -> Option<Extra> {
+    pub fn spare(&self, interface: &HostInterface) -> Option<Extra> {
         let (place, _) = self.reader.read(interface, None)?;
         let here = match place {
             Place::Unknown(_) => return None,

@@ -34,16 +34,16 @@ use self::order::Order;
 use self::place::Reader;
 use self::seen::Seen;
 
-pub use self::heard::{Interface, Sign};
+pub use self::heard::{HostInterface, Sign};
 pub use self::order::{Named, OrderBy};
 pub use self::place::{By, PlaceView};
-pub use self::report::{Extra, NicReport, Report, Verdict};
+pub use self::report::{CableReport, Extra, NicReport, Verdict};
 
 /// Compares the cables of `node` with the cluster file and returns a report with a verdict on each NIC that the file
 /// gives the node. The frames that the `interfaces` of the host have received show where the cables really end. A NIC
 /// is matched with the interface that has its MAC address, else with the one that has its name.
 #[must_use]
-pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[Interface]) -> Report {
+pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[HostInterface]) -> CableReport {
     let reader = Reader::new(cluster);
     let nics = &cluster.node(node).nics;
     let matched = matched(nics, interfaces);
@@ -67,7 +67,7 @@ pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[Interface]) -> Rep
     let fine = extra.is_empty()
         && names.is_empty()
         && reports.iter().all(|r| matches!(r.verdict, Verdict::Ok | Verdict::Unknown));
-    Report {
+    CableReport {
         node: cluster.node(node).name.clone(),
         nics: reports,
         extra,
@@ -78,8 +78,8 @@ pub fn compare(cluster: &Cluster, node: NodeId, interfaces: &[Interface]) -> Rep
 }
 
 /// Returns the interface of each NIC: the one with its MAC, else the one with its name and no other NIC's MAC.
-fn matched<'a>(nics: &[Nic], interfaces: &'a [Interface]) -> Vec<Option<&'a Interface>> {
-    let by_mac: BTreeMap<Mac, &Interface> =
+fn matched<'a>(nics: &[Nic], interfaces: &'a [HostInterface]) -> Vec<Option<&'a HostInterface>> {
+    let by_mac: BTreeMap<Mac, &HostInterface> =
         interfaces.iter().filter_map(|i| Some((i.mac?, i))).collect();
     let claimed: BTreeSet<&str> =
         nics.iter().filter_map(|nic| Some(by_mac.get(&nic.mac)?.name.as_str())).collect();

@@ -9,7 +9,7 @@ use tresse_base::units::Mac;
 use tresse_topology::Layout;
 use tresse_topology::cluster::{Cluster, Nic, NicEnd, Port};
 
-use super::heard::{Interface, Sign};
+use super::heard::{HostInterface, Sign};
 
 /// The other end of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the NICs of the file that an interface hears.
-    pub(super) fn heard(&self, interface: &Interface) -> BTreeSet<NicEnd> {
+    pub(super) fn heard(&self, interface: &HostInterface) -> BTreeSet<NicEnd> {
         interface.signs.iter().filter_map(|sign| self.nic_of(sign)).collect()
     }
 
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
     /// likely places it is `expected`, else the first.
     pub(super) fn read(
         &self,
-        interface: &Interface,
+        interface: &HostInterface,
         expected: Option<&Place>,
     ) -> Option<(Place, By)> {
         let is_expected = |place: &Place| expected.is_some_and(|e| e.fits(place));

@@ -59,7 +59,7 @@ pub struct Extra {
 /// The result of the cable check for one node: a report on each of its NICs, what was found beside the cluster file,
 /// and the interfaces that have exchanged their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct CableReport {
     /// The node.
     pub node: String,
     /// Its NICs in the file's order.

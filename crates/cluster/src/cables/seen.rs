@@ -3,13 +3,13 @@
 
 use tresse_topology::cluster::NicEnd;
 
-use super::heard::Interface;
+use super::heard::HostInterface;
 use super::place::{By, Place};
 
 /// A NIC of the file, its interface, and where its cable should end and was found to end.
 pub(super) struct Seen<'a> {
     pub(super) end: NicEnd,
-    pub(super) interface: Option<&'a Interface>,
+    pub(super) interface: Option<&'a HostInterface>,
     pub(super) expected: Place,
     pub(super) found: Option<(Place, By)>,
 }

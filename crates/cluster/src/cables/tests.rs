@@ -55,7 +55,7 @@ impl World {
     }
 
     /// What a node sees by announcements.
-    fn announced(&self, node: u32) -> Vec<Interface> {
+    fn announced(&self, node: u32) -> Vec<HostInterface> {
         self.interfaces(node, |me, there| match (there, self.at.get(&me)) {
             (Place::Port { switch, line, .. }, _) => {
                 let here = |other: &Place| {
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// What a node sees by LLDP.
-    fn told(&self, node: u32) -> Vec<Interface> {
+    fn told(&self, node: u32) -> Vec<HostInterface> {
         self.interfaces(node, |_, there| match there {
             Place::Port { switch, port, .. } => {
                 let system = Some(format!("{}.example", self.cluster.switch(*switch).name));
@@ -84,9 +84,13 @@ impl World {
         })
     }
 
-    fn interfaces(&self, node: u32, hears: impl Fn(NicEnd, &Place) -> Vec<Sign>) -> Vec<Interface> {
+    fn interfaces(
+        &self,
+        node: u32,
+        hears: impl Fn(NicEnd, &Place) -> Vec<Sign>,
+    ) -> Vec<HostInterface> {
         let nics = self.cluster.nodes[node as usize].nics.iter().enumerate();
-        nics.map(|(nic, of_nic)| Interface {
+        nics.map(|(nic, of_nic)| HostInterface {
             name: of_nic.name.clone(),
             mac: Some(of_nic.mac),
             carrier: true,
@@ -101,7 +105,7 @@ impl World {
         Sign::Announcement { mac, foreign: false }
     }
 
-    fn compare(&self, node: u32, interfaces: &[Interface]) -> Report {
+    fn compare(&self, node: u32, interfaces: &[HostInterface]) -> CableReport {
         compare(&self.cluster, NodeId(node), interfaces)
     }
 }
@@ -111,16 +115,16 @@ fn lldp(system: Option<String>, port: &str) -> Sign {
 }
 
 /// Verdict and partners of each NIC.
-fn verdicts(report: &Report) -> Vec<(Verdict, Vec<&str>)> {
+fn verdicts(report: &CableReport) -> Vec<(Verdict, Vec<&str>)> {
     let of = |r: &'_ NicReport| r.verdict;
     report.nics.iter().map(|r| (of(r), r.with.iter().map(String::as_str).collect())).collect()
 }
 
-fn kinds(report: &Report) -> Vec<Verdict> {
+fn kinds(report: &CableReport) -> Vec<Verdict> {
     report.nics.iter().map(|nic| nic.verdict).collect()
 }
 
-fn order(report: &Report) -> Vec<(&str, &str)> {
+fn order(report: &CableReport) -> Vec<(&str, &str)> {
     report.order.iter().map(|n| (n.interface.as_str(), n.nic.as_str())).collect()
 }
 
@@ -234,7 +238,7 @@ fn a_port_that_is_a_links_is_named_by_the_link() {
 #[test]
 fn missing_is_no_interface_no_carrier_or_nobody() {
     let world = World::new(FLAT);
-    let with = |change: &dyn Fn(&mut Vec<Interface>)| {
+    let with = |change: &dyn Fn(&mut Vec<HostInterface>)| {
         let mut interfaces = world.announced(0);
         change(&mut interfaces);
         let report = world.compare(0, &interfaces);
@@ -324,7 +328,7 @@ fn what_the_file_does_not_have_is_extra() {
     // A NIC that the file lacks counts where it hears the fabric, and is nobody's business elsewhere.
     let world = World::new(FLAT);
     let mut interfaces = world.announced(0);
-    let spare = |signs| Interface {
+    let spare = |signs| HostInterface {
         name: "eth9".into(),
         mac: Some(Mac([2, 9, 9, 9, 9, 9])),
         carrier: true,

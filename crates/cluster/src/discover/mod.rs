@@ -24,16 +24,16 @@ use tresse_topology::Parts;
 
 /// The input of a discovery for one node: its NICs, with the LLDP frames that they have received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct DiscoveredHost {
     /// The name by which the node is reached.
     pub name: String,
     /// Its NICs, in order.
-    pub nics: Vec<Nic>,
+    pub nics: Vec<DiscoveredNic>,
 }
 
 /// A NIC of a node, with the LLDP neighbours that it hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nic {
+pub struct DiscoveredNic {
     /// The interface.
     pub name: String,
     /// Its MAC.
@@ -79,7 +79,7 @@ enum End {
 /// it received show it.
 #[derive(Debug, Clone)]
 pub struct Discovered<'a> {
-    hosts: &'a [Host],
+    hosts: &'a [DiscoveredHost],
     ends: BTreeMap<At, End>,
     /// Pairs of switches with names, of which NICs hear each other.
     joined: BTreeSet<(String, String)>,
@@ -88,7 +88,7 @@ pub struct Discovered<'a> {
 impl<'a> Discovered<'a> {
     /// Evaluates what these hosts hear. O(everything heard).
     #[must_use]
-    pub fn of(hosts: &'a [Host]) -> Self {
+    pub fn of(hosts: &'a [DiscoveredHost]) -> Self {
         let all = hosts.iter().enumerate().flat_map(|(host, of)| {
             of.nics.iter().enumerate().map(move |(nic, it)| ((host, nic), it))
         });
@@ -139,7 +139,7 @@ impl<'a> Discovered<'a> {
         Self { hosts, ends, joined }
     }
 
-    fn nic(&self, (host, nic): At) -> &Nic {
+    fn nic(&self, (host, nic): At) -> &DiscoveredNic {
         &self.hosts[host].nics[nic]
     }
 }
@@ -147,7 +147,7 @@ impl<'a> Discovered<'a> {
 /// Returns the pairs of switches with names of which a NIC on one hears a NIC on the other.
 fn joined<'a>(
     ends: &BTreeMap<At, End>,
-    all: impl Iterator<Item = (At, &'a Nic)>,
+    all: impl Iterator<Item = (At, &'a DiscoveredNic)>,
     other: &impl Fn(At, &LldpSender) -> Option<At>,
 ) -> BTreeSet<(String, String)> {
     let device = |at: &At| match ends.get(at) {

@@ -16,17 +16,17 @@ fn introduced(from: Mac, flooded: bool) -> LldpSender {
 }
 
 /// What hosts hear that are cabled as a cluster file says, each with its NICs and the hosts in another order.
-fn cabled(file: &str, seed: u64) -> (Cluster, Vec<Host>) {
+fn cabled(file: &str, seed: u64) -> (Cluster, Vec<DiscoveredHost>) {
     let cluster = crate::parse(file, "truth").unwrap();
-    let mut hosts: Vec<Host> = (0..cluster.nodes.len())
+    let mut hosts: Vec<DiscoveredHost> = (0..cluster.nodes.len())
         .map(|node| {
-            let nics = cluster.nodes[node].nics.iter().enumerate().map(|(k, nic)| Nic {
+            let nics = cluster.nodes[node].nics.iter().enumerate().map(|(k, nic)| DiscoveredNic {
                 name: nic.name.clone(),
                 mac: nic.mac,
                 carrier: true,
                 heard: heard(&cluster, node, k),
             });
-            Host { name: format!("h{node}.lab"), nics: nics.collect() }
+            DiscoveredHost { name: format!("h{node}.lab"), nics: nics.collect() }
         })
         .collect();
     let mut random = Random::new(seed);
@@ -61,7 +61,7 @@ fn wires(cluster: &Cluster) -> BTreeSet<BTreeSet<Mac>> {
     nics.map(on).collect()
 }
 
-fn draft(hosts: &[Host]) -> String {
+fn draft(hosts: &[DiscoveredHost]) -> String {
     Discovered::of(hosts).draft().unwrap()
 }
 
@@ -130,13 +130,13 @@ fn switches_that_speak_are_named_with_their_ports() {
         mac: Mac([2, 9, 9, 9, 9, device.len() as u8]),
         flooded: false,
     };
-    let nic = |host: usize, nic: usize, heard: Vec<LldpSender>| Nic {
+    let nic = |host: usize, nic: usize, heard: Vec<LldpSender>| DiscoveredNic {
         name: format!("eth{nic}"),
         mac: mac(host, nic),
         carrier: nic < 2,
         heard,
     };
-    let host = |k: usize, ports: [&str; 2]| Host {
+    let host = |k: usize, ports: [&str; 2]| DiscoveredHost {
         name: format!("node{k}"),
         nics: vec![
             nic(k, 0, vec![speaks("core sw", ports[0]), introduced(mac(1 - k, 0), true)]),
@@ -180,7 +180,7 @@ fn what_cannot_be_drafted_says_why() {
     );
 }
 
-fn any_host() -> impl Strategy<Value = Host> {
+fn any_host() -> impl Strategy<Value = DiscoveredHost> {
     let heard = ("\\PC{0,8}", "\\PC{0,6}", 0..4_usize, 0..3_usize, any::<bool>());
     let heard = heard.prop_map(|(device, port, host, nic, flooded)| LldpSender {
         device,
@@ -189,12 +189,12 @@ fn any_host() -> impl Strategy<Value = Host> {
         flooded,
     });
     let nic = (any::<bool>(), proptest::collection::vec(heard, 0..4));
-    ("\\PC{1,9}", proptest::collection::vec(nic, 1..3)).prop_map(|(name, nics)| Host {
+    ("\\PC{1,9}", proptest::collection::vec(nic, 1..3)).prop_map(|(name, nics)| DiscoveredHost {
         name,
         nics: nics
             .into_iter()
             .enumerate()
-            .map(|(k, (carrier, heard))| Nic {
+            .map(|(k, (carrier, heard))| DiscoveredNic {
                 name: format!("eth{k}"),
                 mac: mac(0, k),
                 carrier,
