@@ -23,16 +23,16 @@ const FIRST: u32 = 16;
 /// What one transit node does with labelled frames: the segments by which they arrive, and for each segment by which
 /// it sends them on the label that selects it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Transit {
+pub struct TransitForwarding {
     /// The labels that it pops, by the segment that follows.
     pub labels: BTreeMap<Segment, Label>,
     /// The segments by which labelled frames arrive.
     pub arrivals: BTreeSet<Segment>,
 }
 
-/// The labels and arriving segments of every node ([`Transit`]), indexed by node; empty for a node that forwards
+/// The labels and arriving segments of every node ([`TransitForwarding`]), indexed by node; empty for a node that forwards
 /// nothing.
-pub type Transits = Vec<Transit>;
+pub type Transits = Vec<TransitForwarding>;
 
 /// The addresses and VIDs by which a label's meaning is written.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub(crate) struct Numbers<'a> {
 pub(crate) fn allocate(paths: &Paths, numbers: Numbers<'_>, lock: &Lock) -> Transits {
     let nodes = paths.cluster().nodes.len();
     if !paths.has_labels() {
-        return vec![Transit::default(); nodes];
+        return vec![TransitForwarding::default(); nodes];
     }
     let of_source = |s: usize| {
         let mut used = BTreeSet::new();
@@ -65,7 +65,7 @@ pub(crate) fn allocate(paths: &Paths, numbers: Numbers<'_>, lock: &Lock) -> Tran
     };
     let used: BTreeSet<(Segment, Segment)> =
         (0..nodes).into_par_iter().flat_map_iter(of_source).collect();
-    let mut transits = vec![Transit::default(); nodes];
+    let mut transits = vec![TransitForwarding::default(); nodes];
     for (before, after) in used {
         let transit = &mut transits[after.from.index()];
         transit.arrivals.insert(before);
@@ -95,7 +95,7 @@ fn number(numbers: Numbers<'_>, lock: &Lock, node: NodeId, labels: &mut BTreeMap
 /// All labels in use, as the lock keeps them: by the node's address, label and meaning.
 #[must_use]
 pub(crate) fn to_lock(
-    transits: &[Transit],
+    transits: &[TransitForwarding],
     numbers: Numbers<'_>,
 ) -> BTreeMap<String, BTreeMap<u32, String>> {
     let nodes = transits.iter().enumerate().filter(|(_, t)| !t.labels.is_empty());

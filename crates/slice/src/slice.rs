@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use tresse_base::id::{NodeId, TreeId};
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
-use tresse_plan::label::Transit;
+use tresse_plan::label::TransitForwarding;
 use tresse_reconcile::{
     ALIAS_PREFIX, LinkKind, METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedLabel,
     WantedLink, WantedNeighbour, WantedRoute, XyBackups, label_sysctls,
@@ -133,7 +133,7 @@ impl Builder<'_> {
     /// each interface the MAC addresses that may send labelled frames to it.
     fn transit(&mut self) {
         let plan = self.plan;
-        let Transit { labels, arrivals } = &plan.transits()[self.node.index()];
+        let TransitForwarding { labels, arrivals } = &plan.transits()[self.node.index()];
         for (segment, &label) in labels {
             // The packet under the label may be of either family; one family is enough to name the
             // neighbour.

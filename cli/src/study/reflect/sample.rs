@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Deserialize;
 use tresse_base::units::Rate;
-use tresse_plan::Measured;
+use tresse_plan::MeasuredLoads;
 
 use crate::fail::{Code, Failure};
 
@@ -58,7 +58,7 @@ type Bytes = BTreeMap<(String, String), u64>;
 
 impl Samples {
     /// Measures what was sent between the two samples. Returns it with the seconds between them.
-    pub fn measure(&self) -> Result<(Measured, f64), Failure> {
+    pub fn measure(&self) -> Result<(MeasuredLoads, f64), Failure> {
         if !(SHORTEST..=LONGEST).contains(&self.seconds) {
             let words = format!(
                 "--seconds {}: expected {SHORTEST} to {LONGEST} between two samples",
@@ -95,7 +95,7 @@ impl Samples {
             (ends.clone(), sent as f64 * 8.0 / seconds)
         };
         let bps = after.iter().map(bps).collect();
-        Ok((Measured { bps, rate_bps: self.rate.map(|rate| rate.0 as f64) }, seconds))
+        Ok((MeasuredLoads { bps, rate_bps: self.rate.map(|rate| rate.0 as f64) }, seconds))
     }
 
     /// Takes a sample of the running lab.

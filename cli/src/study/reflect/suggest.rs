@@ -12,7 +12,7 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId};
-use tresse_plan::{Estimate, Measured, Plan};
+use tresse_plan::{Estimate, MeasuredLoads, Plan};
 use tresse_routing::reflect::Detour;
 use tresse_topology::cluster::{Cluster, Strategy, Traffic};
 use tresse_verify as verify;
@@ -173,7 +173,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Refuses counters of another cluster, which would look like those of an idle one.
-fn known(plan: &Plan, measured: &Measured) -> Result<(), Failure> {
+fn known(plan: &Plan, measured: &MeasuredLoads) -> Result<(), Failure> {
     let cluster = plan.cluster();
     let switches = cluster.switches.iter().map(|s| s.name.as_str());
     let names: BTreeSet<&str> =

@@ -13,7 +13,7 @@ use super::Plan;
 
 /// The measured loads of links and NICs in bits per second, from which a demand is estimated.
 #[derive(Debug, Clone, Default)]
-pub struct Measured {
+pub struct MeasuredLoads {
     /// Bits per second by (from, to): names of switches and nodes at the ends of cables.
     pub bps: BTreeMap<(String, String), f64>,
     /// The rate of every cable, where it is not that of the cluster file (a shaped lab).
@@ -43,7 +43,7 @@ const IDLE: f64 = 0.02;
 impl Plan {
     /// Estimates the demand. O(rounds x pairs of switches x hops).
     #[must_use]
-    pub fn estimate(&self, measured: &Measured) -> Estimate {
+    pub fn estimate(&self, measured: &MeasuredLoads) -> Estimate {
         let cluster = self.cluster();
         let name = |s: u32| cluster.switches[s as usize].name.as_str();
         let of = |from: &str, to: &str| {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn nothing_measured_is_no_demand() {
         let cluster = Cluster::generated(Kind::Clique { ports: 6 }, 0, 1, Strategy::Minimal, 3);
-        let estimate = Plan::build(cluster).unwrap().estimate(&Measured::default());
+        let estimate = Plan::build(cluster).unwrap().estimate(&MeasuredLoads::default());
         assert!(estimate.demand.is_empty());
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let kind = Kind::Mesh { dims: vec![3, 3] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 1)).unwrap();
         let name = |s: u32| plan.cluster().switches[s as usize].name.clone();
-        let mut measured = Measured::default();
+        let mut measured = MeasuredLoads::default();
         for (s, d, bps) in [(0, 8, 5e8), (0, 2, 2e8), (3, 5, 3e8), (8, 1, 1e8)] {
             *measured.bps.entry((format!("n{s}"), name(s))).or_default() += bps;
             *measured.bps.entry((name(d), format!("n{d}"))).or_default() += bps;

@@ -20,7 +20,7 @@ mod why;
 
 pub use against::Comparison;
 pub use base::base_vlan;
-pub use estimate::{Estimate, Measured};
+pub use estimate::{Estimate, MeasuredLoads};
 pub use lines::Line;
 pub use longer::Longer;
 pub use trace::{Trace, TracedPath, TracedSegment, TracedSwitch};
@@ -35,7 +35,7 @@ use tresse_topology::cluster::Cluster;
 use tresse_topology::path::Segment;
 
 use crate::address::Addresses;
-use crate::label::{self, Numbers, Transit, Transits};
+use crate::label::{self, Numbers, TransitForwarding, Transits};
 use crate::lock::{self, AddressError, BaseWasTree, Lock, VidsExhausted};
 use crate::paths::{Paths, SmallMtu};
 use crate::primaries::Primaries;
@@ -142,7 +142,7 @@ impl Plan {
 
     /// The transit labels and arrivals of every node, by node.
     #[must_use]
-    pub fn transits(&self) -> &[Transit] {
+    pub fn transits(&self) -> &[TransitForwarding] {
         &self.transits
     }
 
@@ -158,7 +158,7 @@ impl Plan {
 }
 
 /// The digest of a plan's results.
-fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[Transit]) -> String {
+fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding]) -> String {
     let Numbers { addresses, vids } = numbers;
     let mut digest = digest::Digest::new();
     digest.add(&PLANNER);

@@ -1,7 +1,7 @@
 //! The demand that counters tell, judged by what detours then gain.
 
 use tresse_base::id::NodeId;
-use tresse_plan::{Measured, Plan};
+use tresse_plan::{MeasuredLoads, Plan};
 use tresse_topology::cluster::{Cluster, Kind, Routing, Strategy};
 use tresse_verify::Reflect;
 
@@ -10,7 +10,7 @@ use tresse_verify::Reflect;
 fn the_demand_behind_a_cliques_counters() {
     let cluster = Cluster::generated(Kind::Clique { ports: 6 }, 0, 1, Strategy::Minimal, 3);
     let plan = Plan::build(cluster.clone()).unwrap();
-    let mut measured = Measured::default();
+    let mut measured = MeasuredLoads::default();
     let mut seen = |from: &str, to: &str, bps: f64| {
         measured.bps.insert((from.into(), to.into()), bps);
     };
