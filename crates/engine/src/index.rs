@@ -9,7 +9,7 @@ use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::{PathView, Plan, SegmentView};
-use tresse_slice::watch::part::Parts;
+use tresse_slice::watch::part::FabricParts;
 use tresse_slice::watch::watched_path;
 use tresse_topology::path::Path;
 
@@ -21,7 +21,7 @@ pub struct Index {
     /// The paths from this node, by destination in the order of the cluster, then by rank.
     pub(super) paths: Vec<PathEntry>,
     /// The parts that operators may name.
-    pub(super) parts: Parts,
+    pub(super) parts: FabricParts,
     /// Node and NIC index by MAC address.
     nics: BTreeMap<Mac, (NodeId, u32)>,
 }
@@ -52,7 +52,7 @@ impl Index {
         });
         Self {
             paths: peers.flat_map(|peer| entries(plan, node, peer)).collect(),
-            parts: Parts::of(cluster),
+            parts: FabricParts::of(cluster),
             nics: nics.collect(),
         }
     }

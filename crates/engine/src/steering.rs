@@ -9,7 +9,7 @@ use tresse_base::id::PathId;
 use tresse_control::NodeError;
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watch;
-use tresse_slice::watch::part::Part;
+use tresse_slice::watch::part::FabricPart;
 
 use super::prepared::Prepared;
 
@@ -149,7 +149,7 @@ impl Steering {
         }
         let parts =
             self.drained.iter().filter_map(|object| prepared.index.parts.named(object).ok());
-        let parts: Vec<Part> = parts.collect();
+        let parts: Vec<FabricPart> = parts.collect();
         let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
         prepared.watches.paths().iter().filter(crosses).map(|watch| watch.id).collect()
     }

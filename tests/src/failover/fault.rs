@@ -8,7 +8,7 @@ use tresse_lab::blueprint::port_name;
 use tresse_lab::run;
 use tresse_lab::state::Directory;
 use tresse_plan::Plan;
-use tresse_slice::watch::part::Part;
+use tresse_slice::watch::part::FabricPart;
 use tresse_topology::Graph;
 use tresse_topology::path::Crossing;
 
@@ -65,7 +65,7 @@ impl Fault {
         let switched = !cluster.switches.is_empty();
         let mut all = Vec::new();
         let mut add = |object: String, kind, how, last: Option<_>, lost: Option<Crossing>| {
-            let part = Part::named(cluster, &object).map_err(|e| e.to_string())?;
+            let part = FabricPart::named(cluster, &object).map_err(|e| e.to_string())?;
             let wires = lost.map_or_else(|| part.wires().clone(), |lost| BTreeSet::from([lost]));
             all.push(Self { object, kind, how, wires, last });
             Ok::<_, String>(())
@@ -97,7 +97,7 @@ impl Fault {
             let object = format!("{}:{}", name(link.a.switch), link.a.port);
             add(object.clone(), PartKind::Trunk, How::Dead, None, None)?;
             add(object.clone(), PartKind::Trunk, How::Silent, None, None)?;
-            let part = Part::named(cluster, &object).map_err(|e| e.to_string())?;
+            let part = FabricPart::named(cluster, &object).map_err(|e| e.to_string())?;
             let from_a = part.wires().iter().find(
                 |wire| matches!(wire, Crossing::Between(c) if graph.tail(*c) == link.a.switch.0),
             );

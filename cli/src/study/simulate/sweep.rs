@@ -13,7 +13,7 @@ use tresse_sim::network::SimulatedNetwork;
 use tresse_sim::route::SimulatedPaths;
 use tresse_sim::sweep::{self, Point, Sweep};
 use tresse_sim::traffic::OfferedTraffic;
-use tresse_slice::watch::part::Part;
+use tresse_slice::watch::part::FabricPart;
 
 use super::answer::{Curve, strategy};
 use super::arguments::Simulate;
@@ -96,7 +96,7 @@ impl Simulate {
     fn failed(&self, plan: &Plan, network: &SimulatedNetwork) -> Result<BTreeSet<u32>, Failure> {
         let mut failed = BTreeSet::new();
         for object in &self.fail {
-            let part = Part::named(plan.cluster(), object)
+            let part = FabricPart::named(plan.cluster(), object)
                 .map_err(|e| Failure::new(Code::Usage, format!("--fail: {e}")))?;
             failed.extend(part.wires().iter().map(|wire| network.channel(*wire)));
         }

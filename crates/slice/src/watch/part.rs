@@ -14,7 +14,7 @@ use super::{Crossing, Watch};
 /// A part of the fabric that operators can drain (keep paths off): a switch, a node, a link, a port
 /// or a NIC. It has the crossings of its cables, by which the paths that use it are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct FabricPart {
     wires: BTreeSet<Crossing>,
     node: Option<NodeId>,
 }
@@ -29,10 +29,10 @@ pub struct UnknownPart {
     object: String,
 }
 
-impl Part {
-    /// Returns the part of `cluster` called `object`; see [`Parts::named`].
+impl FabricPart {
+    /// Returns the part of `cluster` called `object`; see [`FabricParts::named`].
     pub fn named(cluster: &Cluster, object: &str) -> Result<Self, UnknownPart> {
-        Parts::of(cluster).named(object)
+        FabricParts::of(cluster).named(object)
     }
 
     /// The crossings of all cables of the part, in both directions.
@@ -55,9 +55,9 @@ impl Part {
 }
 
 /// The names of all switches, nodes and NICs of a fabric, and its cables: all that is needed to
-/// find a [`Part`] of the fabric by its name.
+/// find a [`FabricPart`] of the fabric by its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parts {
+pub struct FabricParts {
     switches: Vec<String>,
     nodes: Vec<NodeNames>,
     cables: Vec<Cable>,
@@ -86,7 +86,7 @@ enum End {
     Nic(NodeId, u32),
 }
 
-impl Parts {
+impl FabricParts {
     /// Collects the parts of a cluster.
     #[must_use]
     pub fn of(cluster: &Cluster) -> Self {
@@ -131,7 +131,7 @@ impl Parts {
     ///
     /// # Errors
     /// [`UnknownPart`].
-    pub fn named(&self, object: &str) -> Result<Part, UnknownPart> {
+    pub fn named(&self, object: &str) -> Result<FabricPart, UnknownPart> {
         let node = self.nodes.iter().position(|node| node.name == object).map(NodeId::from);
         let is_place = node.is_some() || self.switches.iter().any(|name| name == object);
         let wires = if is_place {
@@ -146,7 +146,7 @@ impl Parts {
         if wires.is_empty() && !is_place {
             return Err(UnknownPart { object: object.into() });
         }
-        Ok(Part { wires, node })
+        Ok(FabricPart { wires, node })
     }
 
     /// The names of a node and of one of its NICs.

@@ -184,7 +184,7 @@ fn crossed(
     is: impl Fn(&[tresse_plan::SegmentView]) -> bool,
 ) {
     let watches = Watches::new(plan, node);
-    let part = part::Part::named(plan.cluster(), object).unwrap();
+    let part = part::FabricPart::named(plan.cluster(), object).unwrap();
     let found = watches.paths().iter().filter(|watch| part.is_crossed_by(watch));
     let found: BTreeSet<_> = found.map(|watch| (watch.peer.clone(), watch.id.rank)).collect();
     let peers = (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node);
@@ -230,7 +230,7 @@ fn paths_cross_the_parts_that_they_are_said_to() {
     }
     let torus = plan(TORUS);
     for unknown in ["", "-", "x9", "s00-", "s00-s99", "n00:eth9", "s00:99", ":", "s00-s22"] {
-        let error = part::Part::named(torus.cluster(), unknown).unwrap_err().to_string();
+        let error = part::FabricPart::named(torus.cluster(), unknown).unwrap_err().to_string();
         assert!(error.contains(unknown) && error.contains("name a switch"), "{error}");
     }
 }
