@@ -3,7 +3,7 @@
 //! al., NSDI 2010). The channel dependency graph may have cycles.
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
-use tresse_topology::{Channel, Graph, Parts};
+use tresse_topology::{Channel, Components, Graph};
 
 use super::updown::{SwitchDemand, SwitchRoutes, TreeSegment, longest_first, unreached};
 
@@ -79,7 +79,7 @@ struct Packer<'a> {
 struct Forest {
     /// By channel: whether its cable is in the forest.
     has: Vec<bool>,
-    parts: Parts,
+    parts: Components,
 }
 
 impl Packer<'_> {
@@ -87,7 +87,7 @@ impl Packer<'_> {
         let graph = self.graph;
         let mut at = self.trees.iter_mut().position(|tree| tree.take(graph, channels));
         if at.is_none() && self.trees.len() < self.most {
-            let parts = Parts::new(graph.switches());
+            let parts = Components::new(graph.switches());
             let mut tree = Forest { has: vec![false; graph.channels()], parts };
             tree.take(graph, channels);
             at = Some(self.trees.len());

@@ -26,4 +26,4 @@ pub use generated::default_name;
 pub use graph::{Channel, Graph};
 pub use grid::{Coordinates, Grid};
 pub use layout::{Hop, Layout, lines};
-pub use parts::Parts;
+pub use parts::Components;

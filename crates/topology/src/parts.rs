@@ -3,9 +3,9 @@
 
 /// The connected components of a graph with the vertices `0..n`, while its edges are added one by one.
 #[derive(Debug, Clone)]
-pub struct Parts(Vec<usize>);
+pub struct Components(Vec<usize>);
 
-impl Parts {
+impl Components {
     /// Starts with every vertex in a component of its own.
     #[must_use]
     pub fn new(n: usize) -> Self {
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn the_last_link_of_a_ring_closes_it() {
-        let mut parts = Parts::new(4);
+        let mut parts = Components::new(4);
         assert!(parts.join(0, 1) && parts.join(2, 3) && parts.join(1, 2));
         assert!(!parts.join(3, 0));
     }

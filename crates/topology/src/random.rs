@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use tresse_base::random::Random;
 
-use super::Parts;
+use super::Components;
 
 /// Number of exchanges that are tried before a graph is abandoned.
 const TRIES: usize = 4096;
@@ -132,8 +132,8 @@ impl Draft {
     }
 
     /// Returns the connected components and their number.
-    fn parts(&self) -> (Parts, usize) {
-        let mut parts = Parts::new(self.neighbours.len());
+    fn parts(&self) -> (Components, usize) {
+        let mut parts = Components::new(self.neighbours.len());
         let joins = self.edges.iter().filter(|(a, b)| parts.join(*a as usize, *b as usize));
         let count = self.neighbours.len() - joins.count();
         (parts, count)
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn connected(switches: u32, edges: &[(u32, u32)]) -> bool {
-        let mut parts = Parts::new(switches as usize);
+        let mut parts = Components::new(switches as usize);
         edges.iter().filter(|(a, b)| parts.join(*a as usize, *b as usize)).count() + 1
             == switches as usize
     }

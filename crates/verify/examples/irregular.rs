@@ -10,7 +10,7 @@ use tresse_plan::Plan;
 use tresse_routing::updown::SwitchRoutes;
 use tresse_routing::{Minimal, SwitchDemand, Updown};
 use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
-use tresse_topology::{Graph, Parts};
+use tresse_topology::{Components, Graph};
 use tresse_verify as verify;
 
 const NODES: u32 = 4;
@@ -186,7 +186,7 @@ fn compare_packings(switches: u32, networks: u32) {
 /// Adds the cables of `channels` to the first set that stays without a loop, else to a new one.
 fn first_fit(graph: &Graph, sets: &mut Vec<Vec<u32>>, channels: Vec<u32>) {
     let fits = |set: &Vec<u32>| {
-        let mut parts = Parts::new(graph.switches());
+        let mut parts = Components::new(graph.switches());
         let mut cables: Vec<u32> =
             set.iter().chain(&channels).map(|&c| c.min(graph.reverse(c))).collect();
         cables.sort_unstable();

@@ -8,7 +8,7 @@
 
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
-use tresse_topology::Parts;
+use tresse_topology::Components;
 use tresse_topology::cluster::Link;
 use tresse_topology::path::Segment;
 
@@ -35,7 +35,7 @@ pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Findi
 /// Returns a finding on a cable between switches that are already connected.
 fn loops(plan: &Plan) -> Option<Finding> {
     let cluster = plan.cluster();
-    let mut parts = Parts::new(cluster.switches.len());
+    let mut parts = Components::new(cluster.switches.len());
     let closes = |link: &&Link| !parts.join(link.a.switch.index(), link.b.switch.index());
     let link = cluster.links.iter().find(closes)?;
     let name = |switch: SwitchId| cluster.switch(switch).name.as_str();

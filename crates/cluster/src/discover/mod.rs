@@ -20,7 +20,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::units::Mac;
-use tresse_topology::Parts;
+use tresse_topology::Components;
 
 /// The input of a discovery for one node: its NICs, with the LLDP frames that they have received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl<'a> Discovered<'a> {
         let other =
             |at: At, heard: &LldpSender| owner.get(&heard.mac).copied().filter(|o| *o != at);
         let mut ends = BTreeMap::new();
-        let mut parts = Parts::new(at_of.len());
+        let mut parts = Components::new(at_of.len());
         for (at, nic) in all.clone() {
             let device = |h: &&LldpSender| !h.flooded && !owner.contains_key(&h.mac);
             let devices: BTreeSet<(&str, &str)> =

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_topology::cluster::{Cluster, Kind};
 use tresse_topology::vlan::{Tree, TreeLinks};
-use tresse_topology::{Coordinates, Graph, Grid, Parts, generate};
+use tresse_topology::{Components, Coordinates, Graph, Grid, generate};
 
 /// Returns the text by which the lock stores the VLAN tree of `cluster` that has these `links`: a rule on a grid, such
 /// as `torus 4x4 at 1,0 order 0,1`, or the list of its cables, `s00:3~s01:4 s01:2~s02:1`.
@@ -110,7 +110,7 @@ fn meet(old: &Edges, new: &Edges) -> bool {
 
 fn acyclic(old: &Edges, new: &Edges) -> bool {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut parts = Parts::new(2 * (old.len() + new.len()));
+    let mut parts = Components::new(2 * (old.len() + new.len()));
     old.union(new).all(|(a, b)| {
         let [a, b] = [a, b].map(|end| {
             let next = numbers.len();

@@ -5,7 +5,7 @@
 use tresse_base::id::{LinkId, Vid};
 use tresse_routing::least_hops_tree;
 use tresse_topology::vlan::TreeLinks;
-use tresse_topology::{Grid, Parts};
+use tresse_topology::{Components, Grid};
 
 use super::Plan;
 
@@ -21,7 +21,7 @@ pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
     let vid = Vid(plan.cluster().vlans.base?);
     let best = best_base(plan)?;
     let cluster = plan.cluster();
-    let mut parts = Parts::new(cluster.switches.len());
+    let mut parts = Components::new(cluster.switches.len());
     let mut joins = |id: &LinkId| {
         let link = cluster.link(*id);
         parts.join(link.a.switch.index(), link.b.switch.index())

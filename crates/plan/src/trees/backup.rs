@@ -8,7 +8,7 @@ use tresse_base::id::{LinkId, SwitchId};
 use tresse_routing::updown::detour_trees;
 use tresse_routing::{Assignment, lines};
 use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
-use tresse_topology::{Channel, Grid, Parts};
+use tresse_topology::{Channel, Components, Grid};
 
 use super::Trees;
 
@@ -124,7 +124,7 @@ impl Trees {
     /// A tree woven from detours: every open pair's shortest detour is laid down unless it would
     /// close a loop, then links are added until the tree spans. Helps at least the first pair.
     fn woven(&self, open: &[(SwitchId, SwitchId, Vec<LinkId>)]) -> Vec<LinkId> {
-        let mut parts = Parts::new(self.graph.switches());
+        let mut parts = Components::new(self.graph.switches());
         let ends = |c: Channel| (self.graph.tail(c) as usize, self.graph.head(c) as usize);
         let mut links = BTreeSet::new();
         for (s, d, avoid) in open {

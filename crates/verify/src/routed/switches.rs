@@ -10,7 +10,7 @@ use tresse_base::hostlist::collapse;
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Kind, NicEnd};
-use tresse_topology::{Hop, Parts};
+use tresse_topology::{Components, Hop};
 
 use super::fabric::{Fabric, WALKED};
 use crate::Finding;
@@ -141,7 +141,7 @@ fn cut_off(plan: &Plan, gone: &[usize]) -> usize {
     let cluster = plan.cluster();
     let Some(xy) = plan.xy() else { return 0 };
     let nodes = cluster.nodes.len();
-    let mut parts = Parts::new(nodes + xy.layout().lines());
+    let mut parts = Components::new(nodes + xy.layout().lines());
     for (k, node) in cluster.nodes.iter().enumerate() {
         for (dim, nic) in node.nics.iter().enumerate() {
             if !gone.contains(&nic.switch.index()) {
