@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tresse_base::problem::{ProblemKind, Problems};
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::*;
 
@@ -105,10 +105,10 @@ fn every_problem_has_the_offending_text_and_advice() {
 #[test]
 fn absent_keys_take_their_defaults() {
     let cluster = parse("[fabric]\ntopology = { kind = \"torus\", dims = [4, 4] }\n", "x").unwrap();
-    let kind = Kind::Torus { dims: vec![4, 4] };
+    let kind = TopologyShape::Torus { dims: vec![4, 4] };
     assert_eq!(cluster, Cluster::generated(kind, 1, 1, Strategy::Dor, 2));
     let text = "[fabric]\ntopology = { kind = \"clique\", ports = 8 }\n";
-    let clique = Cluster::generated(Kind::Clique { ports: 8 }, 0, 1, Strategy::Stp, 2);
+    let clique = Cluster::generated(TopologyShape::Clique { ports: 8 }, 0, 1, Strategy::Stp, 2);
     assert_eq!(parse(text, "x").unwrap(), clique);
 }
 

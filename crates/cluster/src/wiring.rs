@@ -76,7 +76,7 @@ mod tests {
     use crate::parse;
     use tresse_base::problem::Problems;
     use tresse_base::wiring::Wiring;
-    use tresse_topology::cluster::{Cluster, Kind};
+    use tresse_topology::cluster::{Cluster, TopologyShape};
 
     const TABLE: &str = "# three PCs\n0: 0 1\n1: 1 2\n2: 0 2\n";
 
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_table_is_read_by_name_in_place_and_by_itself() {
         let wiring = Wiring { switches: vec![vec![0, 1], vec![1, 2], vec![0, 2]] };
-        let kind = Kind::Fnn { wiring, uplink: None };
+        let kind = TopologyShape::Fnn { wiring, uplink: None };
         let named = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"w.txt\" }\n";
         let placed =
             "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 1 2\\n2: 0 2\" }\n";

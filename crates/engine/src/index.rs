@@ -108,13 +108,13 @@ fn line(view: PathView) -> PathLine {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tresse_topology::cluster::{Cluster, Kind, Strategy};
+    use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
     use super::*;
 
     #[test]
     fn a_path_is_listed_as_tresse_paths_prints_it() {
-        let kind = Kind::Mesh { dims: vec![3, 2] };
+        let kind = TopologyShape::Mesh { dims: vec![3, 2] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 2)).unwrap();
         let object = |value: Value| value.as_object().unwrap().clone();
         for (src, dst) in plan.pairs() {

@@ -123,7 +123,7 @@ fn hostlist(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tresse_topology::cluster::{Cluster, Kind, Strategy};
+    use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
     #[test]
     fn hostlists_join_what_is_consecutive() {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn consecutive_nodes_of_a_mesh_are_adjacent() {
-        let kind = Kind::Mesh { dims: vec![3, 2, 3] };
+        let kind = TopologyShape::Mesh { dims: vec![3, 2, 3] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Stp, 1)).unwrap();
         let order = order(&plan);
         let switch = |n: NodeId| plan.cluster().node(n).nics[0].switch;

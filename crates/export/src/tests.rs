@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use tresse_base::id::{Label, LinkId, NodeId, TreeId, Vid};
 use tresse_reconcile::WantedLabel;
 use tresse_slice::Slice;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use tresse_plan::{Plan, base_vlan};
 
@@ -12,14 +12,14 @@ use super::format::Subject;
 use super::*;
 
 fn torus() -> Plan {
-    let kind = Kind::Torus { dims: vec![4, 4] };
+    let kind = TopologyShape::Torus { dims: vec![4, 4] };
     let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
     cluster.vlans.ranges = vec![(100, 199)];
     Plan::build(cluster).unwrap()
 }
 
 fn mesh_with_base() -> Plan {
-    let kind = Kind::Mesh { dims: vec![3, 2] };
+    let kind = TopologyShape::Mesh { dims: vec![3, 2] };
     let mut cluster = Cluster::generated(kind, 1, 2, Strategy::Pdor, 2);
     cluster.vlans.ranges = vec![(100, 199)];
     cluster.vlans.base = Some(1);
@@ -287,7 +287,11 @@ fn sonic_is_json_with_the_members_of_the_plan() {
 fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
     for per_switch in [2, 4, 8] {
         let dims = vec![4, 4];
-        let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: per_switch };
+        let kind = TopologyShape::Pmesh {
+            dims: dims.clone(),
+            grow_to: dims,
+            lines_per_switch: per_switch,
+        };
         let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
         cluster.vlans.ranges = vec![(101, 103), (105, 120)];
         let plan = Plan::build(cluster).unwrap();
@@ -343,7 +347,7 @@ fn whole_fabric_formats_refuse_an_object() {
     assert_eq!(drawn[0].text.matches("style=bold").count(), 15 + 16);
     assert!(render(&torus(), Format::Dot, Some("99"), ExportOptions::default()).is_err());
     let dims = vec![4, 4];
-    let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
+    let kind = TopologyShape::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
     let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
     for name in ["line(1,-)", "7"] {
         let drawn = render(&plan, Format::Dot, Some(name), ExportOptions::default()).unwrap();
@@ -353,7 +357,8 @@ fn whole_fabric_formats_refuse_an_object() {
 
 #[test]
 fn vlans_that_switches_keep_for_themselves_are_refused() {
-    let mut cluster = Cluster::generated(Kind::Torus { dims: vec![4, 4] }, 1, 1, Strategy::Dor, 1);
+    let mut cluster =
+        Cluster::generated(TopologyShape::Torus { dims: vec![4, 4] }, 1, 1, Strategy::Dor, 1);
     cluster.vlans.ranges = vec![(998, 1010)];
     let plan = Plan::build(cluster.clone()).unwrap();
     let options = ExportOptions { cyclic: true, static_fdb: false };
@@ -374,21 +379,21 @@ fn vlans_that_switches_keep_for_themselves_are_refused() {
 fn a_base_tree_that_moves_is_told_in_every_file() {
     use tresse_plan::lock::Lock;
 
-    let build = |kind: fn(Vec<u32>) -> Kind, lock: &Lock| {
+    let build = |kind: fn(Vec<u32>) -> TopologyShape, lock: &Lock| {
         let mut cluster = Cluster::generated(kind(vec![4]), 1, 1, Strategy::Stp, 1);
         cluster.vlans.base = Some(1);
         Plan::build_with(cluster, lock).unwrap()
     };
-    let mesh = build(|dims| Kind::Mesh { dims }, &Lock::default());
-    let torus = build(|dims| Kind::Torus { dims }, &mesh.lock(&Lock::default()));
+    let mesh = build(|dims| TopologyShape::Mesh { dims }, &Lock::default());
+    let torus = build(|dims| TopologyShape::Torus { dims }, &mesh.lock(&Lock::default()));
     let moved = |plan: &Plan, old: &Plan| {
         let told = keep::configs(plan, old, ExportOptions::default()).unwrap();
         told.iter().filter(|c| c.notes.iter().any(|n| n.contains("another tree"))).count()
     };
     assert_eq!((moved(&torus, &mesh), moved(&mesh, &mesh)), (0, 0), "the tree only grows");
-    let mut cut = build(|dims| Kind::Torus { dims }, &Lock::default()).cluster().clone();
+    let mut cut = build(|dims| TopologyShape::Torus { dims }, &Lock::default()).cluster().clone();
     let (_, links) = base_vlan(&torus).unwrap();
-    cut.kind = Kind::Explicit;
+    cut.kind = TopologyShape::Explicit;
     cut.links.remove(links[0].index());
     let cut = Plan::build_with(cut, &torus.lock(&Lock::default())).unwrap();
     assert_eq!(moved(&cut, &torus), 4);
@@ -400,7 +405,7 @@ fn switches_keep_the_plan_before_during_a_change() {
     use tresse_plan::lock::{Lock, place};
 
     let build = |dims: &[u32], lock: &Lock| {
-        let kind = Kind::Torus { dims: dims.into() };
+        let kind = TopologyShape::Torus { dims: dims.into() };
         let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
         cluster.vlans.base = Some(1);
         Plan::build_with(cluster, lock).unwrap()

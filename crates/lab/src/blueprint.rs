@@ -249,12 +249,12 @@ const FIRST_IFINDEX: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
-    use tresse_topology::cluster::{Cluster, Kind, Strategy};
+    use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
     use super::*;
 
     fn torus() -> Blueprint {
-        let kind = Kind::Torus { dims: vec![4, 4] };
+        let kind = TopologyShape::Torus { dims: vec![4, 4] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 1)).unwrap();
         Blueprint::of(&plan, true).unwrap()
     }

@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn a_switch_that_holds_several_lines_has_a_bridge_for_each() {
         use tresse_plan::Plan;
-        use tresse_topology::cluster::{Cluster, Kind, Strategy};
+        use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
         let dims = vec![4, 4];
-        let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
+        let kind = TopologyShape::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
         let blueprint = Blueprint::of(&plan, true).unwrap();
         let text = bridge(&blueprint, "s1", 300);

@@ -21,7 +21,7 @@ pub use stp::{StpMethod, least_hops_tree};
 pub use updown::{SwitchDemand, TreeSegment, Updown};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
-use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
 use tresse_topology::{Graph, Grid};
 
@@ -124,7 +124,9 @@ impl Assignment {
                 Err(RoutingError::NeedsFlat)
             }
             (Strategy::Direct, _) => Ok((Vec::new(), Self::Untagged)),
-            _ if matches!(cluster.kind, Kind::Fnn { .. }) => Err(RoutingError::NeedsDirect),
+            _ if matches!(cluster.kind, TopologyShape::Fnn { .. }) => {
+                Err(RoutingError::NeedsDirect)
+            }
             (Strategy::Stp, grid) => {
                 let (links, _) =
                     least_hops_tree(graph, grid.as_ref(), nodes).map_err(disconnected)?;
@@ -167,8 +169,8 @@ impl Assignment {
             (strategy, None) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
                 kind: match cluster.kind {
-                    Kind::Clique { .. } => "a clique",
-                    Kind::Irregular { .. } => "irregular",
+                    TopologyShape::Clique { .. } => "a clique",
+                    TopologyShape::Irregular { .. } => "irregular",
                     _ => "explicit",
                 },
             }),

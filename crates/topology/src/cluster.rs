@@ -11,8 +11,8 @@ use tresse_base::wiring::Wiring;
 pub struct Cluster {
     /// The name of the fabric: `[fabric] name`.
     pub name: String,
-    /// The kind of topology and its sizes; [`Kind::Explicit`] if the file lists everything.
-    pub kind: Kind,
+    /// The kind of topology and its sizes; [`TopologyShape::Explicit`] if the file lists everything.
+    pub kind: TopologyShape,
     /// Switches in index order ([`SwitchId`]).
     pub switches: Vec<Switch>,
     /// Nodes in index order ([`NodeId`]).
@@ -47,7 +47,7 @@ pub struct Traffic {
 /// the variant, so new variants come last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TopologyShape {
     /// An M-dimensional mesh of switches; switch k = x0 + N0 x1 + N0 N1 x2 ...
     Mesh {
         /// Switches per dimension, 1 to 6 entries, each at least 1.
@@ -118,7 +118,7 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl TopologyShape {
     /// Whether nodes route packets, as opposed to switches that carry VLANs.
     #[must_use]
     pub const fn is_routed(&self) -> bool {
@@ -317,7 +317,7 @@ impl Choice {
 }
 
 /// The routing strategies that this version plans, as DESIGN section 4 describes them: each chooses VLAN trees and
-/// paths by its own rules. New variants come last, as in [`Kind`], because the plan's digest includes the number of
+/// paths by its own rules. New variants come last, as in [`TopologyShape`], because the plan's digest includes the number of
 /// the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -378,7 +378,7 @@ impl Cluster {
     #[must_use]
     pub fn uplink(&self) -> Option<SwitchId> {
         match &self.kind {
-            Kind::Fnn { wiring, uplink: Some(_) } => Some(wiring.switches.len().into()),
+            TopologyShape::Fnn { wiring, uplink: Some(_) } => Some(wiring.switches.len().into()),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ use tresse_base::id::SwitchId;
 use tresse_base::units::Rate;
 use tresse_base::wiring::Wiring;
 
-use crate::cluster::{Kind, Link, Nic, Node, Port};
+use crate::cluster::{Link, Nic, Node, Port, TopologyShape};
 use crate::{Layout, random};
 
 pub use fabric::{Fabric, default_switch, derived_mac};
@@ -23,25 +23,29 @@ use fabric::Names;
 
 /// Generates the switches, nodes and cables of a kind of topology. `nodes_per_switch` and `nics_per_node` are keys of
 /// the cluster file (a clique's default is [`clique_nodes_per_switch`]). They are ignored for flat neighbourhoods, and
-/// for fabrics without switches such as rings. [`Kind::Explicit`] gives an empty fabric.
+/// for fabrics without switches such as rings. [`TopologyShape::Explicit`] gives an empty fabric.
 #[must_use]
-pub fn generate(kind: &Kind, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
+pub fn generate(kind: &TopologyShape, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
     let first = nodes_per_switch * nics_per_node + 1;
     let (count, ports, links) = match kind {
-        Kind::Mesh { dims } => (product(dims), grid_ports(first, dims), grid(dims, false, first)),
-        Kind::Torus { dims } => (product(dims), grid_ports(first, dims), grid(dims, true, first)),
-        Kind::Clique { ports } => (ports / 2 + 1, *ports, clique(ports / 2 + 1, first)),
-        Kind::Irregular { switches, ports, seed } => {
+        TopologyShape::Mesh { dims } => {
+            (product(dims), grid_ports(first, dims), grid(dims, false, first))
+        }
+        TopologyShape::Torus { dims } => {
+            (product(dims), grid_ports(first, dims), grid(dims, true, first))
+        }
+        TopologyShape::Clique { ports } => (ports / 2 + 1, *ports, clique(ports / 2 + 1, first)),
+        TopologyShape::Irregular { switches, ports, seed } => {
             let degree = (ports + 1).saturating_sub(first);
             (*switches, *ports, neighbours(*switches, degree, *seed, first))
         }
-        Kind::Explicit => return Fabric::default(),
-        Kind::Fnn { wiring, uplink } => return flat(wiring, uplink.as_deref()),
-        Kind::Pmesh { .. }
-        | Kind::Ring { .. }
-        | Kind::DirectMesh { .. }
-        | Kind::DirectTorus { .. }
-        | Kind::FullMesh { .. } => {
+        TopologyShape::Explicit => return Fabric::default(),
+        TopologyShape::Fnn { wiring, uplink } => return flat(wiring, uplink.as_deref()),
+        TopologyShape::Pmesh { .. }
+        | TopologyShape::Ring { .. }
+        | TopologyShape::DirectMesh { .. }
+        | TopologyShape::DirectTorus { .. }
+        | TopologyShape::FullMesh { .. } => {
             return Layout::of(kind).map_or_else(Fabric::default, routed::generate);
         }
     };
@@ -191,8 +195,8 @@ mod tests {
 
     use super::*;
 
-    fn torus(dims: &[u32]) -> Kind {
-        Kind::Torus { dims: dims.into() }
+    fn torus(dims: &[u32]) -> TopologyShape {
+        TopologyShape::Torus { dims: dims.into() }
     }
 
     fn pairs(fabric: &Fabric) -> Vec<(u32, u32)> {
@@ -214,7 +218,7 @@ mod tests {
         let fabric = generate(&torus(&[4, 4]), 1, 1);
         assert_eq!((fabric.switches.len(), fabric.nodes.len(), fabric.links.len()), (16, 16, 32));
         assert!(pairs(&fabric).contains(&(3, 0)) && pairs(&fabric).contains(&(12, 0)));
-        let fabric = generate(&Kind::Mesh { dims: vec![4, 4] }, 1, 1);
+        let fabric = generate(&TopologyShape::Mesh { dims: vec![4, 4] }, 1, 1);
         assert_eq!(fabric.links.len(), 24);
         assert!(!pairs(&fabric).contains(&(3, 0)));
     }
@@ -254,21 +258,25 @@ mod tests {
         for (nodes, nics) in [(1, 1), (3, 1), (1, 2), (2, 3)] {
             for dims in [&[4, 4][..], &[5], &[2, 2, 2], &[1, 3], &[1], &[3, 4, 5]] {
                 assert_ports_unique_and_in_range(&generate(&torus(dims), nodes, nics));
-                let mesh = Kind::Mesh { dims: dims.into() };
+                let mesh = TopologyShape::Mesh { dims: dims.into() };
                 assert_ports_unique_and_in_range(&generate(&mesh, nodes, nics));
             }
         }
         for ports in [2, 3, 4, 5, 8, 24] {
             for nics in 1..=2 {
                 let nodes = clique_nodes_per_switch(ports, nics);
-                assert_ports_unique_and_in_range(&generate(&Kind::Clique { ports }, nodes, nics));
+                assert_ports_unique_and_in_range(&generate(
+                    &TopologyShape::Clique { ports },
+                    nodes,
+                    nics,
+                ));
             }
         }
     }
 
     #[test]
     fn clique_joins_every_pair_once() {
-        let fabric = generate(&Kind::Clique { ports: 8 }, 4, 1);
+        let fabric = generate(&TopologyShape::Clique { ports: 8 }, 4, 1);
         assert_eq!((fabric.switches.len(), fabric.nodes.len(), fabric.links.len()), (5, 20, 10));
         assert_eq!(pairs(&fabric).into_iter().collect::<HashSet<_>>().len(), 10);
         let last = fabric.links[9];

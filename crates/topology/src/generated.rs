@@ -2,7 +2,7 @@
 
 use tresse_base::units::Prefix;
 
-use crate::cluster::{Addressing, Choice, Cluster, Kind, Routing, Strategy, Vlans};
+use crate::cluster::{Addressing, Choice, Cluster, Routing, Strategy, TopologyShape, Vlans};
 use crate::generate;
 
 impl Cluster {
@@ -11,14 +11,14 @@ impl Cluster {
     /// not checked (a /16 holds 65,534 nodes).
     #[must_use]
     pub fn generated(
-        kind: Kind,
+        kind: TopologyShape,
         nodes_per_switch: u32,
         nics_per_node: u32,
         strategy: Strategy,
         paths: u32,
     ) -> Self {
         let nodes_per_switch = match kind {
-            Kind::Clique { ports } if nodes_per_switch == 0 => {
+            TopologyShape::Clique { ports } if nodes_per_switch == 0 => {
                 generate::clique_nodes_per_switch(ports, nics_per_node)
             }
             _ => nodes_per_switch,
@@ -78,20 +78,22 @@ impl Default for Addressing {
 
 /// Returns the name, such as `torus-4x4`, that a fabric of this kind and size has if the cluster file gives none.
 #[must_use]
-pub fn default_name(kind: &Kind) -> String {
+pub fn default_name(kind: &TopologyShape) -> String {
     let sizes = |dims: &[u32]| dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     match kind {
-        Kind::Mesh { dims } => format!("mesh-{}", sizes(dims)),
-        Kind::Torus { dims } => format!("torus-{}", sizes(dims)),
-        Kind::Clique { ports } => format!("clique-{ports}"),
-        Kind::Irregular { switches, ports, seed } => format!("irregular-{switches}-{ports}-{seed}"),
-        Kind::Explicit => "explicit".into(),
-        Kind::Pmesh { dims, .. } => format!("pmesh-{}", sizes(dims)),
-        Kind::Ring { nodes } => format!("ring-{nodes}"),
-        Kind::DirectMesh { dims } => format!("direct-mesh-{}", sizes(dims)),
-        Kind::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
-        Kind::FullMesh { nodes } => format!("full-mesh-{nodes}"),
-        Kind::Fnn { wiring, .. } => format!("fnn-{}", wiring.pcs()),
+        TopologyShape::Mesh { dims } => format!("mesh-{}", sizes(dims)),
+        TopologyShape::Torus { dims } => format!("torus-{}", sizes(dims)),
+        TopologyShape::Clique { ports } => format!("clique-{ports}"),
+        TopologyShape::Irregular { switches, ports, seed } => {
+            format!("irregular-{switches}-{ports}-{seed}")
+        }
+        TopologyShape::Explicit => "explicit".into(),
+        TopologyShape::Pmesh { dims, .. } => format!("pmesh-{}", sizes(dims)),
+        TopologyShape::Ring { nodes } => format!("ring-{nodes}"),
+        TopologyShape::DirectMesh { dims } => format!("direct-mesh-{}", sizes(dims)),
+        TopologyShape::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
+        TopologyShape::FullMesh { nodes } => format!("full-mesh-{nodes}"),
+        TopologyShape::Fnn { wiring, .. } => format!("fnn-{}", wiring.pcs()),
     }
 }
 
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_generated_cluster_has_the_defaults_of_the_file() {
-        let kind = Kind::Torus { dims: vec![16, 16, 16] };
+        let kind = TopologyShape::Torus { dims: vec![16, 16, 16] };
         let cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
         assert_eq!((cluster.nodes.len(), cluster.links.len()), (4096, 3 * 4096));
         assert_eq!(cluster.name, "torus-16x16x16");
@@ -122,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_clique_takes_its_usual_nodes() {
-        let cluster = Cluster::generated(Kind::Clique { ports: 8 }, 0, 1, Strategy::Stp, 1);
+        let cluster =
+            Cluster::generated(TopologyShape::Clique { ports: 8 }, 0, 1, Strategy::Stp, 1);
         assert_eq!(cluster.nodes.len(), 20);
     }
 }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use tresse_base::id::SwitchId;
 
-use crate::cluster::Kind;
+use crate::cluster::TopologyShape;
 
 /// An M-dimensional mesh or torus of switches, 1 <= M <= 6, with the sizes N0, N1, ... per dimension. Switch k has the
 /// coordinates (x0, x1, ...) with k = x0 + N0 x1 + N0 N1 x2 + ...
@@ -31,10 +31,10 @@ impl Grid {
 
     /// Returns the grid of a mesh or torus of switches; `None` for other kinds.
     #[must_use]
-    pub fn of(kind: &Kind) -> Option<Self> {
+    pub fn of(kind: &TopologyShape) -> Option<Self> {
         match kind {
-            Kind::Mesh { dims } => Some(Self::new(dims, false)),
-            Kind::Torus { dims } => Some(Self::new(dims, true)),
+            TopologyShape::Mesh { dims } => Some(Self::new(dims, false)),
+            TopologyShape::Torus { dims } => Some(Self::new(dims, true)),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ pub use lines::lines;
 
 use tresse_base::id::NodeId;
 
-use crate::cluster::Kind;
+use crate::cluster::TopologyShape;
 use crate::grid::strides;
 
 /// The geometry of a fabric whose nodes route: the coordinates of each node, and which NICs a cable or a switch joins.
@@ -56,23 +56,23 @@ pub struct Hop {
 impl Layout {
     /// Returns the layout of a kind; `None` for kinds whose nodes do not route.
     #[must_use]
-    pub fn of(kind: &Kind) -> Option<Self> {
+    pub fn of(kind: &TopologyShape) -> Option<Self> {
         let mut lines_per_switch = 1;
         let (dims, wires) = match kind {
-            Kind::Pmesh { dims, lines_per_switch: lines, .. } => {
+            TopologyShape::Pmesh { dims, lines_per_switch: lines, .. } => {
                 lines_per_switch = (*lines).max(1) as usize;
                 (dims.clone(), Wires::Switch)
             }
-            Kind::DirectMesh { dims } => (dims.clone(), Wires::Chain),
-            Kind::DirectTorus { dims } => (dims.clone(), Wires::Cycle),
-            Kind::Ring { nodes } => (vec![*nodes], Wires::Cycle),
-            Kind::FullMesh { nodes } => (vec![*nodes], Wires::All),
-            Kind::Mesh { .. }
-            | Kind::Torus { .. }
-            | Kind::Clique { .. }
-            | Kind::Fnn { .. }
-            | Kind::Explicit
-            | Kind::Irregular { .. } => return None,
+            TopologyShape::DirectMesh { dims } => (dims.clone(), Wires::Chain),
+            TopologyShape::DirectTorus { dims } => (dims.clone(), Wires::Cycle),
+            TopologyShape::Ring { nodes } => (vec![*nodes], Wires::Cycle),
+            TopologyShape::FullMesh { nodes } => (vec![*nodes], Wires::All),
+            TopologyShape::Mesh { .. }
+            | TopologyShape::Torus { .. }
+            | TopologyShape::Clique { .. }
+            | TopologyShape::Fnn { .. }
+            | TopologyShape::Explicit
+            | TopologyShape::Irregular { .. } => return None,
         };
         let strides = strides(&dims);
         let nodes = dims.iter().product();

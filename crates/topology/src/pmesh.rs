@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
     use crate::Layout;
-    use crate::cluster::Kind;
+    use crate::cluster::TopologyShape;
     use tresse_base::id::NodeId;
 
     fn prefix(text: &str) -> Prefix {
@@ -162,7 +162,7 @@ mod tests {
         ] {
             let encoding = Encoding::new(grow_to);
             let base = Prefix::containing("10.0.0.0".parse().unwrap(), encoding.longest_prefix(32));
-            let layout = Layout::of(&Kind::Pmesh {
+            let layout = Layout::of(&TopologyShape::Pmesh {
                 dims: dims.into(),
                 grow_to: grow_to.into(),
                 lines_per_switch: 1,

@@ -9,7 +9,7 @@
 use tresse_plan::Plan;
 use tresse_routing::updown::SwitchRoutes;
 use tresse_routing::{Minimal, SwitchDemand, Updown};
-use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_topology::{Components, Graph};
 use tresse_verify as verify;
 
@@ -52,7 +52,7 @@ fn main() {
 }
 
 fn cluster(switches: u32, seed: u32, strategy: Strategy) -> Cluster {
-    let kind = Kind::Irregular { switches, ports: CABLES + NODES, seed };
+    let kind = TopologyShape::Irregular { switches, ports: CABLES + NODES, seed };
     Cluster::generated(kind, NODES, 1, strategy, 1)
 }
 

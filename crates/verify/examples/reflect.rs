@@ -8,7 +8,7 @@ use std::time::Instant;
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Kind, Strategy, Traffic};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape, Traffic};
 use tresse_verify::Reflect;
 
 fn main() {
@@ -16,18 +16,18 @@ fn main() {
         "fabric                demand   flows  candidates  direct  achieved  optimum  seconds (without)"
     );
     for ports in [8, 16, 24, 48] {
-        let kind = Kind::Clique { ports };
+        let kind = TopologyShape::Clique { ports };
         case(&format!("clique of {ports} ports"), &kind, 0, Strategy::Minimal, Few::Pairs);
         case(&format!("clique of {ports} ports"), &kind, 0, Strategy::Minimal, Few::Random);
     }
     for switches in [16, 64, 256] {
-        let kind = Kind::Irregular { switches, ports: 8, seed: 1 };
+        let kind = TopologyShape::Irregular { switches, ports: 8, seed: 1 };
         for strategy in [Strategy::Transit { root: None }, Strategy::Minimal] {
             case(&format!("irregular, {switches}"), &kind, 4, strategy, Few::Random);
             case(&format!("irregular, {switches}"), &kind, 4, strategy, Few::Uniform);
         }
     }
-    let kind = Kind::Torus { dims: vec![8, 8] };
+    let kind = TopologyShape::Torus { dims: vec![8, 8] };
     case("torus 8x8", &kind, 2, Strategy::Dor, Few::Random);
 }
 
@@ -42,7 +42,7 @@ enum Few {
     Uniform,
 }
 
-fn case(name: &str, kind: &Kind, nodes: u32, strategy: Strategy, few: Few) {
+fn case(name: &str, kind: &TopologyShape, nodes: u32, strategy: Strategy, few: Few) {
     let mut cluster = Cluster::generated(kind.clone(), nodes, 1, strategy, 4);
     cluster.demand = demand(&cluster, few);
     let start = Instant::now();

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use tresse_plan::Plan;
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 
 /// The bandwidth between the two halves of a clique's switches: the number of links that cross from one
 /// half to the other, the bandwidth per node, and its value by big-fat-switches-ring-clique-reflector,
@@ -25,7 +25,7 @@ impl Cut {
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let cluster = plan.cluster();
-        let Kind::Clique { ports } = cluster.kind else { return None };
+        let TopologyShape::Clique { ports } = cluster.kind else { return None };
         let half = cluster.switches.len() / 2;
         let side = |s: tresse_base::id::SwitchId| s.index() < half;
         let crossing = cluster.links.iter().filter(|l| side(l.a.switch) != side(l.b.switch));
@@ -49,7 +49,8 @@ mod tests {
     #[test]
     fn theorem_2() {
         for (ports, nodes, links) in [(8, 20, 6), (16, 72, 20), (24, 156, 42), (6, 12, 4)] {
-            let cluster = Cluster::generated(Kind::Clique { ports }, 0, 1, Strategy::Minimal, 1);
+            let cluster =
+                Cluster::generated(TopologyShape::Clique { ports }, 0, 1, Strategy::Minimal, 1);
             assert_eq!(cluster.nodes.len(), nodes);
             let cut = Cut::of(&Plan::build(cluster).unwrap()).unwrap();
             assert_eq!(cut.links, links);

@@ -3,7 +3,7 @@
 
 use tresse_plan::{Longer, Plan};
 use tresse_topology::Channel;
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 
 use super::names::pair_name;
 use super::{Finding, Survey, limits};
@@ -94,7 +94,7 @@ fn deadlock(plan: &Plan, cycle: &[[String; 2]], lossless: bool, primaries_free: 
     message += &match (lossless, primaries_free) {
         (true, _) => {
             let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
-            let mesh = matches!(plan.cluster().kind, Kind::Mesh { .. });
+            let mesh = matches!(plan.cluster().kind, TopologyShape::Mesh { .. });
             let dor = if mesh { "dor, " } else { "" };
             let way = way.join(" -> ");
             format!(" ({way}), and lossless = true: use {dor}transit, updown or stp")

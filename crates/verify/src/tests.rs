@@ -1,11 +1,11 @@
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Kind, Learning, Strategy};
+use tresse_topology::cluster::{Cluster, Learning, Strategy, TopologyShape};
 
 use super::check;
 
 fn cluster(dims: &[u32], torus: bool, strategy: Strategy) -> Cluster {
     let dims = dims.to_vec();
-    let kind = if torus { Kind::Torus { dims } } else { Kind::Mesh { dims } };
+    let kind = if torus { TopologyShape::Torus { dims } } else { TopologyShape::Mesh { dims } };
     Cluster::generated(kind, 1, 1, strategy, 1)
 }
 
@@ -162,7 +162,7 @@ fn a_second_path_survives_every_single_link() {
 #[test]
 fn several_nics_are_minimal_only_if_no_other_pair_of_nics_is_nearer() {
     for (dims, nics) in [([3, 5], 2), ([4, 4], 2), ([3, 3], 3)] {
-        let kind = Kind::Mesh { dims: dims.into() };
+        let kind = TopologyShape::Mesh { dims: dims.into() };
         let plan = Plan::build(Cluster::generated(kind, 1, nics, Strategy::Stp, 1)).unwrap();
         let long =
             plan.pairs().filter(|&(s, d)| plan.hops(&plan.primary(s, d)[0]) > plan.distance(s, d));
@@ -173,7 +173,7 @@ fn several_nics_are_minimal_only_if_no_other_pair_of_nics_is_nearer() {
 #[test]
 fn a_failed_switch_loses_each_pair_once() {
     for (dims, nodes, nics) in [(&[4, 4][..], 1, 2), (&[3, 3], 2, 2), (&[4, 3], 3, 1)] {
-        let kind = Kind::Torus { dims: dims.into() };
+        let kind = TopologyShape::Torus { dims: dims.into() };
         let plan = Plan::build(Cluster::generated(kind, nodes, nics, Strategy::Dor, 1)).unwrap();
         let lost = |switch: u32| {
             let crosses = |(s, d): &(tresse_base::id::NodeId, tresse_base::id::NodeId)| {
@@ -197,7 +197,7 @@ fn a_failed_switch_loses_each_pair_once() {
 fn loads_agree_with_walking_every_pair() {
     for (nodes, nics) in [(1, 1), (3, 1), (1, 2), (2, 2)] {
         for strategy in [Strategy::Stp, Strategy::Dor, Strategy::Pdor] {
-            let kind = Kind::Torus { dims: vec![4, 3] };
+            let kind = TopologyShape::Torus { dims: vec![4, 3] };
             let plan = Plan::build(Cluster::generated(kind, nodes, nics, strategy, 1)).unwrap();
             let survey = super::Survey::of(&plan);
             let mut loads = vec![0; plan.graph().channels()];

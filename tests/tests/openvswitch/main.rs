@@ -15,7 +15,7 @@ use tresse_base::id::{NodeId, TreeId};
 use tresse_base::units::Mac;
 use tresse_export::ExportOptions;
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Kind, Port, Strategy};
+use tresse_topology::cluster::{Cluster, Port, Strategy, TopologyShape};
 
 type Body = fn() -> Result<(), Failed>;
 
@@ -42,7 +42,7 @@ fn main() {
 }
 
 fn torus(base: Option<u16>) -> Plan {
-    let kind = Kind::Torus { dims: vec![3, 3] };
+    let kind = TopologyShape::Torus { dims: vec![3, 3] };
     let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 1);
     cluster.vlans.ranges = vec![(100, 199)];
     cluster.vlans.base = base;
@@ -161,7 +161,7 @@ fn base_vlan_floods_its_tree_and_no_more() -> Result<(), Failed> {
 /// to nobody, be it that of its own line.
 fn lines_on_one_switch_are_apart() -> Result<(), Failed> {
     let dims = vec![4, 4];
-    let kind = Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
+    let kind = TopologyShape::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
     let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).expect("it has a plan");
     let rig = Rig::new(&plan, ExportOptions::default());
     let layout = plan.xy().expect("its nodes route").layout();

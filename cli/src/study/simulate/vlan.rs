@@ -7,7 +7,7 @@ use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_plan::Plan;
 use tresse_sim::network::SimulatedNetwork;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::arguments::{Arrivals, Queues, Simulate};
 use super::sweep::CYCLES;
@@ -37,9 +37,9 @@ const STRATEGIES: [(&str, Strategy); 3] =
 
 /// The paper's six fabrics, and what it publishes for each strategy. An improvement of 753 % is a ratio of 8.53, or of
 /// 7.53 if it is meant as a factor.
-fn fabrics() -> [(&'static str, Kind, [&'static str; 3]); 6] {
-    let mesh = |dims: &[u32]| Kind::Mesh { dims: dims.to_vec() };
-    let torus = |dims: &[u32]| Kind::Torus { dims: dims.to_vec() };
+fn fabrics() -> [(&'static str, TopologyShape, [&'static str; 3]); 6] {
+    let mesh = |dims: &[u32]| TopologyShape::Mesh { dims: dims.to_vec() };
+    let torus = |dims: &[u32]| TopologyShape::Torus { dims: dims.to_vec() };
     [
         ("4x4 mesh", mesh(&[4, 4]), ["", "", ""]),
         ("8x8 mesh", mesh(&[8, 8]), ["", "", ""]),

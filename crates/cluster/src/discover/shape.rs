@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 use tresse_topology::{Hop, Layout};
 
 use super::{At, Discovered, End};
@@ -44,16 +44,19 @@ pub(super) fn recognise(found: &Discovered<'_>) -> Option<Shape> {
 }
 
 /// Returns the kinds with this many nodes, the simplest first.
-fn kinds(nodes: u32) -> Vec<(String, Kind)> {
+fn kinds(nodes: u32) -> Vec<(String, TopologyShape)> {
     let mut all = Vec::new();
     if nodes >= 2 {
-        all.push((format!("kind = \"full-mesh\", nodes = {nodes}"), Kind::FullMesh { nodes }));
-        all.push((format!("kind = \"ring\", nodes = {nodes}"), Kind::Ring { nodes }));
+        all.push((
+            format!("kind = \"full-mesh\", nodes = {nodes}"),
+            TopologyShape::FullMesh { nodes },
+        ));
+        all.push((format!("kind = \"ring\", nodes = {nodes}"), TopologyShape::Ring { nodes }));
     }
     for dims in factors(nodes, 2) {
         let words = |kind: &str| format!("kind = \"{kind}\", dims = {dims:?}");
-        all.push((words("direct-torus"), Kind::DirectTorus { dims: dims.clone() }));
-        all.push((words("direct-mesh"), Kind::DirectMesh { dims: dims.clone() }));
+        all.push((words("direct-torus"), TopologyShape::DirectTorus { dims: dims.clone() }));
+        all.push((words("direct-mesh"), TopologyShape::DirectMesh { dims: dims.clone() }));
     }
     all
 }
@@ -81,7 +84,7 @@ fn factors(product: u32, least: u32) -> Vec<Vec<u32>> {
     all
 }
 
-fn fit(topology: &str, kind: &Kind, cables: &Cables) -> Option<Shape> {
+fn fit(topology: &str, kind: &TopologyShape, cables: &Cables) -> Option<Shape> {
     let layout = Layout::of(kind)?;
     let hops: Vec<Vec<Hop>> =
         (0..layout.nodes()).map(|node| layout.neighbours(node.into())).collect();

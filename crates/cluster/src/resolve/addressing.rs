@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::units::Prefix;
-use tresse_topology::cluster::{Addressing, Kind, Node};
+use tresse_topology::cluster::{Addressing, Node, TopologyShape};
 use tresse_topology::pmesh::{self, BaseTooSmall};
 
 use crate::file::{Addressing as Table, Prefixes};
@@ -16,7 +16,7 @@ type Placed = (Prefix, Option<Range<usize>>);
 pub(super) fn addressing(
     table: Option<&At<Table>>,
     nodes: &[Node],
-    kind: Option<&Kind>,
+    kind: Option<&TopologyShape>,
     found: &mut Found,
 ) -> Addressing {
     let table = table.map(|t| &t.value);
@@ -41,7 +41,7 @@ pub(super) fn addressing(
         let nics = nodes.iter().map(|n| n.nics.len()).sum();
         big_enough(&node, "node", nodes.len(), found);
         match kind {
-            Kind::Pmesh { grow_to, .. } => base_network(&nic, grow_to, found),
+            TopologyShape::Pmesh { grow_to, .. } => base_network(&nic, grow_to, found),
             _ => big_enough(&nic, "NIC", nics, found),
         }
     }

@@ -9,7 +9,7 @@ use tresse_base::hostlist;
 use tresse_base::id::SwitchId;
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::suggestion;
-use tresse_topology::cluster::{Kind, Link, Node, Switch};
+use tresse_topology::cluster::{Link, Node, Switch, TopologyShape};
 use tresse_topology::generate::{Fabric, default_switch, generate};
 
 use super::names::{missing, names};
@@ -55,9 +55,9 @@ pub(super) struct Draft {
 }
 
 /// What else helps if a switch has too few ports.
-fn fewer_cables(kind: &Kind, flat: bool) -> &'static str {
+fn fewer_cables(kind: &TopologyShape, flat: bool) -> &'static str {
     match kind {
-        Kind::Pmesh { .. } if kind.shares_switches() => ", or a smaller lines_per_switch",
+        TopologyShape::Pmesh { .. } if kind.shares_switches() => ", or a smaller lines_per_switch",
         _ if flat || kind.is_routed() => "",
         _ => ", or a smaller nodes_per_switch or nics_per_node",
     }
@@ -213,7 +213,7 @@ impl Draft {
         &mut self,
         file: &File,
         whole: &Span,
-        kind: &Kind,
+        kind: &TopologyShape,
         flat: bool,
         found: &mut Found,
     ) {

@@ -2,7 +2,7 @@
 //! defined on the kind of topology.
 
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::{Choice, Kind, Routing, Strategy};
+use tresse_topology::cluster::{Choice, Routing, Strategy, TopologyShape};
 
 use super::shape::Shape;
 use super::values::within;
@@ -20,7 +20,9 @@ pub(super) fn routing(
     found: &mut Found,
 ) -> (Routing, Option<Strategy>) {
     let fallback = match shape {
-        Shape::Generated { kind: Kind::Mesh { .. } | Kind::Torus { .. }, .. } => Strategy::Dor,
+        Shape::Generated {
+            kind: TopologyShape::Mesh { .. } | TopologyShape::Torus { .. }, ..
+        } => Strategy::Dor,
         Shape::Generated { kind, .. } if kind.is_routed() => Strategy::Xy,
         Shape::Unknown(Some(kind)) if kind.is_routed() => Strategy::Xy,
         _ if shape.is_fnn() => Strategy::Direct,
@@ -129,9 +131,11 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         ) => return None,
         (_, Shape::Explicit) => TopologyKind::Explicit,
         (_, Shape::Unknown(Some(kind))) if kind.has_no_dimensions() => *kind,
-        (_, Shape::Generated { kind: Kind::Clique { .. }, .. }) => TopologyKind::Clique,
-        (_, Shape::Generated { kind: Kind::Irregular { .. }, .. }) => TopologyKind::Irregular,
-        (Strategy::Pdor, Shape::Generated { kind: Kind::Torus { dims }, .. })
+        (_, Shape::Generated { kind: TopologyShape::Clique { .. }, .. }) => TopologyKind::Clique,
+        (_, Shape::Generated { kind: TopologyShape::Irregular { .. }, .. }) => {
+            TopologyKind::Irregular
+        }
+        (Strategy::Pdor, Shape::Generated { kind: TopologyShape::Torus { dims }, .. })
             if dims.len() > 2 && dims[1..].iter().any(|n| n % 2 == 1) =>
         {
             let even: Vec<_> =
@@ -152,12 +156,12 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
 }
 
 /// Returns the word of the file for a kind whose nodes route.
-fn kind_word(kind: &Kind) -> &'static str {
+fn kind_word(kind: &TopologyShape) -> &'static str {
     match kind {
-        Kind::Pmesh { .. } => TopologyKind::Pmesh.word(),
-        Kind::Ring { .. } => TopologyKind::Ring.word(),
-        Kind::DirectMesh { .. } => TopologyKind::DirectMesh.word(),
-        Kind::DirectTorus { .. } => TopologyKind::DirectTorus.word(),
+        TopologyShape::Pmesh { .. } => TopologyKind::Pmesh.word(),
+        TopologyShape::Ring { .. } => TopologyKind::Ring.word(),
+        TopologyShape::DirectMesh { .. } => TopologyKind::DirectMesh.word(),
+        TopologyShape::DirectTorus { .. } => TopologyKind::DirectTorus.word(),
         _ => TopologyKind::FullMesh.word(),
     }
 }

@@ -2,7 +2,7 @@
 //! can be built.
 
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 use tresse_topology::generate::clique_nodes_per_switch;
 
 use super::names::missing;
@@ -45,8 +45,8 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
     let unknown = Shape::Unknown(Some(kind.value));
     let shape = match kind.value {
         TopologyKind::Explicit => Some(Shape::Explicit),
-        TopologyKind::Mesh => grid(topology, |dims| Kind::Mesh { dims }, found),
-        TopologyKind::Torus => grid(topology, |dims| Kind::Torus { dims }, found),
+        TopologyKind::Mesh => grid(topology, |dims| TopologyShape::Mesh { dims }, found),
+        TopologyKind::Torus => grid(topology, |dims| TopologyShape::Torus { dims }, found),
         TopologyKind::Clique => clique(topology, found),
         TopologyKind::Irregular => irregular(topology, found),
         TopologyKind::Pmesh
@@ -94,7 +94,11 @@ fn nics_per_node(topology: &Topology, found: &mut Found) -> u32 {
     within(nics, "nics_per_node", 1..=limits::NICS_PER_NODE, 1, found)
 }
 
-fn grid(topology: &At<Topology>, kind: fn(Vec<u32>) -> Kind, found: &mut Found) -> Option<Shape> {
+fn grid(
+    topology: &At<Topology>,
+    kind: fn(Vec<u32>) -> TopologyShape,
+    found: &mut Found,
+) -> Option<Shape> {
     let before = found.len();
     let nodes = topology.value.nodes_per_switch.as_ref();
     let nodes = within(nodes, "nodes_per_switch", 1..=limits::NODES_PER_SWITCH, 1, found);
@@ -143,7 +147,7 @@ fn clique(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
         return None;
     }
     Some(Shape::Generated {
-        kind: Kind::Clique { ports: count },
+        kind: TopologyShape::Clique { ports: count },
         nodes_per_switch,
         nics_per_node: nics,
     })
@@ -188,7 +192,7 @@ fn irregular(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
         found.add(ProblemKind::TooFewPorts, span, message, help);
         return None;
     }
-    let kind = Kind::Irregular { switches: count, ports: number, seed };
+    let kind = TopologyShape::Irregular { switches: count, ports: number, seed };
     fits(count.into(), nodes_per_switch, nics, switches, found).then_some(Shape::Generated {
         kind,
         nodes_per_switch,

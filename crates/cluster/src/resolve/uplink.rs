@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::SwitchId;
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 
 use super::fabric::{Draft, NOWHERE};
 
 impl Draft {
     /// Puts the uplink cable of each switch into its highest free port, and reports switches without one.
-    pub(super) fn plug_uplinks(&mut self, kind: &Kind, found: &mut Found) {
-        let Kind::Fnn { uplink: Some(uplink), .. } = kind else { return };
+    pub(super) fn plug_uplinks(&mut self, kind: &TopologyShape, found: &mut Found) {
+        let TopologyShape::Fnn { uplink: Some(uplink), .. } = kind else { return };
         let mut taken: BTreeMap<SwitchId, BTreeSet<u32>> = BTreeMap::new();
         for nic in self.nodes.iter().flat_map(|node| &node.nics) {
             taken.entry(nic.switch).or_default().insert(nic.port);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::Grid;
-use tresse_topology::cluster::{Kind, Strategy, Vlans};
+use tresse_topology::cluster::{Strategy, TopologyShape, Vlans};
 use tresse_topology::lines;
 
 use super::shape::Shape;
@@ -83,12 +83,12 @@ fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     Some(match (kind, strategy) {
         (_, Strategy::Dor) => Grid::of(kind).map_or(1, |grid| grid.dor_trees()),
         (_, Strategy::Pdor) => pdor_trees(kind).unwrap_or(1),
-        (Kind::Pmesh { dims, lines_per_switch: 2.., .. }, _) => lines(dims),
+        (TopologyShape::Pmesh { dims, lines_per_switch: 2.., .. }, _) => lines(dims),
         _ => 1,
     })
 }
 
-fn pdor_trees(kind: &Kind) -> Option<u64> {
+fn pdor_trees(kind: &TopologyShape) -> Option<u64> {
     Grid::of(kind)?.pdor_trees()
 }
 
@@ -175,15 +175,15 @@ fn enlarged(
 mod tests {
     use super::*;
 
-    fn needed(kind: Kind, strategy: Strategy) -> u64 {
+    fn needed(kind: TopologyShape, strategy: Strategy) -> u64 {
         let shape = Shape::Generated { kind, nodes_per_switch: 1, nics_per_node: 1 };
         vids_needed(&shape, strategy).unwrap()
     }
 
     #[test]
     fn counts_of_the_paper() {
-        let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
-        let mesh = |dims: &[u32]| Kind::Mesh { dims: dims.into() };
+        let torus = |dims: &[u32]| TopologyShape::Torus { dims: dims.into() };
+        let mesh = |dims: &[u32]| TopologyShape::Mesh { dims: dims.into() };
         assert_eq!(needed(torus(&[4, 4]), Strategy::Dor), 8);
         assert_eq!(needed(torus(&[4, 4]), Strategy::Pdor), 6);
         assert_eq!(needed(torus(&[5, 5]), Strategy::Pdor), 8);

@@ -205,7 +205,7 @@ fn frames_of_others_and_of_unknown_nodes_prove_and_fuse_nothing() {
 fn the_first_announcement_on_a_nic_asks_who_is_there() {
     let mut host = Host::new(true);
     let ring = Cluster::generated(
-        tresse_topology::cluster::Kind::Ring { nodes: 3 },
+        tresse_topology::cluster::TopologyShape::Ring { nodes: 3 },
         1,
         1,
         Strategy::Xy,

@@ -17,7 +17,7 @@ use tresse_liveness::Watching;
 use tresse_plan::Plan;
 use tresse_reconcile::model::KernelModel;
 use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::*;
 
@@ -58,7 +58,8 @@ pub(super) struct Host {
 }
 
 pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
-    let cluster = Cluster::generated(Kind::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
+    let cluster =
+        Cluster::generated(TopologyShape::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
     let plan = Plan::build(cluster).unwrap();
     Prepared::new(&plan, NodeId(1), format!("{strategy:?} {dims:?}"), None)
 }

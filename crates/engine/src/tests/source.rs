@@ -8,13 +8,13 @@ use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, ObservedRoute, PUSH_INTERFACE};
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::{Host, Input, Prepared, Reply};
 
 /// The slice of the node with most labelled primaries, and a host with its NICs.
 fn scene() -> (Prepared, Host) {
-    let kind = Kind::Torus { dims: vec![6, 6] };
+    let kind = TopologyShape::Torus { dims: vec![6, 6] };
     let cluster = Cluster::generated(kind, 1, 2, Strategy::Transit { root: None }, 3);
     let plan = Plan::build(cluster).unwrap();
     let slices = (0..36).map(|n| Prepared::new(&plan, NodeId(n), "torus".into(), None));

@@ -7,7 +7,7 @@ use tresse_base::units::Prefix;
 use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
 use tresse_slice::watch::Watches;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::{Host, Input, Prepared};
 use crate::Stored;
@@ -20,7 +20,7 @@ fn plan(plan: &Plan, node: NodeId) -> Prepared {
 
 /// Node 1 of a torus, with two paths to every peer.
 fn torus() -> (Prepared, Host) {
-    let kind = Kind::Torus { dims: vec![3, 3] };
+    let kind = TopologyShape::Torus { dims: vec![3, 3] };
     let cluster = Cluster::generated(kind, 1, 2, Strategy::Dor, 2);
     let prepared = plan(&Plan::build(cluster).unwrap(), NodeId(1));
     (prepared, Host::new(false))

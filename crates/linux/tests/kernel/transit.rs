@@ -7,7 +7,7 @@ use tresse_export::node_script;
 use tresse_namespace::{Feature, eventually, trial};
 use tresse_plan::Plan;
 use tresse_reconcile::Saved;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use crate::chain::{Chain, Node, mac, seen};
 
@@ -132,7 +132,7 @@ fn foreign_labels(node: &Node) {
 }
 
 fn script() {
-    let kind = Kind::Torus { dims: vec![3] };
+    let kind = TopologyShape::Torus { dims: vec![3] };
     let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Stp, 1)).unwrap();
     let mut chain = Chain::cabled(false);
     foreign_labels(chain.node(2));

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tresse_base::units::Prefix;
 use tresse_topology::Layout;
-use tresse_topology::cluster::{Cluster, Kind};
+use tresse_topology::cluster::{Cluster, TopologyShape};
 use tresse_topology::pmesh::{self, Encoding};
 
 use super::content::Lock;
@@ -69,7 +69,7 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
     };
     let owners = Owners { what: "nodes", count: cluster.nodes.len(), key: &node_key };
     let nodes = columns(&owners, &cluster.addressing.nodes, &lock.nodes, lock)?;
-    if let Kind::Pmesh { grow_to, .. } = &cluster.kind {
+    if let TopologyShape::Pmesh { grow_to, .. } = &cluster.kind {
         return Ok(Addresses { node: nodes, nic: encoded(cluster, grow_to)? });
     }
     let owners = Owners { what: "nics", count: place.len(), key: &nic_key };
@@ -179,10 +179,10 @@ fn held<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tresse_topology::cluster::{Kind, Strategy};
+    use tresse_topology::cluster::{Strategy, TopologyShape};
 
     fn torus(dims: &[u32], nics: u32) -> Cluster {
-        Cluster::generated(Kind::Torus { dims: dims.into() }, 1, nics, Strategy::Dor, 1)
+        Cluster::generated(TopologyShape::Torus { dims: dims.into() }, 1, nics, Strategy::Dor, 1)
     }
 
     fn lock_of(cluster: &Cluster, old: &Lock) -> Lock {
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!((of("n3"), of("n4")), ("10.77.0.4".into(), "10.77.0.5".into()));
 
         let mut changed = small.clone();
-        changed.kind = Kind::Explicit;
+        changed.kind = TopologyShape::Explicit;
         changed.nodes[1].name = "x".into();
         let addresses = assign(&changed, &lock).unwrap();
         assert_eq!(addresses.node[1][0].to_string(), "10.77.0.4");

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_topology::Grid;
-use tresse_topology::cluster::{Cluster, Kind};
+use tresse_topology::cluster::{Cluster, TopologyShape};
 use tresse_topology::generate::coordinates;
 
 /// Returns the place of a switch as a text that stays the same when the fabric grows. On a mesh or torus: its
@@ -15,23 +15,23 @@ use tresse_topology::generate::coordinates;
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
     match &cluster.kind {
-        Kind::Mesh { dims } | Kind::Torus { dims } => {
+        TopologyShape::Mesh { dims } | TopologyShape::Torus { dims } => {
             // Sizes only: a mesh and a torus number alike.
             let grid = Grid::new(dims, false);
             if id.index() < grid.len() {
                 return joined(&grid.coordinates(id));
             }
         }
-        Kind::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
-        Kind::Irregular { .. } => return joined(&[id.0]),
-        Kind::Clique { .. }
-        | Kind::Explicit
-        | Kind::Pmesh { .. }
-        | Kind::Ring { .. }
-        | Kind::DirectMesh { .. }
-        | Kind::DirectTorus { .. }
-        | Kind::FullMesh { .. }
-        | Kind::Fnn { .. } => {}
+        TopologyShape::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
+        TopologyShape::Irregular { .. } => return joined(&[id.0]),
+        TopologyShape::Clique { .. }
+        | TopologyShape::Explicit
+        | TopologyShape::Pmesh { .. }
+        | TopologyShape::Ring { .. }
+        | TopologyShape::DirectMesh { .. }
+        | TopologyShape::DirectTorus { .. }
+        | TopologyShape::FullMesh { .. }
+        | TopologyShape::Fnn { .. } => {}
     }
     cluster.switch(id).name.clone()
 }
@@ -48,16 +48,18 @@ fn joined(numbers: &[u32]) -> String {
 #[must_use]
 pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
     match &cluster.kind {
-        Kind::Pmesh { dims, .. } | Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
+        TopologyShape::Pmesh { dims, .. }
+        | TopologyShape::DirectMesh { dims }
+        | TopologyShape::DirectTorus { dims } => {
             return Some(joined(&coordinates(id.0, dims)));
         }
-        Kind::Ring { .. } | Kind::FullMesh { .. } | Kind::Fnn { .. } => {
+        TopologyShape::Ring { .. } | TopologyShape::FullMesh { .. } | TopologyShape::Fnn { .. } => {
             return Some(joined(&[id.0]));
         }
         _ => {}
     }
     let nic = cluster.node(id).nics.first()?;
-    let generated = !matches!(cluster.kind, Kind::Explicit);
+    let generated = !matches!(cluster.kind, TopologyShape::Explicit);
     generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
 }
 
@@ -92,25 +94,26 @@ mod tests {
     use super::*;
     use tresse_topology::cluster::Strategy;
 
-    fn places(kind: Kind, of: &[u32]) -> Vec<String> {
+    fn places(kind: TopologyShape, of: &[u32]) -> Vec<String> {
         let cluster = Cluster::generated(kind, 2, 1, Strategy::Dor, 1);
         of.iter().map(|k| node(&cluster, NodeId(*k)).unwrap()).collect()
     }
 
     #[test]
     fn growth_changes_no_place() {
-        let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
+        let torus = |dims: &[u32]| TopologyShape::Torus { dims: dims.into() };
         assert_eq!(places(torus(&[3]), &[0, 1, 5]), ["0:1", "0:2", "2:2"]);
         assert_eq!(places(torus(&[3, 3]), &[0, 5, 6, 17]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
         assert_eq!(places(torus(&[4, 3]), &[0, 5, 8, 21]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
         assert_eq!(places(torus(&[3, 3, 3]), &[6, 35]), ["0,1:1", "2,2,1:2"]);
-        assert_eq!(places(Kind::Clique { ports: 4 }, &[3]), ["1:2"]);
+        assert_eq!(places(TopologyShape::Clique { ports: 4 }, &[3]), ["1:2"]);
     }
 
     #[test]
     fn listed_nodes_are_known_by_name() {
-        let mut cluster = Cluster::generated(Kind::Mesh { dims: vec![2] }, 1, 1, Strategy::Dor, 1);
-        cluster.kind = Kind::Explicit;
+        let mut cluster =
+            Cluster::generated(TopologyShape::Mesh { dims: vec![2] }, 1, 1, Strategy::Dor, 1);
+        cluster.kind = TopologyShape::Explicit;
         assert_eq!(node(&cluster, NodeId(1)), None);
         assert_eq!(switch(&cluster, SwitchId(1)), "s1");
     }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use tresse_base::id::Vid;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::*;
 use crate::address::Addresses;
 use crate::plan::Plan;
 
 fn cluster(dims: &[u32]) -> Cluster {
-    Cluster::generated(Kind::Torus { dims: dims.into() }, 1, 1, Strategy::Dor, 1)
+    Cluster::generated(TopologyShape::Torus { dims: dims.into() }, 1, 1, Strategy::Dor, 1)
 }
 
 const RANGES: &[(u16, u16)] = &[(100, 103), (200, 203)];
@@ -52,7 +52,7 @@ fn trees_keep_their_vids_and_changed_trees_get_fresh_ones() {
     let first = [("a", "a:1~b:1"), ("b", "a:2~b:2")];
     let vids = allocate(&first, RANGES, &Lock::default()).unwrap();
     assert_eq!(vids, [Vid(100), Vid(101)]);
-    let none = Cluster::generated(Kind::Explicit, 1, 1, Strategy::Stp, 1);
+    let none = Cluster::generated(TopologyShape::Explicit, 1, 1, Strategy::Stp, 1);
     let lock = Lock::default().next(&none, &Addresses::default(), &first, &vids, Labels::new());
 
     let changed = [("new", "a:0~b:0"), ("b", "a:3~b:3"), ("a", "a:1~b:1")];
@@ -106,7 +106,7 @@ fn the_base_tree_grows_and_does_not_move() {
         let mut lock = Lock::default();
         let mut before: BTreeSet<String> = BTreeSet::new();
         for dims in sizes {
-            let kind = Kind::Mesh { dims: dims.into() };
+            let kind = TopologyShape::Mesh { dims: dims.into() };
             let mut cluster = Cluster::generated(kind, 1, 1, strategy, 1);
             cluster.vlans.base = Some(1);
             // Many nodes in a corner draw the best tree there.

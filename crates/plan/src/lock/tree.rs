@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_topology::cluster::{Cluster, Kind};
+use tresse_topology::cluster::{Cluster, TopologyShape};
 use tresse_topology::vlan::{Tree, TreeLinks};
 use tresse_topology::{Components, Coordinates, Graph, Grid, generate};
 
@@ -18,8 +18,12 @@ pub fn text(cluster: &Cluster, links: &TreeLinks) -> String {
     let joined =
         |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     match (links, &cluster.kind) {
-        (TreeLinks::Lines { center, order }, Kind::Mesh { dims } | Kind::Torus { dims }) => {
-            let kind = if matches!(cluster.kind, Kind::Torus { .. }) { "torus" } else { "mesh" };
+        (
+            TreeLinks::Lines { center, order },
+            TopologyShape::Mesh { dims } | TopologyShape::Torus { dims },
+        ) => {
+            let kind =
+                if matches!(cluster.kind, TopologyShape::Torus { .. }) { "torus" } else { "mesh" };
             let sizes: Vec<_> = dims.iter().map(ToString::to_string).collect();
             let order: Vec<u32> = order.iter().map(|d| *d as u32).collect();
             let center = &center[..dims.len()];
@@ -180,7 +184,8 @@ fn edges(text: &str, by: Ends) -> Option<Edges> {
     let mut center: Coordinates = [0; Grid::MAX_DIMS];
     center[..m].copy_from_slice(&at);
     let grid = Grid::new(&dims, text.starts_with("torus "));
-    let kind = if grid.is_torus() { Kind::Torus { dims } } else { Kind::Mesh { dims } };
+    let kind =
+        if grid.is_torus() { TopologyShape::Torus { dims } } else { TopologyShape::Mesh { dims } };
     let fabric = generate::generate(&kind, 1, 1);
     let ends: Vec<_> = fabric.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect();
     let graph = Graph::from_edges(fabric.switches.len(), &ends);
@@ -248,7 +253,7 @@ mod tests {
         assert!(links("").is_empty());
     }
 
-    fn grow(old: Kind, new: Kind) -> (usize, usize) {
+    fn grow(old: TopologyShape, new: TopologyShape) -> (usize, usize) {
         let plan = |kind, lock: &Lock| {
             Plan::build_with(Cluster::generated(kind, 1, 1, Strategy::Dor, 1), lock).unwrap()
         };
@@ -269,8 +274,8 @@ mod tests {
     /// open for the new switch: only trees whose own cut is there keep their VIDs.
     #[test]
     fn growth_keeps_vids_where_no_mixture_can_loop() {
-        let mesh = |n| Kind::Mesh { dims: vec![4, n] };
-        let torus = |n| Kind::Torus { dims: vec![4, n] };
+        let mesh = |n| TopologyShape::Mesh { dims: vec![4, n] };
+        let torus = |n| TopologyShape::Torus { dims: vec![4, n] };
         assert_eq!(grow(mesh(3), mesh(3)), (3, 3));
         assert_eq!(grow(torus(4), torus(4)), (8, 8));
         assert_eq!(grow(mesh(3), mesh(4)), (3, 4));

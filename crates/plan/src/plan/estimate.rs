@@ -162,11 +162,12 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tresse_topology::cluster::{Cluster, Kind, Strategy};
+    use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
     #[test]
     fn nothing_measured_is_no_demand() {
-        let cluster = Cluster::generated(Kind::Clique { ports: 6 }, 0, 1, Strategy::Minimal, 3);
+        let cluster =
+            Cluster::generated(TopologyShape::Clique { ports: 6 }, 0, 1, Strategy::Minimal, 3);
         let estimate = Plan::build(cluster).unwrap().estimate(&MeasuredLoads::default());
         assert!(estimate.demand.is_empty());
     }
@@ -174,7 +175,7 @@ mod tests {
     /// On a mesh links serve several pairs: the estimate makes their loads again.
     #[test]
     fn the_estimate_makes_the_loads_again() {
-        let kind = Kind::Mesh { dims: vec![3, 3] };
+        let kind = TopologyShape::Mesh { dims: vec![3, 3] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 1)).unwrap();
         let name = |s: u32| plan.cluster().switches[s as usize].name.clone();
         let mut measured = MeasuredLoads::default();

@@ -231,11 +231,11 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tresse_topology::cluster::{Cluster, Kind, Strategy};
+    use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
     fn plan(torus: bool, strategy: Strategy, nics: u32) -> Plan {
         let dims = vec![4, 4];
-        let kind = if torus { Kind::Torus { dims } } else { Kind::Mesh { dims } };
+        let kind = if torus { TopologyShape::Torus { dims } } else { TopologyShape::Mesh { dims } };
         Plan::build(Cluster::generated(kind, 1, nics, strategy, 2)).unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 
 use crate::search::RingSearch;
 
@@ -56,13 +56,13 @@ fn there_and_back(dims: &[u32], lane: usize) -> Option<Vec<usize>> {
 }
 
 /// Returns the dimensions of a fabric whose nodes are numbered by coordinates, the fastest first.
-fn dims(kind: &Kind) -> Option<&[u32]> {
+fn dims(kind: &TopologyShape) -> Option<&[u32]> {
     match kind {
-        Kind::Mesh { dims }
-        | Kind::Torus { dims }
-        | Kind::DirectMesh { dims }
-        | Kind::DirectTorus { dims }
-        | Kind::Pmesh { dims, .. } => Some(dims),
+        TopologyShape::Mesh { dims }
+        | TopologyShape::Torus { dims }
+        | TopologyShape::DirectMesh { dims }
+        | TopologyShape::DirectTorus { dims }
+        | TopologyShape::Pmesh { dims, .. } => Some(dims),
         _ => None,
     }
 }

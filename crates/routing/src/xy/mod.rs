@@ -25,7 +25,7 @@ mod tests;
 
 use tresse_base::id::NodeId;
 use tresse_base::id::TreeId;
-use tresse_topology::cluster::{Kind, NicEnd};
+use tresse_topology::cluster::{NicEnd, TopologyShape};
 use tresse_topology::path::{Segment, Segments};
 use tresse_topology::{Hop, Layout};
 
@@ -39,7 +39,7 @@ pub struct Xy {
 impl Xy {
     /// Returns the routing of a kind of fabric; `None` if its switches carry VLANs.
     #[must_use]
-    pub fn of(kind: &Kind) -> Option<Self> {
+    pub fn of(kind: &TopologyShape) -> Option<Self> {
         Layout::of(kind).map(|layout| Self { layout })
     }
 

@@ -3,23 +3,24 @@ use std::collections::HashSet;
 use super::*;
 
 fn pmesh(dims: &[u32]) -> Xy {
-    Xy::of(&Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }).unwrap()
+    Xy::of(&TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 })
+        .unwrap()
 }
 
 fn torus(dims: &[u32]) -> Xy {
-    Xy::of(&Kind::DirectTorus { dims: dims.into() }).unwrap()
+    Xy::of(&TopologyShape::DirectTorus { dims: dims.into() }).unwrap()
 }
 
 fn mesh(dims: &[u32]) -> Xy {
-    Xy::of(&Kind::DirectMesh { dims: dims.into() }).unwrap()
+    Xy::of(&TopologyShape::DirectMesh { dims: dims.into() }).unwrap()
 }
 
 fn ring(nodes: u32) -> Xy {
-    Xy::of(&Kind::Ring { nodes }).unwrap()
+    Xy::of(&TopologyShape::Ring { nodes }).unwrap()
 }
 
 fn full(nodes: u32) -> Xy {
-    Xy::of(&Kind::FullMesh { nodes }).unwrap()
+    Xy::of(&TopologyShape::FullMesh { nodes }).unwrap()
 }
 
 fn nodes(xy: &Xy) -> impl Iterator<Item = NodeId> + Clone + use<> {

@@ -7,7 +7,7 @@ use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::random::Random;
 use tresse_plan::Plan;
 use tresse_routing::updown::Order;
-use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_topology::path::Crossing;
 
 use super::greedy::{greedy, legal};
@@ -34,7 +34,7 @@ pub const MESSAGE_BYTES: [u32; 3] = [32, 512, 1024];
 /// the planner.
 #[must_use]
 pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
-    let kind = Kind::Irregular { switches, ports: CABLES + HOSTS, seed };
+    let kind = TopologyShape::Irregular { switches, ports: CABLES + HOSTS, seed };
     let root = (choice == Choice::Paper).then_some(ROOT);
     let mut cluster = Cluster::generated(kind, HOSTS, 1, Strategy::Transit { root }, 1);
     cluster.routing.choice = choice;

@@ -33,7 +33,7 @@ use tresse_reconcile::{
 };
 use tresse_routing::xy::Xy;
 use tresse_topology::Hop;
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 use tresse_topology::pmesh::Encoding;
 
 use super::host;
@@ -51,7 +51,7 @@ pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
         builder.node_routes(peer);
     }
     match &plan.cluster().kind {
-        Kind::Pmesh { grow_to, .. } => builder.subnet_routes(&Encoding::new(grow_to)),
+        TopologyShape::Pmesh { grow_to, .. } => builder.subnet_routes(&Encoding::new(grow_to)),
         _ => builder.nic_routes(),
     }
     let own = &plan.cluster().node(node).name;

@@ -54,15 +54,15 @@ fn node(layout: &Layout, names: &Names, id: NodeId) -> Node {
 mod tests {
     use std::collections::HashSet;
 
-    use crate::cluster::{Cluster, Kind, Strategy};
+    use crate::cluster::{Cluster, Strategy, TopologyShape};
     use tresse_base::id::NodeId;
 
-    fn cluster(kind: Kind) -> Cluster {
+    fn cluster(kind: TopologyShape) -> Cluster {
         Cluster::generated(kind, 1, 1, Strategy::Xy, 1)
     }
 
-    fn pmesh(dims: &[u32]) -> Kind {
-        Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }
+    fn pmesh(dims: &[u32]) -> TopologyShape {
+        TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }
     }
 
     /// p-mesh, section 4.0: dimension j has the product of the other sizes switches, each of M_j ports.
@@ -92,7 +92,11 @@ mod tests {
     #[test]
     fn lines_on_one_switch_have_ports_of_their_own() {
         let dims = vec![4, 4];
-        let two = cluster(Kind::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 });
+        let two = cluster(TopologyShape::Pmesh {
+            dims: dims.clone(),
+            grow_to: dims,
+            lines_per_switch: 4,
+        });
         assert_eq!(two.switches.iter().map(|s| s.ports).collect::<Vec<_>>(), [16, 16]);
         let of = |k: usize| two.nodes[k].nics.iter().map(|n| (n.switch.0, n.port)).collect();
         let ends: [Vec<(u32, u32)>; 3] = [0, 6, 15].map(of);
@@ -113,13 +117,13 @@ mod tests {
             assert_eq!(cluster.switches.len(), 0);
             cluster.direct_cables().count()
         };
-        assert_eq!(count(Kind::Ring { nodes: 8 }), 8);
-        assert_eq!(count(Kind::Ring { nodes: 2 }), 1);
-        assert_eq!(count(Kind::DirectTorus { dims: vec![4, 4] }), 32);
-        assert_eq!(count(Kind::DirectTorus { dims: vec![2, 3, 4] }), 12 + 24 + 24);
-        assert_eq!(count(Kind::DirectMesh { dims: vec![4, 4] }), 24);
-        assert_eq!(count(Kind::DirectMesh { dims: vec![2, 3, 2] }), 6 + 8 + 6);
-        assert_eq!(count(Kind::FullMesh { nodes: 5 }), 10);
+        assert_eq!(count(TopologyShape::Ring { nodes: 8 }), 8);
+        assert_eq!(count(TopologyShape::Ring { nodes: 2 }), 1);
+        assert_eq!(count(TopologyShape::DirectTorus { dims: vec![4, 4] }), 32);
+        assert_eq!(count(TopologyShape::DirectTorus { dims: vec![2, 3, 4] }), 12 + 24 + 24);
+        assert_eq!(count(TopologyShape::DirectMesh { dims: vec![4, 4] }), 24);
+        assert_eq!(count(TopologyShape::DirectMesh { dims: vec![2, 3, 2] }), 6 + 8 + 6);
+        assert_eq!(count(TopologyShape::FullMesh { nodes: 5 }), 10);
     }
 
     #[test]
@@ -128,10 +132,13 @@ mod tests {
             let nics = cluster(kind).nodes[k].nics.clone();
             nics.into_iter().map(|n| n.name).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(names(Kind::DirectTorus { dims: vec![4, 4] }, 0), "eth0 eth1 eth2 eth3");
-        assert_eq!(names(Kind::DirectMesh { dims: vec![3, 3] }, 0), "eth1 eth3");
-        assert_eq!(names(Kind::DirectMesh { dims: vec![3, 3] }, 8), "eth0 eth2");
-        assert_eq!(names(Kind::FullMesh { nodes: 4 }, 2), "eth0 eth1 eth2");
+        assert_eq!(
+            names(TopologyShape::DirectTorus { dims: vec![4, 4] }, 0),
+            "eth0 eth1 eth2 eth3"
+        );
+        assert_eq!(names(TopologyShape::DirectMesh { dims: vec![3, 3] }, 0), "eth1 eth3");
+        assert_eq!(names(TopologyShape::DirectMesh { dims: vec![3, 3] }, 8), "eth0 eth2");
+        assert_eq!(names(TopologyShape::FullMesh { nodes: 4 }, 2), "eth0 eth1 eth2");
         assert_eq!(names(pmesh(&[3, 3, 3]), 5), "eth0 eth1 eth2");
     }
 }

@@ -107,10 +107,11 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::cluster::Kind;
+    use crate::cluster::TopologyShape;
 
     fn layout(dims: &[u32], lines_per_switch: u32) -> Layout {
-        let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch };
+        let kind =
+            TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch };
         Layout::of(&kind).unwrap()
     }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use tresse_base::hostlist::collapse;
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Kind, NicEnd};
+use tresse_topology::cluster::{NicEnd, TopologyShape};
 use tresse_topology::{Components, Hop};
 
 use super::fabric::{Fabric, WALKED};
@@ -95,7 +95,7 @@ pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
 /// p-mesh, section 4.0: two switch failures lose at most one node; this holds where no dimension is below
 /// 3 and every line has a switch of its own.
 pub(super) fn few_per_line(plan: &Plan) -> Option<Finding> {
-    let Kind::Pmesh { dims, .. } = &plan.cluster().kind else { return None };
+    let TopologyShape::Pmesh { dims, .. } = &plan.cluster().kind else { return None };
     let (a, b, lost) = two_failures(plan)?;
     let shared = match plan.cluster().kind.shares_switches() {
         true => " and every line has a switch of its own",
@@ -119,7 +119,7 @@ pub(super) fn few_per_line(plan: &Plan) -> Option<Finding> {
 fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
     let cluster = plan.cluster();
     let switches = cluster.switches.len();
-    let Kind::Pmesh { dims, .. } = &cluster.kind else { return None };
+    let TopologyShape::Pmesh { dims, .. } = &cluster.kind else { return None };
     let shared = cluster.kind.shares_switches();
     if cluster.nodes.len() > WALKED || shared && switches > PAIRED {
         return None;

@@ -1,20 +1,20 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::SwitchId;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::*;
 
-fn plan(kind: Kind, paths: u32) -> Plan {
+fn plan(kind: TopologyShape, paths: u32) -> Plan {
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, paths)).unwrap()
 }
 
-fn report(kind: Kind, paths: u32) -> Report {
+fn report(kind: TopologyShape, paths: u32) -> Report {
     super::super::check(&plan(kind, paths))
 }
 
-fn pmesh(dims: &[u32]) -> Kind {
-    Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }
+fn pmesh(dims: &[u32]) -> TopologyShape {
+    TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 }
 }
 
 fn kinds(report: &Report) -> Vec<&'static str> {
@@ -62,9 +62,9 @@ fn without_backups_a_failure_costs_what_passes_there() {
 fn where_there_is_one_way_its_loss_is_told() {
     let line = report(pmesh(&[4]), 2);
     assert_eq!((line.failures.switch.harmless, line.failures.switch.most_lost), (0, 12));
-    let chain = report(Kind::DirectMesh { dims: vec![4] }, 2);
+    let chain = report(TopologyShape::DirectMesh { dims: vec![4] }, 2);
     assert_eq!((chain.failures.link.objects, chain.failures.link.most_lost), (3, 8));
-    let ring = report(Kind::Ring { nodes: 4 }, 2);
+    let ring = report(TopologyShape::Ring { nodes: 4 }, 2);
     assert_eq!((ring.failures.link.objects, ring.failures.link.harmless), (4, 4));
 }
 
@@ -75,8 +75,8 @@ fn two_by_n_is_named_as_what_two_failures_break() {
     assert!(note.message.contains("6 nodes are cut off"), "{note}");
 }
 
-fn shared(dims: &[u32], lines_per_switch: u32) -> Kind {
-    Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch }
+fn shared(dims: &[u32], lines_per_switch: u32) -> TopologyShape {
+    TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch }
 }
 
 /// Nodes in reach of `from` without a switch: over NICs whose ports are in one VLAN of another.

@@ -5,14 +5,14 @@ use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
 use tresse_routing::reflect::{LinearProgram, PairFlow};
 use tresse_routing::updown::{Order, SwitchDemand, Updown};
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_topology::{Channel, Graph};
 use tresse_verify::{self, Report};
 
 const UPDOWN: Strategy = Strategy::Updown { root: None };
 const TRANSIT: Strategy = Strategy::Transit { root: None };
 
-fn both(kind: &Kind) -> [Report; 2] {
+fn both(kind: &TopologyShape) -> [Report; 2] {
     [UPDOWN, TRANSIT].map(|strategy| {
         tresse_verify::check(
             &Plan::build(Cluster::generated(kind.clone(), 1, 1, strategy, 1)).unwrap(),
@@ -24,7 +24,7 @@ fn both(kind: &Kind) -> [Report; 2] {
 #[test]
 fn transit_is_never_below_updown_on_a_mesh() {
     for dims in [&[3, 3][..], &[2, 5], &[4, 4], &[5, 3], &[9], &[2, 3, 2], &[3, 3, 3], &[6, 5]] {
-        let [updown, transit] = both(&Kind::Mesh { dims: dims.into() });
+        let [updown, transit] = both(&TopologyShape::Mesh { dims: dims.into() });
         let what =
             format!("{dims:?}: {} and {}", updown.ideal_throughput, transit.ideal_throughput);
         assert!(transit.ideal_throughput >= updown.ideal_throughput, "{what}");
@@ -35,8 +35,8 @@ fn transit_is_never_below_updown_on_a_mesh() {
 /// Where `transit` is below, `check` says so, and that it must be where few pairs prove it.
 #[test]
 fn check_says_where_minimal_paths_cost_throughput() {
-    let torus = |dims: &[u32]| Kind::Torus { dims: dims.into() };
-    let irregular = |seed| Kind::Irregular { switches: 16, ports: 5, seed };
+    let torus = |dims: &[u32]| TopologyShape::Torus { dims: dims.into() };
+    let irregular = |seed| TopologyShape::Irregular { switches: 16, ports: 5, seed };
     for (kind, proved) in [
         (torus(&[5]), true),
         (torus(&[7]), true),
@@ -68,7 +68,7 @@ fn check_says_where_minimal_paths_cost_throughput() {
 /// ways, split as one likes, some link carries more than the 25 that updown needs, whatever the root.
 #[test]
 fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
-    let cluster = Cluster::generated(Kind::Torus { dims: vec![5, 4] }, 1, 1, TRANSIT, 1);
+    let cluster = Cluster::generated(TopologyShape::Torus { dims: vec![5, 4] }, 1, 1, TRANSIT, 1);
     let graph = Graph::new(&cluster);
     let without = SwitchDemand { nodes: &[1; 20], transit: &[0; 20] };
     let updown = Updown::routes(&graph, None, &without).unwrap().1.cost(&without).0;

@@ -9,7 +9,7 @@ use tresse_cluster::parse;
 use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE};
 use tresse_routing::basic::Basic;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_verify as verify;
 
 /// All lines of a 3 x 3 affine plane: every two PCs share one of 12 switches.
@@ -18,7 +18,7 @@ const PLANE: &str = "0: 0 1 2\n1: 3 4 5\n2: 6 7 8\n3: 0 3 6\n4: 1 4 7\n5: 2 5 8\
 
 fn flat(table: &str, paths: u32) -> Plan {
     let wiring = Wiring::parse(table).unwrap();
-    let kind = Kind::Fnn { wiring, uplink: None };
+    let kind = TopologyShape::Fnn { wiring, uplink: None };
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Direct, paths)).unwrap()
 }
 
@@ -124,7 +124,7 @@ fn demand_comes_first_and_rates_weigh() {
 #[test]
 fn nodes_that_nobody_joins_are_named() {
     let wiring = Wiring::parse("0: 0 1\n1: 2 3\n").unwrap();
-    let kind = Kind::Fnn { wiring, uplink: None };
+    let kind = TopologyShape::Fnn { wiring, uplink: None };
     let cluster = Cluster::generated(kind, 1, 1, Strategy::Direct, 2);
     let error = Plan::build(cluster).unwrap_err().to_string();
     assert!(error.contains("nodes n0 and n2 share no switch"), "{error}");

@@ -2,13 +2,14 @@
 
 use tresse_base::id::NodeId;
 use tresse_plan::{MeasuredLoads, Plan};
-use tresse_topology::cluster::{Cluster, Kind, Routing, Strategy};
+use tresse_topology::cluster::{Cluster, Routing, Strategy, TopologyShape};
 use tresse_verify::Reflect;
 
 /// Three nodes of s0 fill the link to s1; n06 and n07 on s2 exchange their own.
 #[test]
 fn the_demand_behind_a_cliques_counters() {
-    let cluster = Cluster::generated(Kind::Clique { ports: 6 }, 0, 1, Strategy::Minimal, 3);
+    let cluster =
+        Cluster::generated(TopologyShape::Clique { ports: 6 }, 0, 1, Strategy::Minimal, 3);
     let plan = Plan::build(cluster.clone()).unwrap();
     let mut measured = MeasuredLoads::default();
     let mut seen = |from: &str, to: &str, bps: f64| {

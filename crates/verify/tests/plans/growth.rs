@@ -2,7 +2,7 @@
 
 use tresse_plan::lock::Lock;
 use tresse_plan::{Comparison, Plan};
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_verify as verify;
 
 /// A random network as a file lists it, with `nodes` of its own on each switch and `more` at the end.
@@ -61,7 +61,8 @@ fn one_node_more_touches_no_pair_that_was_there() {
 #[test]
 fn cables_that_move_are_counted() {
     let pmesh = |dims: &[u32], lines_per_switch| {
-        let kind = Kind::Pmesh { dims: dims.into(), grow_to: vec![8, 8], lines_per_switch };
+        let kind =
+            TopologyShape::Pmesh { dims: dims.into(), grow_to: vec![8, 8], lines_per_switch };
         Cluster::generated(kind, 1, 1, Strategy::Xy, 2)
     };
     let moved = |lines_per_switch| {
@@ -99,10 +100,16 @@ fn the_balance_is_taken_anew_where_it_no_longer_goes() {
     none.nodes[5].transit = false;
     assert!(!held(none));
     assert!(
-        Plan::build(Cluster::generated(Kind::Mesh { dims: vec![3, 3] }, 1, 1, Strategy::Dor, 1))
-            .unwrap()
-            .lock(&Lock::default())
-            .balance
-            .is_none()
+        Plan::build(Cluster::generated(
+            TopologyShape::Mesh { dims: vec![3, 3] },
+            1,
+            1,
+            Strategy::Dor,
+            1
+        ))
+        .unwrap()
+        .lock(&Lock::default())
+        .balance
+        .is_none()
     );
 }

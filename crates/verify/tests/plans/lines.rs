@@ -7,7 +7,7 @@ use tresse_plan::lock::Lock;
 use super::*;
 
 fn cluster(dims: &[u32], lines_per_switch: u32, ranges: &[(u16, u16)]) -> Cluster {
-    let kind = Kind::Pmesh { dims: dims.into(), grow_to: vec![8, 8], lines_per_switch };
+    let kind = TopologyShape::Pmesh { dims: dims.into(), grow_to: vec![8, 8], lines_per_switch };
     let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
     cluster.vlans.ranges = ranges.into();
     cluster

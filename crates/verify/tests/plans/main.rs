@@ -18,19 +18,19 @@ mod transit;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::Grid;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_topology::vlan::Tree;
 
 fn plan(dims: &[u32], torus: bool, strategy: Strategy, paths: u32) -> Plan {
     let dims = dims.to_vec();
-    let kind = if torus { Kind::Torus { dims } } else { Kind::Mesh { dims } };
+    let kind = if torus { TopologyShape::Torus { dims } } else { TopologyShape::Mesh { dims } };
     Plan::build(Cluster::generated(kind, 1, 1, strategy, paths)).unwrap()
 }
 
 /// (VLAN name, coordinates of the switches on the way) of the primary path.
 fn route(plan: &Plan, from: (u32, u32), to: (u32, u32)) -> (String, Vec<(u32, u32)>) {
     let n = match &plan.cluster().kind {
-        Kind::Mesh { dims } | Kind::Torus { dims } => dims[0],
+        TopologyShape::Mesh { dims } | TopologyShape::Torus { dims } => dims[0],
         _ => unreachable!(),
     };
     let node = |(x, y): (u32, u32)| NodeId(x + n * y);

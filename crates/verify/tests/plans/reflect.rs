@@ -4,7 +4,7 @@ use tresse_base::id::NodeId;
 use tresse_base::random::Random;
 use tresse_plan::lock::Lock;
 use tresse_plan::{Plan, PlanError, SmallMtu};
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_verify::{self, Report};
 
 /// A clique of 4 switches with 3 nodes each, whose first switch sends to its second.
@@ -156,12 +156,18 @@ fn a_thin_link_is_relieved_under_uniform_demand() {
 fn never_worse_than_direct_nor_better_than_the_optimum() {
     let mut random = Random::new(7);
     let cases = [
-        (Kind::Torus { dims: vec![4, 4] }, Strategy::Dor),
-        (Kind::Mesh { dims: vec![4, 3] }, Strategy::Pdor),
-        (Kind::Irregular { switches: 12, ports: 6, seed: 3 }, Strategy::Updown { root: None }),
-        (Kind::Irregular { switches: 12, ports: 6, seed: 3 }, Strategy::Transit { root: None }),
-        (Kind::Irregular { switches: 12, ports: 6, seed: 3 }, Strategy::Minimal),
-        (Kind::Clique { ports: 8 }, Strategy::Minimal),
+        (TopologyShape::Torus { dims: vec![4, 4] }, Strategy::Dor),
+        (TopologyShape::Mesh { dims: vec![4, 3] }, Strategy::Pdor),
+        (
+            TopologyShape::Irregular { switches: 12, ports: 6, seed: 3 },
+            Strategy::Updown { root: None },
+        ),
+        (
+            TopologyShape::Irregular { switches: 12, ports: 6, seed: 3 },
+            Strategy::Transit { root: None },
+        ),
+        (TopologyShape::Irregular { switches: 12, ports: 6, seed: 3 }, Strategy::Minimal),
+        (TopologyShape::Clique { ports: 8 }, Strategy::Minimal),
     ];
     for (kind, strategy) in cases {
         for paths in [2, 4] {

@@ -2,18 +2,24 @@
 
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
-use tresse_topology::cluster::{Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_verify as verify;
 
 const UPDOWN: Strategy = Strategy::Updown { root: None };
 const TRANSIT: Strategy = Strategy::Transit { root: None };
 
 fn irregular(seed: u32, strategy: Strategy, paths: u32) -> Cluster {
-    Cluster::generated(Kind::Irregular { switches: 16, ports: 8, seed }, 4, 1, strategy, paths)
+    Cluster::generated(
+        TopologyShape::Irregular { switches: 16, ports: 8, seed },
+        4,
+        1,
+        strategy,
+        paths,
+    )
 }
 
 fn torus(dims: &[u32], strategy: Strategy, paths: u32) -> Cluster {
-    Cluster::generated(Kind::Torus { dims: dims.into() }, 1, 1, strategy, paths)
+    Cluster::generated(TopologyShape::Torus { dims: dims.into() }, 1, 1, strategy, paths)
 }
 
 fn checked(mut cluster: Cluster, max_vlans: u32) -> verify::Report {

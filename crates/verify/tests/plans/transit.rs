@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
-use tresse_topology::cluster::{Choice, Cluster, Kind, Strategy};
+use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_verify as verify;
 
 const TRANSIT: Strategy = Strategy::Transit { root: None };
@@ -13,7 +13,7 @@ const UPDOWN: Strategy = Strategy::Updown { root: None };
 
 /// 4 cables and `nodes` nodes a switch.
 fn random(switches: u32, nodes: u32, seed: u32, strategy: Strategy, paths: u32) -> Plan {
-    let kind = Kind::Irregular { switches, ports: 4 + nodes, seed };
+    let kind = TopologyShape::Irregular { switches, ports: 4 + nodes, seed };
     Plan::build(Cluster::generated(kind, nodes, 1, strategy, paths)).unwrap()
 }
 
@@ -78,7 +78,7 @@ fn transit_is_minimal_and_free_of_deadlock() {
 fn the_papers_choice_is_minimal_free_of_deadlock_and_legal_where_it_can_be() {
     for (switches, seeds) in [(8, 4), (16, 4), (32, 2)] {
         for seed in 1..=seeds {
-            let kind = Kind::Irregular { switches, ports: 8, seed };
+            let kind = TopologyShape::Irregular { switches, ports: 8, seed };
             let mut cluster = Cluster::generated(kind, 4, 1, TRANSIT, 1);
             cluster.routing.choice = Choice::Paper;
             let plan = Plan::build(cluster.clone()).unwrap();
@@ -131,7 +131,10 @@ fn minimal_is_minimal_and_may_be_cyclic() {
 #[test]
 fn a_torus_without_deadlock() {
     for (dims, paths) in [(vec![4, 4], 1), (vec![4, 4], 2), (vec![5, 3], 3), (vec![4, 4, 4], 1)] {
-        for kind in [Kind::Torus { dims: dims.clone() }, Kind::Mesh { dims: dims.clone() }] {
+        for kind in [
+            TopologyShape::Torus { dims: dims.clone() },
+            TopologyShape::Mesh { dims: dims.clone() },
+        ] {
             let mut cluster = Cluster::generated(kind, 2, 1, TRANSIT, paths);
             cluster.routing.lossless = true;
             let report = verify::check(&Plan::build(cluster).unwrap());
@@ -144,7 +147,7 @@ fn a_torus_without_deadlock() {
 /// Nodes that may not be in transit are not, and the way turns elsewhere or is longer.
 #[test]
 fn nodes_without_transit_are_left_out() {
-    let kind = Kind::Irregular { switches: 16, ports: 6, seed: 1 };
+    let kind = TopologyShape::Irregular { switches: 16, ports: 6, seed: 1 };
     let mut cluster = Cluster::generated(kind, 2, 1, TRANSIT, 1);
     cluster.nodes.iter_mut().step_by(2).for_each(|node| node.transit = false);
     let plan = Plan::build(cluster.clone()).unwrap();

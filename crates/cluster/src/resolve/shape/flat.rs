@@ -3,7 +3,7 @@
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::wiring::Wiring;
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 use tresse_topology::generate::generate;
 
 use super::super::names::{bad_name, missing, name_help, valid_name};
@@ -51,18 +51,18 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
         return refuse(message, &format!("this version plans at most {}", limits::FLAT_NODES));
     }
     let fits = fits(nodes as u64, 1, most as u32, wiring, found);
-    let kind = Kind::Fnn { wiring: table, uplink: None };
+    let kind = TopologyShape::Fnn { wiring: table, uplink: None };
     let uplink = topology.value.uplink.as_ref();
     let named = uplink.is_none_or(|name| is_free(name, &kind, found));
-    let Kind::Fnn { wiring, .. } = kind else { return None };
-    let kind = Kind::Fnn { wiring, uplink: uplink.map(|name| name.value.clone()) };
+    let TopologyShape::Fnn { wiring, .. } = kind else { return None };
+    let kind = TopologyShape::Fnn { wiring, uplink: uplink.map(|name| name.value.clone()) };
     let shape = Shape::Generated { kind, nodes_per_switch: 1, nics_per_node: 1 };
     (fits && named).then_some(shape)
 }
 
 /// Whether the text is a valid name that no switch or node of the wiring table has. Otherwise a problem is
 /// reported.
-fn is_free(name: &At<String>, table: &Kind, found: &mut Found) -> bool {
+fn is_free(name: &At<String>, table: &TopologyShape, found: &mut Found) -> bool {
     let text = &name.value;
     if !valid_name(text) {
         found.add(ProblemKind::BadName, &name.span, bad_name(text), name_help(text));

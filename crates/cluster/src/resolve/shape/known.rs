@@ -1,7 +1,7 @@
 //! The resolved topology, and the check that this version can plan a fabric of its size.
 
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 
 use crate::kinds::TopologyKind;
 use crate::limits;
@@ -11,7 +11,7 @@ use crate::read::At;
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::resolve) enum Shape {
     /// The fabric is generated from sizes. If nodes route, both counts are 1.
-    Generated { kind: Kind, nodes_per_switch: u32, nics_per_node: u32 },
+    Generated { kind: TopologyShape, nodes_per_switch: u32, nics_per_node: u32 },
     /// The file lists everything.
     Explicit,
     /// The topology was reported as bad; its kind is given if it is known. Names of switches cannot be checked.
@@ -19,17 +19,17 @@ pub(in crate::resolve) enum Shape {
 }
 
 impl Shape {
-    pub(in crate::resolve) fn kind(&self) -> Kind {
+    pub(in crate::resolve) fn kind(&self) -> TopologyShape {
         match self {
             Self::Generated { kind, .. } => kind.clone(),
-            Self::Explicit | Self::Unknown(_) => Kind::Explicit,
+            Self::Explicit | Self::Unknown(_) => TopologyShape::Explicit,
         }
     }
 
     /// Whether the kind is a flat neighbourhood, even one reported as bad.
     pub(in crate::resolve) fn is_fnn(&self) -> bool {
         let kind = Self::Unknown(Some(TopologyKind::Fnn));
-        *self == kind || matches!(self, Self::Generated { kind: Kind::Fnn { .. }, .. })
+        *self == kind || matches!(self, Self::Generated { kind: TopologyShape::Fnn { .. }, .. })
     }
 
     pub(in crate::resolve) fn is_known(&self) -> bool {

@@ -2,7 +2,7 @@
 //! (ring, direct mesh, direct torus, full mesh).
 
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::Kind;
+use tresse_topology::cluster::TopologyShape;
 use tresse_topology::lines;
 
 use super::super::names::missing;
@@ -26,8 +26,8 @@ pub(super) fn shape(
         _ => {
             let dims = sizes(topology, "nodes are in", 2, found)?;
             let kind = match kind {
-                TopologyKind::DirectMesh => Kind::DirectMesh { dims },
-                _ => Kind::DirectTorus { dims },
+                TopologyKind::DirectMesh => TopologyShape::DirectMesh { dims },
+                _ => TopologyShape::DirectTorus { dims },
             };
             (kind, topology.value.dims.as_ref()?.span.clone())
         }
@@ -43,18 +43,18 @@ pub(super) fn shape(
 }
 
 /// Returns the number of nodes, the largest number of NICs of a node, and the number of switches.
-fn counts(kind: &Kind) -> (u64, u64, u64) {
+fn counts(kind: &TopologyShape) -> (u64, u64, u64) {
     let product = |dims: &[u32]| dims.iter().fold(1_u64, |p, n| p.saturating_mul((*n).into()));
     match kind {
-        Kind::Pmesh { dims, lines_per_switch, .. } => {
+        TopologyShape::Pmesh { dims, lines_per_switch, .. } => {
             let switches = lines(dims).div_ceil((*lines_per_switch).into());
             (product(dims), dims.len() as u64, switches)
         }
-        Kind::DirectMesh { dims } | Kind::DirectTorus { dims } => {
+        TopologyShape::DirectMesh { dims } | TopologyShape::DirectTorus { dims } => {
             (product(dims), 2 * dims.len() as u64, 0)
         }
-        Kind::Ring { nodes } => ((*nodes).into(), 2, 0),
-        Kind::FullMesh { nodes } => ((*nodes).into(), u64::from(*nodes) - 1, 0),
+        TopologyShape::Ring { nodes } => ((*nodes).into(), 2, 0),
+        TopologyShape::FullMesh { nodes } => ((*nodes).into(), u64::from(*nodes) - 1, 0),
         _ => (0, 0, 0),
     }
 }
@@ -63,7 +63,7 @@ fn nodes(
     topology: &At<Topology>,
     kind: TopologyKind,
     found: &mut Found,
-) -> Option<(Kind, std::ops::Range<usize>)> {
+) -> Option<(TopologyShape, std::ops::Range<usize>)> {
     let Some(nodes) = &topology.value.nodes else {
         if topology.value.lacks("nodes") {
             missing("nodes", "`topology`", &topology.span, "such as nodes = 8", found);
@@ -74,11 +74,18 @@ fn nodes(
     let full = kind == TopologyKind::FullMesh;
     let most = if full { limits::NICS_PER_NODE + 1 } else { limits::SWITCHES };
     let count = within(Some(nodes), "nodes", 2..=most, 2, found);
-    let kind = if full { Kind::FullMesh { nodes: count } } else { Kind::Ring { nodes: count } };
+    let kind = if full {
+        TopologyShape::FullMesh { nodes: count }
+    } else {
+        TopologyShape::Ring { nodes: count }
+    };
     (found.len() == before).then(|| (kind, nodes.span.clone()))
 }
 
-fn pmesh(topology: &At<Topology>, found: &mut Found) -> Option<(Kind, std::ops::Range<usize>)> {
+fn pmesh(
+    topology: &At<Topology>,
+    found: &mut Found,
+) -> Option<(TopologyShape, std::ops::Range<usize>)> {
     let keys = &topology.value;
     let dims = sizes(topology, "nodes are in", 2, found);
     let most = dims.as_deref().map_or(limits::SWITCHES.into(), lines);
@@ -90,7 +97,7 @@ fn pmesh(topology: &At<Topology>, found: &mut Found) -> Option<(Kind, std::ops::
         None => dims.clone(),
     };
     let span = keys.dims.as_ref()?.span.clone();
-    Some((Kind::Pmesh { dims: dims?, grow_to: grow_to?, lines_per_switch }, span))
+    Some((TopologyShape::Pmesh { dims: dims?, grow_to: grow_to?, lines_per_switch }, span))
 }
 
 /// Reads `grow_to`, which needs as many sizes as `dims`, none smaller.

@@ -4,11 +4,12 @@ use tresse_topology::cluster::{Cluster, Strategy};
 use super::*;
 
 fn pmesh(dims: &[u32]) -> Plan {
-    let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
+    let kind =
+        TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap()
 }
 
-fn direct(kind: Kind) -> Plan {
+fn direct(kind: TopologyShape) -> Plan {
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap()
 }
 
@@ -48,9 +49,9 @@ fn every_address_of_every_node_is_reached_minimally() {
         pmesh(&[4, 4]),
         pmesh(&[3, 3, 3]),
         pmesh(&[2, 3]),
-        direct(Kind::DirectTorus { dims: vec![3, 4] }),
-        direct(Kind::Ring { nodes: 5 }),
-        direct(Kind::FullMesh { nodes: 4 }),
+        direct(TopologyShape::DirectTorus { dims: vec![3, 4] }),
+        direct(TopologyShape::Ring { nodes: 5 }),
+        direct(TopologyShape::FullMesh { nodes: 4 }),
     ];
     for plan in plans {
         let layout = Layout::of(&plan.cluster().kind).unwrap();
@@ -123,7 +124,8 @@ fn listing_arrives(from: &[u32], to: &[u32], k: usize, reversed: bool) -> bool {
 #[test]
 fn the_listings_of_the_paper_reach_the_last_address_only() {
     for dims in [&[4, 4][..], &[3, 3, 3], &[2, 2, 2, 2]] {
-        let kind = Kind::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
+        let kind =
+            TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 };
         let layout = Layout::of(&kind).unwrap();
         let d = dims.len();
         let at = |n: usize| layout.coordinates(n.into());
