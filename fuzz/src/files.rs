@@ -3,7 +3,7 @@
 use tresse_base::problem::Problems;
 use tresse_plan::Plan;
 use tresse_plan::lock::{Lock, tree};
-use tresse_verify::lfts::{Cables, Dump, Network, Report};
+use tresse_verify::lfts::{Cables, Dump, LftNetwork, LftReport};
 
 /// Larger fabrics plan slowly under libFuzzer's counters and teach nothing new.
 const MOST_SWITCHES: usize = 64;
@@ -45,8 +45,8 @@ pub fn lfts(text: &str) {
     let (tables, list) = text.split_once("---\n").unwrap_or((text, text));
     let sound = |problems: &Problems| well_formed(&problems.source, problems);
     match (Dump::parse(tables, "dump"), Cables::parse(list, "cables")) {
-        (Ok(dump), Ok(cables)) => match Network::new(dump, tables, &cables) {
-            Ok(network) => judge(&Report::of(&network)),
+        (Ok(dump), Ok(cables)) => match LftNetwork::new(dump, tables, &cables) {
+            Ok(network) => judge(&LftReport::of(&network)),
             Err(problems) => sound(&problems),
         },
         (dump, cables) => {
@@ -56,7 +56,7 @@ pub fn lfts(text: &str) {
     }
 }
 
-fn judge(report: &Report) {
+fn judge(report: &LftReport) {
     assert!(report.reachable <= report.pairs);
     assert_eq!(report.deadlock_free, report.cycle.is_none());
     assert_eq!(report.cycle.as_ref().map(Vec::len), report.turns.as_ref().map(Vec::len));

@@ -30,7 +30,7 @@ pub use cut::Cut;
 pub use failures::{Failures, Worst};
 pub use finding::Finding;
 pub use reflect::Reflect;
-pub use report::{Report, Transit};
+pub use report::{Report, TransitSummary};
 pub use survey::Survey;
 pub use tresse_topology::Dependencies;
 

@@ -10,7 +10,7 @@ use super::{Cut, Failures, Finding, Reflect, Survey};
 /// How many primary paths go through transit nodes (nodes that forward frames for others), and the mean
 /// and largest number of transit nodes on a primary path.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-pub struct Transit {
+pub struct TransitSummary {
     /// How many primaries have one or more transit nodes.
     pub paths: u64,
     /// Most transit nodes on one primary.
@@ -56,7 +56,7 @@ pub struct Report {
     /// by the node link's rate over its own.
     pub ideal_throughput: f64,
     /// Paths through transit nodes.
-    pub transit: Transit,
+    pub transit: TransitSummary,
     /// For a clique: its cut into halves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
@@ -88,7 +88,7 @@ impl Report {
             report.mean_link_load = sum as f64 / survey.loads.len() as f64;
         }
         report.ideal_throughput = ideal_throughput(plan, survey);
-        report.transit = Transit {
+        report.transit = TransitSummary {
             paths: survey.transit.paths,
             max: survey.transit.most,
             mean: survey.transit.nodes as f64 / pairs,
@@ -126,7 +126,7 @@ impl Report {
             max_link_load: 0,
             mean_link_load: 0.0,
             ideal_throughput: 0.0,
-            transit: Transit::default(),
+            transit: TransitSummary::default(),
             cut: Cut::of(plan),
             reflect: None,
             failures: Failures::default(),

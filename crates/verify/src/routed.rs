@@ -29,7 +29,7 @@ use reach::Reach;
 use super::failures::Worst;
 use super::judged::{not_used, silent};
 use super::names::{nic_name, of_pair};
-use super::{Failures, Finding, Report, Transit, limits};
+use super::{Failures, Finding, Report, TransitSummary, limits};
 
 /// Most (node, destination) pairs that are walked for failures in a larger one.
 const SAMPLED: usize = 1 << 19;
@@ -53,7 +53,7 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
     report.mean_link_load =
         seen.loads.iter().sum::<u64>() as f64 / (seen.loads.len().max(1)) as f64;
     report.ideal_throughput = fabric.ideal_throughput(&seen.loads);
-    report.transit = Transit {
+    report.transit = TransitSummary {
         paths: seen.transit,
         max: seen.most,
         mean: report.mean_hops - seen.reached as f64 / pairs,

@@ -37,7 +37,7 @@ pub struct Survey {
     /// Pairs whose primary is not minimal, by [`Longer`].
     pub longer: [u64; Longer::ALL.len()],
     /// Primaries through transit nodes.
-    pub transit: Transit,
+    pub transit: TransitCount,
     /// Channel dependencies of paths of every rank.
     pub dependencies: Dependencies,
     /// (tree, NIC) pairs that receive, of any rank: per tree, one bit per NIC.
@@ -93,7 +93,7 @@ impl Survey {
             through: vec![0; plan.graph().switches()],
             not_minimal: None,
             longer: [0; Longer::ALL.len()],
-            transit: Transit::default(),
+            transit: TransitCount::default(),
             dependencies: Dependencies::new(plan.graph()),
             receives: vec![0; nics.div_ceil(64) * plan.specs().len()],
             homes: (nics == cluster.nodes.len() && cluster.nodes.iter().all(|n| n.nics.len() == 1))
@@ -362,7 +362,7 @@ impl Survey {
 /// How many primary paths go through transit nodes (nodes that forward frames for others), and how many
 /// transit nodes they have in total and at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Transit {
+pub struct TransitCount {
     /// Primaries that have any.
     pub paths: u64,
     /// In-transit nodes of all primaries together.
@@ -371,7 +371,7 @@ pub struct Transit {
     pub most: u32,
 }
 
-impl Transit {
+impl TransitCount {
     /// Counts a primary with so many transit nodes.
     pub(super) fn add(&mut self, nodes: u32) {
         self.paths += u64::from(nodes > 0);

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use tresse_verify::lfts::{Cables, Dump, Network, Report};
+use tresse_verify::lfts::{Cables, Dump, LftNetwork, LftReport};
 
 use super::findings::findings;
 use crate::fail::{Code, Failure};
@@ -17,7 +17,7 @@ const LIST: &str = "opensm-subnet.lst";
 /// is a violation, such as a loop.
 pub fn run(dump: &Path, topology: Option<&Path>, json: bool) -> Result<Code, Failure> {
     let network = read(dump, topology)?;
-    let report = Report::of(&network);
+    let report = LftReport::of(&network);
     let mut out = output::stdout();
     if json {
         output::json_line(&mut out, &report)?;
@@ -28,7 +28,7 @@ pub fn run(dump: &Path, topology: Option<&Path>, json: bool) -> Result<Code, Fai
     Ok(if report.violations.is_empty() { Code::Fine } else { Code::Fault })
 }
 
-fn read(dump: &Path, topology: Option<&Path>) -> Result<Network, Failure> {
+fn read(dump: &Path, topology: Option<&Path>) -> Result<LftNetwork, Failure> {
     let text = lossy(dump)?;
     let parsed = Dump::parse(&text, &dump.display().to_string()).map_err(input::refused)?;
     let beside = dump.with_file_name(LIST);
@@ -40,7 +40,7 @@ fn read(dump: &Path, topology: Option<&Path>) -> Result<Network, Failure> {
         Failure { message: format!("{}{advice}", failure.message), ..failure }
     })?;
     let cables = Cables::parse(&list, &from.display().to_string()).map_err(input::refused)?;
-    Network::new(parsed, &text, &cables).map_err(input::refused)
+    LftNetwork::new(parsed, &text, &cables).map_err(input::refused)
 }
 
 /// The text of a file. Descriptions of nodes may contain any bytes.
@@ -48,7 +48,7 @@ fn lossy(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&input::read_bytes(path)?).into_owned())
 }
 
-fn text(out: &mut impl Write, r: &Report) -> std::io::Result<()> {
+fn text(out: &mut impl Write, r: &LftReport) -> std::io::Result<()> {
     let yes = |b: bool| if b { "yes" } else { "no" };
     writeln!(out, "network           {} switches, {} nodes", r.switches, r.nodes)?;
     writeln!(out, "pairs             {} of {} reachable", r.reachable, r.pairs)?;

@@ -21,8 +21,8 @@ mod walk;
 
 pub use cables::Cables;
 pub use dump::Dump;
-pub use network::Network;
-pub use report::{ChannelDependency, Report};
+pub use network::LftNetwork;
+pub use report::{ChannelDependency, LftReport};
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use super::{Cables, Dump, FAULTS, hexadecimal};
 /// cabled to them. Switches are numbered in the order of the dump of forwarding tables, hosts in the
 /// order of the switch ports.
 #[derive(Debug, Clone)]
-pub struct Network {
+pub struct LftNetwork {
     pub(super) graph: Graph,
     pub(super) names: Vec<String>,
     pub(super) tables: Vec<Table>,
@@ -49,7 +49,7 @@ pub(super) struct Host {
     pub rate: Option<u64>,
 }
 
-impl Network {
+impl LftNetwork {
     /// Brings `dump`, of which `text` is the text, together with `cables`.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tresse_topology::Channel;
 
-use super::Network;
+use super::LftNetwork;
 use super::network::Exit;
 use super::walk::{Found, Walk, Witness};
 use crate::Finding;
@@ -12,7 +12,7 @@ use crate::Finding;
 /// network. Fields in common with [`verify::Report`](crate::Report) have the same meaning; here a node
 /// is a port of a host, and a primary is the path to the port's base LID (its first address).
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct LftReport {
     /// Format of this object: 1.
     pub format: u32,
     /// Switches.
@@ -59,10 +59,10 @@ pub struct ChannelDependency {
     pub destination: String,
 }
 
-impl Report {
+impl LftReport {
     /// Follows every path of a network. O(nodes' LIDs x switches).
     #[must_use]
-    pub fn of(network: &Network) -> Self {
+    pub fn of(network: &LftNetwork) -> Self {
         let walk = Walk::of(network);
         let nodes = network.hosts.len() as u64;
         let cycle = walk.dependencies.cycle(&network.graph);
@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-impl Network {
+impl LftNetwork {
     fn name(&self, switch: u32) -> String {
         self.names[switch as usize].clone()
     }
@@ -118,7 +118,7 @@ impl Network {
     }
 }
 
-fn looped(network: &Network, found: &Found) -> Option<Finding> {
+fn looped(network: &LftNetwork, found: &Found) -> Option<Finding> {
     let witness = found.first?;
     let way = network.follow(witness.switch, witness.lid);
     let start = way.iter().position(|s| way.last() == Some(s)).unwrap_or(0);
@@ -129,7 +129,7 @@ fn looped(network: &Network, found: &Found) -> Option<Finding> {
     })
 }
 
-fn lost(network: &Network, found: &Found) -> Option<Finding> {
+fn lost(network: &LftNetwork, found: &Found) -> Option<Finding> {
     let witness = found.first?;
     let way = network.follow(witness.switch, witness.lid);
     let last = *way.last()?;
@@ -149,7 +149,7 @@ fn lost(network: &Network, found: &Found) -> Option<Finding> {
     })
 }
 
-fn longer(network: &Network, found: &Found) -> Option<Finding> {
+fn longer(network: &LftNetwork, found: &Found) -> Option<Finding> {
     let witness = found.first?;
     let way = network.follow(witness.switch, witness.lid);
     Some(Finding {
@@ -167,7 +167,7 @@ fn more(found: &Found) -> String {
     format!("; {} pairs of nodes are so", found.pairs)
 }
 
-fn deadlock(network: &Network, cycle: &[Channel]) -> Finding {
+fn deadlock(network: &LftNetwork, cycle: &[Channel]) -> Finding {
     let ends = [network.graph.tail(cycle[0]), network.graph.head(cycle[0])];
     Finding {
         kind: "deadlock",
@@ -182,7 +182,7 @@ fn deadlock(network: &Network, cycle: &[Channel]) -> Finding {
     }
 }
 
-fn turns(network: &Network, cycle: &[Channel]) -> Vec<ChannelDependency> {
+fn turns(network: &LftNetwork, cycle: &[Channel]) -> Vec<ChannelDependency> {
     let graph = &network.graph;
     let next = cycle.iter().cycle().skip(1);
     let through = cycle.iter().zip(next);
@@ -193,7 +193,7 @@ fn turns(network: &Network, cycle: &[Channel]) -> Vec<ChannelDependency> {
     through.zip(network.users(cycle)).map(turn).collect()
 }
 
-fn ideal_throughput(network: &Network, walk: &Walk) -> f64 {
+fn ideal_throughput(network: &LftNetwork, walk: &Walk) -> f64 {
     let slowest = network.hosts.iter().filter_map(|host| host.rate).min();
     let scale = |rate: Option<u64>| match (&network.rates, slowest, rate) {
         (Some(_), Some(unit), Some(rate)) => unit as f64 / rate as f64,

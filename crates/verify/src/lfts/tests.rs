@@ -6,9 +6,9 @@ const DUMP: &str = include_str!("../../../../tests/lfts/opensm-lfts.dump");
 const LIST: &str = include_str!("../../../../tests/lfts/opensm-subnet.lst");
 const DISCOVERED: &str = include_str!("../../../../tests/lfts/ibnetdiscover.txt");
 
-fn network(dump: &str, cables: &str) -> Network {
+fn network(dump: &str, cables: &str) -> LftNetwork {
     let cables = Cables::parse(cables, "cables").unwrap();
-    Network::new(Dump::parse(dump, "dump").unwrap(), dump, &cables).unwrap()
+    LftNetwork::new(Dump::parse(dump, "dump").unwrap(), dump, &cables).unwrap()
 }
 
 fn refused(dump: &str, cables: &str) -> String {
@@ -17,7 +17,7 @@ fn refused(dump: &str, cables: &str) -> String {
         Err(problems) => return problems.to_string(),
     };
     let parsed = Dump::parse(dump, "dump");
-    let network = parsed.and_then(|parsed| Network::new(parsed, dump, &cables));
+    let network = parsed.and_then(|parsed| LftNetwork::new(parsed, dump, &cables));
     network.unwrap_err().to_string()
 }
 
@@ -61,15 +61,15 @@ fn tables(ports: [[u8; 3]; 3]) -> String {
 const DIRECT: [[u8; 3]; 3] = [[1, 2, 3], [3, 1, 2], [2, 3, 1]];
 const ROUND: [[u8; 3]; 3] = [[1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-fn judged(ports: [[u8; 3]; 3]) -> Report {
-    Report::of(&network(&tables(ports), &ring()))
+fn judged(ports: [[u8; 3]; 3]) -> LftReport {
+    LftReport::of(&network(&tables(ports), &ring()))
 }
 
 /// Figures by a program of its own, written for this comparison.
 #[test]
 fn the_updn_of_opensm_is_cyclic_on_a_random_network() {
     let network = network(DUMP, LIST);
-    let report = Report::of(&network);
+    let report = LftReport::of(&network);
     assert_eq!((report.switches, report.nodes), (24, 96));
     assert_eq!((report.pairs, report.reachable), (9120, 9120));
     assert!(report.loop_free && !report.minimal && !report.deadlock_free);
@@ -85,7 +85,7 @@ fn the_updn_of_opensm_is_cyclic_on_a_random_network() {
 #[test]
 fn the_witness_of_a_cycle_is_in_the_tables() {
     let network = network(DUMP, LIST);
-    let report = Report::of(&network);
+    let report = LftReport::of(&network);
     let (cycle, turns) = (report.cycle.unwrap(), report.turns.unwrap());
     assert_eq!(cycle.len(), turns.len());
     assert!(cycle.len() > 2);
@@ -102,7 +102,7 @@ fn the_witness_of_a_cycle_is_in_the_tables() {
 
 #[test]
 fn both_kinds_of_topology_say_the_same() {
-    assert_eq!(Report::of(&network(DUMP, LIST)), Report::of(&network(DUMP, DISCOVERED)));
+    assert_eq!(LftReport::of(&network(DUMP, LIST)), LftReport::of(&network(DUMP, DISCOVERED)));
 }
 
 /// The same tables as `dump_fts` writes them.
@@ -123,7 +123,7 @@ fn what_dump_fts_writes_is_read_too() {
             line.replace(" lids", " valid lids") + " \n"
         };
     }
-    assert_eq!(Report::of(&network(&text, &ring())), judged(ROUND));
+    assert_eq!(LftReport::of(&network(&text, &ring())), judged(ROUND));
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn further_lids_of_a_port_are_followed() {
         text.replace_range(end..=end, &format!("0x0008 00{port} # {guid}\n4"));
         assert!(text.contains("4 lids dumped"), "{s}");
     }
-    let report = Report::of(&network(&text, &ring()));
+    let report = LftReport::of(&network(&text, &ring()));
     assert_eq!((report.max_link_load, report.reachable), (1, 6));
     assert!(report.deadlock_free);
     let round = text.replace("0x0008 001 ", "0x0008 002 ");
-    let report = Report::of(&network(&round, &ring()));
+    let report = LftReport::of(&network(&round, &ring()));
     assert!(!report.loop_free);
     assert_eq!(report.reachable, 6);
 }
@@ -204,9 +204,9 @@ fn slower_cables_weigh_more() {
             false => format!("{line}\n"),
         })
         .collect();
-    let report = Report::of(&network(&tables(DIRECT), &slow));
+    let report = LftReport::of(&network(&tables(DIRECT), &slow));
     assert!((report.ideal_throughput - 2.0 / (25.0 / 8.0)).abs() < 1e-9);
-    let unknown = Report::of(&network(&tables(DIRECT), &slow.replace("SPD=10", "SPD=7")));
+    let unknown = LftReport::of(&network(&tables(DIRECT), &slow.replace("SPD=10", "SPD=7")));
     assert!((unknown.ideal_throughput - 1.0).abs() < 1e-9);
     assert_eq!(unknown.notes[0].kind, "unknown-rate");
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use tresse_topology::Channel;
 
-use super::Network;
+use super::LftNetwork;
 use super::network::Exit;
 use crate::Dependencies;
 
@@ -64,7 +64,7 @@ enum Fate {
 }
 
 impl Walk {
-    pub fn of(network: &Network) -> Self {
+    pub fn of(network: &LftNetwork) -> Self {
         let hosts = network.hosts.len();
         let mut walk = Self {
             dependencies: Dependencies::new(&network.graph),
@@ -93,7 +93,7 @@ impl Walk {
     /// Records which paths arrive. Of a host's further LIDs only faults are reported.
     fn judge(
         &mut self,
-        network: &Network,
+        network: &LftNetwork,
         settled: &Settled,
         host: usize,
         lid: u16,
@@ -122,7 +122,7 @@ impl Walk {
     }
 
     /// Loads and dependencies, from the far end of every path to the near one.
-    fn carry(&mut self, network: &Network, settled: &mut Settled, lid: u16, base: bool) {
+    fn carry(&mut self, network: &LftNetwork, settled: &mut Settled, lid: u16, base: bool) {
         settled.carried.clear();
         settled.carried.extend(&network.at);
         for &s in settled.order.iter().rev() {
@@ -153,7 +153,7 @@ struct Settled {
 }
 
 impl Settled {
-    fn settle(&mut self, network: &Network, host: usize, lid: u16) {
+    fn settle(&mut self, network: &LftNetwork, host: usize, lid: u16) {
         let switches = network.names.len();
         self.fate.clear();
         self.fate.resize(switches, Fate::Unseen);
@@ -197,7 +197,7 @@ impl Settled {
     }
 }
 
-impl Network {
+impl LftNetwork {
     /// The switches that frames to `lid` pass from `switch`, until one has none to send to or comes
     /// again; that one is the last.
     pub(super) fn follow(&self, switch: u32, lid: u16) -> Vec<u32> {
