@@ -58,8 +58,9 @@ impl Gated<'_> {
         route: &WantedRoute,
     ) -> Option<WantedRoute> {
         let all = || self.alternatives(destination, route);
-        let best =
-            Self::FITNESS.iter().find_map(|fits| all().find(|way| fits(self, &way.nexthops[0])));
+        let best = Self::FITNESS
+            .iter()
+            .find_map(|fits| all().find(|alternative| fits(self, &alternative.nexthops[0])));
         best.or_else(|| all().next())
     }
 
@@ -120,9 +121,11 @@ impl Gated<'_> {
                 fits(self, nexthop) && !self.out.contains(nexthop.interface.as_str())
             };
             let part = part(&open, |nexthop| fits(self, nexthop));
-            let way =
-                || self.alternatives(destination, &open).find(|way| carries(&way.nexthops[0]));
-            if let Some(route) = part.or_else(way) {
+            let alternative = || {
+                self.alternatives(destination, &open)
+                    .find(|alternative| carries(&alternative.nexthops[0]))
+            };
+            if let Some(route) = part.or_else(alternative) {
                 return Some(route);
             }
             let usable =
@@ -156,10 +159,12 @@ impl Gated<'_> {
             let alone = |nexthop: &Nexthop| vec![Nexthop { weight: 1, ..nexthop.clone() }];
             let planned =
                 planned.map(|nexthop| WantedRoute { nexthops: alone(nexthop), ..open.clone() });
-            let mut ways = self.alternatives(destination, &open).chain(planned);
+            let mut alternatives = self.alternatives(destination, &open).chain(planned);
             let part = part(&open, |nexthop| fits(self, nexthop) && apart(nexthop));
-            if let Some(way) = part.or_else(|| ways.find(|way| carries(&way.nexthops[0]))) {
-                return way;
+            if let Some(alternative) =
+                part.or_else(|| alternatives.find(|alternative| carries(&alternative.nexthops[0])))
+            {
+                return alternative;
             }
         }
         part(&open, |nexthop| self.lives(nexthop)).unwrap_or(open)

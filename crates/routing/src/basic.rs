@@ -53,19 +53,22 @@ impl Basic {
         let loads = rows.iter().map(|row| vec![0; row.len()]).collect();
         let mut pairs: Vec<Pair> = (0..pcs)
             .flat_map(|b| (0..b).map(move |a| (a, b)))
-            .map(|(a, b)| Pair { a, b, ways: ways(&rows[a], &rows[b]) })
-            .filter(|pair| !pair.ways.is_empty())
+            .map(|(a, b)| Pair { a, b, nic_pairs: nic_pairs(&rows[a], &rows[b]) })
+            .filter(|pair| !pair.nic_pairs.is_empty())
             .collect();
         let mut basic = Self { pcs, chosen: vec![NO_NIC; pcs * pcs], rows, loads };
         let weight = |p: &Pair| importance.get(&(p.a as u32, p.b as u32)).copied().unwrap_or(0.0);
-        pairs.sort_by(|p, q| weight(q).total_cmp(&weight(p)).then(p.ways.len().cmp(&q.ways.len())));
+        pairs.sort_by(|p, q| {
+            weight(q).total_cmp(&weight(p)).then(p.nic_pairs.len().cmp(&q.nic_pairs.len()))
+        });
         for pair in &pairs {
-            let way = pair.ways.iter().min_by_key(|way| {
-                let (x, y) = (basic.loads[pair.a][way.at_a], basic.loads[pair.b][way.at_b]);
-                (x.max(y), x + y, way.switch)
+            let nic_pair = pair.nic_pairs.iter().min_by_key(|nic_pair| {
+                let (x, y) =
+                    (basic.loads[pair.a][nic_pair.at_a], basic.loads[pair.b][nic_pair.at_b]);
+                (x.max(y), x + y, nic_pair.switch)
             });
-            if let Some(way) = way {
-                basic.take(pair, way, 1);
+            if let Some(nic_pair) = nic_pair {
+                basic.take(pair, nic_pair, 1);
             }
         }
         while basic.improve(&pairs) {}
@@ -77,13 +80,21 @@ impl Basic {
         let mut found = false;
         for pair in pairs {
             let now = self.nics(pair.a, pair.b);
-            let Some(old) = pair.ways.iter().find(|way| Some((way.at_a, way.at_b)) == now) else {
+            let Some(old) =
+                pair.nic_pairs.iter().find(|nic_pair| Some((nic_pair.at_a, nic_pair.at_b)) == now)
+            else {
                 continue;
             };
             self.take(pair, old, -1);
             // Adding one to n adds 2n + 1 to the squares.
-            let rise = |way: &Way| self.loads[pair.a][way.at_a] + self.loads[pair.b][way.at_b];
-            let best = pair.ways.iter().min_by_key(|way| (rise(way), way.switch)).unwrap_or(old);
+            let rise = |nic_pair: &NicPair| {
+                self.loads[pair.a][nic_pair.at_a] + self.loads[pair.b][nic_pair.at_b]
+            };
+            let best = pair
+                .nic_pairs
+                .iter()
+                .min_by_key(|nic_pair| (rise(nic_pair), nic_pair.switch))
+                .unwrap_or(old);
             let best = if rise(best) < rise(old) { best } else { old };
             found |= (best.at_a, best.at_b) != (old.at_a, old.at_b);
             self.take(pair, best, 1);
@@ -91,8 +102,8 @@ impl Basic {
         found
     }
 
-    fn take(&mut self, pair: &Pair, way: &Way, paths: i32) {
-        for (pc, peer, nic) in [(pair.a, pair.b, way.at_a), (pair.b, pair.a, way.at_b)] {
+    fn take(&mut self, pair: &Pair, nic_pair: &NicPair, paths: i32) {
+        for (pc, peer, nic) in [(pair.a, pair.b, nic_pair.at_a), (pair.b, pair.a, nic_pair.at_b)] {
             self.chosen[pc * self.pcs + peer] = if paths > 0 { nic as u8 } else { NO_NIC };
             self.loads[pc][nic] = self.loads[pc][nic].saturating_add_signed(paths);
         }
@@ -157,34 +168,34 @@ impl Basic {
 struct Pair {
     a: usize,
     b: usize,
-    ways: Vec<Way>,
+    nic_pairs: Vec<NicPair>,
 }
 
 /// A switch that both are on, by which NIC of each.
-struct Way {
+struct NicPair {
     switch: u32,
     at_a: usize,
     at_b: usize,
 }
 
-/// One way per switch, or where one of the two has several NICs there, as many, each NIC once or more.
-fn ways(a: &[u32], b: &[u32]) -> Vec<Way> {
+/// One pair per shared switch, or where one of the two has several NICs there, as many, each NIC once or more.
+fn nic_pairs(a: &[u32], b: &[u32]) -> Vec<NicPair> {
     let at = |row: &[u32], switch: u32| -> Vec<usize> {
         (0..row.len()).filter(|nic| row[*nic] == switch).collect()
     };
-    let mut ways = Vec::new();
+    let mut nic_pairs = Vec::new();
     for (first, &switch) in a.iter().enumerate() {
         if a[..first].contains(&switch) || !b.contains(&switch) {
             continue;
         }
         let (of_a, of_b) = (at(a, switch), at(b, switch));
-        ways.extend((0..of_a.len().max(of_b.len())).map(|k| Way {
+        nic_pairs.extend((0..of_a.len().max(of_b.len())).map(|k| NicPair {
             switch,
             at_a: of_a[k % of_a.len()],
             at_b: of_b[k % of_b.len()],
         }));
     }
-    ways
+    nic_pairs
 }
 
 /// Returns the pairs of NICs by which two PCs share a switch, in the order of the first PC's NICs: each pair is the
@@ -192,7 +203,7 @@ fn ways(a: &[u32], b: &[u32]) -> Vec<Way> {
 /// PCs.
 #[must_use]
 pub fn shared(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
-    ways(a, b).into_iter().map(|way| (way.at_a, way.at_b)).collect()
+    nic_pairs(a, b).into_iter().map(|nic_pair| (nic_pair.at_a, nic_pair.at_b)).collect()
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl Direct {
         ends.flat_map(move |((nic, &s), (to_nic, &d))| {
             let relays = self.relays.get(&(s, d)).map_or(&[][..], Vec::as_slice);
             let others = relays.iter().filter(move |relay| ![src, dst].contains(&relay.node));
-            others.map(move |relay| relay.way((src, nic), (dst, to_nic)))
+            others.map(move |relay| relay.segments((src, nic), (dst, to_nic)))
         })
     }
 
@@ -194,8 +194,8 @@ impl Direct {
                 // The first that is free; if none is, the first with another path.
                 let found = others.clone().find(|relay| !is_taken(relay)).or_else(|| {
                     others.clone().find(|relay| {
-                        let way = relay.way((src, nic), (dst, to_nic));
-                        !before.iter().any(|path| path.segments[..] == way)
+                        let segments = relay.segments((src, nic), (dst, to_nic));
+                        !before.iter().any(|path| path.segments[..] == segments)
                     })
                 });
                 let Some(relay) = found else { continue };
@@ -203,17 +203,17 @@ impl Direct {
                 let late = (relay.node.index() + nodes - turn) % nodes;
                 let key = (nic == taken[0].nic, is_taken(relay), common, late);
                 if best.as_ref().is_none_or(|(least, _)| key < *least) {
-                    best = Some((key, relay.way((src, nic), (dst, to_nic))));
+                    best = Some((key, relay.segments((src, nic), (dst, to_nic))));
                 }
             }
         }
-        best.map(|(_, way)| way.into_iter().collect())
+        best.map(|(_, segments)| segments.into_iter().collect())
     }
 }
 
 impl Relay {
     /// The two segments from a NIC of one node to one of another.
-    fn way(&self, src: (NodeId, usize), dst: (NodeId, usize)) -> [Segment; 2] {
+    fn segments(&self, src: (NodeId, usize), dst: (NodeId, usize)) -> [Segment; 2] {
         [direct(src.0, src.1, self.node, self.nic), direct(self.node, self.to_nic, dst.0, dst.1)]
     }
 }

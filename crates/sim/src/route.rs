@@ -31,13 +31,13 @@ pub struct SimulatedPaths<'a> {
 struct Kept {
     /// Index of the first path of each pair.
     pairs: Vec<u32>,
-    ways: Vec<Way>,
+    paths: Vec<KeptPath>,
     channels: Vec<u32>,
 }
 
 /// One path: position of its first channel, and the sum of the weights up to and with it.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct KeptPath {
     first: u32,
     weight: u64,
 }
@@ -95,11 +95,11 @@ impl<'a> SimulatedPaths<'a> {
             }
             return false;
         };
-        let ways = kept.ways(src as usize * self.nodes + dst as usize);
-        let Some(last) = kept.ways[ways.clone()].last() else { return false };
+        let paths = kept.paths(src as usize * self.nodes + dst as usize);
+        let Some(last) = kept.paths[paths.clone()].last() else { return false };
         let draw = below(draw, last.weight);
-        let way = ways.start + kept.ways[ways].partition_point(|way| way.weight <= draw);
-        channels.extend_from_slice(kept.channels(way));
+        let path = paths.start + kept.paths[paths].partition_point(|path| path.weight <= draw);
+        channels.extend_from_slice(kept.channels(path));
         true
     }
 
@@ -109,13 +109,13 @@ impl<'a> SimulatedPaths<'a> {
             return;
         }
         if let Some(kept) = &self.kept {
-            let ways = kept.ways(src as usize * self.nodes + dst as usize);
-            let total = kept.ways[ways.clone()].last().map_or(0, |way| way.weight);
+            let paths = kept.paths(src as usize * self.nodes + dst as usize);
+            let total = kept.paths[paths.clone()].last().map_or(0, |path| path.weight);
             let mut before = 0;
-            for way in ways {
-                let weight = kept.ways[way].weight - before;
+            for path in paths {
+                let weight = kept.paths[path].weight - before;
                 before += weight;
-                with(kept.channels(way), weight as f64 / total as f64);
+                with(kept.channels(path), weight as f64 / total as f64);
             }
             return;
         }
@@ -186,30 +186,30 @@ impl SimulatedPaths<'_> {
 
 impl Kept {
     fn new(nodes: usize, paths: impl Fn(NodeId, NodeId) -> Vec<(Vec<u32>, u64)>) -> Self {
-        let mut kept = Self { pairs: vec![0], ways: Vec::new(), channels: Vec::new() };
+        let mut kept = Self { pairs: vec![0], paths: Vec::new(), channels: Vec::new() };
         for pair in 0..nodes * nodes {
             let (src, dst) = (NodeId::from(pair / nodes), NodeId::from(pair % nodes));
             let mut weight = 0;
             if src != dst {
                 for (path, of) in paths(src, dst) {
                     weight += of;
-                    kept.ways.push(Way { first: kept.channels.len() as u32, weight });
+                    kept.paths.push(KeptPath { first: kept.channels.len() as u32, weight });
                     kept.channels.extend(path);
                 }
             }
-            kept.pairs.push(kept.ways.len() as u32);
+            kept.pairs.push(kept.paths.len() as u32);
         }
-        kept.ways.push(Way { first: kept.channels.len() as u32, weight: 0 });
+        kept.paths.push(KeptPath { first: kept.channels.len() as u32, weight: 0 });
         kept
     }
 
     /// Returns the range of a pair's paths.
-    fn ways(&self, pair: usize) -> std::ops::Range<usize> {
+    fn paths(&self, pair: usize) -> std::ops::Range<usize> {
         self.pairs[pair] as usize..self.pairs[pair + 1] as usize
     }
 
-    fn channels(&self, way: usize) -> &[u32] {
-        &self.channels[self.ways[way].first as usize..self.ways[way + 1].first as usize]
+    fn channels(&self, path: usize) -> &[u32] {
+        &self.channels[self.paths[path].first as usize..self.paths[path + 1].first as usize]
     }
 }
 

@@ -72,12 +72,12 @@ fn routes(
                 }
             }
             Err((vid, Gate::Fused)) => {
-                let way = new.alternative(key.0, route).or_else(kept);
-                (waits(vid, Gate::Fused), way)
+                let alternative = new.alternative(key.0, route).or_else(kept);
+                (waits(vid, Gate::Fused), alternative)
             }
             Err((vid, gate)) => {
-                let way = kept().or_else(|| new.alternative(key.0, route));
-                (waits(vid, gate), way)
+                let alternative = kept().or_else(|| new.alternative(key.0, route));
+                (waits(vid, gate), alternative)
             }
         };
         pending.push(line(&Object::Route(key.0, key.1), why));
@@ -96,17 +96,17 @@ fn labels(
     pending: &mut Vec<PendingLine>,
 ) -> BTreeMap<Label, WantedLabel> {
     let mut labels = BTreeMap::new();
-    for (label, way) in &new.prepared.labels {
-        if let Some((vid, gate)) = new.closed(&way.interface) {
-            pending.push(line(&Object::Label(*label, Some(way.clone())), waits(vid, gate)));
+    for (label, nexthop) in &new.prepared.labels {
+        if let Some((vid, gate)) = new.closed(&nexthop.interface) {
+            pending.push(line(&Object::Label(*label, Some(nexthop.clone())), waits(vid, gate)));
         } else {
-            labels.insert(*label, way.clone());
+            labels.insert(*label, nexthop.clone());
         }
     }
     if let Some(old) = old {
-        for (label, way) in &old.prepared.labels {
-            if old.closed(&way.interface).is_none() {
-                labels.entry(*label).or_insert_with(|| way.clone());
+        for (label, nexthop) in &old.prepared.labels {
+            if old.closed(&nexthop.interface).is_none() {
+                labels.entry(*label).or_insert_with(|| nexthop.clone());
             }
         }
     }

@@ -49,16 +49,16 @@ pub struct LabelPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushTable {
     nics: Vec<Mac>,
-    /// By address, ascending; the paths to it are `ways[from..to]`.
+    /// By address, ascending; the paths to it are `prepared_paths[from..to]`.
     ipv4: Vec<(u32, u32, u32)>,
     ipv6: Vec<(u128, u32, u32)>,
-    ways: Vec<Way>,
+    prepared_paths: Vec<PreparedPath>,
     ttl: Ttl,
 }
 
 /// A path with its headers, complete except for the TTLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Way {
+struct PreparedPath {
     nic: usize,
     mtu_bytes: u32,
     /// The weights of the paths to the destination up to and with this one.
@@ -72,7 +72,7 @@ struct Way {
 /// front of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'table> {
-    way: &'table Way,
+    prepared: &'table PreparedPath,
     ttl: u8,
 }
 
@@ -88,15 +88,16 @@ impl PushTable {
         ttl: Ttl,
     ) -> Result<Self, TableError> {
         let macs = nics.iter().map(|nic| single(nic.mac)).collect::<Result<_, _>>()?;
-        let mut table = Self { nics: macs, ipv4: vec![], ipv6: vec![], ways: vec![], ttl };
+        let mut table =
+            Self { nics: macs, ipv4: vec![], ipv6: vec![], prepared_paths: vec![], ttl };
         for (destination, paths) in routes {
-            let from = table.ways.len() as u32;
+            let from = table.prepared_paths.len() as u32;
             let mut until = 0;
             for path in &paths {
                 until += u32::from(path.weight.max(1));
-                table.ways.push(Way::new(destination, path, nics, until)?);
+                table.prepared_paths.push(PreparedPath::new(destination, path, nics, until)?);
             }
-            let to = table.ways.len() as u32;
+            let to = table.prepared_paths.len() as u32;
             match destination {
                 _ if from == to => return Err(TableError::NoPath { destination }),
                 IpAddr::V4(address) => table.ipv4.push((address.to_bits(), from, to)),
@@ -162,11 +163,14 @@ impl PushTable {
         if ttl == 0 {
             return Err(DropReason::TtlExpired);
         }
-        let ways = &self.ways[from as usize..to as usize];
-        let total = ways.last().map_or(1, |way| way.until);
+        let prepared_paths = &self.prepared_paths[from as usize..to as usize];
+        let total = prepared_paths.last().map_or(1, |prepared| prepared.until);
         let share = ((u64::from(flow) * u64::from(total)) >> 32) as u32;
-        let way = ways.iter().find(|way| share < way.until).ok_or(DropReason::NoRoute)?;
-        Ok(Push { way, ttl: if self.ttl == Ttl::Keep { u8::MAX } else { ttl } })
+        let prepared = prepared_paths
+            .iter()
+            .find(|prepared| share < prepared.until)
+            .ok_or(DropReason::NoRoute)?;
+        Ok(Push { prepared, ttl: if self.ttl == Ttl::Keep { u8::MAX } else { ttl } })
     }
 }
 
@@ -174,19 +178,19 @@ impl Push<'_> {
     /// Index of the NIC it leaves by, in the table's NICs.
     #[must_use]
     pub const fn nic(&self) -> usize {
-        self.way.nic
+        self.prepared.nic
     }
 
     /// Returns the bytes in front of the packet.
     #[must_use]
     pub const fn before(&self) -> usize {
-        self.way.length
+        self.prepared.length
     }
 
     /// Returns whether its NIC can send a packet of this many bytes behind the labels.
     #[must_use]
     pub const fn fits(&self, packet: usize) -> bool {
-        packet + self.way.labels * ENTRY_LEN <= self.way.mtu_bytes as usize
+        packet + self.prepared.labels * ENTRY_LEN <= self.prepared.mtu_bytes as usize
     }
 
     /// Writes the headers, [`Self::before`] bytes, to the end of `room`. Returns where they begin.
@@ -194,10 +198,10 @@ impl Push<'_> {
     /// # Panics
     /// If `room` is too small.
     pub fn write(&self, room: &mut [u8]) -> usize {
-        let start = room.len() - self.way.length;
+        let start = room.len() - self.prepared.length;
         let before = &mut room[start..];
-        before.copy_from_slice(&self.way.before[..self.way.length]);
-        let stack = self.way.length - self.way.labels * ENTRY_LEN;
+        before.copy_from_slice(&self.prepared.before[..self.prepared.length]);
+        let stack = self.prepared.length - self.prepared.labels * ENTRY_LEN;
         for entry in before[stack..].chunks_exact_mut(ENTRY_LEN) {
             entry[ENTRY_LEN - 1] = self.ttl;
         }
@@ -205,7 +209,7 @@ impl Push<'_> {
     }
 }
 
-impl Way {
+impl PreparedPath {
     fn new(
         destination: IpAddr,
         path: &LabelPath,

@@ -103,7 +103,7 @@ impl Primaries {
     }
 
     /// The linear program's data: resources are the channels, then every NIC sending, then every NIC
-    /// receiving. With it the detours of each flow, in the order of its ways past the first.
+    /// receiving. With it the detours of each flow, in the order of its paths past the first.
     fn network(&self, sums: &Sums) -> (LinearProgram, Vec<Vec<Detour>>, bool) {
         let nics = || self.cluster.nodes.iter().flat_map(|node| &node.nics);
         let unit = nics().map(|nic| nic.rate.0).min().unwrap_or(1) as f64;
@@ -124,7 +124,7 @@ impl Primaries {
                 let part = load as f64 / sum.weight as f64;
                 direct.extend([channels + nic, channels + count + nic].map(|r| (r as u32, part)));
             }
-            network.flows.push(PairFlow { weight: sum.weight as f64, ways: vec![direct] });
+            network.flows.push(PairFlow { weight: sum.weight as f64, paths: vec![direct] });
         }
         let base = network.loads(&network.direct());
         let busy: Vec<f64> = base.iter().zip(&network.capacity).map(|(l, c)| l / c).collect();
@@ -132,7 +132,7 @@ impl Primaries {
         let first = self.first_nics();
         // If not all pairs can have detours, those with the busiest paths come first.
         let height = |flow: &PairFlow| {
-            flow.ways[0].iter().map(|(r, _)| busy[*r as usize]).fold(0.0_f64, f64::max)
+            flow.paths[0].iter().map(|(r, _)| busy[*r as usize]).fold(0.0_f64, f64::max)
         };
         let mut order: Vec<usize> = (0..network.flows.len()).collect();
         order.sort_by(|a, b| {
@@ -167,7 +167,7 @@ impl Primaries {
                 }
                 let nic = first[detour.node.index()] + detour.nic;
                 uses.extend([channels + nic, channels + count + nic].map(|r| (r as u32, 1.0)));
-                network.flows[f].ways.push(uses);
+                network.flows[f].paths.push(uses);
             }
             candidates[f] = detours;
         }
@@ -193,15 +193,15 @@ impl Primaries {
             let (Some(there), Some(on)) = (self.one_segment(s, at), self.one_segment(at, d)) else {
                 continue;
             };
-            let mut way = self.along(there, s, at);
-            way.extend(self.along(on, at, d));
+            let mut channels = self.along(there, s, at);
+            channels.extend(self.along(on, at, d));
             // A detour that crosses everything the direct path crosses brings no relief.
-            if direct.iter().all(|c| way.contains(c)) {
+            if direct.iter().all(|c| channels.contains(c)) {
                 continue;
             }
-            let busiest = way.iter().map(|c| busy[*c as usize]).fold(0.0_f64, f64::max);
+            let busiest = channels.iter().map(|c| busy[*c as usize]).fold(0.0_f64, f64::max);
             let turn = (at.index() + n - (s.index() + d.index()) % n) % n;
-            switches.push((way.len(), busiest, turn, at, there, on));
+            switches.push((channels.len(), busiest, turn, at, there, on));
         }
         switches.sort_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
         let all: usize =
@@ -222,7 +222,7 @@ impl Primaries {
         (detours, all > most)
     }
 
-    /// Leaves each flow the direct way and the `most` detours through the switches with the greatest
+    /// Leaves each flow the direct path and the `most` detours through the switches with the greatest
     /// shares: of several nodes on one switch that with the greatest. Flows that have no more keep what
     /// they do not use, unless `used_alone`. Did any go that had a share? If not, all is left as it was.
     fn keep_greatest(
@@ -266,9 +266,10 @@ impl Primaries {
             let mut kept: Vec<usize> =
                 order.into_iter().chain(rest).take(most).map(|(_, j)| j).collect();
             kept.sort_unstable();
-            let ways: Vec<Uses> = kept.iter().map(|j| std::mem::take(&mut flow.ways[*j])).collect();
-            flow.ways.truncate(1);
-            flow.ways.extend(ways);
+            let paths: Vec<Uses> =
+                kept.iter().map(|j| std::mem::take(&mut flow.paths[*j])).collect();
+            flow.paths.truncate(1);
+            flow.paths.extend(paths);
             *detours = kept.iter().map(|j| detours[j - 1]).collect();
         }
         true
@@ -321,7 +322,7 @@ impl Sums {
     }
 }
 
-/// Shares as weights; `None` where all goes the direct way.
+/// Shares as weights; `None` where all goes the direct path.
 fn split(detours: &[Detour], shares: &[f64]) -> Option<Split> {
     let used: Vec<usize> = (1..shares.len()).filter(|j| shares[*j] > 0.0).collect();
     if used.is_empty() {

@@ -145,9 +145,9 @@ fn fingerprint<'a>(
         }
         let mut channels = Vec::new();
         plan.walk(segment, &mut channels);
-        let mut way = vec![places[from.switch.index()].as_str()];
-        way.extend(channels.iter().map(|c| places[plan.graph().head(*c) as usize].as_str()));
-        (from.name.as_str(), to.name.as_str(), plan.vid(segment.tree).0, way)
+        let mut path = vec![places[from.switch.index()].as_str()];
+        path.extend(channels.iter().map(|c| places[plan.graph().head(*c) as usize].as_str()));
+        (from.name.as_str(), to.name.as_str(), plan.vid(segment.tree).0, path)
     };
     plan.primary(s, d).iter().map(one).collect()
 }

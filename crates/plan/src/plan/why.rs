@@ -19,9 +19,9 @@ impl Plan {
         let (x, y) = (xy.layout().coordinates(from), xy.layout().coordinates(to));
         let moved = x.iter().zip(y).enumerate().filter(|(_, (x, y))| x != y);
         let each = moved.map(|(dim, (x, y))| format!("dimension {dim} from {x} to {y}"));
-        let way = each.collect::<Vec<_>>().join(", then ");
+        let path = each.collect::<Vec<_>>().join(", then ");
         let ring = if xy.layout().is_closed() { ", each by the shorter way round" } else { "" };
-        format!("xy: {way}{ring}; {} hops, as few as there are", segments.len())
+        format!("xy: {path}{ring}; {} hops, as few as there are", segments.len())
     }
 
     fn why_direct(&self, segments: &[Segment]) -> String {
@@ -134,7 +134,7 @@ impl Plan {
         paths[1..].iter().filter(|path| path.weight > 0).map(one).collect()
     }
 
-    /// Where the way that was chosen found no tree: what it was given instead.
+    /// Where the path that was chosen found no tree: what it was given instead.
     fn why_crowded(&self, what: &str, segments: &[Segment]) -> Option<String> {
         let (first, last) = (&segments[0], &segments[segments.len() - 1]);
         let (s, d) = (self.sender(first).switch, self.receiver(last).switch);
@@ -189,10 +189,10 @@ impl Plan {
         let tree = &self.specs[segment.tree.index()].name;
         let Assignment::Updown(updown) = &self.assignment else { return String::new() };
         let order = updown.order();
-        let mut way = Vec::new();
-        self.walk(segment, &mut way);
-        let up = way.iter().take_while(|c| order.is_up(&self.graph, **c)).count();
-        let top = match way.get(up.saturating_sub(1)) {
+        let mut path = Vec::new();
+        self.walk(segment, &mut path);
+        let up = path.iter().take_while(|c| order.is_up(&self.graph, **c)).count();
+        let top = match path.get(up.saturating_sub(1)) {
             Some(last) if up > 0 => SwitchId(self.graph.head(*last)),
             _ => self.sender(segment).switch,
         };
@@ -201,12 +201,12 @@ impl Plan {
             "{what}: of the root {}; {up} up to {}, then {} down, on {tree}",
             name(SwitchId(order.root())),
             name(top),
-            way.len() - up
+            path.len() - up
         );
         let fewest = self.distance(segment.from, segment.to);
         let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
-        if what == "updown" && way.len() as u32 > fewest && !self.is_crowded(s, d) {
-            let more = way.len() as u32 - fewest;
+        if what == "updown" && path.len() as u32 > fewest && !self.is_crowded(s, d) {
+            let more = path.len() as u32 - fewest;
             text.push_str(&format!("; {more} longer than the shortest, which goes up after down"));
         }
         text
@@ -224,13 +224,14 @@ fn cut(grid: &Grid, s: SwitchId, d: SwitchId) -> Option<String> {
     let ab = lines::select_ab(grid, from, to);
     let centre = lines::centers(grid)[ab];
     let (here, there) = (grid.plus(from, to, 0), grid.minus(from, to, 0));
-    let (lower, way) = (if from < n / 2 { "lower" } else { "upper" }, if plus { "+" } else { "-" });
+    let (lower, direction) =
+        (if from < n / 2 { "lower" } else { "upper" }, if plus { "+" } else { "-" });
     let step = if from == to {
-        format!("no step in dimension 0, a ring of {n}, which counts as {way}")
+        format!("no step in dimension 0, a ring of {n}, which counts as {direction}")
     } else {
         format!(
             "dimension 0, a ring of {n}, from {from} to {to}: + takes {here}, - takes {there}, so \
-             {way} (ties go to +)"
+             {direction} (ties go to +)"
         )
     };
     Some(format!(

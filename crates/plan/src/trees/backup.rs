@@ -128,15 +128,15 @@ impl Trees {
         let ends = |c: Channel| (self.graph.tail(c) as usize, self.graph.head(c) as usize);
         let mut links = BTreeSet::new();
         for (s, d, avoid) in open {
-            let Some(way) = self.detour(*s, *d, avoid) else { continue };
+            let Some(path) = self.detour(*s, *d, avoid) else { continue };
             let mut merged = parts.clone();
-            let fits = way.iter().all(|&c| {
+            let fits = path.iter().all(|&c| {
                 let (a, b) = ends(c);
                 links.contains(&self.graph.link(c)) || merged.join(a, b)
             });
             if fits {
                 parts = merged;
-                links.extend(way.iter().map(|c| self.graph.link(*c)));
+                links.extend(path.iter().map(|c| self.graph.link(*c)));
             }
         }
         for c in 0..self.graph.channels() as u32 {
@@ -148,7 +148,7 @@ impl Trees {
         links.into_iter().collect()
     }
 
-    /// The channels of a shortest way from `s` to `d` that crosses none of `avoid`.
+    /// The channels of a shortest path from `s` to `d` that crosses none of `avoid`.
     fn detour(&self, s: SwitchId, d: SwitchId, avoid: &[LinkId]) -> Option<Vec<Channel>> {
         let mut into = vec![None; self.graph.switches()];
         let mut queue = vec![s.0];
@@ -163,15 +163,15 @@ impl Trees {
                 }
             }
         }
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut at = d.0;
         while at != s.0 {
             let c = into[at as usize]?;
-            way.push(c);
+            path.push(c);
             at = self.graph.tail(c);
         }
-        way.reverse();
-        Some(way)
+        path.reverse();
+        Some(path)
     }
 
     fn breadth_first(&self, root: u32) -> Vec<LinkId> {

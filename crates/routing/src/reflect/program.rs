@@ -40,7 +40,7 @@ pub struct PairFlow {
     /// Its demand.
     pub weight: f64,
     /// Its paths.
-    pub ways: Vec<Uses>,
+    pub paths: Vec<Uses>,
 }
 
 /// The solution of the linear program: the share of each path in its flow's traffic, and the congestion that results,
@@ -64,7 +64,7 @@ impl LinearProgram {
     pub fn loads(&self, shares: &[Vec<f64>]) -> Vec<f64> {
         let mut loads = self.fixed.clone();
         for (flow, shares) in self.flows.iter().zip(shares) {
-            for (uses, share) in flow.ways.iter().zip(shares) {
+            for (uses, share) in flow.paths.iter().zip(shares) {
                 for (resource, times) in uses {
                     loads[*resource as usize] += flow.weight * share * times;
                 }
@@ -82,7 +82,7 @@ impl LinearProgram {
     /// Returns the shares that put everything on the direct paths.
     #[must_use]
     pub fn direct(&self) -> Vec<Vec<f64>> {
-        let first = |flow: &PairFlow| (0..flow.ways.len()).map(|j| f64::from(u8::from(j == 0)));
+        let first = |flow: &PairFlow| (0..flow.paths.len()).map(|j| f64::from(u8::from(j == 0)));
         self.flows.iter().map(|flow| first(flow).collect()).collect()
     }
 
@@ -108,13 +108,13 @@ impl LinearProgram {
         Some(Optimum { congestion: t * without, shares })
     }
 
-    /// By resource, what a share of each detour adds there instead of the direct path: (flow, way, load).
+    /// By resource, what a share of each detour adds there instead of the direct path: (flow, path, load).
     fn rows(&self) -> Vec<Vec<(usize, usize, f64)>> {
         let mut rows: Vec<Vec<(usize, usize, f64)>> = vec![Vec::new(); self.capacity.len()];
         for (f, flow) in self.flows.iter().enumerate() {
-            for (j, uses) in flow.ways.iter().enumerate().skip(1) {
+            for (j, uses) in flow.paths.iter().enumerate().skip(1) {
                 let mut more: Vec<(u32, f64)> = uses.clone();
-                more.extend(flow.ways[0].iter().map(|(r, times)| (*r, -times)));
+                more.extend(flow.paths[0].iter().map(|(r, times)| (*r, -times)));
                 more.sort_by_key(|(r, _)| *r);
                 for same in more.chunk_by(|a, b| a.0 == b.0) {
                     let times: f64 = same.iter().map(|(_, times)| times).sum();
@@ -159,10 +159,10 @@ impl Program<'_> {
                 };
                 problem.add_var(cost, (0.0, 1.0))
             };
-            variables.push(flow.ways.iter().skip(1).map(&mut add).collect());
+            variables.push(flow.paths.iter().skip(1).map(&mut add).collect());
         }
-        for ways in variables.iter().filter(|ways| ways.len() > 1) {
-            let sum: Vec<_> = ways.iter().map(|way| (*way, 1.0)).collect();
+        for paths in variables.iter().filter(|paths| paths.len() > 1) {
+            let sum: Vec<_> = paths.iter().map(|path| (*path, 1.0)).collect();
             problem.add_constraint(&sum[..], ComparisonOp::Le, 1.0);
         }
         for (r, row) in self.rows.iter().enumerate() {
@@ -177,10 +177,10 @@ impl Program<'_> {
             problem.add_constraint(&terms[..], ComparisonOp::Le, -self.base[r] / scale);
         }
         let solution = problem.solve().ok()?.into_solution().ok()?;
-        let shares = variables.iter().map(|ways| {
+        let shares = variables.iter().map(|paths| {
             let mut shares = vec![0.0];
-            let of = |way: &Variable| solution.var_value(*way).clamp(0.0, 1.0);
-            shares.extend(ways.iter().map(of).map(|y| if y < NOTHING { 0.0 } else { y }));
+            let of = |path: &Variable| solution.var_value(*path).clamp(0.0, 1.0);
+            shares.extend(paths.iter().map(of).map(|y| if y < NOTHING { 0.0 } else { y }));
             let detoured: f64 = shares.iter().sum();
             shares.iter_mut().for_each(|y| *y /= detoured.max(1.0));
             shares[0] = (1.0 - detoured).max(0.0);
@@ -201,13 +201,13 @@ mod tests {
 
     /// Flow 0 crosses resource 0; detour i crosses resources 2i + 1 and 2i + 2.
     fn thin(detours: usize, capacity: f64) -> LinearProgram {
-        let mut ways = vec![vec![(0, 1.0)]];
-        ways.extend((0..detours as u32).map(|i| vec![(2 * i + 1, 1.0), (2 * i + 2, 1.0)]));
+        let mut paths = vec![vec![(0, 1.0)]];
+        paths.extend((0..detours as u32).map(|i| vec![(2 * i + 1, 1.0), (2 * i + 2, 1.0)]));
         let resources = 2 * detours + 1;
         let mut network = LinearProgram {
             capacity: vec![capacity; resources],
             fixed: vec![0.0; resources],
-            flows: vec![PairFlow { weight: 9.0, ways }],
+            flows: vec![PairFlow { weight: 9.0, paths }],
         };
         network.capacity[0] = 1.0;
         network
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn what_no_detour_helps_takes_none() {
         let mut network = thin(2, 1.0);
-        network.flows[0].ways.iter_mut().for_each(|way| way.push((5, 1.0)));
+        network.flows[0].paths.iter_mut().for_each(|path| path.push((5, 1.0)));
         network.capacity.push(1.0);
         network.fixed.push(0.0);
         let optimum = network.optimum().unwrap();
@@ -250,11 +250,11 @@ mod tests {
                 network.fixed.push(below(2));
             }
             for _ in 0..3 {
-                let mut way = |length: usize| -> Uses {
+                let mut path = |length: usize| -> Uses {
                     (0..length).map(|_| (below(6) as u32, 1.0)).collect()
                 };
-                let ways = vec![way(1), way(2), way(2)];
-                network.flows.push(PairFlow { weight: 1.0 + below(4), ways });
+                let paths = vec![path(1), path(2), path(2)];
+                network.flows.push(PairFlow { weight: 1.0 + below(4), paths });
             }
             let optimum = network.optimum().unwrap();
             assert!((network.congestion(&optimum.shares) - optimum.congestion).abs() < 1e-4);

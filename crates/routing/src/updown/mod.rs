@@ -44,7 +44,7 @@ const SOME_ROOTS: usize = 8;
 /// With more switches than these, pairs are placed source by source: much faster, and in fewer trees;
 /// with few switches it can take one or two more.
 const MANY: u32 = 512;
-/// In [`Updown::ways`]: this bit marks a path of one segment; the other bits are its tree.
+/// In [`Updown::paths`]: this bit marks a path of one segment; the other bits are its tree.
 const ONE: u32 = 1 << 31;
 
 /// The result of up*/down* routing: for each ordered pair of switches, the VLAN tree of each segment of its path. A
@@ -53,7 +53,7 @@ const ONE: u32 = 1 << 31;
 pub struct Updown {
     order: Order,
     /// By source and destination: [`ONE`] and the tree, or the index of the first of several segments.
-    ways: Vec<u32>,
+    paths: Vec<u32>,
     /// The segments of all paths that have several. A path ends with the segment that reaches its destination.
     tree_segments: Vec<TreeSegment>,
     /// Pairs whose route fits into no tree, ascending.
@@ -97,8 +97,8 @@ impl Updown {
         for (s, d, channels) in &routes {
             packing.place(*s, *d, channels);
         }
-        let (links, Packed { ways, tree_segments, crowded }) = packing.finish();
-        Ok((links, Self { order, ways, tree_segments, crowded }))
+        let (links, Packed { paths, tree_segments, crowded }) = packing.finish();
+        Ok((links, Self { order, paths, tree_segments, crowded }))
     }
 
     /// Returns the routes alone, before they are packed into trees, and the order of switches.
@@ -125,12 +125,12 @@ impl Updown {
         let n = graph.switches() as u32;
         let mut packing = Packing::new(graph, &order, most);
         if by_source {
-            let (mut spread, mut way) = (Spread::new(graph.switches()), Vec::new());
+            let (mut spread, mut path) = (Spread::new(graph.switches()), Vec::new());
             for s in 0..n {
                 spread.place(&mut packing.packer, routes, s);
                 for d in (0..n).filter(|d| *d != s) {
-                    spread.tree_segments(routes, s, d, &mut way);
-                    packing.keep(s, d, &way);
+                    spread.tree_segments(routes, s, d, &mut path);
+                    packing.keep(s, d, &path);
                 }
             }
         } else {
@@ -141,8 +141,8 @@ impl Updown {
                 packing.place(s, d, &channels);
             }
         }
-        let (links, Packed { ways, tree_segments, crowded }) = packing.finish();
-        (links, Self { order, ways, tree_segments, crowded })
+        let (links, Packed { paths, tree_segments, crowded }) = packing.finish();
+        (links, Self { order, paths, tree_segments, crowded })
     }
 
     /// The path of an ordered pair of switches: one segment, or several with a transit node between each and
@@ -152,9 +152,9 @@ impl Updown {
         s: SwitchId,
         d: SwitchId,
     ) -> impl Iterator<Item = TreeSegment> + '_ {
-        let way = self.ways[s.index() * self.order.switches() + d.index()];
-        let one = (way & ONE != 0).then_some(TreeSegment { tree: TreeId(way & !ONE), to: d });
-        let several = if one.is_some() { &[][..] } else { &self.tree_segments[way as usize..] };
+        let path = self.paths[s.index() * self.order.switches() + d.index()];
+        let one = (path & ONE != 0).then_some(TreeSegment { tree: TreeId(path & !ONE), to: d });
+        let several = if one.is_some() { &[][..] } else { &self.tree_segments[path as usize..] };
         let last =
             several.iter().position(|tree_segment| tree_segment.to == d).map_or(0, |at| at + 1);
         one.into_iter().chain(several[..last].iter().copied())
@@ -181,7 +181,7 @@ impl Updown {
 
 /// What [`Updown`] keeps of routes in trees.
 struct Packed {
-    ways: Vec<u32>,
+    paths: Vec<u32>,
     tree_segments: Vec<TreeSegment>,
     crowded: Vec<(u32, u32)>,
 }
@@ -190,51 +190,51 @@ struct Packed {
 struct Packing<'a> {
     graph: &'a Graph,
     packer: Packer<'a>,
-    ways: Vec<u32>,
+    paths: Vec<u32>,
     tree_segments: Vec<TreeSegment>,
     /// Pairs without room.
     left: Vec<(u32, u32)>,
     /// The route being extended.
-    way: Vec<TreeSegment>,
+    path: Vec<TreeSegment>,
 }
 
 impl<'a> Packing<'a> {
     fn new(graph: &'a Graph, order: &'a Order, most: usize) -> Self {
         let packer = Packer::new(graph, order, most.min(u16::MAX.into()));
-        let ways = vec![ONE; graph.switches().pow(2)];
-        Self { graph, packer, ways, tree_segments: Vec::new(), left: Vec::new(), way: Vec::new() }
+        let paths = vec![ONE; graph.switches().pow(2)];
+        Self { graph, packer, paths, tree_segments: Vec::new(), left: Vec::new(), path: Vec::new() }
     }
 
     /// Places one route.
     fn place(&mut self, s: u32, d: u32, channels: &[Channel]) {
-        let mut way = std::mem::take(&mut self.way);
-        way.clear();
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
         let mut rest = channels;
         while let Some(next) = rest.first() {
             let (part, after) = rest.split_at(self.packer.legal(rest));
             let to = SwitchId(self.graph.head(*part.last().unwrap_or(next)));
             match self.packer.place(part) {
-                Some(tree) => way.push(TreeSegment { tree, to }),
+                Some(tree) => path.push(TreeSegment { tree, to }),
                 None => {
-                    way.clear();
+                    path.clear();
                     break;
                 }
             }
             rest = after;
         }
-        self.keep(s, d, &way);
-        self.way = way;
+        self.keep(s, d, &path);
+        self.path = path;
     }
 
     /// The segments of a pair, none where there is no room for one of them.
-    fn keep(&mut self, s: u32, d: u32, way: &[TreeSegment]) {
+    fn keep(&mut self, s: u32, d: u32, path: &[TreeSegment]) {
         let at = s as usize * self.graph.switches() + d as usize;
-        match way {
+        match path {
             [] => self.left.push((s, d)),
-            [tree_segment] => self.ways[at] = ONE | tree_segment.tree.0,
+            [tree_segment] => self.paths[at] = ONE | tree_segment.tree.0,
             _ => {
-                self.ways[at] = self.tree_segments.len() as u32;
-                self.tree_segments.extend_from_slice(way);
+                self.paths[at] = self.tree_segments.len() as u32;
+                self.tree_segments.extend_from_slice(path);
             }
         }
     }
@@ -243,10 +243,10 @@ impl<'a> Packing<'a> {
     fn finish(mut self) -> (Vec<Vec<LinkId>>, Packed) {
         let links = self.packer.finish();
         for (s, d, tree) in shortest_left(self.graph, &links, &self.left) {
-            self.ways[s as usize * self.graph.switches() + d as usize] = ONE | tree.0;
+            self.paths[s as usize * self.graph.switches() + d as usize] = ONE | tree.0;
         }
         self.left.sort_unstable();
-        (links, Packed { ways: self.ways, tree_segments: self.tree_segments, crowded: self.left })
+        (links, Packed { paths: self.paths, tree_segments: self.tree_segments, crowded: self.left })
     }
 }
 

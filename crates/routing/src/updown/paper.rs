@@ -11,7 +11,7 @@ use super::order::Order;
 const SEED: u64 = 1;
 
 /// A route for every ordered pair of switches, those with long routes first: of all shortest routes,
-/// each as likely as any other. A way may turn from down to up where `transit` is not 0.
+/// each as likely as any other. A path may turn from down to up where `transit` is not 0.
 /// O(switches x channels).
 #[must_use]
 pub(super) fn routes(
@@ -44,7 +44,7 @@ struct Count<'a> {
     transit: &'a [u64],
     up: Vec<bool>,
     hops: Vec<u32>,
-    ways: Vec<u64>,
+    counts: Vec<u64>,
     queue: Vec<usize>,
 }
 
@@ -52,21 +52,21 @@ impl<'a> Count<'a> {
     fn new(graph: &'a Graph, order: &Order, transit: &'a [u64]) -> Self {
         let states = 2 * graph.switches();
         let up = (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect();
-        let (hops, ways) = (vec![u32::MAX; states], vec![0; states]);
-        Self { graph, transit, up, hops, ways, queue: Vec::with_capacity(states) }
+        let (hops, counts) = (vec![u32::MAX; states], vec![0; states]);
+        Self { graph, transit, up, hops, counts, queue: Vec::with_capacity(states) }
     }
 
-    /// May a way go on from `state` by a channel out of its switch?
+    /// May a path go on from `state` by a channel out of its switch?
     fn goes(&self, state: usize, channel: Channel) -> bool {
         state.is_multiple_of(2) || !self.up[channel as usize] || self.transit[state / 2] > 0
     }
 
     fn from(&mut self, s: u32) {
         self.hops.fill(u32::MAX);
-        self.ways.fill(0);
+        self.counts.fill(0);
         self.queue.clear();
         let start = 2 * s as usize;
-        (self.hops[start], self.ways[start]) = (0, 1);
+        (self.hops[start], self.counts[start]) = (0, 1);
         self.queue.push(start);
         let mut next = 0;
         while let Some(&state) = self.queue.get(next) {
@@ -81,7 +81,7 @@ impl<'a> Count<'a> {
                     self.queue.push(to);
                 }
                 if self.hops[to] == self.hops[state] + 1 {
-                    self.ways[to] = self.ways[to].saturating_add(self.ways[state]);
+                    self.counts[to] = self.counts[to].saturating_add(self.counts[state]);
                 }
             }
         }
@@ -91,10 +91,10 @@ impl<'a> Count<'a> {
         self.hops[2 * d as usize].min(self.hops[2 * d as usize + 1])
     }
 
-    /// One of the shortest ways to `d`, drawn from its end back to the source.
+    /// One of the shortest paths to `d`, drawn from its end back to the source.
     fn draw(&self, d: u32, random: &mut Random) -> Vec<Channel> {
         let mut hops = self.hops(d);
-        let mut way = Vec::with_capacity(hops as usize);
+        let mut path = Vec::with_capacity(hops as usize);
         let ends = [2 * d as usize, 2 * d as usize + 1].map(|state| (0, state));
         let mut state = self.one_of(ends.into_iter(), hops, random).1;
         while hops > 0 {
@@ -108,11 +108,11 @@ impl<'a> Count<'a> {
                 [tail, tail + 1].into_iter().filter(fits).map(move |state| (c, state))
             });
             let entry = self.one_of(entries, hops, random);
-            way.push(entry.0);
+            path.push(entry.0);
             state = entry.1;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 
     /// One of the states that are so many hops away, each as likely as it has routes.
@@ -123,12 +123,12 @@ impl<'a> Count<'a> {
         random: &mut Random,
     ) -> (Channel, usize) {
         let entries = entries.filter(|(_, state)| self.hops[*state] == hops);
-        let ways = |(_, state): &(Channel, usize)| self.ways[*state];
-        let all: u64 = entries.clone().map(|entry| ways(&entry)).fold(0, u64::saturating_add);
+        let counts = |(_, state): &(Channel, usize)| self.counts[*state];
+        let all: u64 = entries.clone().map(|entry| counts(&entry)).fold(0, u64::saturating_add);
         let mut left = random.below(all as usize) as u64;
         let mut entries = entries;
         entries
-            .find(|entry| match left.checked_sub(ways(entry)) {
+            .find(|entry| match left.checked_sub(counts(entry)) {
                 Some(less) => {
                     left = less;
                     false

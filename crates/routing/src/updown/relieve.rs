@@ -147,7 +147,7 @@ impl<'a> Relief<'a> {
         }
     }
 
-    /// Another way into a state.
+    /// Another path into a state.
     fn enter_otherwise(&mut self, routes: &mut SwitchRoutes, s: u32, state: u32) -> bool {
         let nodes = self.behind[state as usize];
         let (load, old) = (nodes * self.demand.nodes[s as usize], routes.step(s, state));
@@ -202,7 +202,7 @@ impl<'a> Relief<'a> {
         better
     }
 
-    /// What `load` more would cost on the way to `state` by `step`.
+    /// What `load` more would cost on the path to `state` by `step`.
     fn price(&self, routes: &SwitchRoutes, s: u32, state: u32, step: u32, load: u64) -> f64 {
         let mut price = 0.0;
         let (mut state, mut step) = (state, step);
@@ -221,7 +221,7 @@ impl<'a> Relief<'a> {
         price
     }
 
-    /// Puts `nodes` on the way to `state` by `step`, or takes them off.
+    /// Puts `nodes` on the path to `state` by `step`, or takes them off.
     fn put(
         &mut self,
         routes: &mut SwitchRoutes,

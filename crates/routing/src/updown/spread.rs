@@ -25,7 +25,7 @@ pub(super) struct Spread {
     /// By state.
     nodes: Vec<Node>,
     /// The route being extended, without its start; and by step and 64 trees, what they make of its last segment.
-    way: Vec<Step>,
+    path: Vec<Step>,
     marks: Vec<Marks>,
 }
 
@@ -53,25 +53,25 @@ struct Step {
 impl Spread {
     pub fn new(switches: usize) -> Self {
         let node = Node { behind: NONE, beside: NONE, up: NONE, tree: UNUSED, begins: NONE };
-        Self { nodes: vec![node; 2 * switches], way: Vec::new(), marks: Vec::new() }
+        Self { nodes: vec![node; 2 * switches], path: Vec::new(), marks: Vec::new() }
     }
 
-    /// Places all ways from `s`.
+    /// Places all paths from `s`.
     pub fn place(&mut self, packer: &mut Packer, routes: &SwitchRoutes, s: u32) {
         let start = 2 * s;
         self.link(packer, routes, s);
-        self.way.clear();
+        self.path.clear();
         let mut next = self.nodes[start as usize].behind;
         loop {
             if next != NONE {
                 self.enter(packer, start, next);
                 next = self.nodes[next as usize].behind;
-            } else if let Some(step) = self.way.last() {
+            } else if let Some(step) = self.path.last() {
                 let Node { tree, beside, .. } = self.nodes[step.state as usize];
                 if tree == NONE {
                     self.give(packer);
                 }
-                self.way.pop();
+                self.path.pop();
                 next = beside;
             } else {
                 return;
@@ -79,7 +79,7 @@ impl Spread {
         }
     }
 
-    /// The segments of the way from `s` to `d`, in order; none where there is no room for one of
+    /// The segments of the path from `s` to `d`, in order; none where there is no room for one of
     /// them.
     pub fn tree_segments(
         &self,
@@ -123,18 +123,18 @@ impl Spread {
     }
 
     fn enter(&mut self, packer: &Packer, start: u32, state: u32) {
-        let at = self.way.len();
+        let at = self.path.len();
         let node = &mut self.nodes[state as usize];
         let up = node.up >> 1;
-        let (tree_segment, begins) = match self.way.last() {
+        let (tree_segment, begins) = match self.path.last() {
             None => (0, start),
             // It goes up after down.
             Some(last) if last.state & node.up & 1 == 1 => (at as u32, last.state),
             Some(last) if last.tree_segment == 0 => (0, start),
-            Some(last) => (last.tree_segment, self.way[last.tree_segment as usize - 1].state),
+            Some(last) => (last.tree_segment, self.path[last.tree_segment as usize - 1].state),
         };
         node.begins = begins;
-        self.way.push(Step { state, up, tree_segment });
+        self.path.push(Step { state, up, tree_segment });
         self.mark(packer, at);
     }
 
@@ -144,7 +144,7 @@ impl Spread {
         if self.marks.len() < (at + 1) * blocks {
             self.marks.resize((at + 1) * blocks, Marks::ALL);
         }
-        let Step { up, tree_segment, .. } = self.way[at];
+        let Step { up, tree_segment, .. } = self.path[at];
         let (before, own) = self.marks.split_at_mut(at * blocks);
         let own = own[..blocks].iter_mut().zip(packer.marks(up));
         if tree_segment == at as u32 {
@@ -157,20 +157,20 @@ impl Spread {
 
     /// Gives the last segment in hand a tree, and those on the way that have none.
     fn give(&mut self, packer: &mut Packer) {
-        let last = self.way.len() - 1;
-        let tree_segment = self.way[last].tree_segment as usize;
+        let last = self.path.len() - 1;
+        let tree_segment = self.path[last].tree_segment as usize;
         let blocks = packer.blocks();
         let marks = &self.marks[last * blocks..][..blocks];
         let fits = marks.iter().map(|marks| marks.free);
         let Some(tree) = packer.open(first_fit(fits)) else { return };
         let has = |marks: &Marks| marks.taken >> (tree.index() % 64) & 1 == 1;
         if !marks.get(tree.index() / 64).is_some_and(has) {
-            self.way[tree_segment..].iter().for_each(|step| packer.take(tree, step.up));
+            self.path[tree_segment..].iter().for_each(|step| packer.take(tree, step.up));
             // At the beginning of a segment, this tree may have been lost to the last cable of the
             // segment before.
-            (0..self.way.len()).for_each(|at| self.mark(packer, at));
+            (0..self.path.len()).for_each(|at| self.mark(packer, at));
         }
-        for step in self.way[tree_segment..].iter().rev() {
+        for step in self.path[tree_segment..].iter().rev() {
             let given = &mut self.nodes[step.state as usize].tree;
             if *given != NONE {
                 break;

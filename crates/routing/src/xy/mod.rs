@@ -205,8 +205,8 @@ impl Xy {
     /// Whether the backup from `src` to `dst` crosses a node that must redirect it (see `turned`).
     #[must_use]
     pub fn backup_needs_table_routes(&self, src: NodeId, dst: NodeId) -> bool {
-        let way = self.backup(src, dst).unwrap_or_default();
-        way.windows(2).any(|pair| self.hop(pair[1].from, dst).nic == pair[0].to_nic)
+        let path = self.backup(src, dst).unwrap_or_default();
+        path.windows(2).any(|pair| self.hop(pair[1].from, dst).nic == pair[0].to_nic)
     }
 
     fn followed(&self, src: NodeId, first: Hop, dst: NodeId) -> Segments {

@@ -31,27 +31,27 @@ pub(super) struct Frame {
 #[derive(Debug)]
 pub(super) struct Frames {
     slots: Vec<Frame>,
-    ways: Vec<u32>,
+    paths: Vec<u32>,
     stride: usize,
     free: u32,
 }
 
 impl Default for Frames {
     fn default() -> Self {
-        Self { slots: Vec::new(), ways: Vec::new(), stride: 8, free: NONE }
+        Self { slots: Vec::new(), paths: Vec::new(), stride: 8, free: NONE }
     }
 }
 
 impl Frames {
-    pub fn add(&mut self, frame: Frame, way: &[u32]) -> u32 {
-        if way.len() > self.stride {
-            self.widen(way.len().next_power_of_two());
+    pub fn add(&mut self, frame: Frame, path: &[u32]) -> u32 {
+        if path.len() > self.stride {
+            self.widen(path.len().next_power_of_two());
         }
         let at = match self.free {
             NONE => {
                 let at = self.slots.len();
                 self.slots.push(frame);
-                self.ways.resize(self.ways.len() + self.stride, NONE);
+                self.paths.resize(self.paths.len() + self.stride, NONE);
                 at
             }
             at => {
@@ -60,7 +60,7 @@ impl Frames {
                 at as usize
             }
         };
-        self.ways[at * self.stride..][..way.len()].copy_from_slice(way);
+        self.paths[at * self.stride..][..path.len()].copy_from_slice(path);
         at as u32
     }
 
@@ -87,7 +87,7 @@ impl Frames {
     /// Returns the next channel of a frame.
     #[inline]
     pub fn next_channel(&self, frame: u32) -> u32 {
-        self.ways[frame as usize * self.stride + self.slots[frame as usize].hop as usize]
+        self.paths[frame as usize * self.stride + self.slots[frame as usize].hop as usize]
     }
 
     /// Returns whether a frame has reached its destination.
@@ -120,10 +120,10 @@ impl Frames {
     }
 
     fn widen(&mut self, stride: usize) {
-        let mut ways = vec![NONE; self.slots.len() * stride];
-        for (new, old) in ways.chunks_mut(stride).zip(self.ways.chunks(self.stride)) {
+        let mut paths = vec![NONE; self.slots.len() * stride];
+        for (new, old) in paths.chunks_mut(stride).zip(self.paths.chunks(self.stride)) {
             new[..self.stride].copy_from_slice(old);
         }
-        (self.ways, self.stride) = (ways, stride);
+        (self.paths, self.stride) = (paths, stride);
     }
 }

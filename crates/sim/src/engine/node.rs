@@ -20,8 +20,8 @@ impl Engine<'_> {
             for out in run.network.out_of(NodeId(node)) {
                 let message = Message { born: 0, dst: node, bytes: 0, draw: 0 };
                 let sequence = sequence.clone();
-                let (way, frames) = (Vec::new(), Vec::new());
-                let mut source = Source { node, sequence, message, way, frames, waits: false };
+                let (path, frames) = (Vec::new(), Vec::new());
+                let mut source = Source { node, sequence, message, path, frames, waits: false };
                 if self.generate(out, &mut source) {
                     self.at(source.message.born, EventKind::Wake, out);
                     self.sources[out as usize] = Some(source);
@@ -41,13 +41,13 @@ impl Engine<'_> {
             if message.born >= self.end {
                 return false;
             }
-            source.way.clear();
-            if !run.routes.route(source.node, message.dst, message.draw, &mut source.way) {
+            source.path.clear();
+            if !run.routes.route(source.node, message.dst, message.draw, &mut source.path) {
                 let first = run.network.out_of(NodeId(source.node)).next();
                 self.outcome.without_path += u64::from(first == Some(out));
                 continue;
             }
-            if source.way[0] != out {
+            if source.path[0] != out {
                 continue;
             }
             source.message = message;
@@ -57,7 +57,7 @@ impl Engine<'_> {
             let flits: u32 = source.frames.iter().sum();
             if message.born >= self.warm_up {
                 self.outcome.generated += u64::from(flits);
-                let places = source.way.iter().map(|c| run.network.channels[*c as usize].to);
+                let places = source.path.iter().map(|c| run.network.channels[*c as usize].to);
                 let nodes = places.filter(|place| matches!(place, ChannelEnd::Node(_))).count();
                 self.outcome.in_transit[0] += nodes as u64 - 1;
                 self.outcome.in_transit[1] += 1;
@@ -113,12 +113,12 @@ impl Engine<'_> {
             arrives: now,
             via: NONE,
             hop: 0,
-            hops: source.way.len() as u16,
+            hops: source.path.len() as u16,
             last: source.frames.is_empty(),
             src: source.node,
             dst: source.message.dst,
         };
-        let frame = self.frames.add(frame, &source.way);
+        let frame = self.frames.add(frame, &source.path);
         if source.frames.is_empty() {
             source.waits = false;
             if !self.generate(out, &mut source) {
@@ -157,15 +157,15 @@ impl Engine<'_> {
         let Some(source) = self.sources[out].as_ref().filter(|source| source.waits) else {
             return 0;
         };
-        let (run, mut sequence, mut way) = (self.run, source.sequence.clone(), Vec::new());
+        let (run, mut sequence, mut path) = (self.run, source.sequence.clone(), Vec::new());
         let mut flits: u64 = source.frames.iter().map(|flits| u64::from(*flits)).sum();
         while let Some(message) = sequence.next(run.traffic, self.mean, self.ticks) {
             if message.born > now {
                 break;
             }
-            way.clear();
-            let found = run.routes.route(source.node, message.dst, message.draw, &mut way);
-            if found && way[0] as usize == out {
+            path.clear();
+            let found = run.routes.route(source.node, message.dst, message.draw, &mut path);
+            if found && path[0] as usize == out {
                 flits += run.model.frames(message.bytes).map(u64::from).sum::<u64>();
             }
         }

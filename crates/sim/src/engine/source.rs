@@ -10,7 +10,7 @@ pub(super) struct Source {
     pub sequence: Sequence,
     /// The next message, and its path.
     pub message: Message,
-    pub way: Vec<u32>,
+    pub path: Vec<u32>,
     /// Flits of its frames that are not sent yet, the next frame last.
     pub frames: Vec<u32>,
     /// Whether the message has been generated and waits.

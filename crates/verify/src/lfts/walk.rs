@@ -126,7 +126,7 @@ impl Walk {
         settled.carried.clear();
         settled.carried.extend(&network.at);
         for &s in settled.order.iter().rev() {
-            let (pairs, channel) = (settled.carried[s as usize], settled.way[s as usize]);
+            let (pairs, channel) = (settled.carried[s as usize], settled.next_channel[s as usize]);
             let Some(channel) = channel.filter(|_| pairs > 0) else { continue };
             let next = network.graph.head(channel);
             if base {
@@ -145,7 +145,7 @@ impl Walk {
 struct Settled {
     fate: Vec<Fate>,
     /// The channel that a switch sends by; `None` at the last one.
-    way: Vec<Option<Channel>>,
+    next_channel: Vec<Option<Channel>>,
     /// Switches whose frames arrive, each after the one that it sends to.
     order: Vec<u32>,
     carried: Vec<u64>,
@@ -157,8 +157,8 @@ impl Settled {
         let switches = network.names.len();
         self.fate.clear();
         self.fate.resize(switches, Fate::Unseen);
-        self.way.clear();
-        self.way.resize(switches, None);
+        self.next_channel.clear();
+        self.next_channel.resize(switches, None);
         self.order.clear();
         for start in 0..switches as u32 {
             let mut s = start;
@@ -171,7 +171,7 @@ impl Settled {
                 self.fate[s as usize] = Fate::Walking;
                 match network.exit(s, lid) {
                     Exit::Switch(channel) => {
-                        self.way[s as usize] = Some(channel);
+                        self.next_channel[s as usize] = Some(channel);
                         self.stack.push(s);
                         s = network.graph.head(channel);
                     }
@@ -202,14 +202,14 @@ impl LftNetwork {
     /// again; that one is the last.
     pub(super) fn follow(&self, switch: u32, lid: u16) -> Vec<u32> {
         let mut seen = vec![false; self.names.len()];
-        let mut way = vec![switch];
+        let mut path = vec![switch];
         let mut s = switch;
         while !std::mem::replace(&mut seen[s as usize], true) {
             let Exit::Switch(channel) = self.exit(s, lid) else { break };
             s = self.graph.head(channel);
-            way.push(s);
+            path.push(s);
         }
-        way
+        path
     }
 
     /// For each channel of a cycle a host some of whose frames use the next one right after it.
@@ -226,12 +226,13 @@ impl LftNetwork {
                 settled.carried.clear();
                 settled.carried.extend(&self.at);
                 for &s in settled.order.iter().rev() {
-                    let (pairs, way) = (settled.carried[s as usize], settled.way[s as usize]);
-                    let Some(channel) = way.filter(|_| pairs > 0) else { continue };
+                    let (pairs, next_channel) =
+                        (settled.carried[s as usize], settled.next_channel[s as usize]);
+                    let Some(channel) = next_channel.filter(|_| pairs > 0) else { continue };
                     let next = self.graph.head(channel);
                     settled.carried[next as usize] += pairs;
                     let turn = after.get(&channel).copied();
-                    if turn.is_some() && turn == settled.way[next as usize] {
+                    if turn.is_some() && turn == settled.next_channel[next as usize] {
                         users.entry(channel).or_insert(host);
                     }
                 }

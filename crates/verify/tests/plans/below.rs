@@ -20,7 +20,7 @@ fn both(kind: &TopologyShape) -> [Report; 2] {
     })
 }
 
-/// On a mesh all legal ways are minimal: nothing needs to turn.
+/// On a mesh all legal paths are minimal: nothing needs to turn.
 #[test]
 fn transit_is_never_below_updown_on_a_mesh() {
     for dims in [&[3, 3][..], &[2, 5], &[4, 4], &[5, 3], &[9], &[2, 3, 2], &[3, 3, 3], &[6, 5]] {
@@ -65,7 +65,7 @@ fn check_says_where_minimal_paths_cost_throughput() {
 }
 
 /// The proof for a torus of 5 x 4, where no pair alone is enough: by linear programs over all minimal
-/// ways, split as one likes, some link carries more than the 25 that updown needs, whatever the root.
+/// paths, split as one likes, some link carries more than the 25 that updown needs, whatever the root.
 #[test]
 fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
     let cluster = Cluster::generated(TopologyShape::Torus { dims: vec![5, 4] }, 1, 1, TRANSIT, 1);
@@ -80,7 +80,7 @@ fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
     }
 }
 
-/// The lowest highest load that minimal ways can have, split among all of them at will, each link with
+/// The lowest highest load that minimal paths can have, split among all of them at will, each link with
 /// capacity 1; a switch has one node, whose link carries its own 19 paths.
 fn optimum(graph: &Graph, order: &Order) -> f64 {
     let (n, channels) = (graph.switches(), graph.channels());
@@ -92,35 +92,35 @@ fn optimum(graph: &Graph, order: &Order) -> f64 {
     for d in 0..n as u32 {
         graph.distances(d, &mut distance, &mut queue);
         for s in (0..n as u32).filter(|s| *s != d) {
-            let mut ways = Vec::new();
-            extend(graph, &distance, s, &mut Vec::new(), &mut ways);
-            let uses = |way: &Vec<Channel>| {
+            let mut paths = Vec::new();
+            extend(graph, &distance, s, &mut Vec::new(), &mut paths);
+            let uses = |path: &Vec<Channel>| {
                 let up = |c: Channel| order.is_up(graph, c);
-                let turns = way.windows(2).filter(|pair| !up(pair[0]) && up(pair[1]));
+                let turns = path.windows(2).filter(|pair| !up(pair[0]) && up(pair[1]));
                 let turns = turns.map(|pair| (channels as u32 + graph.tail(pair[1]), 1.0));
-                way.iter().map(|c| (*c, 1.0)).chain(turns).collect()
+                path.iter().map(|c| (*c, 1.0)).chain(turns).collect()
             };
-            network.flows.push(PairFlow { weight: 1.0, ways: ways.iter().map(uses).collect() });
+            network.flows.push(PairFlow { weight: 1.0, paths: paths.iter().map(uses).collect() });
         }
     }
     network.optimum().unwrap().congestion
 }
 
-/// All ways on from `at` that come nearer with each step.
+/// All paths on from `at` that come nearer with each step.
 fn extend(
     graph: &Graph,
     distance: &[u32],
     at: u32,
-    way: &mut Vec<Channel>,
-    ways: &mut Vec<Vec<Channel>>,
+    path: &mut Vec<Channel>,
+    paths: &mut Vec<Vec<Channel>>,
 ) {
     let hops = |s: u32| distance[SwitchId(s).index()];
     if hops(at) == 0 {
-        return ways.push(way.clone());
+        return paths.push(path.clone());
     }
     for c in graph.out(at).filter(|c| hops(graph.head(*c)) < hops(at)) {
-        way.push(c);
-        extend(graph, distance, graph.head(c), way, ways);
-        way.pop();
+        path.push(c);
+        extend(graph, distance, graph.head(c), path, paths);
+        path.pop();
     }
 }

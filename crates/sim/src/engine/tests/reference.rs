@@ -12,7 +12,7 @@ use crate::traffic::{Message, Sequence};
 pub type Delivered = (u32, u32, u64, u64);
 
 struct Frame {
-    way: Vec<usize>,
+    path: Vec<usize>,
     flits: u32,
     message: Message,
     src: u32,
@@ -101,16 +101,24 @@ impl<'a> Reference<'a> {
                 if message.born >= run.cycles * self.ticks {
                     break;
                 }
-                let mut way = Vec::new();
-                if !run.routes.route(node, message.dst, message.draw, &mut way) {
+                let mut path = Vec::new();
+                if !run.routes.route(node, message.dst, message.draw, &mut path) {
                     continue;
                 }
-                let way: Vec<usize> = way.into_iter().map(|c| c as usize).collect();
+                let path: Vec<usize> = path.into_iter().map(|c| c as usize).collect();
                 for flits in run.model.frames(message.bytes) {
-                    self.channels[way[0]].own.push_back(self.frames.len());
-                    let (n, way) = (way.len(), way.clone());
+                    self.channels[path[0]].own.push_back(self.frames.len());
+                    let (n, path) = (path.len(), path.clone());
                     let (sent, arrived, head) = (vec![0; n], vec![0; n], vec![0; n]);
-                    self.frames.push(Frame { way, flits, message, src: node, sent, arrived, head });
+                    self.frames.push(Frame {
+                        path,
+                        flits,
+                        message,
+                        src: node,
+                        sent,
+                        arrived,
+                        head,
+                    });
                 }
             }
         }
@@ -153,7 +161,7 @@ impl<'a> Reference<'a> {
             }
             self.channels[at].held += 1;
             let node = matches!(self.run.network.channels[at].to, ChannelEnd::Node(_));
-            if hop + 1 == frame.way.len() {
+            if hop + 1 == frame.path.len() {
                 if whole && now + period < self.run.cycles * self.ticks {
                     let (src, message) = (frame.src, frame.message);
                     self.delivered.push((src, message.dst, message.born, now + period));
@@ -177,7 +185,7 @@ impl<'a> Reference<'a> {
 
     fn not_dry(&self, id: usize, hop: usize) -> u64 {
         let frame = &self.frames[id];
-        let [came, goes] = [hop, hop + 1].map(|hop| self.channels[frame.way[hop]].period);
+        let [came, goes] = [hop, hop + 1].map(|hop| self.channels[frame.path[hop]].period);
         frame.head[hop] + u64::from(frame.flits - 1) * came.saturating_sub(goes)
     }
 
@@ -186,8 +194,8 @@ impl<'a> Reference<'a> {
         for (at, id) in self.freed.remove(&now).unwrap_or_default() {
             let (_, hop, _) = self.channels[at].sending.take().unwrap();
             let frame = &self.frames[id];
-            if hop > 0 && self.waits_in_buffer(frame.way[hop - 1]) {
-                let feed = &mut self.channels[frame.way[hop - 1]];
+            if hop > 0 && self.waits_in_buffer(frame.path[hop - 1]) {
+                let feed = &mut self.channels[frame.path[hop - 1]];
                 assert_eq!(feed.buffer.pop_front(), Some(id));
                 feed.leaving = false;
                 feed.first_since = now;
@@ -229,9 +237,9 @@ impl<'a> Reference<'a> {
         let mut frames = self.ready.remove(&now).unwrap_or_default();
         frames.sort_unstable();
         for (via, id) in frames {
-            let way = &self.frames[id].way;
-            let hop = way.iter().position(|c| *c == via).unwrap();
-            let out = way[hop + 1];
+            let path = &self.frames[id].path;
+            let hop = path.iter().position(|c| *c == via).unwrap();
+            let out = path[hop + 1];
             self.channels[out].queue.push_back(id);
         }
     }
@@ -241,12 +249,12 @@ impl<'a> Reference<'a> {
         let of = &self.channels[buffer];
         let Some(&id) = of.buffer.front().filter(|_| !of.leaving) else { return false };
         let frame = &self.frames[id];
-        let hop = frame.way.iter().position(|c| *c == buffer).unwrap();
+        let hop = frame.path.iter().position(|c| *c == buffer).unwrap();
         let ready = match self.run.model.pipelined {
             true => of.first_since.max(frame.head[hop] + self.routing),
             false => of.first_since.max(frame.head[hop]) + self.routing,
         };
-        frame.way[hop + 1] == out && now >= ready.max(self.not_dry(id, hop))
+        frame.path[hop + 1] == out && now >= ready.max(self.not_dry(id, hop))
     }
 
     fn grants(&mut self, now: u64) {
@@ -280,7 +288,7 @@ impl<'a> Reference<'a> {
                 }
             }
             if let Some(id) = granted {
-                let hop = self.frames[id].way.iter().position(|c| *c == out).unwrap();
+                let hop = self.frames[id].path.iter().position(|c| *c == out).unwrap();
                 self.channels[out].sending = Some((id, hop, now));
             }
         }
@@ -300,7 +308,7 @@ impl<'a> Reference<'a> {
                 continue;
             }
             frame.sent[hop] += 1;
-            let behind = hop.checked_sub(1).map(|before| frame.way[before]);
+            let behind = hop.checked_sub(1).map(|before| frame.path[before]);
             channel.sending = Some((id, hop, now + channel.period));
             channel.on_wire.push_back((now + self.link, id, hop));
             if frame.sent[hop] == frame.flits {
