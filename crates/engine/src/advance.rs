@@ -99,8 +99,8 @@ impl Engine {
         }
         let open = |vid, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
         let routes = current.wanted.routes.values();
-        let ways = routes.flat_map(|route| current.ways(route));
-        let missing: BTreeSet<(&str, Mac)> = ways
+        let peers = routes.flat_map(|route| current.nexthop_peers(route));
+        let missing: BTreeSet<(&str, Mac)> = peers
             .filter(|(vid, name, mac)| {
                 open(*vid, name) && !self.transition.heard.contains(&(*vid, *mac))
             })
@@ -111,8 +111,8 @@ impl Engine {
         // Asks for missing peers; once all else is done, for peers that still need the old plan.
         let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
         self.transition.every = ASK_MS.max(answers / ANSWERS_PER_MS);
-        let old_ways = old.wanted.routes.values().flat_map(|route| old.ways(route));
-        let holding = old_ways.filter(|(_, _, mac)| holders.contains(mac));
+        let old_peers = old.wanted.routes.values().flat_map(|route| old.nexthop_peers(route));
+        let holding = old_peers.filter(|(_, _, mac)| holders.contains(mac));
         let asked: BTreeMap<&str, u64> = if self.transition.announced_at.is_some() {
             holding.map(|(_, name, _)| (name, SELDOM * self.transition.every)).collect()
         } else {

@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_changed_way_to_a_peer_is_found() {
-        let way = |text: &str| BTreeMap::from([("192.0.2.9".to_owned(), text.to_owned())]);
-        assert_eq!(unchanged(&way("dev eth0"), &way("dev eth0")), Ok(()));
-        assert_eq!(unchanged(&way("dev eth0"), &BTreeMap::new()), Ok(()));
-        assert!(unchanged(&way("dev eth0"), &way("dev eth0.100")).is_err());
+        let route = |text: &str| BTreeMap::from([("192.0.2.9".to_owned(), text.to_owned())]);
+        assert_eq!(unchanged(&route("dev eth0"), &route("dev eth0")), Ok(()));
+        assert_eq!(unchanged(&route("dev eth0"), &BTreeMap::new()), Ok(()));
+        assert!(unchanged(&route("dev eth0"), &route("dev eth0.100")).is_err());
     }
 }

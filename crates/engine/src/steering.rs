@@ -30,7 +30,8 @@ pub struct Pinned {
     /// Its path rank.
     pub rank: u32,
     /// The first hops of the path, with weight 1: in another plan the rank may be another path.
-    pub ways: BTreeSet<Nexthop>,
+    #[serde(rename = "ways")]
+    pub first_hops: BTreeSet<Nexthop>,
 }
 
 /// One change of drains or pins: drain or undrain a part of the fabric, pin or unpin the path to a
@@ -157,7 +158,7 @@ impl Steering {
 
 impl Pinned {
     pub(super) fn is(&self, watch: &Watch) -> bool {
-        self.rank == watch.id.rank && self.ways == first_hops(watch)
+        self.rank == watch.id.rank && self.first_hops == first_hops(watch)
     }
 }
 
@@ -186,7 +187,7 @@ fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
     }
     let paths = || prepared.paths_to(to);
     match paths().find(|watch| watch.id.rank == rank) {
-        Some(watch) => Ok(Pinned { rank, ways: first_hops(watch) }),
+        Some(watch) => Ok(Pinned { rank, first_hops: first_hops(watch) }),
         None if paths().next().is_none() => {
             let message = "this node has no path to such a node: see `tresse paths FILE --from`";
             Err(refused(to, message.into()))

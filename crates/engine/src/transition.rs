@@ -79,12 +79,12 @@ impl Prepared {
         heard: &'a HeardSenders,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = Option<Vid>> + 'a {
-        let ways = self.ways(route);
-        ways.filter_map(|(vid, _, mac)| (!heard.contains(&(vid, mac))).then_some(vid))
+        let peers = self.nexthop_peers(route);
+        peers.filter_map(|(vid, _, mac)| (!heard.contains(&(vid, mac))).then_some(vid))
     }
 
     /// VID, interface and peer of each nexthop of a route.
-    pub(super) fn ways<'a>(
+    pub(super) fn nexthop_peers<'a>(
         &'a self,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = (Option<Vid>, &'a str, Mac)> + 'a {

@@ -207,12 +207,12 @@ fn links(wanted: &Wanted, out: &mut String) {
     }
     for (name, link) in &wanted.links {
         let (quoted, alias) = (shell(name), shell(&link.alias));
-        // The next way where the kernel refuses one.
-        let ways = commands::link(name, &link.kind);
-        for (at, way) in ways.iter().enumerate() {
+        // The next command where the kernel refuses one.
+        let commands = commands::link(name, &link.kind);
+        for (at, command) in commands.iter().enumerate() {
             let indent = if at == 0 { "    " } else { "        " };
-            let next = if at + 1 < ways.len() { " 2>/dev/null ||" } else { "" };
-            line!(out, "{indent}link {quoted} {} {alias} {way}{next}", link.mtu);
+            let next = if at + 1 < commands.len() { " 2>/dev/null ||" } else { "" };
+            line!(out, "{indent}link {quoted} {} {alias} {command}{next}", link.mtu);
         }
     }
 }

@@ -183,7 +183,9 @@ impl KernelModel {
                 self.observed.mptcp.as_mut().ok_or("ENOENT")?.subflows = *limit;
                 if *limit as usize > ENDPOINTS_MAX { Err("EINVAL") } else { Ok(()) }
             }
-            Operation::AddLabel { label, way, replace } => self.add_label(*label, way, *replace),
+            Operation::AddLabel { label, nexthop, replace } => {
+                self.add_label(*label, nexthop, *replace)
+            }
             Operation::DeleteLabel { label, .. } => {
                 let old = self.observed.labels.remove(label).ok_or("ESRCH")?;
                 self.note(old.protocol, operation);

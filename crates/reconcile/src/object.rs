@@ -91,7 +91,7 @@ impl fmt::Display for Object {
             Self::Endpoint(address) => write!(f, "{address} subflow"),
             Self::Subflows => f.write_str("MPTCP subflows"),
             Self::Label(label, None) => write!(f, "{}", label.0),
-            Self::Label(label, Some(way)) => write!(f, "{} {way}", label.0),
+            Self::Label(label, Some(nexthop)) => write!(f, "{} {nexthop}", label.0),
             Self::Ingress(interface) => write!(f, "clsact dev {interface}"),
             Self::Filter(interface, Some(mac)) => {
                 write!(f, "labelled from {mac} dev {interface} pass")
@@ -216,8 +216,8 @@ impl Operation {
                 Object::Endpoint(*address)
             }
             Self::LimitSubflows { .. } => Object::Subflows,
-            Self::AddLabel { label, way, .. } | Self::DeleteLabel { label, way } => {
-                Object::Label(*label, Some(way.clone()))
+            Self::AddLabel { label, nexthop, .. } | Self::DeleteLabel { label, nexthop } => {
+                Object::Label(*label, Some(nexthop.clone()))
             }
             Self::AddIngress { interface } | Self::DeleteIngress { interface } => {
                 Object::Ingress(interface.clone())

@@ -144,7 +144,8 @@ pub enum Operation {
         /// The incoming label.
         label: Label,
         /// Interface and neighbour to which the packet goes.
-        way: WantedLabel,
+        #[serde(rename = "way")]
+        nexthop: WantedLabel,
         /// Does a route of ours for this label exist (NLM_F_REPLACE)?
         replace: bool,
     },
@@ -153,7 +154,8 @@ pub enum Operation {
         /// The label.
         label: Label,
         /// Interface and neighbour to which the packets went.
-        way: WantedLabel,
+        #[serde(rename = "way")]
+        nexthop: WantedLabel,
     },
     /// RTM_NEWROUTE of a table route in one of [`super::TABLES`], RTNH_F_ONLINK, metric
     /// [`super::METRIC_PRIMARY`].

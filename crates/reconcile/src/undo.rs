@@ -90,12 +90,12 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
         &Operation::LimitSubflows { limit, before } => {
             vec![Operation::LimitSubflows { limit: before, before: limit }]
         }
-        Operation::AddLabel { label, way, replace: false } => {
-            vec![Operation::DeleteLabel { label: *label, way: way.clone() }]
+        Operation::AddLabel { label, nexthop, replace: false } => {
+            vec![Operation::DeleteLabel { label: *label, nexthop: nexthop.clone() }]
         }
         Operation::AddLabel { label, replace: true, .. } => self::label(*label, before),
-        Operation::DeleteLabel { label, way } => {
-            vec![Operation::AddLabel { label: *label, way: way.clone(), replace: false }]
+        Operation::DeleteLabel { label, nexthop } => {
+            vec![Operation::AddLabel { label: *label, nexthop: nexthop.clone(), replace: false }]
         }
         Operation::AddIngress { interface } => {
             vec![Operation::DeleteIngress { interface: interface.clone() }]
@@ -152,7 +152,7 @@ fn label(label: Label, before: &Observed) -> Vec<Operation> {
     let found = before.labels.get(&label).and_then(|found| {
         Some(WantedLabel { interface: found.interface.clone()?, via: found.via? })
     });
-    let operation = found.map(|way| Operation::AddLabel { label, way, replace: true });
+    let operation = found.map(|nexthop| Operation::AddLabel { label, nexthop, replace: true });
     operation.into_iter().collect()
 }
 

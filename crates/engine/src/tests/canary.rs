@@ -102,7 +102,7 @@ fn vlan_interfaces(host: &Host) -> usize {
 }
 
 /// The primary routes as (destination, interface).
-fn ways(plan: &Prepared) -> Vec<String> {
+fn primary_interfaces(plan: &Prepared) -> Vec<String> {
     let primaries = plan.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
     primaries.map(|((dst, _), r)| format!("{dst} {}", r.nexthops[0].interface)).collect()
 }
@@ -115,7 +115,7 @@ fn k5_a_new_plan_takes_over_route_by_route_and_loses_none() {
     host.run_until(host.now + 20_000);
     assert_eq!(host.primaries(), 8);
     let new = prepared(Strategy::Stp, &[3, 3]);
-    assert_ne!(ways(&old), ways(&new));
+    assert_ne!(primary_interfaces(&old), primary_interfaces(&new));
     host.apply(&new);
     assert_eq!(host.primaries(), 8, "old routes stay while the new VLANs are unproven");
     for _ in 0..100 {

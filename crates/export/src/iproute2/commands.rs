@@ -124,9 +124,9 @@ pub fn routes(wanted: &Wanted) -> String {
 #[must_use]
 pub fn labels(wanted: &Wanted) -> String {
     let mut out = String::new();
-    for (label, way) in &wanted.labels {
-        let family = if way.via.is_ipv4() { "inet" } else { "inet6" };
-        let (via, interface) = (way.via, shell(&way.interface));
+    for (label, nexthop) in &wanted.labels {
+        let family = if nexthop.via.is_ipv4() { "inet" } else { "inet6" };
+        let (via, interface) = (nexthop.via, shell(&nexthop.interface));
         line!(
             out,
             "route replace {} via {family} {via} dev {interface} protocol {PROTOCOL}",

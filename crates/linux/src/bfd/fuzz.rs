@@ -28,18 +28,18 @@ pub fn bfd(bytes: &[u8]) {
     let mut told = BTreeSet::new();
     table.set(watching(), now, &mut out);
     for chunk in bytes.chunks(27) {
-        let Some((&[way, ttl, wait], payload)) = chunk.split_first_chunk::<3>() else { break };
+        let Some((&[choice, ttl, wait], payload)) = chunk.split_first_chunk::<3>() else { break };
         now += Duration::from_millis(wait.into());
         let payload = &spoken(payload, &told)[..];
-        if way & 0x80 != 0 {
-            let echo = frame::answer(payload, way & 1 != 0);
+        if choice & 0x80 != 0 {
+            let echo = frame::answer(payload, choice & 1 != 0);
             let _ = echo.map(|echo| table.answered(echo, now));
         } else {
             let datagram = Datagram {
-                ifindex: (way & 3).into(),
-                source: [10, 0, 0, way >> 2 & 3].into(),
-                ttl: if way & 0x20 == 0 { 255 } else { ttl },
-                multi_hop: way & 0x10 != 0,
+                ifindex: (choice & 3).into(),
+                source: [10, 0, 0, choice >> 2 & 3].into(),
+                ttl: if choice & 0x20 == 0 { 255 } else { ttl },
+                multi_hop: choice & 0x10 != 0,
                 payload,
             };
             let taken = table.hear(&datagram, now, &mut out);

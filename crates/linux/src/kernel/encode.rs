@@ -107,8 +107,8 @@ pub(super) fn encode<'a>(
             let message = route_message(*table, *dst, None);
             emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &message);
         }
-        Operation::AddLabel { label, way, replace } => {
-            let route = LabelRoute::pop(*label, interfaces.index(&way.interface)?, way.via);
+        Operation::AddLabel { label, nexthop, replace } => {
+            let route = LabelRoute::pop(*label, interfaces.index(&nexthop.interface)?, nexthop.via);
             let flags = new_or_replace(*replace);
             emit(buffer, libc::RTM_NEWROUTE, flags, sequence, &route.message());
         }

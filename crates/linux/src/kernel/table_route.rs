@@ -12,9 +12,13 @@ use tresse_reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TableRouteKey};
 use super::route::Route;
 use super::rule::family;
 
-/// The body of the RTM_NEWROUTE of a table route through `way` (ifindex, gateway); without it, of
+/// The body of the RTM_NEWROUTE of a table route through `nexthop` (ifindex, gateway); without it, of
 /// its RTM_DELROUTE.
-pub(super) fn route_message(table: u32, dst: Prefix, way: Option<(u32, IpAddr)>) -> RouteMessage {
+pub(super) fn route_message(
+    table: u32,
+    dst: Prefix,
+    nexthop: Option<(u32, IpAddr)>,
+) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = family(dst.address.is_ipv4());
     message.header.destination_prefix_length = dst.len;
@@ -26,7 +30,7 @@ pub(super) fn route_message(table: u32, dst: Prefix, way: Option<(u32, IpAddr)>)
         RouteAttribute::Table(table),
         RouteAttribute::Priority(METRIC_PRIMARY),
     ];
-    if let Some((ifindex, via)) = way {
+    if let Some((ifindex, via)) = nexthop {
         message.header.scope = RouteScope::Universe;
         message.header.flags = RouteFlags::Onlink;
         let gateway = RouteAttribute::Gateway(via.into());
@@ -42,7 +46,7 @@ pub(super) struct SeenTableRoute {
     /// rtm_protocol.
     pub protocol: u8,
     /// ifindex and gateway, if it has one nexthop and no encapsulation.
-    pub way: Option<(u32, IpAddr)>,
+    pub nexthop: Option<(u32, IpAddr)>,
 }
 
 impl SeenTableRoute {
@@ -52,9 +56,9 @@ impl SeenTableRoute {
             return None;
         }
         let plain = route.nexthop.is_none() && !route.encapsulated;
-        let way = route.interface.zip(route.gateway).filter(|_| plain);
+        let nexthop = route.interface.zip(route.gateway).filter(|_| plain);
         let key = (route.table, route.prefix()?, route.metric);
-        Some(Self { key, protocol: route.protocol, way })
+        Some(Self { key, protocol: route.protocol, nexthop })
     }
 }
 
@@ -74,11 +78,11 @@ mod tests {
             let (dst, via) = (dst.parse().unwrap(), via.parse().unwrap());
             let written = bytes(&route_message(7863, dst, Some((3, via))));
             let key = (7863, dst, METRIC_PRIMARY);
-            let table_route = SeenTableRoute { key, protocol: PROTOCOL, way: Some((3, via)) };
+            let table_route = SeenTableRoute { key, protocol: PROTOCOL, nexthop: Some((3, via)) };
             assert_eq!(seen(&written), Some(table_route));
             let mut object = written.clone();
             write_attribute(&mut object, RTA_NH_ID, &[1, 0, 0, 0]);
-            assert_eq!(seen(&object).unwrap().way, None);
+            assert_eq!(seen(&object).unwrap().nexthop, None);
             let mut main = written;
             write_attribute(&mut main, libc::RTA_TABLE, &[254, 0, 0, 0]);
             assert_eq!(seen(&main), None);

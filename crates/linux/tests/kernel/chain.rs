@@ -233,13 +233,13 @@ fn wanted(n: u8, v6: bool) -> Wanted {
             wanted.label_sources.insert(name, [mac(peer, far)].into());
         }
     }
-    let way = |peer: u8| {
+    let nexthop = |peer: u8| {
         let (interface, far) = ways[&peer].clone();
         WantedLabel { interface, via: nic_address(peer, far, v6) }
     };
     match n {
-        2 => wanted.labels = [(Label(100), way(3)), (Label(400), way(1))].into(),
-        3 => wanted.labels = [(Label(200), way(4)), (Label(300), way(2))].into(),
+        2 => wanted.labels = [(Label(100), nexthop(3)), (Label(400), nexthop(1))].into(),
+        3 => wanted.labels = [(Label(200), nexthop(4)), (Label(300), nexthop(2))].into(),
         _ => {
             let (peer, first, labels) =
                 if n == 1 { (4, 2, [100, 200]) } else { (1, 3, [300, 400]) };
@@ -248,7 +248,7 @@ fn wanted(n: u8, v6: bool) -> Wanted {
             wanted.links.insert("tresse0".into(), link);
             let src = node_address(n, v6);
             wanted.addresses.insert(("tresse0".into(), src));
-            let WantedLabel { interface, via } = way(first);
+            let WantedLabel { interface, via } = nexthop(first);
             let nexthops =
                 vec![Nexthop { interface, via, labels: labels.map(Label).to_vec(), weight: 1 }];
             let route = WantedRoute { src, mtu: 1492, advmss: 1432, nexthops };

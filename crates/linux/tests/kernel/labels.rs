@@ -38,8 +38,8 @@ pub fn trials() -> Vec<Trial> {
 const MAC: Mac = Mac([2, 0, 0, 0, 0, 9]);
 
 fn label(label: u32, via: &str, replace: bool) -> Operation {
-    let way = WantedLabel { interface: "eth0".into(), via: via.parse().unwrap() };
-    Operation::AddLabel { label: Label(label), way, replace }
+    let nexthop = WantedLabel { interface: "eth0".into(), via: via.parse().unwrap() };
+    Operation::AddLabel { label: Label(label), nexthop, replace }
 }
 
 fn filter(handle: u32, source: Option<Mac>) -> Operation {
@@ -128,8 +128,8 @@ fn label_routes() {
         let outcome = execute(&[operation]);
         assert_eq!(outcome.errors[0].1.errno(), Some(errno), "{:?}", outcome.errors);
     }
-    let way = WantedLabel { interface: "eth0".into(), via: "10.78.0.3".parse().unwrap() };
-    let delete = Operation::DeleteLabel { label: Label(16), way };
+    let nexthop = WantedLabel { interface: "eth0".into(), via: "10.78.0.3".parse().unwrap() };
+    let delete = Operation::DeleteLabel { label: Label(16), nexthop };
     // The kernel does not tell whether there was one, but beyond its table.
     done(&[delete.clone(), delete.clone()]);
     done(&[platform_labels("17")]);
@@ -161,8 +161,8 @@ fn foreign_label_routes() {
     );
     let mut wanted = Wanted::default();
     for number in [16, 17, 20] {
-        let way = WantedLabel { interface: "eth0".into(), via: "10.78.0.2".parse().unwrap() };
-        wanted.labels.insert(Label(number), way);
+        let nexthop = WantedLabel { interface: "eth0".into(), via: "10.78.0.2".parse().unwrap() };
+        wanted.labels.insert(Label(number), nexthop);
     }
     let outcome = reconcile(&wanted, &observed, &Saved::default());
     assert_eq!(outcome.refused.len(), 3, "{:?}", outcome.refused);

@@ -184,10 +184,10 @@ fn carrier_loss() {
     ip("addr add 10.78.0.1/32 dev eth0");
     converge(&wanted());
     ip("route add 10.77.0.2/32 via 10.78.0.2 dev eth0 onlink");
-    let way = || ip_json("route get 10.77.0.2 from 10.77.0.9 iif eth0")[0]["dev"].clone();
-    eventually("it is turned", || way() == "eth1");
+    let nexthop = || ip_json("route get 10.77.0.2 from 10.77.0.9 iif eth0")[0]["dev"].clone();
+    eventually("it is turned", || nexthop() == "eth1");
     ip("link set far1 down");
-    eventually("the main table decides", || way() == "eth0");
+    eventually("the main table decides", || nexthop() == "eth0");
     assert!(compare(&wanted()).in_sync(), "nothing is lost");
     // They are taken without a carrier too, and wait while the interface is down.
     ip(&format!("route flush table {TABLE}"));
@@ -198,7 +198,7 @@ fn carrier_loss() {
     ip("link set eth1 up");
     ip("link set far1 up");
     assert!(!converge(&wanted()).is_empty());
-    eventually("it is turned again", || way() == "eth1");
+    eventually("it is turned again", || nexthop() == "eth1");
 }
 
 async fn changes_are_told() {

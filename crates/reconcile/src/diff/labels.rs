@@ -21,30 +21,31 @@ pub(super) fn labels(context: &Context<'_>, steps: &mut Steps) {
         return;
     }
     for (&label, want, have) in join(wanted.labels.iter(), observed.labels.iter()) {
-        let want = want.filter(|way| !interfaces.is_fused(&way.interface));
+        let want = want.filter(|nexthop| !interfaces.is_fused(&nexthop.interface));
         let ours = have.and_then(is_our_label);
         match (want, have, ours) {
             (Some(_), Some(have), None) => {
                 steps.refused.push(Refusal::ForeignLabel { label, protocol: have.protocol });
             }
-            (Some(want), _, Some(way)) if *want == way => {}
+            (Some(want), _, Some(nexthop)) if *want == nexthop => {}
             (Some(want), _, ours) => {
                 if let Some(reason) = interfaces.hold(&want.interface) {
                     steps.wait(Object::Label(label, Some(want.clone())), reason);
                     // The old route must not stay in use meanwhile.
-                    if let Some(way) = ours {
-                        let operation = Operation::DeleteLabel { label, way };
+                    if let Some(nexthop) = ours {
+                        let operation = Operation::DeleteLabel { label, nexthop };
                         steps.push(Phase::DropLabels, operation, Why::Leftover);
                     }
                     continue;
                 }
                 let replace = ours.is_some();
-                let why = ours.map_or(Why::Missing, |way| Why::Changed { from: way.to_string() });
-                let operation = Operation::AddLabel { label, way: want.clone(), replace };
+                let why =
+                    ours.map_or(Why::Missing, |nexthop| Why::Changed { from: nexthop.to_string() });
+                let operation = Operation::AddLabel { label, nexthop: want.clone(), replace };
                 steps.push(Phase::Labels, operation, why);
             }
-            (None, _, Some(way)) => {
-                let operation = Operation::DeleteLabel { label, way };
+            (None, _, Some(nexthop)) => {
+                let operation = Operation::DeleteLabel { label, nexthop };
                 steps.push(Phase::DropLabels, operation, Why::Leftover);
             }
             (None, _, None) => {}

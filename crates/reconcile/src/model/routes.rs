@@ -12,8 +12,13 @@ use crate::{
 };
 
 impl KernelModel {
-    pub(super) fn add_label(&mut self, label: Label, way: &WantedLabel, replace: bool) -> Outcome {
-        self.link(&way.interface)?;
+    pub(super) fn add_label(
+        &mut self,
+        label: Label,
+        nexthop: &WantedLabel,
+        replace: bool,
+    ) -> Outcome {
+        self.link(&nexthop.interface)?;
         let limit = self.observed.sysctls.get(PLATFORM_LABELS).and_then(|v| v.parse().ok());
         if limit.is_none_or(|limit: u32| label.0 >= limit) {
             return Err("EINVAL");
@@ -26,7 +31,7 @@ impl KernelModel {
             }
             _ => {}
         }
-        let (interface, via) = (Some(way.interface.clone()), Some(way.via));
+        let (interface, via) = (Some(nexthop.interface.clone()), Some(nexthop.via));
         let route = ObservedLabel { protocol: PROTOCOL, interface, via, swap: Vec::new() };
         self.observed.labels.insert(label, route);
         Ok(())

@@ -320,9 +320,9 @@ proptest! {
                     .collect();
                 prop_assert_eq!(nexthops, have);
             }
-            for (label, way) in &wanted.labels {
+            for (label, nexthop) in &wanted.labels {
                 let found = &model.observed.labels[label];
-                prop_assert_eq!((&found.interface, found.via), (&Some(way.interface.clone()), Some(way.via)));
+                prop_assert_eq!((&found.interface, found.via), (&Some(nexthop.interface.clone()), Some(nexthop.via)));
             }
             prop_assert_eq!(&model.observed.rules, &wanted.rules());
             let ours = model.observed.table_routes.iter().filter(|(_, t)| t.protocol == PROTOCOL);

@@ -48,10 +48,10 @@ fn seen(model: &KernelModel) -> Ways {
         let routes = model.observed.table_routes.iter();
         let own =
             routes.filter(|(key, _)| (key.0, key.1.address.is_ipv4()) == (rule.table, rule.ipv4));
-        let way = |table_route: &ObservedTableRoute| {
+        let nexthop = |table_route: &ObservedTableRoute| {
             (table_route.interface.clone().unwrap(), table_route.via.unwrap())
         };
-        let own = own.map(|(key, table_route)| (key.1, way(table_route))).collect();
+        let own = own.map(|(key, table_route)| (key.1, nexthop(table_route))).collect();
         ways.insert((rule.interface.clone(), rule.ipv4), own);
     }
     ways
@@ -187,8 +187,9 @@ fn no_rule_leads_to_a_table_that_changes_hands() {
             model.apply(&planned.operation).unwrap();
             for (key, routes) in seen(&model) {
                 let (was, will) = (was.get(&key), will.get(&key));
-                for (dst, way) in &routes {
-                    let known = [was, will].into_iter().flatten().any(|r| r.get(dst) == Some(way));
+                for (dst, nexthop) in &routes {
+                    let known =
+                        [was, will].into_iter().flatten().any(|r| r.get(dst) == Some(nexthop));
                     assert!(known, "{}: {key:?} {dst}", planned.operation);
                 }
                 let filled: BTreeSet<_> = routes.keys().collect();

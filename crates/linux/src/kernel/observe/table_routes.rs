@@ -53,11 +53,11 @@ pub(super) fn table_route(
     names: &Names,
     table_routes: &mut BTreeMap<TableRouteKey, ObservedTableRoute>,
 ) -> Result<(), DumpError> {
-    let Some(SeenTableRoute { key, protocol, way }) = SeenTableRoute::of(route) else {
+    let Some(SeenTableRoute { key, protocol, nexthop }) = SeenTableRoute::of(route) else {
         return Ok(());
     };
-    let interface = way.map(|(index, _)| names.name(index)).transpose()?.map(str::to_owned);
-    let found = ObservedTableRoute { protocol, interface, via: way.map(|(_, via)| via) };
+    let interface = nexthop.map(|(index, _)| names.name(index)).transpose()?.map(str::to_owned);
+    let found = ObservedTableRoute { protocol, interface, via: nexthop.map(|(_, via)| via) };
     let kept = table_routes.entry(key).or_insert_with(|| found.clone());
     if kept.protocol != PROTOCOL {
         *kept = found;
