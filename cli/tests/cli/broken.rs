@@ -12,10 +12,13 @@ fn broken_files_exit_with_3_and_tell_every_problem_by_place() {
         let expected = expected.lines().map(|line| {
             if line.starts_with(' ') { line.into() } else { format!("tests/broken/{line}") }
         });
-        let told: Vec<_> = ran.stderr.lines().collect();
+        let reported: Vec<_> = ran.stderr.lines().collect();
         let expected: Vec<_> = expected.collect();
-        assert_eq!(told[..told.len() - 1], expected, "{file}");
-        assert!(told[told.len() - 1].starts_with(&format!("tresse: {file} has ")), "{told:?}");
+        assert_eq!(reported[..reported.len() - 1], expected, "{file}");
+        assert!(
+            reported[reported.len() - 1].starts_with(&format!("tresse: {file} has ")),
+            "{reported:?}"
+        );
     }
 }
 

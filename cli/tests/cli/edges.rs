@@ -91,8 +91,8 @@ fn exports_can_keep_the_plan_before() {
     let both = vlans(&["export", new, "ios", "s00", "--keep", old]);
     assert!(before.len() >= 16 && before.iter().all(|line| both.contains(line)), "{both:?}");
     assert!(both.len() > before.len(), "{both:?}");
-    let told = tresse(["export", new, "hosts", "--keep", old]).exits(2).stderr;
-    assert!(told.contains("`hosts` is not a switch configuration"), "{told}");
+    let reported = tresse(["export", new, "hosts", "--keep", old]).exits(2).stderr;
+    assert!(reported.contains("`hosts` is not a switch configuration"), "{reported}");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_lock_is_not_written_over_that_of_another_fabric() {
 #[test]
 fn a_node_that_is_not_there_is_told_with_what_was_meant() {
     let file = "configs/torus16.toml";
-    for (args, told) in [
+    for (args, reported) in [
         (&["trace", file, "n0", "n05"][..], "no node `n0`: did you mean `n00`?"),
         (&["trace", file, "n00", "s05"], "no node `s05`: that is a switch: name a node"),
         (&["paths", file, "--from", "n16"], "no node `n16`: did you mean `n1"),
@@ -217,6 +217,6 @@ fn a_node_that_is_not_there_is_told_with_what_was_meant() {
         (&["plan", file, "--node", "elsewhere"], "no node `elsewhere`: `tresse plan` lists them"),
     ] {
         let refused = tresse(args).exits(2);
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     }
 }

@@ -21,9 +21,9 @@ fn by_ssh(script: &str, args: &[&str]) -> Ran {
 fn nodes_that_ssh_does_not_reach_are_named() {
     let refuses = "echo \"${11}: Permission denied (publickey).\" >&2; exit 255";
     let ran = by_ssh(refuses, &["rollout", FILE, "--json"]).exits(4);
-    let told = ran.object();
-    assert_eq!(told["done"], false);
-    let nodes = told["nodes"].as_array().unwrap();
+    let reported = ran.object();
+    assert_eq!(reported["done"], false);
+    let nodes = reported["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 3);
     for node in nodes {
         let error = node["error"].as_str().unwrap();

@@ -9,18 +9,18 @@ const FILE: &str = "configs/torus16.toml";
 #[track_caller]
 fn golden(name: &str, args: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    let told = tresse(args).exits(0).stdout;
+    let reported = tresse(args).exits(0).stdout;
     // A plan's digest changes with every new key of the cluster file.
-    let told = match told.split_once("generation ") {
+    let reported = match reported.split_once("generation ") {
         Some((before, after)) => format!("{before}generation <digest>{}", &after[16..]),
-        None => told,
+        None => reported,
     };
     if std::env::var_os("TRESSE_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &told).unwrap();
+        std::fs::write(&path, &reported).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(told, expected, "{}: read it, then TRESSE_BLESS=1", path.display());
+    assert_eq!(reported, expected, "{}: read it, then TRESSE_BLESS=1", path.display());
 }
 
 #[test]

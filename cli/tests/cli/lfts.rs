@@ -17,10 +17,13 @@ fn the_cycle_of_updn_is_a_fault_with_its_witness() {
     assert_eq!(report["violations"][0]["kind"], "deadlock");
     let cycle = report["cycle"].as_array().unwrap();
     assert_eq!(cycle.len(), report["turns"].as_array().unwrap().len());
-    let told = tresse(["check", "--lfts", DUMP]).exits(1).stdout;
-    assert!(told.contains("deadlock-free     no (on one lane)\n  cycle           S"), "{told}");
+    let reported = tresse(["check", "--lfts", DUMP]).exits(1).stdout;
+    assert!(
+        reported.contains("deadlock-free     no (on one lane)\n  cycle           S"),
+        "{reported}"
+    );
     let other = tresse(["check", "--lfts", DUMP, "--topology", DISCOVERED]).exits(1).stdout;
-    assert_eq!(told, other);
+    assert_eq!(reported, other);
 }
 
 #[test]
@@ -30,14 +33,18 @@ fn a_wrong_or_missing_file_is_told_with_what_to_give() {
     let text = std::fs::read_to_string(root().join(DUMP)).unwrap();
     std::fs::write(&alone, &text).unwrap();
     let alone = alone.to_str().unwrap();
-    let told = tresse(["check", "--lfts", alone]).exits(3).stderr;
-    assert!(told.contains("give --topology, OpenSM's opensm-subnet.lst"), "{told}");
+    let reported = tresse(["check", "--lfts", alone]).exits(3).stderr;
+    assert!(reported.contains("give --topology, OpenSM's opensm-subnet.lst"), "{reported}");
     tresse(["check", "--lfts", alone, "--topology", DISCOVERED]).exits(1);
     std::fs::write(alone, text.replacen("0x0001 001 #", "0x0001 1x\u{1b}[31m #", 1)).unwrap();
-    let told = tresse(["check", "--lfts", alone, "--topology", DISCOVERED, "--json"]).exits(3);
-    assert!(told.stderr.contains("opensm-lfts.dump:2:8: expected a port"), "{}", told.stderr);
-    assert!(!told.stderr.contains('\u{1b}'));
-    assert_eq!(told.object()["errors"][0]["kind"], "unexpected-line");
-    let told = tresse(["check", "--lfts", "configs/torus16.toml"]).exits(3).stderr;
-    assert!(told.contains("expected the head of a switch's table"), "{told}");
+    let reported = tresse(["check", "--lfts", alone, "--topology", DISCOVERED, "--json"]).exits(3);
+    assert!(
+        reported.stderr.contains("opensm-lfts.dump:2:8: expected a port"),
+        "{}",
+        reported.stderr
+    );
+    assert!(!reported.stderr.contains('\u{1b}'));
+    assert_eq!(reported.object()["errors"][0]["kind"], "unexpected-line");
+    let reported = tresse(["check", "--lfts", "configs/torus16.toml"]).exits(3).stderr;
+    assert!(reported.contains("expected the head of a switch's table"), "{reported}");
 }

@@ -89,8 +89,11 @@ fn suggest_relieves_the_busy_link_by_idle_nodes() {
 #[test]
 fn suggest_refuses_what_are_no_counters() {
     let args = ["reflect", "suggest", FILE, "--after", FILE];
-    let told = tresse(args).exits(3).stderr;
-    assert!(told.contains("clique-reflect.toml:1: not a line of `tresse lab counters"), "{told}");
+    let reported = tresse(args).exits(3).stderr;
+    assert!(
+        reported.contains("clique-reflect.toml:1: not a line of `tresse lab counters"),
+        "{reported}"
+    );
     tresse(["reflect", "suggest", FILE, "--after", "/dev/null", "--seconds", "0"]).exits(2);
     tresse(["reflect", "suggest", FILE, "--lab", "no-such-lab-here"]).exits(2);
 }

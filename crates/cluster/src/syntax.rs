@@ -39,7 +39,7 @@ pub(super) fn faults(
     found: &mut Found,
 ) -> Trust {
     let mut trust = Trust { whole: true, until: text.len() + 1, lines: Vec::new() };
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut bracket = false;
     for error in errors {
         let span = error.span().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn faults(
             // The rest of a line after a fault is mostly the same fault again, and everything after
             // an open bracket is one fault up to the end of the file.
             let open = is_open(error.message());
-            if told.insert(line.start) && !(open && bracket) {
+            if reported.insert(line.start) && !(open && bracket) {
                 fault(text, &line, error.message(), &span, found);
             }
             bracket |= open;

@@ -27,13 +27,13 @@ fn files(folder: &str) -> Vec<(PathBuf, String)> {
 
 /// What is said about each broken file.
 fn broken() -> Vec<(PathBuf, Problems)> {
-    let told = |(path, _): (PathBuf, String)| {
+    let reported = |(path, _): (PathBuf, String)| {
         let bytes = fs::read(&path).unwrap();
         let read = text_of(&bytes, &name(&path)).and_then(|text| parse(text, &name(&path)));
         let problems = read.expect_err(&name(&path));
         (path, problems)
     };
-    files("tests/broken").into_iter().map(told).collect()
+    files("tests/broken").into_iter().map(reported).collect()
 }
 
 fn name(path: &Path) -> String {
@@ -63,13 +63,13 @@ fn every_example_parses_plans_and_is_in_canonical_form() {
 fn every_broken_file_is_told_as_agreed() {
     let bless = std::env::var_os("TRESSE_BLESS").is_some();
     for (path, problems) in broken() {
-        let told = format!("{problems}\n");
+        let reported = format!("{problems}\n");
         let golden = path.with_extension("stderr");
         if bless {
-            fs::write(&golden, &told).unwrap();
+            fs::write(&golden, &reported).unwrap();
         }
         let expected = fs::read_to_string(&golden).unwrap_or_default();
-        assert_eq!(told, expected, "{}: read it, then TRESSE_BLESS=1", path.display());
+        assert_eq!(reported, expected, "{}: read it, then TRESSE_BLESS=1", path.display());
     }
 }
 
@@ -229,7 +229,7 @@ fn assert_format_keeps(text: &str) {
     match (parse(text, "x"), parse(&formatted, "x")) {
         (Ok(a), Ok(b)) => assert_eq!(a, b),
         (Err(a), Err(b)) => {
-            let told = |problems: &Problems| {
+            let reported = |problems: &Problems| {
                 problems
                     .problems
                     .iter()
@@ -237,7 +237,7 @@ fn assert_format_keeps(text: &str) {
                     .collect::<BTreeSet<_>>()
                     .len()
             };
-            assert_eq!(told(&a), told(&b), "{a}\n---\n{b}\n---\n{formatted}");
+            assert_eq!(reported(&a), reported(&b), "{a}\n---\n{b}\n---\n{formatted}");
         }
         (a, b) => panic!("{a:?}\n{b:?}\n{text}\n---\n{formatted}"),
     }

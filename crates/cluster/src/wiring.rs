@@ -109,8 +109,8 @@ mod tests {
             assert_eq!(with_wiring(text.to_owned(), |_| Err(())), Ok(text.to_owned()));
         }
         let broken = with_wiring("0: 0 1\n0: 1".to_owned(), |_| Err(())).unwrap();
-        let told = parse(&broken, "x").unwrap_err().to_string();
-        assert!(told.contains("switch 0 has a line already"), "{told}");
+        let reported = parse(&broken, "x").unwrap_err().to_string();
+        assert!(reported.contains("switch 0 has a line already"), "{reported}");
         let named = "fabric.topology.wiring = 'else.txt'";
         assert_eq!(
             with_wiring(named.to_owned(), |name| Err(name.to_owned())),

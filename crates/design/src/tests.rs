@@ -315,25 +315,25 @@ fn a_table_of_fewer_than_two_pcs_is_refused() {
 /// A number out of its range, a pattern that does not fit, a key that is none: each at its line.
 #[test]
 fn specifications_are_told_where_they_are_wrong() {
-    let told = |text: &str| Spec::parse(text).unwrap_err().to_string();
+    let reported = |text: &str| Spec::parse(text).unwrap_err().to_string();
     let table = "[design]\npcs = 8\nnics = 2\nswitches = [8, 8]\n";
-    assert!(told("[design]\npcs = 1\n").starts_with("line 1, column 1: missing field `nics`"));
-    let pcs = told(&table.replace("pcs = 8", "pcs =  1"));
+    assert!(reported("[design]\npcs = 1\n").starts_with("line 1, column 1: missing field `nics`"));
+    let pcs = reported(&table.replace("pcs = 8", "pcs =  1"));
     assert!(pcs.starts_with("line 2, column 8: pcs = 1: expected 2 to"), "{pcs}");
-    let ports = told(&table.replace("[8, 8]", "[8, 0]"));
+    let ports = reported(&table.replace("[8, 8]", "[8, 0]"));
     assert!(ports.starts_with("line 4, column 12: ports = 0: expected 1 to"), "{ports}");
-    let nan = told(&format!("{table}seconds = nan\n"));
+    let nan = reported(&format!("{table}seconds = nan\n"));
     assert!(nan.starts_with("line 5, column 11: seconds = NaN: expected 0 to"), "{nan}");
     let pattern = "[[pattern]]\nkind = \"ring\"\ndims = [8]\n";
-    let second = told(&format!("{table}{pattern}{}", pattern.replace("8", "9")));
+    let second = reported(&format!("{table}{pattern}{}", pattern.replace("8", "9")));
     assert!(second.starts_with("line 8, column 1: [[pattern]] number 2, ring"), "{second}");
-    let key = told(&format!("{table}nic = 3\n"));
+    let key = reported(&format!("{table}nic = 3\n"));
     assert!(key.starts_with("line 5, column 1: unknown field `nic`"), "{key}");
     let spec = Spec::parse(&format!("{table}uplinks = \"folded\"\nspares = 9\n")).unwrap();
     let text = format!("{table}uplinks = \"folded\"\n");
-    let spares = told(&format!("{table}spares = 2\n"));
+    let spares = reported(&format!("{table}spares = 2\n"));
     assert!(spares.starts_with("line 5, column 10: spares = 2: expected 0, or"), "{spares}");
-    let racks = told(&format!("{table}placement = {{ rack = 0 }}\n"));
+    let racks = reported(&format!("{table}placement = {{ rack = 0 }}\n"));
     assert!(racks.starts_with("line 5, column 13: placement = 0 PCs to a rack"), "{racks}");
     let folded = spec.problem(&[8, 8], 0).unwrap_err().in_text(&text).to_string();
     assert!(folded.starts_with("line 5, column 11: uplinks = folded"), "{folded}");

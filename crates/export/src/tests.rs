@@ -362,8 +362,8 @@ fn vlans_that_switches_keep_for_themselves_are_refused() {
     cluster.vlans.ranges = vec![(998, 1010)];
     let plan = Plan::build(cluster.clone()).unwrap();
     let options = ExportOptions { cyclic: true, static_fdb: false };
-    let told = render(&plan, Format::Ios, None, options).unwrap_err().to_string();
-    assert!(told.contains("IOS keeps VLAN 1002 for itself"), "{told}");
+    let reported = render(&plan, Format::Ios, None, options).unwrap_err().to_string();
+    assert!(reported.contains("IOS keeps VLAN 1002 for itself"), "{reported}");
     assert!(render(&plan, Format::Eos, None, options).is_ok());
     cluster.vlans.ranges = vec![(998, 1001), (1006, 1010)];
     assert!(render(&Plan::build(cluster.clone()).unwrap(), Format::Ios, None, options).is_ok());
@@ -387,8 +387,8 @@ fn a_base_tree_that_moves_is_told_in_every_file() {
     let mesh = build(|dims| TopologyShape::Mesh { dims }, &Lock::default());
     let torus = build(|dims| TopologyShape::Torus { dims }, &mesh.lock(&Lock::default()));
     let moved = |plan: &Plan, old: &Plan| {
-        let told = keep::configs(plan, old, ExportOptions::default()).unwrap();
-        told.iter().filter(|c| c.notes.iter().any(|n| n.contains("another tree"))).count()
+        let reported = keep::configs(plan, old, ExportOptions::default()).unwrap();
+        reported.iter().filter(|c| c.notes.iter().any(|n| n.contains("another tree"))).count()
     };
     assert_eq!((moved(&torus, &mesh), moved(&mesh, &mesh)), (0, 0), "the tree only grows");
     let mut cut = build(|dims| TopologyShape::Torus { dims }, &Lock::default()).cluster().clone();
@@ -456,8 +456,8 @@ fn switches_keep_the_plan_before_during_a_change() {
     let mut small = second.cluster().clone();
     small.switches[3].max_vlans = 12;
     let small = Plan::build_with(small, &later).unwrap();
-    let told = keep::configs(&small, &first, options).unwrap_err().to_string();
-    assert!(told.starts_with("switch `s03` would have"), "{told}");
+    let reported = keep::configs(&small, &first, options).unwrap_err().to_string();
+    assert!(reported.starts_with("switch `s03` would have"), "{reported}");
 }
 
 #[test]

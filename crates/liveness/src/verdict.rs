@@ -99,12 +99,12 @@ impl Verdict {
         }
     }
 
-    /// The other end says that it hears nothing of us, or nothing was heard of it; `told`: it said so.
-    pub fn failed(&mut self, told: bool, now: Duration) {
+    /// The other end says that it hears nothing of us, or nothing was heard of it; `reported`: it said so.
+    pub fn failed(&mut self, reported: bool, now: Duration) {
         self.up = false;
         self.sound = None;
         let recent = |at: Duration| now < at + self.interval * 2;
-        if told || !self.answered.is_some_and(recent) {
+        if reported || !self.answered.is_some_and(recent) {
             self.fail(now);
         }
     }

@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_list_in_any_order_is_sorted_and_of_one_key_ours_wins() {
-        let told = [
+        let reported = [
             ("10.0.0.0/16", 0, 4),
             ("10.0.0.0/8", 0, 4),
             ("fd77::/64", 1024, 2),
@@ -206,8 +206,8 @@ mod tests {
             ("10.0.0.0/8", 0, PROTOCOL),
             ("10.0.0.0/8", 7, 4),
         ];
-        let told = told.map(|(dst, metric, protocol)| (key(dst, metric), route(protocol)));
-        let mut routes = ObservedRoutes::from(told.to_vec());
+        let reported = reported.map(|(dst, metric, protocol)| (key(dst, metric), route(protocol)));
+        let mut routes = ObservedRoutes::from(reported.to_vec());
         let found: Vec<_> =
             routes.iter().map(|(k, r)| (k.0.to_string(), k.1, r.protocol)).collect();
         let expected = [

@@ -53,7 +53,7 @@ pub fn run(
     knows: Option<proof::Token>,
 ) -> io::Result<()> {
     let output = Mutex::new(output);
-    let tell = |what: MemberReport| {
+    let report = |what: MemberReport| {
         let mut output = output.lock().expect("nobody panics with it");
         say(&mut *output, &what)
     };
@@ -63,7 +63,7 @@ pub fn run(
         None => return Ok(()),
     };
     let token = knows.map_or_else(|| proof::parse(&join.token), Ok);
-    let begun = while_telling_that_it_lives(&tell, || {
+    let begun = while_reporting_alive(&report, || {
         let token = token?;
         let listener = TcpListener::bind(SocketAddr::from((join.address, 0)))?;
         let address = listener.local_addr()?;
@@ -71,28 +71,28 @@ pub fn run(
     });
     let ((shared, bytes), listener, address) = match begun {
         Ok(begun) => begun,
-        Err(error) => return tell(MemberReport::Failed { words: error.to_string() }),
+        Err(error) => return report(MemberReport::Failed { words: error.to_string() }),
     };
-    tell(MemberReport::Listens { port: address.port(), bytes })?;
+    report(MemberReport::Listens { port: address.port(), bytes })?;
     let strangers = Strangers::default();
-    let tell = &|what| drop(tell(what));
+    let report = &|what| drop(report(what));
     let failed = &|error: io::Error| {
         // Reported first, because removing many files takes long.
-        tell(MemberReport::Failed { words: error.to_string() });
+        report(MemberReport::Failed { words: error.to_string() });
         shared.fail();
     };
     let heard = std::thread::scope(|scope| {
         scope.spawn(|| receive::accept_all(scope, &shared, &listener, &strangers, failed));
         scope.spawn(|| {
-            check::check_all(&shared, tell).unwrap_or_else(failed);
+            check::check_all(&shared, report).unwrap_or_else(failed);
             shared.wait_to_end(Duration::MAX);
         });
-        scope.spawn(|| tell_progress(&shared, tell));
+        scope.spawn(|| report_progress(&shared, report));
         let heard = loop {
             match hear(&mut input) {
                 Ok(Some(MemberRequest::Quit) | None) => break Ok(()),
                 Ok(Some(ask)) => {
-                    if let Err(error) = asked(scope, &shared, ask, &mut input, tell, failed) {
+                    if let Err(error) = asked(scope, &shared, ask, &mut input, report, failed) {
                         break Err(error);
                     }
                 }
@@ -110,8 +110,8 @@ pub fn run(
 }
 
 /// Reports signs of life while `begin` lists the files of a source, which may take long.
-fn while_telling_that_it_lives<T>(
-    tell: &(impl Fn(MemberReport) -> io::Result<()> + Sync),
+fn while_reporting_alive<T>(
+    report: &(impl Fn(MemberReport) -> io::Result<()> + Sync),
     begin: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
     let (ended, end) = channel::<()>();
@@ -120,7 +120,7 @@ fn while_telling_that_it_lives<T>(
             loop {
                 let (streams, complete) = (Vec::new(), Vec::new());
                 // An error means that the coordinator is gone, which is noticed elsewhere.
-                drop(tell(MemberReport::Has { bytes: 0, of: 0, streams, complete, read: 0 }));
+                drop(report(MemberReport::Has { bytes: 0, of: 0, streams, complete, read: 0 }));
                 if end.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
@@ -138,7 +138,7 @@ fn asked<'scope>(
     shared: &'scope Shared,
     ask: MemberRequest,
     input: &mut impl BufRead,
-    tell: &'scope (dyn Fn(MemberReport) + Sync),
+    report: &'scope (dyn Fn(MemberReport) + Sync),
     failed: impl Fn(io::Error) + Send + Copy + 'scope,
 ) -> io::Result<()> {
     match ask {
@@ -149,7 +149,7 @@ fn asked<'scope>(
             }
             shared.change(|state| state.stages.insert(stage.to, stage.number));
             if !stage.streams.is_empty() {
-                scope.spawn(move || send::send(shared, &stage, tell, failed));
+                scope.spawn(move || send::send(shared, &stage, report, failed));
             }
         }
         MemberRequest::Start => shared.start().unwrap_or_else(failed),
@@ -191,20 +191,20 @@ fn take(shared: &Shared, piece: &[u8]) -> io::Result<()> {
 }
 
 /// Reports progress whenever it has changed, and at regular intervals.
-fn tell_progress(shared: &Shared, tell: &dyn Fn(MemberReport)) {
-    let (mut told, mut ticks) = (((Vec::new(), 0), Vec::new(), 0), 0);
+fn report_progress(shared: &Shared, report: &dyn Fn(MemberReport)) {
+    let (mut reported, mut ticks) = (((Vec::new(), 0), Vec::new(), 0), 0);
     while !shared.wait_to_end(TICK) {
         let has = (shared.has(), shared.complete(), shared.read.load(Ordering::Relaxed));
         ticks += 1;
-        if told != has || ticks == ALIVE {
-            (told, ticks) = (has.clone(), 0);
+        if reported != has || ticks == ALIVE {
+            (reported, ticks) = (has.clone(), 0);
             let ((streams, of), complete, read) = has;
             let bytes = streams.iter().sum();
             // A member that cannot send yet must not be judged slow, so its streams are not
             // reported.
-            let told = streams.len() <= STREAMS && !shared.verifies();
-            let streams = if told { streams } else { Vec::new() };
-            tell(MemberReport::Has { bytes, of, streams, complete, read });
+            let reported = streams.len() <= STREAMS && !shared.verifies();
+            let streams = if reported { streams } else { Vec::new() };
+            report(MemberReport::Has { bytes, of, streams, complete, read });
         }
     }
 }

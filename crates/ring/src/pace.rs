@@ -47,7 +47,7 @@ impl Pace {
     }
 
     /// Adds a sample: the bytes that a member has of each stream, and how many it still lacks.
-    pub fn tell(&mut self, member: usize, at: Duration, streams: &[u64], lacks: u64) {
+    pub fn report(&mut self, member: usize, at: Duration, streams: &[u64], lacks: u64) {
         if streams.is_empty() {
             // The member reports no streams, or cannot send yet what it has.
             let seen = &mut self.seen[member];
@@ -169,7 +169,7 @@ mod tests {
                 let most = rates[member].min(out[parent]) / 4.0;
                 has[member] = (has[member] + most).min(before[parent]);
                 let now = Duration::from_millis(250 * tick);
-                pace.tell(member, now, &[has[member] as u64], ALL - has[member] as u64);
+                pace.report(member, now, &[has[member] as u64], ALL - has[member] as u64);
                 if has[member] >= ALL as f64 {
                     routes.done(0, member);
                 }
@@ -221,9 +221,9 @@ mod tests {
             let now = Duration::from_millis(250 * tick);
             let fast = tick * 10_000_000;
             // From the third to the second one in the second ring, and so to the first one.
-            pace.tell(1, now, &[fast, fast / 20], ALL - fast);
-            pace.tell(2, now, &[fast, fast / 20], ALL - fast);
-            pace.tell(3, now, &[fast, fast], ALL - fast);
+            pace.report(1, now, &[fast, fast / 20], ALL - fast);
+            pace.report(2, now, &[fast, fast / 20], ALL - fast);
+            pace.report(3, now, &[fast, fast], ALL - fast);
             slow = slow.or(pace.slow(now, &routes));
         }
         assert_eq!(slow, Some(2));

@@ -18,7 +18,7 @@ pub struct StreamRoutes {
     wants: Vec<Vec<bool>>,
     complete: Vec<Vec<bool>>,
     whole: Vec<Vec<bool>>,
-    told: BTreeMap<(usize, usize), Vec<u32>>,
+    reported: BTreeMap<(usize, usize), Vec<u32>>,
 }
 
 /// A request to one member of a copy: which streams (stripes of the parts) to send to which other
@@ -45,7 +45,7 @@ impl StreamRoutes {
         let whole = vec![vec![false; members]; wants.len()];
         let (lives, slow) = (vec![true; members], vec![false; members]);
         let complete = whole.clone();
-        Self { flows, stripes, lives, slow, wants, complete, whole, told: BTreeMap::new() }
+        Self { flows, stripes, lives, slow, wants, complete, whole, reported: BTreeMap::new() }
     }
 
     /// Returns whether a member is still in the run.
@@ -118,7 +118,7 @@ impl StreamRoutes {
 
     /// Records that a request came to nothing and must be sent again.
     pub fn lost(&mut self, from: usize, to: usize) {
-        self.told.remove(&(from, to));
+        self.reported.remove(&(from, to));
     }
 
     /// Removes a member. The members behind it get the rest from the one in front of it or, if it
@@ -205,7 +205,7 @@ impl StreamRoutes {
             !streams.is_empty()
         });
         let mut changes = Vec::new();
-        for ((from, to), before) in &self.told {
+        for ((from, to), before) in &self.reported {
             // A stream that is complete by now needs no change.
             let open = |stream: &&u32| !self.complete[**stream as usize / self.stripes][*to];
             let goes = !wanted.contains_key(&(*from, *to)) && before.iter().any(|it| open(&it));
@@ -215,7 +215,7 @@ impl StreamRoutes {
         }
         for ((from, to), streams) in &wanted {
             let before: BTreeSet<u32> =
-                self.told.get(&(*from, *to)).into_iter().flatten().copied().collect();
+                self.reported.get(&(*from, *to)).into_iter().flatten().copied().collect();
             let now: BTreeSet<u32> = streams.iter().copied().collect();
             let open = |stream: &&u32| !self.complete[**stream as usize / self.stripes][*to];
             let before: BTreeSet<u32> = before.iter().filter(open).copied().collect();
@@ -224,7 +224,7 @@ impl StreamRoutes {
             }
         }
         for change in &changes {
-            self.told.insert((change.from, change.to), change.streams.clone());
+            self.reported.insert((change.from, change.to), change.streams.clone());
         }
         changes
     }

@@ -219,8 +219,8 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
         };
         for (of_out, path) in out.iter().enumerate() {
             // Each end must know from the arrival interface which path a packet came along.
-            let told = back.iter().position(|back| back.id.rank == path.id.rank);
-            let told = told.filter(|at| alone(&here, at) && alone(&there, &of_out));
+            let matched = back.iter().position(|back| back.id.rank == path.id.rank);
+            let matched = matched.filter(|at| alone(&here, at) && alone(&there, &of_out));
             let first_hop = |ipv4| Some(Nexthop { weight: 1, ..first_hop(plan, path, ipv4)? });
             let nexthops: Vec<Nexthop> = [true, false].into_iter().filter_map(first_hop).collect();
             let ipv4 = nexthops.first().is_some_and(|nexthop| nexthop.via.is_ipv4());
@@ -237,8 +237,8 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 destination,
                 nexthop,
                 mac: plan.receiver(&path.segments[0]).mac,
-                arrival: told.map(|at| here[at].clone()).unwrap_or_default(),
-                transits: told.map_or(0, |at| (back[at].segments.len() - 1) as u8),
+                arrival: matched.map(|at| here[at].clone()).unwrap_or_default(),
+                transits: matched.map_or(0, |at| (back[at].segments.len() - 1) as u8),
                 active: false,
                 nexthops,
                 wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),

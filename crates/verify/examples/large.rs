@@ -32,9 +32,9 @@ fn main() {
 
     let whole = Clock::start();
     let plan = build(parse());
-    println!("plan:            {}", whole.told());
+    println!("plan:            {}", whole.reported());
     let report = verify::check(&plan);
-    println!("plan and verify: {}", whole.told());
+    println!("plan and verify: {}", whole.reported());
     println!(
         "                 {} switches, {} VLANs, {} pairs, load {}, deadlock-free {}",
         plan.cluster().switches.len(),
@@ -96,7 +96,7 @@ impl Clock {
         )
     }
 
-    fn told(self) -> String {
+    fn reported(self) -> String {
         self.stopped().words()
     }
 }

@@ -167,7 +167,7 @@ fn by_lldp() {
     client().withdraw(false).unwrap();
     let (switch, port) = plug(&lab, end(0, 0));
     let tell = |system: &str, number: &str, ttl_seconds: u16| {
-        send(&lab, &switch, &port, &told(system, number, ttl_seconds));
+        send(&lab, &switch, &port, &reported(system, number, ttl_seconds));
     };
     let counted = |name: &str| {
         let counters = client().counters().unwrap().counters;
@@ -210,13 +210,13 @@ fn behind_an_uplink() {
     assert!(fine && answer["extra"] == Value::Array(Vec::new()), "{answer}");
     expect(&lab, 0, &["unknown", "unknown"]);
     let (switch, port) = plug(&lab, end(0, 0));
-    send(&lab, &switch, &port, &told(&switch, &port, 120));
+    send(&lab, &switch, &port, &reported(&switch, &port, 120));
     let answer = expect(&lab, 0, &["ok", "unknown"]);
     assert_eq!(answer["nics"][0]["by"], "lldp", "{answer}");
 }
 
 /// What a switch says of its port.
-fn told(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
+fn reported(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
     let lldp = Lldp {
         flooded: false,
         chassis: Chassis { subtype: 7, id: b"x".to_vec() },

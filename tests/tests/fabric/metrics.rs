@@ -48,7 +48,7 @@ fn are_read() {
         for counter in lab.client(id).counters().unwrap().counters {
             let counter = counter.name;
             let series = format!("# TYPE tresse_{counter} ");
-            assert!(text.contains(&series), "{counter} is told nowhere: add it to the table");
+            assert!(text.contains(&series), "{counter} is listed nowhere: add it to the table");
         }
     }
     assert_eq!(read(&lab, "n0", "/", &[]).0, 404);
@@ -59,7 +59,7 @@ fn are_read() {
 fn are_asked_for() {
     let lab = up();
     let (_, text) = read(&lab, "n0", "/metrics", &[]);
-    let told: BTreeSet<&str> =
+    let reported: BTreeSet<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     let rules = std::fs::read_to_string(format!("{CONFIGS}/prometheus/tresse.rules.yml")).unwrap();
     let dashboard = std::fs::read_to_string(format!("{CONFIGS}/grafana/tresse.json")).unwrap();
@@ -71,7 +71,10 @@ fn are_asked_for() {
     let words = rules.lines().filter(|line| line.contains("expr:")).map(str::to_owned);
     for expression in asked.iter().cloned().chain(words) {
         for name in expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
-            assert!(!name.starts_with("tresse_") || told.contains(name), "{name}: {expression}");
+            assert!(
+                !name.starts_with("tresse_") || reported.contains(name),
+                "{name}: {expression}"
+            );
         }
     }
     // What Grafana puts in for its variables.

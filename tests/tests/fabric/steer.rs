@@ -72,8 +72,8 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
     assert_eq!(silent(&lab), []);
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
     let traffic = Traffic::start(&lab, &pairs);
-    let (told, fine) = everywhere(&lab, &["drain", object, "--all"]);
-    assert!(fine, "{told}");
+    let (reported, fine) = everywhere(&lab, &["drain", object, "--all"]);
+    assert!(fine, "{reported}");
     let in_a_while = || {
         let before = frames(&lab, ports);
         std::thread::sleep(Duration::from_secs(2));
@@ -89,8 +89,8 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
     for node in lab.now.nodes() {
         assert_eq!(lab.status(node).unwrap().drained, [object]);
     }
-    let (told, fine) = everywhere(&lab, &["undrain", object, "--all"]);
-    assert!(fine, "{told}");
+    let (reported, fine) = everywhere(&lab, &["undrain", object, "--all"]);
+    assert!(fine, "{reported}");
     eventually(&format!("{object} carries frames again"), 10, || {
         let now = in_a_while();
         if now > crossed + pairs.len() as u64 { Ok(()) } else { Err(now) }
@@ -119,16 +119,16 @@ fn rolled_out_or_not() {
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         (json, output.status.code().unwrap())
     };
-    let (told, code) = rollout(&["--dry-run"]);
-    assert_eq!((told["done"].as_bool(), code), (Some(false), 0), "{told}");
+    let (reported, code) = rollout(&["--dry-run"]);
+    assert_eq!((reported["done"].as_bool(), code), (Some(false), 0), "{reported}");
     assert_eq!(generations(&lab), vec![before.clone(); 4]);
 
     // One that waits for a confirm is not asked to take another plan.
     let last = NodeId(3);
     lab.client(last).apply(&lab.request(&next, Some(60))).unwrap();
-    let (told, code) = rollout(&[]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told["nodes"][3]["error"].as_str().unwrap().contains("waits for its confirm"));
+    let (reported, code) = rollout(&[]);
+    assert_eq!(code, 1, "{reported}");
+    assert!(reported["nodes"][3]["error"].as_str().unwrap().contains("waits for its confirm"));
     lab.client(last).rollback().unwrap();
     assert_eq!(generations(&lab), vec![before.clone(); 4]);
 
@@ -136,12 +136,12 @@ fn rolled_out_or_not() {
     let node = lab.now.node(last).to_owned();
     lab.run(&node, "ip link add br9 type bridge");
     lab.run(&node, "ip link set eth2 master br9");
-    let (told, code) = rollout(&[]);
-    assert_eq!(code, 1, "{told}");
-    let errors = |told: &serde_json::Value| -> Vec<bool> {
-        told["nodes"].as_array().unwrap().iter().map(|n| n["error"].is_string()).collect()
+    let (reported, code) = rollout(&[]);
+    assert_eq!(code, 1, "{reported}");
+    let errors = |reported: &serde_json::Value| -> Vec<bool> {
+        reported["nodes"].as_array().unwrap().iter().map(|n| n["error"].is_string()).collect()
     };
-    assert_eq!(errors(&told), [false, false, false, true], "{told}");
+    assert_eq!(errors(&reported), [false, false, false, true], "{reported}");
     assert_eq!(generations(&lab), vec![before.clone(); 4]);
     lab.run(&node, "ip link set eth2 nomaster");
     lab.run(&node, "ip link del br9");
@@ -152,11 +152,11 @@ fn rolled_out_or_not() {
     let away = state.with_extension("away");
     std::fs::rename(&state, &away).unwrap();
     std::fs::write(&state, "").unwrap();
-    let (told, code) = rollout(&[]);
+    let (reported, code) = rollout(&[]);
     std::fs::remove_file(&state).unwrap();
     std::fs::rename(&away, &state).unwrap();
-    assert_eq!(code, 1, "{told}");
-    assert_eq!(errors(&told), [false, false, false, true], "{told}");
+    assert_eq!(code, 1, "{reported}");
+    assert_eq!(errors(&reported), [false, false, false, true], "{reported}");
     eventually("the old plan everywhere", 30, || {
         let found = generations(&lab);
         if found == vec![before.clone(); 4] { Ok(()) } else { Err(found) }
@@ -166,11 +166,11 @@ fn rolled_out_or_not() {
     let pairs: Vec<_> = lab.now.plan.pairs().collect();
     let traffic = Traffic::start(&lab, &pairs);
     // One is left out, and goes on by the old plan until it gets the new one.
-    let (told, code) = rollout(&["--except", &node]);
-    assert_eq!((told["done"].as_bool(), code), (Some(true), 0), "{told}");
+    let (reported, code) = rollout(&["--except", &node]);
+    assert_eq!((reported["done"].as_bool(), code), (Some(true), 0), "{reported}");
     assert_eq!(generations(&lab)[3], before);
-    let (told, code) = rollout(&[]);
-    assert_eq!((told["done"].as_bool(), code), (Some(true), 0), "{told}");
+    let (reported, code) = rollout(&[]);
+    assert_eq!((reported["done"].as_bool(), code), (Some(true), 0), "{reported}");
     for flow in traffic.finish() {
         assert!(flow.lost.is_empty() && flow.duplicated.is_empty(), "{flow:?}");
     }

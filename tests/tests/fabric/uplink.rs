@@ -159,8 +159,8 @@ while True:
         frame, (port, _, kind, _, _) = s.recvfrom(2048)
         if kind != OUTGOING:
             ethertype = int.from_bytes(frame[12:14], "big")
-            told = {"port": port, "to": mac(frame[:6]), "from": mac(frame[6:12]), "ethertype": ethertype}
-            print(json.dumps(told), flush=True)
+            reported = {"port": port, "to": mac(frame[:6]), "from": mac(frame[6:12]), "ethertype": ethertype}
+            print(json.dumps(reported), flush=True)
 "#;
 
 /// A datagram to 239.1.2.3 out of the first NIC of one node arrives at the first NIC of another.

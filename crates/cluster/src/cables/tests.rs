@@ -70,7 +70,7 @@ impl World {
     }
 
     /// What a node sees by LLDP.
-    fn told(&self, node: u32) -> Vec<HostInterface> {
+    fn reported(&self, node: u32) -> Vec<HostInterface> {
         self.interfaces(node, |_, there| match there {
             Place::Port { switch, port, .. } => {
                 let system = Some(format!("{}.example", self.cluster.switch(*switch).name));
@@ -135,7 +135,7 @@ fn what_is_in_its_place_is_fine_by_either_evidence() {
     for topology in [FLAT, RING, TORUS, "kind = \"pmesh\", dims = [3, 3]", SHARED] {
         let world = World::new(topology);
         for node in 0..world.cluster.nodes.len() as u32 {
-            let report = world.compare(node, &world.told(node));
+            let report = world.compare(node, &world.reported(node));
             assert!(report.fine && verdicts(&report).iter().all(|v| *v == OK), "{report:?}");
             assert!(report.nics.iter().all(|r| r.by == Some(By::Lldp)));
             if world.cluster.is_untagged() {
@@ -152,7 +152,7 @@ fn what_is_in_its_place_is_fine_by_either_evidence() {
 fn two_cables_swapped_on_one_node_name_each_other() {
     for topology in [FLAT, RING] {
         let world = World::new(topology).swapped(end(0, 0), end(0, 1));
-        for interfaces in [world.told(0), world.announced(0)] {
+        for interfaces in [world.reported(0), world.announced(0)] {
             let report = world.compare(0, &interfaces);
             let [first, second] =
                 [0, 1].map(|nic| format!("n0 {}", world.cluster.nodes[0].nics[nic].name));
@@ -173,7 +173,7 @@ fn cables_swapped_between_nodes_name_the_other_node() {
     // n0 belongs on s0 and s1, n4 on s1 and s2.
     let world = World::new(FLAT).swapped(end(0, 0), end(4, 1));
     for (node, nic, other) in [(0, 0, "n4 eth1"), (4, 1, "n0 eth0")] {
-        for interfaces in [world.told(node), world.announced(node)] {
+        for interfaces in [world.reported(node), world.announced(node)] {
             let report = world.compare(node, &interfaces);
             let mut expected = vec![OK, OK];
             expected[nic] = (Verdict::Swapped, vec![other]);
@@ -194,7 +194,7 @@ fn cables_swapped_between_nodes_name_the_other_node() {
 fn cables_swapped_between_lines_of_one_switch_are_told() {
     let world = World::new(SHARED).swapped(end(0, 0), end(4, 0));
     for (node, other) in [(0, "n04 eth0"), (4, "n00 eth0")] {
-        for interfaces in [world.told(node), world.announced(node)] {
+        for interfaces in [world.reported(node), world.announced(node)] {
             let report = world.compare(node, &interfaces);
             assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![other]), OK], "{report:?}");
         }
@@ -217,7 +217,7 @@ fn cables_swapped_between_lines_of_one_switch_are_told() {
 fn two_lines_on_a_switch_are_two_places() {
     let world = World::new("kind = \"pmesh\", dims = [3, 3], lines_per_switch = 6");
     let world = world.swapped(end(0, 0), end(0, 1));
-    for interfaces in [world.told(0), world.announced(0)] {
+    for interfaces in [world.reported(0), world.announced(0)] {
         let report = world.compare(0, &interfaces);
         let swapped = |with| (Verdict::Swapped, vec![with]);
         assert_eq!(verdicts(&report), [swapped("n0 eth1"), swapped("n0 eth0")], "{report:?}");
@@ -231,7 +231,7 @@ fn a_port_that_is_a_links_is_named_by_the_link() {
     let names = [link.a, link.b].map(|p| world.cluster.switch(p.switch).name.clone());
     let place = port(link.a.switch.0, link.a.port);
     let world = world.moved(end(5, 0), place);
-    let report = world.compare(5, &world.told(5));
+    let report = world.compare(5, &world.reported(5));
     assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![names.join("-").as_str()])]);
 }
 
@@ -260,11 +260,11 @@ fn missing_is_no_interface_no_carrier_or_nobody() {
 #[test]
 fn on_vlans_only_lldp_tells() {
     let world = World::new(TORUS);
-    let mut interfaces = world.told(0);
+    let mut interfaces = world.reported(0);
     interfaces[0].signs.clear();
     assert_eq!(world.compare(0, &interfaces).nics[0].verdict, Verdict::Unknown);
     let world = world.swapped(end(0, 0), end(1, 0));
-    let report = world.compare(0, &world.told(0));
+    let report = world.compare(0, &world.reported(0));
     let other = format!("{} eth0", world.cluster.nodes[1].name);
     assert_eq!(verdicts(&report), [(Verdict::Swapped, vec![other.as_str()])]);
 }
@@ -286,7 +286,7 @@ fn with_an_uplink_only_lldp_tells() {
         assert!(report.nics[0].message.contains("cross an uplink"), "{report:?}");
         assert!(
             world
-                .compare(node, &world.told(node))
+                .compare(node, &world.reported(node))
                 .nics
                 .iter()
                 .all(|nic| nic.verdict == Verdict::Ok)
@@ -296,7 +296,7 @@ fn with_an_uplink_only_lldp_tells() {
     let uplink = world.cluster.links[0].a;
     let place = Place::Port { switch: uplink.switch, line: None, port: Some(uplink.port) };
     let moved = World::new(UPLINK).moved(end(4, 0), place);
-    let mut interfaces = moved.told(4);
+    let mut interfaces = moved.reported(4);
     interfaces[0].signs.extend(everybody(4)[0].signs.clone());
     let expected = [(Verdict::Swapped, vec!["s0-u0"]), OK];
     assert_eq!(verdicts(&moved.compare(4, &interfaces)), expected);
@@ -319,11 +319,11 @@ fn with_an_uplink_only_lldp_tells() {
 #[test]
 fn what_the_file_does_not_have_is_extra() {
     let world = World::new(FLAT).moved(end(0, 0), Place::Unknown("office".into()));
-    let report = world.compare(0, &world.told(0));
+    let report = world.compare(0, &world.reported(0));
     assert_eq!(verdicts(&report)[0].0, Verdict::Extra);
     assert_eq!(report.nics[0].message, "at office 7, where the file has no cable");
     let world = World::new(FLAT).moved(end(0, 0), port(2, 40));
-    assert_eq!(verdicts(&world.compare(0, &world.told(0)))[0].0, Verdict::Extra);
+    assert_eq!(verdicts(&world.compare(0, &world.reported(0)))[0].0, Verdict::Extra);
 
     // A NIC that the file lacks counts where it hears the fabric, and is nobody's business elsewhere.
     let world = World::new(FLAT);
@@ -380,7 +380,7 @@ fn a_wrong_order_is_told_by_places() {
     assert_eq!(order(&report), [("eth0", "eth1"), ("eth1", "eth0")]);
     // One at another node's place is no order.
     let world = World::new(FLAT).swapped(end(0, 0), end(4, 1));
-    assert!(world.compare(0, &world.told(0)).order.is_empty());
+    assert!(world.compare(0, &world.reported(0)).order.is_empty());
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn ports_are_known_by_number_or_by_the_exported_description() {
     let verdict = |port: &str, description: Option<String>| {
         let system = Some(world.cluster.switch(nic.switch).name.clone());
         let sign = Sign::Lldp { system, port: port.into(), port_mac: None, description };
-        let mut interfaces = world.told(0);
+        let mut interfaces = world.reported(0);
         interfaces[0].signs = vec![sign];
         world.compare(0, &interfaces).nics[0].verdict
     };

@@ -25,12 +25,12 @@ pub fn bfd(bytes: &[u8]) {
     let mut table = SessionTable::new(timing, 1);
     let mut now = Duration::ZERO;
     let mut out = Vec::new();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     table.set(watching(), now, &mut out);
     for chunk in bytes.chunks(27) {
         let Some((&[choice, ttl, wait], payload)) = chunk.split_first_chunk::<3>() else { break };
         now += Duration::from_millis(wait.into());
-        let payload = &spoken(payload, &told)[..];
+        let payload = &spoken(payload, &reported)[..];
         if choice & 0x80 != 0 {
             let echo = frame::answer(payload, choice & 1 != 0);
             let _ = echo.map(|echo| table.answered(echo, now));
@@ -46,7 +46,7 @@ pub fn bfd(bytes: &[u8]) {
             assert!(taken.is_err() || ttl_is_planned(&datagram), "{datagram:?}");
         }
         table.poll(now, &mut out);
-        told.extend(out.drain(..).filter_map(|sending| number(&sending)));
+        reported.extend(out.drain(..).filter_map(|sending| number(&sending)));
         let Some(event) = table.news(now) else { continue };
         assert!(event.down.is_disjoint(&event.up));
         assert!(event.sessions.len() <= 2);
@@ -55,11 +55,11 @@ pub fn bfd(bytes: &[u8]) {
 }
 
 /// What is at the place of `your discriminator` and of an echo's session, from a number from the end.
-fn spoken(payload: &[u8], told: &BTreeSet<u32>) -> Vec<u8> {
+fn spoken(payload: &[u8], reported: &BTreeSet<u32>) -> Vec<u8> {
     let mut payload = payload.to_vec();
     if let Some(place) = payload.get_mut(8..).and_then(|rest| rest.first_chunk_mut()) {
         let from_end = u32::MAX - u32::from_be_bytes(*place);
-        if let Some(number) = told.iter().nth(from_end as usize) {
+        if let Some(number) = reported.iter().nth(from_end as usize) {
             *place = number.to_be_bytes();
         }
     }

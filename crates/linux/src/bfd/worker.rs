@@ -52,11 +52,18 @@ impl Bfd {
             end.set_nonblocking(true).map_err(refused("set a socket non-blocking"))?;
         }
         let (orders, ordered) = mpsc::channel();
-        let (tell, seen) = watch::channel(PathEvent::default());
+        let (path_events, seen) = watch::channel(PathEvent::default());
         let counting = Arc::new(Counting::default());
         let epoch = Instant::now();
-        let worker =
-            Worker { table, sockets, ordered, woken, tell, epoch, counting: counting.clone() };
+        let worker = Worker {
+            table,
+            sockets,
+            ordered,
+            woken,
+            path_events,
+            epoch,
+            counting: counting.clone(),
+        };
         let thread = std::thread::Builder::new()
             .name("bfd".into())
             .spawn(|| worker.run())
@@ -113,7 +120,7 @@ struct Worker {
     sockets: Sockets,
     ordered: mpsc::Receiver<Watching>,
     woken: UnixStream,
-    tell: watch::Sender<PathEvent>,
+    path_events: watch::Sender<PathEvent>,
     epoch: Instant,
     counting: Arc<Counting>,
 }
@@ -140,7 +147,7 @@ impl Worker {
                 return;
             }
             if let Some(event) = self.table.news(now) {
-                self.tell.send_replace(event);
+                self.path_events.send_replace(event);
             }
             self.pause();
         }

@@ -224,9 +224,9 @@ impl ForwardingEngine {
             .add(port, &receive)
             .map_err(ForwardError::refused(interface, "wait for frames"))?;
         for (number, socket) in sockets.iter().enumerate() {
-            self.shared.tell(number, |news| news.send.push((port, socket.clone())));
+            self.shared.notify(number, |news| news.send.push((port, socket.clone())));
         }
-        self.shared.tell(owner, |news| news.receive.push((port, receive)));
+        self.shared.notify(owner, |news| news.receive.push((port, receive)));
         (held.ifindex, held.slot, held.sockets) = (state.ifindex, slot, sockets);
         self.wake();
         Ok(state.up)
@@ -258,7 +258,7 @@ impl ForwardingEngine {
 impl Drop for ForwardingEngine {
     fn drop(&mut self) {
         for number in 0..self.threads.len() {
-            self.shared.tell(number, |news| news.stop = true);
+            self.shared.notify(number, |news| news.stop = true);
         }
         self.wake();
         for thread in self.threads.iter_mut().filter_map(|running| running.thread.take()) {

@@ -68,7 +68,7 @@ impl Shared {
         std::mem::take(&mut lock(&self.news[thread]))
     }
 
-    pub fn tell(&self, thread: usize, news: impl FnOnce(&mut News)) {
+    pub fn notify(&self, thread: usize, news: impl FnOnce(&mut News)) {
         news(&mut lock(&self.news[thread]));
         self.announce();
     }

@@ -55,7 +55,7 @@ fn damaged(text: &str, value: &str, entry: String, message: String) -> LockError
 mod tests {
     use super::*;
 
-    fn told(entries: &str) -> String {
+    fn reported(entries: &str) -> String {
         Lock::parse(&format!("format = 1\n{entries}")).unwrap_err().to_string()
     }
 
@@ -93,8 +93,8 @@ mod tests {
                 "line 3: labels.10.77.0.1.16: `10.78.0.1 5000 10.78.0.6` is not `ADDRESS VID ADDRESS`",
             ),
         ] {
-            let told = told(entries);
-            assert!(told.starts_with(expected) && told.ends_with(help), "{told}");
+            let reported = reported(entries);
+            assert!(reported.starts_with(expected) && reported.ends_with(help), "{reported}");
         }
     }
 

@@ -46,7 +46,7 @@ struct Reader {
 
 /// Computes and compares the checksums of all parts of the copy, and gives each correct part its
 /// final name. Returns when all parts are finished or the run ends.
-pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()> {
+pub fn check_all(shared: &Shared, report: &dyn Fn(MemberReport)) -> io::Result<()> {
     let reader = |place: &OpenPart| Reader {
         hasher: blake3::Hasher::new(),
         at: 0,
@@ -79,7 +79,7 @@ pub fn check_all(shared: &Shared, tell: &dyn Fn(MemberReport)) -> io::Result<()>
                 judge(shared, part, &described, hash, right)?;
                 reader.done = true;
                 let hash = blake3::Hash::from(hash).to_hex().to_string();
-                tell(MemberReport::Done { part: part as u32, bytes: reader.at, hash });
+                report(MemberReport::Done { part: part as u32, bytes: reader.at, hash });
             }
         }
     }

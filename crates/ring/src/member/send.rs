@@ -57,14 +57,14 @@ struct Progress {
 pub fn send(
     shared: &Shared,
     stage: &Send,
-    tell: &dyn Fn(MemberReport),
+    report: &dyn Fn(MemberReport),
     failed: impl Fn(io::Error),
 ) {
     let number = stage.number;
-    match stage_of(shared, stage, tell) {
+    match stage_of(shared, stage, report) {
         Ok(()) => {}
         Err(Problem::Connection(error)) => {
-            tell(MemberReport::Lost { number, words: error.to_string() })
+            report(MemberReport::Lost { number, words: error.to_string() })
         }
         // Files that this node has removed cannot be read.
         Err(Problem::Own(_)) if shared.state().failed => {}
@@ -74,7 +74,7 @@ pub fn send(
     shared.wait_to_end(Duration::MAX);
 }
 
-fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Result<(), Problem> {
+fn stage_of(shared: &Shared, stage: &Send, report: &dyn Fn(MemberReport)) -> Result<(), Problem> {
     let connected = TcpStream::connect_timeout(&stage.address, STALL);
     let mut stream = connected.inspect_err(|_| {
         shared.wait_to_end(AGAIN);
@@ -84,7 +84,7 @@ fn stage_of(shared: &Shared, stage: &Send, tell: &dyn Fn(MemberReport)) -> Resul
     stream.set_write_timeout(Some(STALL))?;
     proof::greet(&mut stream, &shared.token)?;
     let hello = Hello::read(&mut stream, shared.places.len(), shared.stripes as usize)?;
-    tell(MemberReport::Linked { number: stage.number });
+    report(MemberReport::Linked { number: stage.number });
     let mut sent: HashMap<u32, Progress> = HashMap::new();
     let mut reader = Reader::default();
     // Small records are sent together with those that follow.

@@ -207,9 +207,9 @@ impl Shared {
     pub fn complete(&self) -> Vec<u32> {
         let state = self.state();
         let complete = |(place, known): &(&OpenPart, &Known)| {
-            let told = known.hash.is_some() && known.left.is_none();
+            let reported = known.hash.is_some() && known.left.is_none();
             let all = Some(known.has.iter().sum()) == known.total;
-            matches!(place, OpenPart::Target { .. }) && told && all
+            matches!(place, OpenPart::Target { .. }) && reported && all
         };
         let parts = self.places.iter().zip(&state.parts).enumerate();
         parts.filter(|(_, of)| complete(of)).map(|(part, _)| part as u32).collect()

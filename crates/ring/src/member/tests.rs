@@ -13,22 +13,22 @@ const TOKEN_TEXT: &str = "00112233445566778899aabbccddeeff";
 
 struct Member {
     asks: PipeWriter,
-    tells: Receiver<MemberReport>,
+    reports: Receiver<MemberReport>,
     port: u16,
-    told: u32,
+    reported: u32,
     runs: JoinHandle<()>,
 }
 
 impl Member {
     fn new(parts: Vec<PartRole>, stripes: u32) -> Self {
         let (input, mut asks) = pipe().unwrap();
-        let (told, output) = pipe().unwrap();
+        let (reported, output) = pipe().unwrap();
         let runs = std::thread::spawn(move || run(BufReader::new(input), output, None).unwrap());
-        let (send, tells) = channel();
+        let (send, reports) = channel();
         std::thread::spawn(move || {
-            let mut told = BufReader::new(told);
-            while let Ok(Some(tell)) = hear(&mut told) {
-                if send.send(tell).is_err() {
+            let mut reported = BufReader::new(reported);
+            while let Ok(Some(report)) = hear(&mut reported) {
+                if send.send(report).is_err() {
                     break;
                 }
             }
@@ -40,25 +40,25 @@ impl Member {
             &mut asks,
             &MemberRequest::Join(Join { token, address, parts, stripes, keep: true }),
         ));
-        let mut member = Self { asks, tells, port: 0, told: 0, runs };
+        let mut member = Self { asks, reports, port: 0, reported: 0, runs };
         // It is alive before.
-        let mut told = std::iter::repeat_with(|| member.tell());
+        let mut reported = std::iter::repeat_with(|| member.report());
         if let Some(MemberReport::Listens { port, .. }) =
-            told.find(|it| !matches!(it, MemberReport::Has { .. }))
+            reported.find(|it| !matches!(it, MemberReport::Has { .. }))
         {
             member.port = port;
         }
         member
     }
 
-    fn tell(&self) -> MemberReport {
-        self.tells.recv_timeout(Duration::from_secs(20)).unwrap()
+    fn report(&self) -> MemberReport {
+        self.reports.recv_timeout(Duration::from_secs(20)).unwrap()
     }
 
     fn send(&mut self, to: &Self, streams: &[u32]) {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, to.port));
-        self.told += 1;
-        let (number, streams) = (self.told, streams.to_vec());
+        self.reported += 1;
+        let (number, streams) = (self.reported, streams.to_vec());
         let stage = Stage { to: to.port.into(), number, address, streams };
         say(&mut self.asks, &MemberRequest::Send(stage)).unwrap();
     }
@@ -69,7 +69,7 @@ impl Member {
 
     fn done(&self) -> (u64, String) {
         loop {
-            match self.tell() {
+            match self.report() {
                 MemberReport::Done { bytes, hash, .. } => return (bytes, hash),
                 MemberReport::Failed { words } => panic!("{words}"),
                 _ => {}
@@ -79,7 +79,7 @@ impl Member {
 
     fn failed(&self) -> String {
         loop {
-            match self.tell() {
+            match self.report() {
                 MemberReport::Failed { words } => return words,
                 MemberReport::Done { .. } => panic!("done"),
                 _ => {}
@@ -334,7 +334,7 @@ fn send_as(member: &Member, manifest: &crate::content::Manifest, bytes: &[u8]) -
 }
 
 fn wait_until_it_has(member: &Member, wanted: u64) {
-    while !matches!(member.tell(), MemberReport::Has { bytes, .. } if bytes == wanted) {}
+    while !matches!(member.report(), MemberReport::Has { bytes, .. } if bytes == wanted) {}
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn a_source_that_changes_is_told() {
     let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let stage = Stage { to: 7, number: 7, address: nobody, streams: vec![0] };
     say(&mut member.asks, &MemberRequest::Send(stage)).unwrap();
-    while !matches!(member.tell(), MemberReport::Lost { number: 7, .. }) {}
+    while !matches!(member.report(), MemberReport::Lost { number: 7, .. }) {}
     fs::write(&path, content(1000)).unwrap();
     let words = member.failed();
     assert!(words.contains("changed") || words.contains("shorter"), "{words}");

@@ -139,8 +139,8 @@ impl Engine<'_> {
             EventKind::Off => self.arriving(at, false, now),
             EventKind::Tail => self.tail(at, now),
             EventKind::Check => self.touch(at),
-            EventKind::Stop => self.told(at, true),
-            EventKind::Go => self.told(at, false),
+            EventKind::Stop => self.stop_signalled(at, true),
+            EventKind::Go => self.stop_signalled(at, false),
             EventKind::Dry => self.change(at),
         }
     }

@@ -47,7 +47,7 @@ impl Engine<'_> {
     }
 
     /// Handles a stop or go signal at a sender.
-    pub(super) fn told(&mut self, channel: u32, stop: bool) {
+    pub(super) fn stop_signalled(&mut self, channel: u32, stop: bool) {
         self.flow[channel as usize].stopped = stop;
         self.change(channel);
     }
@@ -235,16 +235,16 @@ impl Engine<'_> {
         self.count(buffer, now + self.ticks);
         let flow = &mut self.flow[buffer as usize];
         let held = flow.held;
-        let told = match flow.stops {
+        let signal = match flow.stops {
             false if held > stop => Some(EventKind::Stop),
             true if held < go => Some(EventKind::Go),
             _ => None,
         };
-        if let Some(kind) = told {
+        if let Some(kind) = signal {
             flow.stops = kind == EventKind::Stop;
         }
         let (stops, arrives, leaves) = (flow.stops, flow.arrives, flow.leaves);
-        if let Some(kind) = told {
+        if let Some(kind) = signal {
             self.at(now + self.link, kind, buffer);
         }
         let ahead = match (stops, arrives, leaves) {

@@ -253,15 +253,15 @@ fn what_is_wrong_with_a_dump_is_told_by_place() {
         ),
     ] {
         let bad = good.replacen(from, to, 1);
-        let told = refused(&bad, &file);
-        assert!(told.contains(said), "{said}\n{told}");
-        assert!(told.contains("\n  help: "), "{told}");
+        let reported = refused(&bad, &file);
+        assert!(reported.contains(said), "{said}\n{reported}");
+        assert!(reported.contains("\n  help: "), "{reported}");
     }
     let renumbered = ring().replace("LID:0002", "LID:0004");
-    let told = refused(&good, &renumbered);
+    let reported = refused(&good, &renumbered);
     assert!(
-        told.contains("host port 0x0000000000000011 has LID 0x0004 in cables, not here"),
-        "{told}"
+        reported.contains("host port 0x0000000000000011 has LID 0x0004 in cables, not here"),
+        "{reported}"
     );
     assert!(refused("", &cables).starts_with("dump:1:1: no switch's table is here"));
     let garbage = "nonsense\n".repeat(100);
@@ -276,16 +276,16 @@ fn what_is_wrong_with_a_topology_is_told_by_place() {
         ("NodeGUID:0000000000000020", "NodeGUID:x", "cables:1:1: expected an end of a cable"),
         (" PN:03 } PHY", " PN:01 } PHY", "port 1 of switch 0x0000000000000021 has two cables"),
     ] {
-        let told = refused(&dump, &ring().replacen(from, to, 1));
-        assert!(told.contains(said), "{said}\n{told}");
+        let reported = refused(&dump, &ring().replacen(from, to, 1));
+        assert!(reported.contains(said), "{said}\n{reported}");
     }
     for (from, to, said) in [
         ("[1]\t\"H-", "[one]\t\"H-", "expected a port and what is at it"),
         ("\"S-0000000000200001\"\t\t#", "\"X\"\t\t#", "expected a switch and its GUID"),
         ("vendid=0x0", "vendor 0x0", "expected a switch or a cable"),
     ] {
-        let told = refused(DUMP, &DISCOVERED.replacen(from, to, 1));
-        assert!(told.contains(said), "{said}\n{told}");
+        let reported = refused(DUMP, &DISCOVERED.replacen(from, to, 1));
+        assert!(reported.contains(said), "{said}\n{reported}");
     }
     assert!(refused(&dump, "").starts_with("cables:1:1: no switch with a cable is here"));
 }
@@ -293,8 +293,8 @@ fn what_is_wrong_with_a_topology_is_told_by_place() {
 #[test]
 fn two_switches_with_one_lid_are_refused_by_name() {
     let text = tables(DIRECT).replace("Lid 18", "Lid 16");
-    let told = refused(&text, &ring());
-    assert!(told.contains("switches S0 and S2 both have LID 16"), "{told}");
+    let reported = refused(&text, &ring());
+    assert!(reported.contains("switches S0 and S2 both have LID 16"), "{reported}");
     // One that the subnet manager has not come to yet has none.
     let none = tables(DIRECT).replace("Lid 18", "Lid 0").replace("Lid 17", "Lid 0");
     assert!(Dump::parse(&none, "dump").is_ok());

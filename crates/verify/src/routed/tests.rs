@@ -125,12 +125,12 @@ fn a_shared_switch_costs_what_a_walk_of_every_pair_loses() {
         let plan = plan(shared(dims, per_switch), 2);
         let report = super::super::check(&plan);
         let fabric = Fabric::of(&plan, plan.xy().unwrap());
-        let told = switches::lost(&fabric, 1);
-        assert_eq!(told.len(), plan.cluster().switches.len());
-        for (switch, told) in told.iter().enumerate() {
+        let reported = switches::lost(&fabric, 1);
+        assert_eq!(reported.len(), plan.cluster().switches.len());
+        for (switch, reported) in reported.iter().enumerate() {
             let dead = SwitchId::from(switch);
             let lost = plan.pairs().filter(|(s, d)| !arrives(&plan, *s, *d, dead)).count();
-            assert_eq!(*told, lost as u64, "{dims:?} {per_switch} s{switch}");
+            assert_eq!(*reported, lost as u64, "{dims:?} {per_switch} s{switch}");
             let apart =
                 (0..fabric.nodes).map(|n| fabric.nodes - reach(&plan, n.into(), dead).len());
             assert!(lost >= apart.clone().sum(), "{dims:?} {per_switch} s{switch}");
@@ -147,7 +147,7 @@ fn a_shared_switch_costs_what_a_walk_of_every_pair_loses() {
             let says = note.message.contains(&format!("{cut} nodes are cut off"));
             assert!(says || cut < 2, "{cut}: {note}");
         }
-        assert_eq!(report.failures.switch.most_lost, told.into_iter().max().unwrap());
+        assert_eq!(report.failures.switch.most_lost, reported.into_iter().max().unwrap());
     }
 }
 
@@ -186,11 +186,11 @@ fn a_switch_with_too_few_vlans_is_refused() {
     let mut cluster = Cluster::generated(shared(&[4, 4], 3), 1, 1, Strategy::Xy, 2);
     cluster.switches.iter_mut().for_each(|switch| switch.max_vlans = 2);
     let report = super::super::check(&Plan::build(cluster).unwrap());
-    let told: Vec<_> = report.violations.iter().map(ToString::to_string).collect();
+    let reported: Vec<_> = report.violations.iter().map(ToString::to_string).collect();
     // The third switch holds two lines.
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(reported.len(), 2, "{reported:?}");
     assert!(
-        told[0].contains("needs 3 VLANs") && told[0].contains("lines_per_switch = 2"),
-        "{told:?}"
+        reported[0].contains("needs 3 VLANs") && reported[0].contains("lines_per_switch = 2"),
+        "{reported:?}"
     );
 }

@@ -37,7 +37,7 @@ impl Members<'_> {
                     self.start_next();
                 }
                 if of > 0 {
-                    self.pace.tell(at, self.started.elapsed(), &streams, of - bytes.min(of));
+                    self.pace.report(at, self.started.elapsed(), &streams, of - bytes.min(of));
                 }
                 if self.all[at].outcome.is_none() {
                     let rate = self.pace.rate(at, self.started.elapsed());

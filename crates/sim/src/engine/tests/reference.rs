@@ -28,7 +28,7 @@ struct SimulatedChannel {
     /// The frame it sends, which channel of its way this is, and when the next flit may go.
     sending: Option<(usize, usize, u64)>,
     stopped: bool,
-    told: VecDeque<(u64, bool)>,
+    signals: VecDeque<(u64, bool)>,
     stops: bool,
     on_wire: VecDeque<(u64, usize, usize)>,
     /// The frames behind it, the one that leaves included.
@@ -143,8 +143,8 @@ impl<'a> Reference<'a> {
 
     fn arrivals(&mut self, now: u64) {
         for at in 0..self.channels.len() {
-            if self.channels[at].told.front().is_some_and(|(when, _)| *when == now) {
-                self.channels[at].stopped = self.channels[at].told.pop_front().unwrap().1;
+            if self.channels[at].signals.front().is_some_and(|(when, _)| *when == now) {
+                self.channels[at].stopped = self.channels[at].signals.pop_front().unwrap().1;
             }
             let Some((_, id, hop)) =
                 self.channels[at].on_wire.pop_front_if(|(when, ..)| *when == now)
@@ -326,10 +326,10 @@ impl<'a> Reference<'a> {
             let Buffers::StopAndGo { stop, go } = self.run.model.buffers else { continue };
             self.peaks[at] = self.peaks[at].max(held);
             let channel = &mut self.channels[at];
-            let told = if channel.stops { held < go } else { held > stop };
-            if told {
+            let signalled = if channel.stops { held < go } else { held > stop };
+            if signalled {
                 channel.stops = !channel.stops;
-                channel.told.push_back((now + self.link, channel.stops));
+                channel.signals.push_back((now + self.link, channel.stops));
             }
         }
     }
