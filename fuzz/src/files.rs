@@ -59,9 +59,9 @@ pub fn lfts(text: &str) {
 fn judge(report: &LftReport) {
     assert!(report.reachable <= report.pairs);
     assert_eq!(report.deadlock_free, report.cycle.is_none());
-    assert_eq!(report.cycle.as_ref().map(Vec::len), report.turns.as_ref().map(Vec::len));
-    for turn in report.turns.iter().flatten() {
-        assert!(!turn.destination.is_empty(), "a cycle is made by frames");
+    assert_eq!(report.cycle.as_ref().map(Vec::len), report.dependencies.as_ref().map(Vec::len));
+    for dependency in report.dependencies.iter().flatten() {
+        assert!(!dependency.destination.is_empty(), "a cycle is made by frames");
     }
     let sound = report.loop_free && report.deadlock_free && report.reachable == report.pairs;
     assert!(!report.violations.is_empty() || sound);

@@ -207,8 +207,8 @@ impl<const W: usize> Walk<W> {
             }
             let temperature = self.temperature();
             let mut judged = 1;
-            for turn in 0..BATCH {
-                judged += u64::from(if self.swaps && turn % 4 == 0 {
+            for attempt in 0..BATCH {
+                judged += u64::from(if self.swaps && attempt % 4 == 0 {
                     self.swap(temperature)
                 } else {
                     self.cable(temperature)

@@ -154,12 +154,12 @@ impl Verdict {
 
     /// When [`Self::asks`] or [`Self::tick`] has something to do.
     pub fn deadline(&self, heard: Duration, detection: Option<Duration>) -> Option<Duration> {
-        let turn = match (self.broken, self.up) {
+        let change_at = match (self.broken, self.up) {
             (true, _) => self.sound.map(|at| at + self.hold),
             (false, true) => None,
             (false, false) => self.answered.map(|at| at + self.patience()),
         };
-        self.ask_at(heard, detection).into_iter().chain(turn).min()
+        self.ask_at(heard, detection).into_iter().chain(change_at).min()
     }
 
     /// While a session is up an echo waits until a packet is late; then there are three before the

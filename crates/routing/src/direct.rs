@@ -181,13 +181,13 @@ impl Direct {
         let switch = |s: &Segment| self.rows[s.from.index()][s.nic];
         let switches: Vec<u32> = taken.iter().map(switch).collect();
         let nodes = self.rows.len();
-        let turn = (src.index() + dst.index()) % nodes;
+        let first_relay = (src.index() + dst.index()) % nodes;
         let mut best = None;
         for (nic, &s) in self.rows[src.index()].iter().enumerate() {
             for (to_nic, &d) in self.rows[dst.index()].iter().enumerate() {
                 let Some(relays) = self.relays.get(&(s, d)) else { continue };
-                let (before_turn, from_turn) =
-                    relays.split_at(relays.partition_point(|relay| relay.node.index() < turn));
+                let (before_turn, from_turn) = relays
+                    .split_at(relays.partition_point(|relay| relay.node.index() < first_relay));
                 let in_turn = from_turn.iter().chain(before_turn);
                 let others = in_turn.filter(|relay| ![src, dst].contains(&relay.node));
                 let is_taken = |relay: &Relay| taken.iter().any(|s| s.to == relay.node);
@@ -200,7 +200,7 @@ impl Direct {
                 });
                 let Some(relay) = found else { continue };
                 let common = [s, d].iter().filter(|s| switches.contains(s)).count();
-                let late = (relay.node.index() + nodes - turn) % nodes;
+                let late = (relay.node.index() + nodes - first_relay) % nodes;
                 let key = (nic == taken[0].nic, is_taken(relay), common, late);
                 if best.as_ref().is_none_or(|(least, _)| key < *least) {
                     best = Some((key, relay.segments((src, nic), (dst, to_nic))));

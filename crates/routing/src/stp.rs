@@ -71,8 +71,9 @@ pub fn least_hops_tree(
         consider(breadth_first(graph, root));
         if let Some(grid) = grid {
             let center = grid.coordinates(SwitchId(root));
-            for turn in 0..grid.rank() {
-                let order: Vec<_> = (0..grid.rank()).map(|i| (i + turn) % grid.rank()).collect();
+            for rotation in 0..grid.rank() {
+                let order: Vec<_> =
+                    (0..grid.rank()).map(|i| (i + rotation) % grid.rank()).collect();
                 consider(Tree::of_lines(grid, graph, &center, &order));
             }
         }

@@ -55,10 +55,10 @@ fn text(out: &mut impl Write, r: &LftReport) -> std::io::Result<()> {
     writeln!(out, "loop-free         {}", yes(r.loop_free))?;
     writeln!(out, "minimal           {} (mean {:.3} hops)", yes(r.minimal), r.mean_hops)?;
     writeln!(out, "deadlock-free     {} (on one lane)", yes(r.deadlock_free))?;
-    for (i, turn) in r.turns.iter().flatten().enumerate() {
+    for (i, dependency) in r.dependencies.iter().flatten().enumerate() {
         let title = if i == 0 { "cycle" } else { "" };
-        let through = turn.through.join(" -> ");
-        writeln!(out, "  {title:<15} {through}, to {}", turn.destination)?;
+        let through = dependency.through.join(" -> ");
+        writeln!(out, "  {title:<15} {through}, to {}", dependency.destination)?;
     }
     writeln!(out, "link load         max {}, mean {:.3}", r.max_link_load, r.mean_link_load)?;
     writeln!(out, "ideal throughput  {:.4} of a node link", r.ideal_throughput)?;

@@ -200,8 +200,8 @@ impl Primaries {
                 continue;
             }
             let busiest = channels.iter().map(|c| busy[*c as usize]).fold(0.0_f64, f64::max);
-            let turn = (at.index() + n - (s.index() + d.index()) % n) % n;
-            switches.push((channels.len(), busiest, turn, at, there, on));
+            let round_robin_index = (at.index() + n - (s.index() + d.index()) % n) % n;
+            switches.push((channels.len(), busiest, round_robin_index, at, there, on));
         }
         switches.sort_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
         let all: usize =

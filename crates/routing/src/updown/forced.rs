@@ -70,8 +70,8 @@ fn shortest_without(
         next += 1;
         let u = state / 2;
         hops[u as usize] = hops[u as usize].min(far);
-        let turns = state.is_multiple_of(2) || transit[u as usize] > 0 && u != v;
-        for c in graph.out(u).filter(|c| turns || !up[*c as usize]) {
+        let may_transit = state.is_multiple_of(2) || transit[u as usize] > 0 && u != v;
+        for c in graph.out(u).filter(|c| may_transit || !up[*c as usize]) {
             let to = 2 * graph.head(c) + u32::from(!up[c as usize]);
             if !std::mem::replace(&mut seen[to as usize], true) {
                 queue.push((to, far + 1));

@@ -109,8 +109,8 @@ impl<'a> Packer<'a> {
     /// to up.
     #[must_use]
     pub fn legal(&self, channels: &[Channel]) -> usize {
-        let turn = channels.windows(2).position(|pair| !self.is_up(pair[0]) && self.is_up(pair[1]));
-        turn.map_or(channels.len(), |at| at + 1)
+        let cut = channels.windows(2).position(|pair| !self.is_up(pair[0]) && self.is_up(pair[1]));
+        cut.map_or(channels.len(), |at| at + 1)
     }
 
     pub(super) fn is_up(&self, channel: Channel) -> bool {

@@ -210,10 +210,10 @@ impl<'a> Relief<'a> {
             let (edge, before) = ((step >> 1) as usize, routes.before(step) as u32);
             let old = routes.loads[edge];
             price += self.power((old + load) as f64) - self.power(old as f64);
-            if turns(before, state) {
+            if needs_transit(before, state) {
                 let v = before as usize / 2;
-                let (old, hosts) = (routes.turned[v] as f64, self.demand.transit[v] as f64);
-                let of = |turned: f64| self.power(self.own + turned / hosts);
+                let (old, hosts) = (routes.transit_pairs[v] as f64, self.demand.transit[v] as f64);
+                let of = |transit_pairs: f64| self.power(self.own + transit_pairs / hosts);
                 price += 2.0 * hosts * (of(old + load as f64) - of(old));
             }
             (state, step) = (before, routes.step(s, before));
@@ -237,8 +237,8 @@ impl<'a> Relief<'a> {
         while step != NONE {
             let (edge, before) = ((step >> 1) as usize, routes.before(step) as u32);
             change(&mut routes.loads[edge], load);
-            if turns(before, state) {
-                change(&mut routes.turned[before as usize / 2], load);
+            if needs_transit(before, state) {
+                change(&mut routes.transit_pairs[before as usize / 2], load);
             }
             change(&mut self.behind[before as usize], nodes);
             (state, step) = (before, routes.step(s, before));
@@ -253,7 +253,7 @@ impl<'a> Relief<'a> {
 }
 
 /// Does the step between two states go up after down?
-const fn turns(before: u32, state: u32) -> bool {
+const fn needs_transit(before: u32, state: u32) -> bool {
     before & 1 == 1 && state & 1 == 0
 }
 

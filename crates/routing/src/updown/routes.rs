@@ -35,7 +35,7 @@ pub struct SwitchRoutes {
     /// Node pairs over each edge.
     pub(super) loads: Vec<u64>,
     /// Node pairs that turn at each switch.
-    pub(super) turned: Vec<u64>,
+    pub(super) transit_pairs: Vec<u64>,
 }
 
 impl SwitchRoutes {
@@ -50,7 +50,7 @@ impl SwitchRoutes {
             steps: vec![NONE; 2 * n * n],
             ends: vec![0; n * n],
             loads: vec![0; graph.channels()],
-            turned: vec![0; n],
+            transit_pairs: vec![0; n],
         };
         (0..n).for_each(|s| search.lay(s, &mut routes));
         let mut best: Option<(RouteSetCost, Self)> = None;
@@ -84,13 +84,13 @@ impl SwitchRoutes {
 
     /// The state in which the route from `s` to `d` ends.
     pub(super) fn end(&self, s: u32, d: u32) -> State {
-        last(d as usize, self.ends[s as usize * self.turned.len() + d as usize])
+        last(d as usize, self.ends[s as usize * self.transit_pairs.len() + d as usize])
     }
 
     /// By state, how the routes from `s` enter it: the channel and the state before. `None` where they
     /// begin.
     pub(super) fn entries(&self, s: u32) -> impl Fn(State) -> Option<(Channel, State)> + '_ {
-        let n = self.turned.len();
+        let n = self.transit_pairs.len();
         let steps = &self.steps[s as usize * 2 * n..][..2 * n];
         move |state| {
             let step = steps[state];
@@ -100,17 +100,17 @@ impl SwitchRoutes {
 
     /// How a state is entered from `s`.
     pub(super) fn step(&self, s: u32, state: u32) -> u32 {
-        self.steps[s as usize * 2 * self.turned.len() + state as usize]
+        self.steps[s as usize * 2 * self.transit_pairs.len() + state as usize]
     }
 
     /// Has a state entered otherwise from `s`.
     pub(super) fn set_step(&mut self, s: u32, state: u32, step: u32) {
-        self.steps[s as usize * 2 * self.turned.len() + state as usize] = step;
+        self.steps[s as usize * 2 * self.transit_pairs.len() + state as usize] = step;
     }
 
     /// Has the route from `s` to `d` end in the other phase.
     pub(super) fn turn_end(&mut self, s: u32, d: u32) {
-        self.ends[s as usize * self.turned.len() + d as usize] ^= 1;
+        self.ends[s as usize * self.transit_pairs.len() + d as usize] ^= 1;
     }
 
     /// The state that a step leaves.
@@ -121,7 +121,7 @@ impl SwitchRoutes {
     /// Channels between switch `s` and `d`.
     #[must_use]
     pub fn hops(&self, s: u32, d: u32) -> u32 {
-        let n = self.turned.len();
+        let n = self.transit_pairs.len();
         u32::from(self.ends[s as usize * n + d as usize] >> 1)
     }
 
@@ -129,8 +129,9 @@ impl SwitchRoutes {
     #[must_use]
     pub fn cost(&self, demand: &SwitchDemand) -> RouteSetCost {
         let own = demand.nodes.iter().sum::<u64>().saturating_sub(1);
-        let turns = self.turned.iter().zip(demand.transit).filter(|(_, hosts)| **hosts > 0);
-        let nics = turns.map(|(turned, hosts)| own + turned.div_ceil(*hosts));
+        let needs_transit =
+            self.transit_pairs.iter().zip(demand.transit).filter(|(_, hosts)| **hosts > 0);
+        let nics = needs_transit.map(|(transit_pairs, hosts)| own + transit_pairs.div_ceil(*hosts));
         let most = self.loads.iter().copied().chain(nics).max().unwrap_or(0);
         (most, self.loads.iter().map(|load| u128::from(*load).pow(2)).sum())
     }
@@ -162,7 +163,7 @@ struct Search<'a> {
     /// By state: the edges that lead on from there without a turn.
     on: Vec<(u32, u32)>,
     /// Squared load of a transit node on each switch.
-    turn_price: Vec<f32>,
+    transit_price: Vec<f32>,
     /// By state, in the order of their bits, which is theirs: [`NONE`] before it is reached, then the
     /// least cost so far, 0 once that is final.
     cost: Vec<u32>,
@@ -189,7 +190,7 @@ impl<'a> Search<'a> {
             all,
             edges: Vec::with_capacity(graph.channels()),
             on: Vec::with_capacity(2 * n),
-            turn_price: vec![square(all); n],
+            transit_price: vec![square(all); n],
             cost: vec![NONE; 2 * n],
             queue: vec![0; 2 * n + 1],
             costs: vec![0.0; 2 * n + 1],
@@ -218,7 +219,7 @@ impl<'a> Search<'a> {
     /// Searches from `s`, breadth first, of equally long ways that with the least sum of squared
     /// loads; puts the demand of `s` on the channels.
     fn lay(&mut self, s: usize, routes: &mut SwitchRoutes) {
-        let n = self.turn_price.len();
+        let n = self.transit_price.len();
         // Separate slices: otherwise the compiler reloads all of them after each store.
         let (edges, on, transit) = (&self.edges[..], &self.on[..2 * n], &self.demand.transit[..n]);
         let (costs, queue) = (&mut self.costs[..=2 * n], &mut self.queue[..=2 * n]);
@@ -259,7 +260,7 @@ impl<'a> Search<'a> {
                 };
                 enter(on[state as usize], so_far);
                 if phase == 1 && transit[v] > 0 {
-                    enter((on[2 * v + 1].1, on[2 * v].1), so_far + self.turn_price[v]);
+                    enter((on[2 * v + 1].1, on[2 * v].1), so_far + self.transit_price[v]);
                 }
             }
             (begin, end, hops) = (end, reached, hops + 1);
@@ -270,7 +271,7 @@ impl<'a> Search<'a> {
 
     /// Takes the demand of `s` off the channels.
     fn take_up(&mut self, s: usize, routes: &mut SwitchRoutes) {
-        let n = self.turn_price.len();
+        let n = self.transit_price.len();
         let steps = &routes.steps[s * 2 * n..][..2 * n];
         let (seen, queue) = (&mut self.cost[..2 * n], &mut self.queue[..=2 * n]);
         seen.fill(NONE);
@@ -294,7 +295,7 @@ impl<'a> Search<'a> {
     /// Puts the demand of `s` on the channels and switches of its routes; the queue holds their states,
     /// each after the one before it.
     fn put(&mut self, s: usize, routes: &mut SwitchRoutes, put: impl Fn(u64, u64) -> u64) {
-        let n = self.turn_price.len();
+        let n = self.transit_price.len();
         let nodes = &self.demand.nodes[..n];
         let behind = &mut self.behind[..2 * n];
         let (edges, channels) = (&mut self.edges[..], &routes.edges[..]);
@@ -315,9 +316,9 @@ impl<'a> Search<'a> {
             loads[edge] = put(loads[edge], nodes[s] * nodes_behind);
             edges[edge].price = square(loads[edge]);
             if phase == 1 && state & 1 == 0 {
-                let turned = &mut routes.turned[v];
-                *turned = put(*turned, nodes[s] * nodes_behind);
-                self.turn_price[v] = square(self.all + *turned / self.demand.transit[v]);
+                let transit_pairs = &mut routes.transit_pairs[v];
+                *transit_pairs = put(*transit_pairs, nodes[s] * nodes_behind);
+                self.transit_price[v] = square(self.all + *transit_pairs / self.demand.transit[v]);
             }
         }
     }

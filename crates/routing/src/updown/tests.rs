@@ -199,7 +199,7 @@ proptest! {
         let before = routes.cost(&demand);
         relieve(&graph, &up, &demand, &mut routes, 8);
         prop_assert!(routes.cost(&demand) <= before);
-        let (mut loads, mut turned) = (vec![0; graph.channels()], vec![0; n]);
+        let (mut loads, mut transit_pairs) = (vec![0; graph.channels()], vec![0; n]);
         for s in 0..n as u32 {
             graph.distances(s, &mut distance, &mut Vec::new());
             for d in 0..n as u32 {
@@ -212,13 +212,13 @@ proptest! {
                 prop_assert_eq!(ends, d);
                 way.iter().for_each(|c| loads[*c as usize] += 4);
                 for pair in way.windows(2).filter(|p| !up[p[0] as usize] && up[p[1] as usize]) {
-                    turned[graph.tail(pair[1]) as usize] += 4;
+                    transit_pairs[graph.tail(pair[1]) as usize] += 4;
                 }
             }
         }
         let kept = routes.edges.iter().zip(&routes.loads);
         prop_assert!(kept.into_iter().all(|((c, _), load)| loads[*c as usize] == *load));
-        prop_assert_eq!(&turned, &routes.turned);
+        prop_assert_eq!(&transit_pairs, &routes.transit_pairs);
     }
 }
 

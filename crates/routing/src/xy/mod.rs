@@ -10,14 +10,14 @@
 //! **Failures.** No node notifies another. A node that has lost its next hop takes the `spare`: the next dimension in
 //! which the two nodes differ, else a step aside in another dimension, else (in a ring) the opposite direction. A
 //! packet that arrives by the very NIC that it should leave by comes from such a node, because dimension order never
-//! sends a packet back. It is `turned` to the dimension after, and so goes around the gap instead of back to it
+//! sends a packet back. It is `redirected` to the dimension after, and so goes around the gap instead of back to it
 //! (interface-specific forwarding, as in Nelakuditi et al., "Fast local rerouting for handling transient link
 //! failures", 2007). Tested for all pairs: after any one failure of a switch, cable or NIC every packet arrives,
 //! unless no path is left.
 //!
 //! ```text
 //! the switch of column 2 has failed: (2,0) to (2,3)
-//!   (2,0) -spare-> (1,0) -turned-> (1,3) -dimension 0-> (2,3)
+//!   (2,0) -spare-> (1,0) -redirected-> (1,3) -dimension 0-> (2,3)
 //! ```
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ impl Xy {
     /// Returns the next hop of a packet that arrived on the NIC of the primary's next hop. Such a packet
     /// comes from a node that has lost its own next hop.
     #[must_use]
-    pub fn turned(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+    pub fn redirected(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         let mut differing = self.differing(at, to);
         let first = differing.next()?;
         match differing.next() {
@@ -137,17 +137,17 @@ impl Xy {
         // Packets from a later dimension are never sent back; only those from the last one need to
         // be redirected.
         let (first, others) = if only + 1 < rank { (only + 1, rank - 1 - only) } else { (0, only) };
-        let turn = x[only] + y[only];
+        let round_robin_index = x[only] + y[only];
         if others == 0 {
             return None;
         }
-        let dim = first + turn as usize % others;
+        let dim = first + round_robin_index as usize % others;
         let n = self.layout.dims()[dim];
         if self.layout.has_switches() {
-            let beside = (x[dim] + 1 + turn % (n - 1)) % n;
+            let beside = (x[dim] + 1 + round_robin_index % (n - 1)) % n;
             return self.layout.towards(at, dim, beside, true);
         }
-        let plus = turn % 2 == 0;
+        let plus = round_robin_index % 2 == 0;
         self.layout.step(at, dim, plus).or_else(|| self.layout.step(at, dim, !plus))
     }
 
@@ -170,7 +170,7 @@ impl Xy {
     #[must_use]
     pub fn next(&self, at: NodeId, came: Option<usize>, to: NodeId) -> Option<Hop> {
         let hop = self.hop(at, to);
-        if came == Some(hop.nic) { self.turned(at, to) } else { Some(hop) }
+        if came == Some(hop.nic) { self.redirected(at, to) } else { Some(hop) }
     }
 
     /// Returns the next hop if only `alive` hops carry packets, as the kernel chooses it by its routes.
@@ -183,8 +183,8 @@ impl Xy {
     ) -> Option<Hop> {
         let live = |hop: &Hop| alive(NicEnd { node: at, nic: hop.nic }, hop);
         let hop = self.hop(at, to);
-        let turned = (came == Some(hop.nic)).then(|| self.turned(at, to)).flatten();
-        turned
+        let redirected = (came == Some(hop.nic)).then(|| self.redirected(at, to)).flatten();
+        redirected
             .filter(live)
             .or_else(|| Some(hop).filter(live))
             .or_else(|| self.spare(at, to).filter(live))
@@ -202,7 +202,7 @@ impl Xy {
         self.spare(src, dst).map(|hop| self.followed(src, hop, dst))
     }
 
-    /// Whether the backup from `src` to `dst` crosses a node that must redirect it (see `turned`).
+    /// Whether the backup from `src` to `dst` crosses a node that must redirect it (see `redirected`).
     #[must_use]
     pub fn backup_needs_table_routes(&self, src: NodeId, dst: NodeId) -> bool {
         let path = self.backup(src, dst).unwrap_or_default();

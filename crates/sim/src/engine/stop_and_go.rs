@@ -143,7 +143,7 @@ impl Engine<'_> {
         let flow = &self.flow[out as usize];
         let sends = !flow.stopped && here > 0;
         if sends != flow.sends {
-            self.turn(out, sends, now);
+            self.set_sending(out, sends, now);
         }
         // Flits that came before are sent while no more arrive.
         if sends && from != NONE {
@@ -167,7 +167,7 @@ impl Engine<'_> {
     }
 
     /// Begins or ends a run.
-    fn turn(&mut self, out: u32, sends: bool, now: u64) {
+    fn set_sending(&mut self, out: u32, sends: bool, now: u64) {
         let port = &self.ports[out as usize];
         let (feed, frame, flits) = (port.feed, port.frame, port.flits);
         if feed != NONE {

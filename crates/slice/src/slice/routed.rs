@@ -117,13 +117,13 @@ impl Builder<'_> {
         let spare = self.backups.then(|| self.xy.spare(self.node, peer)).flatten();
         let needs_table_routes =
             spare.is_some() && self.xy.backup_needs_table_routes(self.node, peer);
-        let turned = self.backups.then(|| self.xy.turned(self.node, peer)).flatten();
+        let redirected = self.backups.then(|| self.xy.redirected(self.node, peer)).flatten();
         for &dst in &self.plan.addresses().node[peer.index()] {
             let to = Prefix::host(dst);
             self.routes(to, hop, spare.filter(|_| !needs_table_routes));
             let backup = spare.filter(|_| needs_table_routes).and_then(|hop| self.route(to, hop));
             self.wanted.xy.backups.extend(backup.map(|route| (to, route)));
-            let nexthop = turned.and_then(|hop| self.nexthop(hop, dst.is_ipv4()));
+            let nexthop = redirected.and_then(|hop| self.nexthop(hop, dst.is_ipv4()));
             let came = &self.plan.cluster().node(self.node).nics[hop.nic].name;
             let table_route = nexthop.map(|nexthop| ((came.clone(), to), nexthop));
             self.wanted.xy.tables.extend(table_route);

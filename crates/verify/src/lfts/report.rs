@@ -32,7 +32,8 @@ pub struct LftReport {
     /// A cycle of directed channels `[from, to]`.
     pub cycle: Option<Vec<[String; 2]>>,
     /// Why each channel of the cycle waits for the next.
-    pub turns: Option<Vec<ChannelDependency>>,
+    #[serde(rename = "turns")]
+    pub dependencies: Option<Vec<ChannelDependency>>,
     /// Mean switch-to-switch cables per path.
     pub mean_hops: f64,
     /// Most paths over one directed switch-to-switch cable.
@@ -90,7 +91,7 @@ impl LftReport {
             minimal: walk.longer.first.is_none(),
             loop_free: walk.looped.first.is_none(),
             deadlock_free: cycle.is_none(),
-            turns: cycle.as_ref().map(|cycle| turns(network, cycle)),
+            dependencies: cycle.as_ref().map(|cycle| dependencies(network, cycle)),
             cycle: cycle.map(|cycle| cycle.iter().map(ends).collect()),
             mean_hops: walk.hops as f64 / walk.reachable.max(1) as f64,
             max_link_load: walk.loads.iter().copied().max().unwrap_or(0),
@@ -182,15 +183,17 @@ fn deadlock(network: &LftNetwork, cycle: &[Channel]) -> Finding {
     }
 }
 
-fn turns(network: &LftNetwork, cycle: &[Channel]) -> Vec<ChannelDependency> {
+fn dependencies(network: &LftNetwork, cycle: &[Channel]) -> Vec<ChannelDependency> {
     let graph = &network.graph;
     let next = cycle.iter().cycle().skip(1);
     let through = cycle.iter().zip(next);
-    let turn = |((from, to), host): ((&Channel, &Channel), Option<usize>)| ChannelDependency {
-        through: [graph.tail(*from), graph.head(*from), graph.head(*to)].map(|s| network.name(s)),
-        destination: host.map_or_else(String::new, |host| network.hosts[host].name.clone()),
-    };
-    through.zip(network.users(cycle)).map(turn).collect()
+    let dependency =
+        |((from, to), host): ((&Channel, &Channel), Option<usize>)| ChannelDependency {
+            through: [graph.tail(*from), graph.head(*from), graph.head(*to)]
+                .map(|s| network.name(s)),
+            destination: host.map_or_else(String::new, |host| network.hosts[host].name.clone()),
+        };
+    through.zip(network.users(cycle)).map(dependency).collect()
 }
 
 fn ideal_throughput(network: &LftNetwork, walk: &Walk) -> f64 {

@@ -81,21 +81,21 @@ fn the_updn_of_opensm_is_cyclic_on_a_random_network() {
     assert_eq!(kinds, ["deadlock"]);
 }
 
-/// Each turn of a cycle is there in the path that it names.
+/// Each dependency of a cycle is there in the path that it names.
 #[test]
 fn the_witness_of_a_cycle_is_in_the_tables() {
     let network = network(DUMP, LIST);
     let report = LftReport::of(&network);
-    let (cycle, turns) = (report.cycle.unwrap(), report.turns.unwrap());
-    assert_eq!(cycle.len(), turns.len());
+    let (cycle, dependencies) = (report.cycle.unwrap(), report.dependencies.unwrap());
+    assert_eq!(cycle.len(), dependencies.len());
     assert!(cycle.len() > 2);
     let number = |name: &String| network.names.iter().position(|n| n == name).unwrap() as u32;
-    for (i, turn) in turns.iter().enumerate() {
-        assert_eq!(turn.through[..2], cycle[i]);
-        assert_eq!(turn.through[1..], cycle[(i + 1) % cycle.len()]);
-        let host = network.hosts.iter().find(|h| h.name == turn.destination).unwrap();
-        let way = network.follow(number(&turn.through[0]), host.lids[0]);
-        assert_eq!(way[..3], [0, 1, 2].map(|k| number(&turn.through[k])), "{turn:?}");
+    for (i, dependency) in dependencies.iter().enumerate() {
+        assert_eq!(dependency.through[..2], cycle[i]);
+        assert_eq!(dependency.through[1..], cycle[(i + 1) % cycle.len()]);
+        let host = network.hosts.iter().find(|h| h.name == dependency.destination).unwrap();
+        let way = network.follow(number(&dependency.through[0]), host.lids[0]);
+        assert_eq!(way[..3], [0, 1, 2].map(|k| number(&dependency.through[k])), "{dependency:?}");
         assert_eq!(*way.last().unwrap(), host.switch);
     }
 }

@@ -231,8 +231,8 @@ impl LftNetwork {
                     let Some(channel) = next_channel.filter(|_| pairs > 0) else { continue };
                     let next = self.graph.head(channel);
                     settled.carried[next as usize] += pairs;
-                    let turn = after.get(&channel).copied();
-                    if turn.is_some() && turn == settled.next_channel[next as usize] {
+                    let dependency = after.get(&channel).copied();
+                    if dependency.is_some() && dependency == settled.next_channel[next as usize] {
                         users.entry(channel).or_insert(host);
                     }
                 }

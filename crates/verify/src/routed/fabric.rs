@@ -35,15 +35,15 @@ impl<'a> Fabric<'a> {
     /// (Brent's cycle search).
     pub fn arrives(&self, from: NodeId, to: NodeId, alive: &dyn Fn(NicEnd, &Hop) -> bool) -> bool {
         let (mut at, mut came) = (from, None);
-        let (mut mark, mut hops, mut turn) = ((from, None), 0_u64, 1);
+        let (mut mark, mut hops, mut lap) = ((from, None), 0_u64, 1);
         while let Some(hop) = self.xy.next_alive(at, came, to, &|end, hop: &Hop| alive(end, hop)) {
             (at, came) = (hop.to, Some(hop.to_nic));
             if at == to || (at, came) == mark {
                 return at == to;
             }
             hops += 1;
-            if hops == turn {
-                (mark, turn) = ((at, came), 2 * turn);
+            if hops == lap {
+                (mark, lap) = ((at, came), 2 * lap);
             }
         }
         false

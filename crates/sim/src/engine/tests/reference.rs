@@ -268,8 +268,8 @@ impl<'a> Reference<'a> {
             {
                 let inputs = &self.inputs[self.first_input[s as usize] as usize
                     ..self.first_input[s as usize + 1] as usize];
-                let turn = self.channels[out].last_input;
-                let order = (1..=inputs.len()).map(|step| (turn + step) % inputs.len());
+                let last_input = self.channels[out].last_input;
+                let order = (1..=inputs.len()).map(|step| (last_input + step) % inputs.len());
                 let input = order.into_iter().find(|i| self.wants(inputs[*i] as usize, out, now));
                 if let Some(input) = input {
                     let buffer = inputs[input] as usize;
