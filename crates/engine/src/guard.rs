@@ -35,7 +35,7 @@ pub fn permits<'a>(
             }
             Operation::WriteSysctl { key, .. } => {
                 if key.split('/').any(|part| part == "all") {
-                    return Err(lockout("all", operation, "it acts on every interface"));
+                    return Err(lockout("all", operation, "the sysctl acts on every interface"));
                 }
                 sysctl_interface(key)
             }

@@ -134,10 +134,11 @@ pub enum PendingReason {
     #[error("the file does not exist")]
     NoFile,
     /// The route has no usable nexthop.
-    #[error("none of its nexthops can be used")]
-    NoLeg,
+    #[error("no nexthop of the route can be used")]
+    #[serde(rename = "no-leg")]
+    NoNexthop,
     /// The route's source address is not on this node.
-    #[error("its source {0} is not an address of this node")]
+    #[error("source {0} of the route is not an address of this node")]
     NoSource(IpAddr),
 }
 

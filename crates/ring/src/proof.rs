@@ -31,7 +31,7 @@ pub fn greet(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()> 
     let b = array(stream)?;
     // Compared in the same time wherever they differ.
     if blake3::Hash::from(array::<32>(stream)?) != keyed(token, WELCOME, &a, &b) {
-        return Err(wrong("it does not know the token of this run"));
+        return Err(wrong("the other member does not know the token of this run"));
     }
     stream.write_all(keyed(token, GREET, &a, &b).as_bytes())
 }
@@ -45,7 +45,7 @@ pub fn welcome(stream: &mut (impl Read + Write), token: &Token) -> io::Result<()
     let (a, b) = (array(stream)?, number()?);
     stream.write_all(&[&b[..], keyed(token, WELCOME, &a, &b).as_bytes()].concat())?;
     if blake3::Hash::from(array::<32>(stream)?) != keyed(token, GREET, &a, &b) {
-        return Err(wrong("it does not know the token of this run"));
+        return Err(wrong("the other member does not know the token of this run"));
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ impl Strangers {
         let stream = stream.try_clone()?;
         let mut state = self.state();
         if state.ended {
-            return Err(wrong("nobody is let in any more"));
+            return Err(wrong("no further connection is accepted"));
         }
         let number = state.next;
         state.next += 1;

@@ -69,13 +69,13 @@ impl Simulate {
                 ("--queues", self.queues.is_some()),
                 ("--arrivals", self.arrivals.is_some()),
             ];
-            (said.iter().find_map(refused), "`--paper itb` sets it itself")
+            (said.iter().find_map(refused), "`--paper itb` sets this option")
         } else {
             let own = [
                 ("--networks", self.networks.is_some()),
                 ("--switches", !self.switches.is_empty()),
             ];
-            (own.iter().find_map(refused), "only `--paper itb` uses it")
+            (own.iter().find_map(refused), "only `--paper itb` uses this option")
         };
         match option {
             Some(option) => Err(Failure::new(Code::Usage, format!("{option}: {why}"))),

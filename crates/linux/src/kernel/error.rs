@@ -285,7 +285,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddIngress { .. }
             | Operation::AddFilter { .. },
             libc::EEXIST,
-        ) => Some("it exists already; what we did not make is never replaced"),
+        ) => Some("the object exists already; an object without our mark is never replaced"),
         (
             Operation::AddRoute { replace: true, .. } | Operation::AddGroup { replace: true, .. },
             libc::ENOENT,

@@ -170,7 +170,7 @@ impl<'a> Routing<'a> {
             let reason = if source != Some(route.src) {
                 Some(PendingReason::NoSource(route.src))
             } else {
-                (same.is_none() && members.is_empty()).then_some(PendingReason::NoLeg)
+                (same.is_none() && members.is_empty()).then_some(PendingReason::NoNexthop)
             };
             if let Some(reason) = reason {
                 steps.wait(Object::Route(dst, metric), reason);

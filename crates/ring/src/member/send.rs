@@ -113,7 +113,7 @@ fn stage_of(shared: &Shared, stage: &Send, report: &dyn Fn(MemberReport)) -> Res
                 // everything.
                 return match stream.read(&mut [0]) {
                     Ok(0) => Ok(()),
-                    Ok(_) => Err(wrong("it sent more than the protocol allows").into()),
+                    Ok(_) => Err(wrong("the receiver sent more than the protocol allows").into()),
                     Err(error) => Err(error.into()),
                 };
             }

@@ -51,7 +51,7 @@ pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         let scope = if all == 1 { "all" } else { name };
         check.fails(
             name,
-            format!("its effective rp_filter is 1 (the greater of all = {all} and its own)"),
+            format!("the effective rp_filter is 1 (the greater of all = {all} and the interface's own)"),
             "packets that arrive on another interface than the reply would leave by are dropped silently",
             format!("sysctl -w net.ipv4.conf.{scope}.rp_filter=2, and in /etc/sysctl.d"),
         )
@@ -94,7 +94,7 @@ pub fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         host::sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6")).is_some_and(|v| v == "1")
     };
     let findings = slice.interfaces.keys().filter(off).map(|name| {
-        let effect = "it has no IPv6 address, so its paths carry no IPv6";
+        let effect = "the interface has no IPv6 address, so its paths carry no IPv6";
         let fix = format!("sysctl -w net.ipv6.conf.{name}.disable_ipv6=0, and in /etc/sysctl.d");
         check.fails(name, "disable_ipv6 is 1", effect, fix)
     });

@@ -17,14 +17,15 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let mut findings = Vec::new();
     for nic in seen.nics() {
         let name = nic.name.as_str();
-        let lost = "packets planned for it leave by other NICs, or are not sent at all";
+        let lost = "packets planned for the NIC leave by other NICs, or are not sent at all";
         let Some(link) = seen.links.get(name) else {
-            let fix = "plug it in, or correct its name in the cluster file (`tresse macs`)";
+            let fix = "plug the NIC in, or correct its name in the cluster file (`tresse macs`)";
             findings.push(check.fails(name, "there is no such interface", lost, fix));
             continue;
         };
         if !nic.mac_derived && link.mac() != Some(nic.mac) {
-            let cause = format!("its MAC is {}, the file says {}", link.address, nic.mac);
+            let cause =
+                format!("the MAC of the NIC is {}, the file says {}", link.address, nic.mac);
             let effect = "other nodes send to the MAC in the file, so this NIC receives nothing";
             findings.push(check.fails(
                 name,
@@ -35,14 +36,14 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         }
         if !link.is_up() {
             let fix = format!("ip link set {name} up, and find out what sets it down");
-            findings.push(check.fails(name, "it is down", lost, fix));
+            findings.push(check.fails(name, "the NIC is down", lost, fix));
         } else if !link.has_carrier() {
             let fix = "the cable, the port of the switch, the transceiver (`tresse cables`)";
-            findings.push(check.fails(name, "it has no carrier", lost, fix));
+            findings.push(check.fails(name, "the NIC has no carrier", lost, fix));
         }
         let wanted = slice.wanted.nics.get(name).map_or(0, |(_, mtu)| *mtu);
         if link.mtu < wanted {
-            let cause = format!("its MTU is {}, the plan needs {wanted}", link.mtu);
+            let cause = format!("the MTU of the NIC is {}, the plan needs {wanted}", link.mtu);
             let effect = "packets of the planned size are dropped";
             let fix = format!(
                 "ip link set {name} mtu {wanted}, and the same in this host's network configuration"
