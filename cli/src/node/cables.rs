@@ -76,7 +76,7 @@ impl Cables {
 
 fn interface(nic: &NicLine) -> HostInterface {
     // Announcements on a VLAN come from all nodes, so they say nothing about this cable.
-    let heard = nic.heard.iter().filter(|line| line.vid == 0).filter_map(announcement);
+    let heard = nic.heard.iter().filter(|line| line.vid.is_none()).filter_map(announcement);
     // LLDP frames to all stations cross switches, so they say nothing about this cable.
     let lldp = nic.lldp.iter().filter(|line| !line.flooded);
     HostInterface {

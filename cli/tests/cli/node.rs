@@ -281,6 +281,25 @@ fn lldp(system: &str, port: &str) -> Value {
     }])
 }
 
+/// Announcements with a tag have crossed switches, so only those without one show what is plugged in.
+#[test]
+fn cables_are_judged_by_untagged_announcements() {
+    const RING: &str = "configs/ring-4.toml";
+    for (vid, verdict) in [(Value::Null, "ok"), (json!(100), "missing")] {
+        let mut list = neighbours([json!([]), json!([])]);
+        for (nic, peer) in [(0, "02:54:00:00:03:01"), (1, "02:54:00:00:01:00")] {
+            list["nics"][nic]["heard"] = json!([{
+                "node": null, "nic": null, "index": 1, "mac": peer, "vid": vid, "foreign": false,
+                "age_ms": 5,
+            }]);
+        }
+        let (ran, _) = ask(&["cables", RING, "--node", "n0", "--json"], list);
+        let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let verdicts = [&answer["nics"][0]["verdict"], &answer["nics"][1]["verdict"]];
+        assert_eq!(verdicts, [verdict; 2], "{answer}");
+    }
+}
+
 #[test]
 fn cables_exits_by_what_is_plugged_in() {
     const TWO: &str = "configs/torus16-2nic.toml";

@@ -187,8 +187,8 @@ pub struct HeardLine {
     pub index: u32,
     /// MAC address of the NIC.
     pub mac: String,
-    /// VID on which it was last heard; 0: untagged.
-    pub vid: u16,
+    /// VID on which it was last heard; null: untagged.
+    pub vid: Option<u16>,
     /// Does the announcement belong to another fabric?
     pub foreign: bool,
     /// Time since the last announcement.

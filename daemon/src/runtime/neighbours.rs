@@ -156,7 +156,7 @@ impl Neighbours {
                 nic: name(mac, a).map(|(_, nic)| nic.into()),
                 index: a.node,
                 mac: mac.to_string(),
-                vid: a.vid.map_or(0, |vid| vid.0),
+                vid: a.vid.map(|vid| vid.0),
                 foreign: a.foreign,
                 age_ms: ms(now - a.at),
             };
