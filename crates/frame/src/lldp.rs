@@ -19,14 +19,14 @@ mod tests;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
+use pnet::packet::ethernet::{EtherType, EtherTypes, EthernetPacket, MutableEthernetPacket};
 use pnet::util::MacAddr;
 use tresse_base::units::Mac;
 
 use self::format::{MutableTlvPacket, Tlv, TlvPacket};
 
 /// The EtherType of LLDP frames.
-pub const ETHERTYPE: u16 = 0x88cc;
+pub const ETHERTYPE: u16 = EtherTypes::Lldp.0;
 /// The three standard destination MAC addresses of LLDP: nearest bridge, nearest non-TPMR bridge,
 /// nearest customer bridge.
 pub const GROUPS: [Mac; 3] = [

@@ -10,18 +10,18 @@
 //! A stack follows the Ethernet header, top entry first. The payload follows the bottom entry; no
 //! field tells its type.
 //!
-//! [`stack`] and [`entries`] write and read the label stacks of control and test frames, with a
-//! packet type made by `pnet_macros`, because pnet has none. [`LabelStackEntry`] and [`stack_len`] serve the
-//! forwarding of frames: one load and some shifts per entry, no allocation. A test checks that both
-//! decode alike.
+//! `pnet_macros` makes the packet type of an entry, because pnet has none. [`stack`] and [`entries`]
+//! write and read whole label stacks. [`LabelStackEntry`] and [`stack_len`] also serve the forwarding of
+//! frames: they allocate nothing.
 
+use pnet::packet::ethernet::EtherTypes;
 use tresse_base::id::Label;
 
 use self::format::{MutableStackEntryPacket, StackEntry, StackEntryPacket};
 
 /// EtherType of unicast frames with an MPLS label stack (RFC 5332). The second MPLS EtherType,
 /// 0x8848, is not used.
-pub const ETHERTYPE: u16 = 0x8847;
+pub const ETHERTYPE: u16 = EtherTypes::Mpls.0;
 /// Length of one label stack entry in bytes.
 pub const ENTRY_LEN: usize = 4;
 /// The smallest label that is not reserved (RFC 7274).
@@ -49,14 +49,11 @@ mod format {
 /// time to live `ttl`.
 #[must_use]
 pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
-    let mut bytes = vec![0; labels.len() * ENTRY_LEN];
-    for (at, (label, entry)) in labels.iter().zip(bytes.chunks_exact_mut(ENTRY_LEN)).enumerate() {
-        if let Some(mut entry) = MutableStackEntryPacket::new(entry) {
-            let bottom = u8::from(at + 1 == labels.len());
-            entry.populate(&StackEntry { label: label.0, class, bottom, ttl, rest: Vec::new() });
-        }
-    }
-    bytes
+    let bottom = |at| at + 1 == labels.len();
+    let entry = |(at, label): (usize, &Label)| {
+        LabelStackEntry { label: *label, class, bottom: bottom(at), ttl }.emit()
+    };
+    labels.iter().enumerate().flat_map(entry).collect()
 }
 
 /// Decodes the label stack at the beginning of `bytes`, outermost entry first, up to its bottom
@@ -64,15 +61,9 @@ pub fn stack(labels: &[Label], class: u8, ttl: u8) -> Vec<u8> {
 #[must_use]
 pub fn entries(bytes: &[u8]) -> Vec<LabelStackEntry> {
     let mut entries: Vec<LabelStackEntry> = Vec::new();
-    for entry in bytes.chunks_exact(ENTRY_LEN).filter_map(StackEntryPacket::new) {
-        let (label, bottom) = (Label(entry.get_label()), entry.get_bottom() == 1);
-        entries.push(LabelStackEntry {
-            label,
-            class: entry.get_class(),
-            bottom,
-            ttl: entry.get_ttl(),
-        });
-        if bottom {
+    for entry in bytes.chunks_exact(ENTRY_LEN).filter_map(LabelStackEntry::parse) {
+        entries.push(entry);
+        if entry.bottom {
             break;
         }
     }
@@ -96,18 +87,25 @@ impl LabelStackEntry {
     /// The entry that `bytes` begin with; `None` when they are fewer than four.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let word = u32::from_be_bytes(*bytes.first_chunk()?);
-        let [_, _, low, ttl] = word.to_be_bytes();
-        Some(Self { label: Label(word >> 12), class: low >> 1 & 7, bottom: low & 1 != 0, ttl })
+        let entry = StackEntryPacket::new(bytes)?;
+        Some(Self {
+            label: Label(entry.get_label()),
+            class: entry.get_class(),
+            bottom: entry.get_bottom() != 0,
+            ttl: entry.get_ttl(),
+        })
     }
 
     /// Its four bytes; what does not fit a field is cut off.
     #[must_use]
     pub fn emit(self) -> [u8; ENTRY_LEN] {
-        let class = u32::from(self.class & 7);
-        let word =
-            self.label.0 << 12 | class << 9 | u32::from(self.bottom) << 8 | u32::from(self.ttl);
-        word.to_be_bytes()
+        let mut bytes = [0; ENTRY_LEN];
+        if let Some(mut entry) = MutableStackEntryPacket::new(&mut bytes) {
+            let Self { label: Label(label), class, bottom, ttl } = self;
+            let bottom = bottom.into();
+            entry.populate(&StackEntry { label, class, bottom, ttl, rest: Vec::new() });
+        }
+        bytes
     }
 }
 
@@ -115,8 +113,8 @@ impl LabelStackEntry {
 /// included; `None` if the stack does not end within them. O(entries).
 #[must_use]
 pub fn stack_len(bytes: &[u8]) -> Option<usize> {
-    let mut entries = bytes.chunks_exact(ENTRY_LEN);
-    Some((entries.position(|e| e[2] & 1 != 0)? + 1) * ENTRY_LEN)
+    let mut entries = bytes.chunks_exact(ENTRY_LEN).filter_map(StackEntryPacket::new);
+    Some((entries.position(|entry| entry.get_bottom() != 0)? + 1) * ENTRY_LEN)
 }
 
 #[cfg(test)]

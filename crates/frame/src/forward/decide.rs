@@ -11,6 +11,7 @@
 //!           DDDDDD SSSSSS 8100 vid 0800 [IP ..               tagged: begins at the same byte
 //! ```
 
+use pnet::packet::ethernet::EtherTypes;
 use tresse_base::id::Label;
 
 use crate::forward::table::{C_TAG, S_TAG, Written};
@@ -19,8 +20,8 @@ use crate::mpls::{self, ENTRY_LEN, LabelStackEntry};
 
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
+const IPV4: u16 = EtherTypes::Ipv4.0;
+const IPV6: u16 = EtherTypes::Ipv6.0;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const VID_BITS: u16 = 0x0fff;

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use pnet::packet::ethernet::EtherTypes;
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
@@ -13,9 +14,9 @@ use crate::mpls;
 pub const MOST_LABELS: usize = 16;
 
 /// IEEE 802.1Q's tag protocol identifier.
-pub(super) const C_TAG: u16 = 0x8100;
+pub(super) const C_TAG: u16 = EtherTypes::Vlan.0;
 /// IEEE 802.1ad's, of outer tags.
-pub(super) const S_TAG: u16 = 0x88a8;
+pub(super) const S_TAG: u16 = EtherTypes::PBridge.0;
 const MAX_VID: u16 = 4094;
 
 /// A NIC of the node that forwards or pushes labels: its MAC address, its MTU, and the neighbours

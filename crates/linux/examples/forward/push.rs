@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use pnet::packet::ethernet::EtherTypes;
 use tresse_base::id::Label;
 use tresse_frame::mpls::LabelStackEntry;
 
@@ -43,8 +44,8 @@ fn program(label: Label) -> Vec<u8> {
     const HEADER: i32 = -26;
     let entry =
         i32::from_ne_bytes(LabelStackEntry { label, class: 0, bottom: true, ttl: 64 }.emit());
-    let mpls = i32::from(u16::from_ne_bytes([0x88, 0x47]));
-    let ipv4 = i32::from(u16::from_ne_bytes([0x08, 0x00]));
+    let mpls = i32::from(EtherTypes::Mpls.0.to_be());
+    let ipv4 = i32::from(EtherTypes::Ipv4.0.to_be());
     let look = [
         (MOVE_REGISTER, 6, 1, 0, 0),
         (MOVE, 2, 0, 0, 0),

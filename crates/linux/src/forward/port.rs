@@ -4,8 +4,10 @@
 
 use std::os::fd::AsFd as _;
 
+use pnet::packet::ethernet::EtherTypes;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tresse_base::units::Mac;
+use tresse_frame::mpls;
 
 use super::ForwardError;
 use crate::kernel::{NicState, nic};
@@ -87,9 +89,9 @@ fn filter() -> [SockFilter; 11] {
     const LDW_ABS: u16 = 0x20;
     const JEQ_K: u16 = 0x15;
     const RET_K: u16 = 0x06;
-    const MPLS: u32 = 0x8847;
-    const C_TAG: u32 = 0x8100;
-    const S_TAG: u32 = 0x88a8;
+    const MPLS: u32 = mpls::ETHERTYPE as u32;
+    const C_TAG: u32 = EtherTypes::Vlan.0 as u32;
+    const S_TAG: u32 = EtherTypes::PBridge.0 as u32;
     const PACKET_HOST: u32 = 0;
     /// `SKF_AD_OFF` + `SKF_AD_PKTTYPE`.
     const PACKET_TYPE: u32 = -0x1000_i32 as u32 + 4;

@@ -23,6 +23,7 @@
 use netlink_packet_core::{NlaBuffer, NlasIterator, ParseableParametrized as _};
 use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};
 use tresse_base::units::Mac;
+use tresse_frame::mpls;
 use tresse_reconcile::{FILTER_COOKIE, PREF_DROP, PREF_PASS};
 
 use super::message::{MalformedMessage, attributes, bytes, word, write_attribute};
@@ -35,7 +36,6 @@ const TCMSG: usize = 20;
 const TC_H_CLSACT: u32 = 0xffff_fff1;
 const CLSACT_HANDLE: u32 = 0xffff_0000;
 const INGRESS: u32 = 0xffff_fff2;
-const ETH_P_MPLS_UC: u16 = 0x8847;
 const TCA_FLOWER_ACT: u16 = 3;
 const TCA_FLOWER_KEY_ETH_SRC: u16 = 6;
 const TCA_FLOWER_KEY_ETH_SRC_MASK: u16 = 7;
@@ -148,7 +148,7 @@ impl Filter {
 
     /// Appends the body of the message that deletes the filter.
     pub fn emit_key(self, ifindex: u32, buffer: &mut Vec<u8>) {
-        let info = u32::from(self.preference()) << 16 | u32::from(ETH_P_MPLS_UC.to_be());
+        let info = u32::from(self.preference()) << 16 | u32::from(mpls::ETHERTYPE.to_be());
         buffer.extend_from_slice(&tcmsg(ifindex, self.handle, INGRESS, info));
         write_attribute(buffer, libc::TCA_KIND, b"flower\0");
     }
@@ -178,7 +178,7 @@ impl Filter {
         }
         let ingress = u32::from(header.parent) != HOOKS[1] && chain == 0;
         let taken = Some(preference).filter(|p| ingress && [PREF_PASS, PREF_DROP].contains(p));
-        let labels = kind == "flower" && u16::from_be(header.info as u16) == ETH_P_MPLS_UC;
+        let labels = kind == "flower" && u16::from_be(header.info as u16) == mpls::ETHERTYPE;
         if taken.is_none() || !labels {
             return Ok(Seen::Foreign(taken));
         }

@@ -49,9 +49,8 @@ impl LabelRoute {
     /// The message body.
     pub fn message(&self) -> RouteMessage {
         let mut message = fixed(self.label, self.protocol);
-        if let Some(last) = self.swap.len().checked_sub(1) {
-            let stack = self.swap.iter().enumerate().map(|(at, label)| entry(*label, at == last));
-            message.attributes.push(RouteAttribute::NewDestination(stack.collect()));
+        if !self.swap.is_empty() {
+            message.attributes.push(RouteAttribute::NewDestination(stack(&self.swap)));
         }
         message.attributes.extend(self.via.map(|via| RouteAttribute::Via(via.into())));
         message.attributes.extend(self.ifindex.map(RouteAttribute::Oif));
@@ -96,6 +95,12 @@ fn fixed(label: Label, protocol: u8) -> RouteMessage {
     message.header.kind = RouteType::Unicast;
     message.attributes = vec![RouteAttribute::Destination(RouteAddress::Mpls(entry(label, true)))];
     message
+}
+
+/// The label stack of these labels, outermost first, as the kernel's messages have it: without TTL.
+pub(super) fn stack(labels: &[Label]) -> Vec<MplsLabel> {
+    let entries = labels.iter().enumerate();
+    entries.map(|(at, label)| entry(*label, at + 1 == labels.len())).collect()
 }
 
 fn entry(label: Label, bottom: bool) -> MplsLabel {

@@ -1,7 +1,7 @@
 //! Encodes and decodes nexthop objects (`RTM_NEWNEXTHOP`, `RTM_DELNEXTHOP`), which
-//! netlink-packet-route lacks.
+//! netlink-packet-route lacks. Their `encap mpls` is that of routes, for which the crate has types.
 //!
-//! Source: include/uapi/linux/nexthop.h, mpls_iptunnel.h, RFC 3032 section 2.1. The fixed part:
+//! Source: include/uapi/linux/nexthop.h. The fixed part:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -22,10 +22,15 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NlasIterator, parse_ip, parse_u16, parse_u32};
+use netlink_packet_core::{
+    NlaBuffer, NlasIterator, Parseable as _, parse_ip, parse_u16, parse_u32,
+};
+use netlink_packet_route::route::{RouteLwEnCapType, RouteMplsIpTunnel};
 use tresse_base::id::Label;
+use tresse_frame::mpls::ENTRY_LEN;
 
-use super::message::{MalformedMessage, attributes, word, write_attribute};
+use super::label;
+use super::message::{MalformedMessage, attributes, bytes, word, write_attribute};
 
 /// Create or replace.
 pub(super) const RTM_NEWNEXTHOP: u16 = 104;
@@ -44,8 +49,6 @@ const NHA_GATEWAY: u16 = 6;
 const NHA_ENCAP_TYPE: u16 = 7;
 const NHA_ENCAP: u16 = 8;
 const NLA_F_NESTED: u16 = 0x8000;
-const LWTUNNEL_ENCAP_MPLS: u16 = 1;
-const MPLS_IPTUNNEL_DST: u16 = 1;
 
 /// One nexthop object or group as it is encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -94,10 +97,9 @@ impl Nexthop {
             None => {}
         }
         if !self.labels.is_empty() {
-            let mut encap = Vec::new();
-            write_attribute(&mut encap, MPLS_IPTUNNEL_DST, &stack(&self.labels));
-            write_attribute(buffer, NHA_ENCAP_TYPE, &LWTUNNEL_ENCAP_MPLS.to_ne_bytes());
-            write_attribute(buffer, NHA_ENCAP | NLA_F_NESTED, &encap);
+            let encap = RouteMplsIpTunnel::Destination(label::stack(&self.labels));
+            write_attribute(buffer, NHA_ENCAP_TYPE, &bytes(&RouteLwEnCapType::Mpls));
+            write_attribute(buffer, NHA_ENCAP | NLA_F_NESTED, &bytes(&encap));
         }
     }
 
@@ -105,7 +107,7 @@ impl Nexthop {
     pub fn parse(payload: &[u8]) -> Result<Self, MalformedMessage> {
         let attributes = attributes(payload, HEADER, "nhmsg")?;
         let mut nexthop = Self { protocol: payload[2], ..Self::default() };
-        let (mut encap_type, mut encap) = (0, None);
+        let (mut encap_type, mut encap) = (RouteLwEnCapType::None, None);
         for attribute in attributes {
             let attribute = attribute?;
             match attribute.kind() {
@@ -113,7 +115,7 @@ impl Nexthop {
                 NHA_GROUP => nexthop.group = members(attribute.value())?,
                 NHA_OIF => nexthop.ifindex = Some(parse_u32(attribute.value())?),
                 NHA_GATEWAY => nexthop.via = Some(parse_ip(attribute.value())?),
-                NHA_ENCAP_TYPE => encap_type = parse_u16(attribute.value())?,
+                NHA_ENCAP_TYPE => encap_type = parse_u16(attribute.value())?.into(),
                 NHA_ENCAP => encap = Some(attribute),
                 _ => {}
             }
@@ -121,11 +123,10 @@ impl Nexthop {
         if nexthop.id == 0 {
             return Err(MalformedMessage::without("NHA_ID"));
         }
-        if let (LWTUNNEL_ENCAP_MPLS, Some(encap)) = (encap_type, encap) {
+        if let (RouteLwEnCapType::Mpls, Some(encap)) = (encap_type, encap) {
             for attribute in NlasIterator::new(encap.value()) {
-                let attribute = attribute?;
-                if attribute.kind() == MPLS_IPTUNNEL_DST {
-                    nexthop.labels = labels(attribute.value())?;
+                if let Some(labels) = labels(&attribute?)? {
+                    nexthop.labels = labels;
                 }
             }
         }
@@ -149,25 +150,16 @@ fn members(bytes: &[u8]) -> Result<Vec<(u32, u16)>, MalformedMessage> {
         .collect())
 }
 
-/// Encodes label stack entries (RFC 3032): label 20 bits, class 3, bottom of stack 1, TTL 8, big
-/// endian.
-pub(super) fn stack(labels: &[Label]) -> Vec<u8> {
-    let last = labels.len() - 1;
-    labels
-        .iter()
-        .enumerate()
-        .flat_map(|(i, label)| (label.0 << 12 | u32::from(i == last) << 8).to_be_bytes())
-        .collect()
-}
-
-pub(super) fn labels(bytes: &[u8]) -> Result<Vec<Label>, MalformedMessage> {
-    if !bytes.len().is_multiple_of(4) {
+/// The labels that `encap mpls` pushes; `None` if `attribute` is another attribute of it.
+fn labels(attribute: &NlaBuffer<&[u8]>) -> Result<Option<Vec<Label>>, MalformedMessage> {
+    let RouteMplsIpTunnel::Destination(stack) = RouteMplsIpTunnel::parse(attribute)? else {
+        return Ok(None);
+    };
+    // The crate passes over an entry that is cut off.
+    if attribute.value().len() != stack.len() * ENTRY_LEN {
         return Err(MalformedMessage::without("the end of MPLS_IPTUNNEL_DST"));
     }
-    Ok(bytes
-        .chunks_exact(4)
-        .map(|e| Label(u32::from_be_bytes([e[0], e[1], e[2], e[3]]) >> 12))
-        .collect())
+    Ok(Some(stack.iter().map(|entry| Label(entry.label)).collect()))
 }
 
 /// The body of a dump request.
@@ -179,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    fn bytes(nexthop: &Nexthop) -> Vec<u8> {
+    fn written(nexthop: &Nexthop) -> Vec<u8> {
         let mut buffer = Vec::new();
         nexthop.emit(&mut buffer);
         buffer
@@ -201,14 +193,13 @@ mod tests {
             8, 0, 5, 0, 3, 0, 0, 0,
             8, 0, 6, 0, 10, 78, 0, 2,
         ];
-        assert_eq!(bytes(&nexthop), expected);
+        assert_eq!(written(&nexthop), expected);
         assert_eq!(Nexthop::parse(&expected), Ok(nexthop));
     }
 
     #[test]
     fn labels_are_a_stack_with_one_bottom() {
         let labels = vec![Label(100), Label(1_048_575)];
-        assert_eq!(stack(&labels), [0, 6, 0x40, 0, 0xff, 0xff, 0xf1, 0]);
         let nexthop = Nexthop {
             id: 1,
             ifindex: Some(1),
@@ -216,14 +207,26 @@ mod tests {
             labels,
             ..Nexthop::default()
         };
-        assert_eq!(Nexthop::parse(&bytes(&nexthop)), Ok(nexthop));
+        let wire = written(&nexthop);
+        #[rustfmt::skip]
+        let encap = [
+            6, 0, 7, 0, 1, 0, 0, 0,
+            16, 0, 8, 0x80,
+            12, 0, 1, 0, 0, 6, 0x40, 0, 0xff, 0xff, 0xf1, 0,
+        ];
+        assert_eq!(wire[wire.len() - encap.len()..], encap);
+        assert_eq!(Nexthop::parse(&wire), Ok(nexthop));
+        let mut short = wire;
+        let at = short.len() - 12;
+        short[at] = 11;
+        assert!(Nexthop::parse(&short).is_err(), "an entry of three bytes");
     }
 
     #[test]
     fn group_weights_are_stored_less_one() {
         let nexthop =
             Nexthop { id: 9, group: vec![(1, 1), (2, 255), (3, 256)], ..Nexthop::default() };
-        let wire = bytes(&nexthop);
+        let wire = written(&nexthop);
         assert_eq!(wire[20..28], [1, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(wire[28..36], [2, 0, 0, 0, 254, 0, 0, 0]);
         assert_eq!(wire[36..44], [3, 0, 0, 0, 255, 0, 0, 0]);
@@ -253,7 +256,7 @@ mod tests {
         #[test]
         fn groups_round_trip(group in proptest::collection::vec((1..u32::MAX, 1..=u16::MAX), 1..64)) {
             let nexthop = Nexthop { id: 1, protocol: 78, group, ..Nexthop::default() };
-            prop_assert_eq!(Nexthop::parse(&bytes(&nexthop)), Ok(nexthop));
+            prop_assert_eq!(Nexthop::parse(&written(&nexthop)), Ok(nexthop));
         }
     }
 }
