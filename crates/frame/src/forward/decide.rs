@@ -1,6 +1,9 @@
 //! Decides what a transit node does with one received frame: pops the top label of its MPLS label
 //! stack and rewrites the Ethernet header in place, or drops the frame.
 //!
+//! Reading and writing the frame in place is our own code, not pnet's: the new Ethernet header begins
+//! at another byte than the old one, over what was the label, and no packet type covers both.
+//!
 //! In the figure, `D` and `S` are bytes of the destination and source MAC address, `[..]` are label
 //! stack entries and the IP packet. The VLAN tag of a received frame may still be in it, or the
 //! kernel may have removed it ([`Arrival`]).

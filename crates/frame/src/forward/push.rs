@@ -17,6 +17,9 @@ mod tests;
 
 use std::net::IpAddr;
 
+use pnet::packet::ip::{IpNextHeaderProtocol, IpNextHeaderProtocols};
+use pnet::packet::ipv4::{Ipv4Flags, Ipv4Packet};
+use pnet::packet::ipv6::Ipv6Packet;
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
@@ -137,25 +140,27 @@ impl PushTable {
         let (found, ttl, flow) = match packet.first().map(|b| b >> 4) {
             None => return Err(DropReason::Truncated),
             Some(4) => {
-                let header: &[u8; 20] = packet.first_chunk().ok_or(DropReason::Truncated)?;
-                let length = usize::from(header[0] & 15) * 4;
-                let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-                if length < 20 || total < length || total > packet.len() {
+                let ip = Ipv4Packet::new(packet).ok_or(DropReason::Truncated)?;
+                let header = usize::from(ip.get_header_length()) * 4;
+                let total = usize::from(ip.get_total_length());
+                let least = Ipv4Packet::minimum_packet_size();
+                if header < least || total < header || total > packet.len() {
                     return Err(DropReason::Truncated);
                 }
-                let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
-                let ports = ports(packet, header[9], length).filter(|_| !fragment);
-                let flow = hash(&header[12..20], header[9], ports);
-                (find(&self.ipv4, u32::from_be_bytes(array(&header[16..]))), header[8], flow)
+                let protocol = ip.get_next_level_protocol();
+                let ports = ports(packet, protocol, header).filter(|_| !is_fragment(&ip));
+                let flow = hash(&packet[12..20], protocol, ports);
+                (find(&self.ipv4, ip.get_destination().to_bits()), ip.get_ttl(), flow)
             }
             Some(6) => {
-                let header: &[u8; 40] = packet.first_chunk().ok_or(DropReason::Truncated)?;
-                let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-                if total > packet.len() {
+                let ip = Ipv6Packet::new(packet).ok_or(DropReason::Truncated)?;
+                let header = Ipv6Packet::minimum_packet_size();
+                if header + usize::from(ip.get_payload_length()) > packet.len() {
                     return Err(DropReason::Truncated);
                 }
-                let flow = hash(&header[8..40], header[6], ports(packet, header[6], 40));
-                (find(&self.ipv6, u128::from_be_bytes(array(&header[24..]))), header[7], flow)
+                let protocol = ip.get_next_header();
+                let flow = hash(&packet[8..40], protocol, ports(packet, protocol, header));
+                (find(&self.ipv6, ipv6_destination(packet)?), ip.get_hop_limit(), flow)
             }
             Some(_) => return Err(DropReason::NoIp),
         };
@@ -252,24 +257,36 @@ fn find<K: Ord + Copy>(routes: &[(K, u32, u32)], address: K) -> Option<(u32, u32
     Some((routes[at].1, routes[at].2))
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(&bytes[..N]);
-    array
+/// Is this packet a part of a fragmented one?
+pub(super) fn is_fragment(ip: &Ipv4Packet<'_>) -> bool {
+    ip.get_fragment_offset() != 0 || ip.get_flags() & Ipv4Flags::MoreFragments != 0
 }
 
-/// Source and destination port of TCP, UDP and SCTP.
-fn ports(packet: &[u8], protocol: u8, at: usize) -> Option<[u8; 4]> {
-    const WITH_PORTS: [u8; 3] = [6, 17, 132];
+/// The destination address of an IPv6 packet. Ours, because pnet makes an address of eight words: a
+/// push took 23.1 ns by its `get_destination`, 20 ns by this (`cargo run --release --package
+/// tresse-frame --example speed`).
+fn ipv6_destination(packet: &[u8]) -> Result<u128, DropReason> {
+    let bytes = packet.get(24..).and_then(|rest| rest.first_chunk());
+    bytes.map(|bytes| u128::from_be_bytes(*bytes)).ok_or(DropReason::Truncated)
+}
+
+/// Source and destination port of TCP, UDP and SCTP, which all begin with them; pnet has no type for
+/// the last.
+fn ports(packet: &[u8], protocol: IpNextHeaderProtocol, at: usize) -> Option<u32> {
     let ports = packet.get(at..)?.first_chunk()?;
-    WITH_PORTS.contains(&protocol).then_some(*ports)
+    let has = matches!(
+        protocol,
+        IpNextHeaderProtocols::Tcp | IpNextHeaderProtocols::Udp | IpNextHeaderProtocols::Sctp
+    );
+    has.then_some(u32::from_be_bytes(*ports))
 }
 
 /// Spreads flows evenly over 32 bits.
-fn hash(addresses: &[u8], protocol: u8, ports: Option<[u8; 4]>) -> u32 {
-    let words = addresses.chunks_exact(4).map(|word| u32::from_be_bytes(array(word)));
-    let ports = u32::from_be_bytes(ports.unwrap_or_default());
-    let mixed = words.chain([ports, u32::from(protocol)]).fold(0_u64, |hash, word| {
+fn hash(addresses: &[u8], protocol: IpNextHeaderProtocol, ports: Option<u32>) -> u32 {
+    let (words, _) = addresses.as_chunks();
+    let rest = [ports.unwrap_or_default(), u32::from(protocol.0)];
+    let words = words.iter().map(|word| u32::from_be_bytes(*word)).chain(rest);
+    let mixed = words.fold(0_u64, |hash, word| {
         (hash.rotate_left(29) ^ u64::from(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     });
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32

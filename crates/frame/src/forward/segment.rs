@@ -6,16 +6,13 @@
 //! only, CWR on the first. TCP checksums remain partial (the pseudo header only): whoever sends or
 //! carries the frame completes them. No allocation; any bytes are valid input.
 
-use super::DropReason;
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
+use pnet::packet::ipv6::{Ipv6Packet, MutableIpv6Packet};
+use pnet::packet::tcp::{MutableTcpPacket, TcpFlags, TcpPacket};
+use pnet::packet::util;
 
-const IPV4_HEADER: usize = 20;
-const IPV6_HEADER: usize = 40;
-const TCP_HEADER: usize = 20;
-const TCP: u8 = 6;
-const CHECKSUM: usize = 16;
-const FIN: u8 = 1;
-const PSH: u8 = 8;
-const CWR: u8 = 0x80;
+use super::DropReason;
 
 /// Cuts one TCP packet into segments: each call of [`TcpSegments::write`] writes the next one.
 #[derive(Debug, Clone)]
@@ -29,6 +26,8 @@ pub struct TcpSegments<'packet> {
     size: usize,
     /// Payload bytes already sent.
     done: usize,
+    /// The ones' complement sum of the pseudo header, without the length.
+    pseudo: u16,
 }
 
 impl<'packet> TcpSegments<'packet> {
@@ -38,29 +37,22 @@ impl<'packet> TcpSegments<'packet> {
     /// # Errors
     /// [`DropReason::Uncuttable`] where that is no such packet, [`DropReason::Truncated`].
     pub fn new(packet: &'packet [u8], transport: usize, size: usize) -> Result<Self, DropReason> {
-        let plain = match packet.first().map(|b| b >> 4) {
-            Some(4) if transport >= IPV4_HEADER => {
-                let fragment = packet.get(6..8).is_none_or(|w| w[0] & 0x3f != 0 || w[1] != 0);
-                usize::from(packet[0] & 15) * 4 == transport
-                    && packet.get(9) == Some(&TCP)
-                    && !fragment
-            }
-            Some(6) => transport >= IPV6_HEADER,
-            _ => false,
+        let pseudo = match packet.first().map(|b| b >> 4) {
+            Some(4) => pseudo4(packet, transport),
+            Some(6) => pseudo6(packet, transport),
+            _ => None,
         };
-        if !plain || size == 0 {
-            return Err(DropReason::Uncuttable);
-        }
-        let length = packet.get(transport + 12).ok_or(DropReason::Truncated)?;
-        let length = usize::from(length >> 4) * 4;
+        let pseudo = pseudo.filter(|_| size > 0).ok_or(DropReason::Uncuttable)?;
+        let tcp = packet.get(transport..).and_then(TcpPacket::new).ok_or(DropReason::Truncated)?;
+        let length = usize::from(tcp.get_data_offset()) * 4;
         let headers = transport + length;
-        if length < TCP_HEADER {
+        if length < TcpPacket::minimum_packet_size() {
             return Err(DropReason::Uncuttable);
         }
         if headers > packet.len() {
             return Err(DropReason::Truncated);
         }
-        Ok(Self { packet, transport, headers, size, done: 0 })
+        Ok(Self { packet, transport, headers, size, done: 0, pseudo })
     }
 
     /// Returns the bytes of the longest segment, headers included.
@@ -85,16 +77,9 @@ impl<'packet> TcpSegments<'packet> {
         to[..self.headers].copy_from_slice(&self.packet[..self.headers]);
         to[self.headers..]
             .copy_from_slice(&self.packet[self.headers + self.done..self.headers + end]);
-        self.network(&mut to[..self.transport], length);
-        let sum = self.pseudo(length - self.transport);
-        let (first, last) = (self.done == 0, end == payload);
-        let tcp = &mut to[self.transport..];
-        let mut sequence = [0; 4];
-        sequence.copy_from_slice(&tcp[4..8]);
-        let sequence = u32::from_be_bytes(sequence).wrapping_add(self.done as u32);
-        tcp[4..8].copy_from_slice(&sequence.to_be_bytes());
-        tcp[13] &= if last { 0xff } else { !(FIN | PSH) } & if first { 0xff } else { !CWR };
-        tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        let (network, transport) = to.split_at_mut(self.transport);
+        self.network(network, length);
+        self.transport(transport, end == payload);
         // A packet without payload is one segment.
         self.done = end.max(1);
         Some(length)
@@ -103,28 +88,53 @@ impl<'packet> TcpSegments<'packet> {
     /// Completes the IP header of a segment of `length` bytes.
     fn network(&self, header: &mut [u8], length: usize) {
         if header[0] >> 4 == 6 {
-            header[4..6].copy_from_slice(&((length - IPV6_HEADER) as u16).to_be_bytes());
-            return;
+            if let Some(mut ip) = MutableIpv6Packet::new(header) {
+                ip.set_payload_length((length - Ipv6Packet::minimum_packet_size()) as u16);
+            }
+        } else if let Some(mut ip) = MutableIpv4Packet::new(header) {
+            let number = (self.done / self.size) as u16;
+            ip.set_total_length(length as u16);
+            ip.set_identification(ip.get_identification().wrapping_add(number));
+            ip.set_checksum(ipv4::checksum(&ip.to_immutable()));
         }
-        let number = (self.done / self.size) as u16;
-        let id = u16::from_be_bytes([header[4], header[5]]).wrapping_add(number);
-        header[2..4].copy_from_slice(&(length as u16).to_be_bytes());
-        header[4..6].copy_from_slice(&id.to_be_bytes());
-        header[10..12].copy_from_slice(&[0, 0]);
-        let sum = !folded(header.chunks(2).map(word).sum());
-        header[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// Returns the checksum of the pseudo header of a segment with `length` bytes of TCP.
-    fn pseudo(&self, length: usize) -> u16 {
-        let addresses = if self.packet[0] >> 4 == 6 { 8..40 } else { 12..20 };
-        let sum: u32 = self.packet[addresses].chunks(2).map(word).sum();
-        folded(sum + u32::from(TCP) + length as u32)
+    /// Completes the TCP header of a segment.
+    fn transport(&self, segment: &mut [u8], last: bool) {
+        let sum = folded(u32::from(self.pseudo) + segment.len() as u32);
+        let Some(mut tcp) = MutableTcpPacket::new(segment) else { return };
+        let mut cleared = 0;
+        if !last {
+            cleared |= TcpFlags::FIN | TcpFlags::PSH;
+        }
+        if self.done > 0 {
+            cleared |= TcpFlags::CWR;
+        }
+        tcp.set_sequence(tcp.get_sequence().wrapping_add(self.done as u32));
+        tcp.set_flags(tcp.get_flags() & !cleared);
+        tcp.set_checksum(sum);
     }
 }
 
-fn word(bytes: &[u8]) -> u32 {
-    u32::from(bytes[0]) << 8 | bytes.get(1).copied().map_or(0, u32::from)
+/// The ones' complement sum of TCP's pseudo header over IPv4, without the length; `None` for another
+/// packet than a whole one of TCP whose header ends at `transport`.
+fn pseudo4(packet: &[u8], transport: usize) -> Option<u16> {
+    let ip = Ipv4Packet::new(packet)?;
+    let fits = transport >= Ipv4Packet::minimum_packet_size()
+        && usize::from(ip.get_header_length()) * 4 == transport
+        && ip.get_next_level_protocol() == IpNextHeaderProtocols::Tcp
+        && !super::push::is_fragment(&ip);
+    let (from, to) = (ip.get_source(), ip.get_destination());
+    let sum = util::ipv4_checksum(&[], 0, &[], &from, &to, IpNextHeaderProtocols::Tcp);
+    fits.then_some(!sum)
+}
+
+/// As [`pseudo4`] over IPv6, whose header may have extensions behind it.
+fn pseudo6(packet: &[u8], transport: usize) -> Option<u16> {
+    let ip = Ipv6Packet::new(packet)?;
+    let (from, to) = (ip.get_source(), ip.get_destination());
+    let sum = util::ipv6_checksum(&[], 0, &[], &from, &to, IpNextHeaderProtocols::Tcp);
+    (transport >= Ipv6Packet::minimum_packet_size()).then_some(!sum)
 }
 
 /// The ones' complement sum of 16 bits.
