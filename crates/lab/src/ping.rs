@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
+use tresse_frame::echo;
 
 use crate::netns::{self, NetnsError};
 use crate::run::{self, RunError};
@@ -115,7 +116,7 @@ pub fn ping(
         .filter(|(_, d)| chosen(&nodes[*d].name, &options.to))
         .collect();
     let answered = if options.fast {
-        echo(directory, record, &addresses, &pairs, options)?
+        echo_all(directory, record, &addresses, &pairs, options)?
     } else {
         let ask = |&(s, d): &(usize, usize)| {
             iputils(&directory.netns(&nodes[s].name), addresses[s], addresses[d], options)
@@ -157,7 +158,7 @@ fn iputils(netns: &str, from: IpAddr, to: IpAddr, options: &PingOptions) -> Resu
 }
 
 /// Answers counted by ourselves, one thread per source.
-fn echo(
+fn echo_all(
     directory: &Directory,
     record: &LabState,
     addresses: &[IpAddr],
@@ -197,7 +198,7 @@ pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io:
     let mut answers = vec![0u32; targets.len()];
     for sequence in 0..options.count {
         for (k, to) in targets.iter().enumerate() {
-            let request = request(*to, k as u16, sequence as u16);
+            let request = echo::request(from, *to, k as u16, sequence as u16, MARK);
             // No route or a full queue is a lost request.
             let _ = socket.send_to(&request, &SocketAddr::new(*to, 0).into());
         }
@@ -217,9 +218,10 @@ pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io:
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             };
-            if let Some((k, s)) = reply(from, &buffer[..length])
-                && s == sequence as u16
-                && let Some(count) = answers.get_mut(usize::from(k))
+            if let Some(reply) = echo::reply(&buffer[..length], from.is_ipv4())
+                && reply.data.starts_with(MARK)
+                && reply.sequence == sequence as u16
+                && let Some(count) = answers.get_mut(usize::from(reply.identifier))
             {
                 *count += 1;
                 missing -= 1;
@@ -229,45 +231,6 @@ pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io:
     Ok(answers)
 }
 
-/// An echo request: type, code, checksum, identifier, sequence, 8 bytes of data.
-fn request(to: IpAddr, identifier: u16, sequence: u16) -> [u8; 16] {
-    let mut bytes = [0u8; 16];
-    bytes[0] = if to.is_ipv4() { 8 } else { 128 };
-    bytes[4..6].copy_from_slice(&identifier.to_be_bytes());
-    bytes[6..8].copy_from_slice(&sequence.to_be_bytes());
-    bytes[8..].copy_from_slice(MARK);
-    if to.is_ipv4() {
-        let sum: u32 = bytes.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-        let folded = (sum & 0xffff) + (sum >> 16);
-        let folded = (folded & 0xffff) + (folded >> 16);
-        bytes[2..4].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-    }
-    bytes
-}
-
-/// (identifier, sequence) of one of our echo replies. IPv4 raw sockets show the IP header.
-fn reply(own: IpAddr, bytes: &[u8]) -> Option<(u16, u16)> {
-    let start = if own.is_ipv4() { usize::from(bytes.first()? & 15) * 4 } else { 0 };
-    let icmp = bytes.get(start..)?;
-    let wanted = if own.is_ipv4() { 0 } else { 129 };
-    if *icmp.first()? != wanted || icmp.get(8..16)? != MARK {
-        return None;
-    }
-    let word = |at: usize| u16::from_be_bytes([icmp[at], icmp[at + 1]]);
-    Some((word(4), word(6)))
-}
-
 const CONCURRENT: usize = 32;
+/// Data of our echo requests, by which their replies are known.
 const MARK: &[u8; 8] = b"tresse??";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_has_a_checksum_that_sums_to_ones() {
-        let bytes = request("10.77.0.1".parse().unwrap(), 7, 3);
-        let sum: u32 = bytes.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
-    }
-}

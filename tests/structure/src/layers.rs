@@ -32,7 +32,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("linux", &["reconcile", "liveness"]),
     ("sim", &["plan"]),
     ("ring", &["plan"]),
-    ("lab", &["cluster", "export", "control"]),
+    ("lab", &["cluster", "export", "control", "frame"]),
     ("tressed", &["cluster", "verify", "engine", "linux"]),
     ("tresse", &["design", "verify", "liveness", "sim", "ring", "lab"]),
     ("tests", &["tresse", "tressed"]),

@@ -4,28 +4,21 @@
 
 use std::net::IpAddr;
 
-use pnet::packet::Packet as _;
 use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
-use pnet::packet::icmp::echo_reply::EchoReplyPacket;
-use pnet::packet::icmp::echo_request::MutableEchoRequestPacket;
-use pnet::packet::icmp::{self, IcmpTypes, MutableIcmpPacket};
-use pnet::packet::icmpv6::{self, Icmpv6Types, MutableIcmpv6Packet};
 use pnet::packet::ip::{IpNextHeaderProtocol, IpNextHeaderProtocols};
-use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
+use pnet::packet::ipv4::{self, MutableIpv4Packet};
 use pnet::packet::ipv6::MutableIpv6Packet;
 use pnet::packet::udp::{self, MutableUdpPacket};
 use pnet::util::MacAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
+use tresse_frame::echo::{self, EchoReply};
 use tresse_frame::mpls;
 use tresse_liveness::{Echo, Encapsulation, PacketContent};
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;
 const UDP_HEADER: usize = 8;
-const ECHO_HEADER: usize = 8;
-/// Bytes of a session's discriminator, an echo's data.
-const SESSION: usize = 4;
 
 /// From whom to whom; both of one family.
 type Ends = (IpAddr, IpAddr);
@@ -66,48 +59,20 @@ fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
 
 /// An IP packet with an echo request.
 fn request(asked: Echo, ends: Ends) -> Vec<u8> {
-    let mut bytes = [0; ECHO_HEADER + SESSION];
-    // ICMPv6's has the same fields at the same places (RFC 4443 section 4.1).
-    if let Some(mut echo) = MutableEchoRequestPacket::new(&mut bytes) {
-        echo.set_icmp_type(IcmpTypes::EchoRequest);
-        echo.set_identifier(asked.identifier);
-        echo.set_sequence_number(asked.sequence);
-        echo.set_payload(&asked.session.to_be_bytes());
-    }
-    let protocol = match ends {
-        (IpAddr::V6(from), IpAddr::V6(to)) => {
-            if let Some(mut echo) = MutableIcmpv6Packet::new(&mut bytes) {
-                echo.set_icmpv6_type(Icmpv6Types::EchoRequest);
-                echo.set_checksum(icmpv6::checksum(&echo.to_immutable(), &from, &to));
-            }
-            IpNextHeaderProtocols::Icmpv6
-        }
-        _ => {
-            if let Some(mut echo) = MutableIcmpPacket::new(&mut bytes) {
-                echo.set_checksum(icmp::checksum(&echo.to_immutable()));
-            }
-            IpNextHeaderProtocols::Icmp
-        }
-    };
-    packet(ends, protocol, &bytes)
+    let Echo { identifier, sequence, session } = asked;
+    let bytes = echo::request(ends.0, ends.1, identifier, sequence, &session.to_be_bytes());
+    let ipv6 = ends.0.is_ipv6();
+    packet(
+        ends,
+        if ipv6 { IpNextHeaderProtocols::Icmpv6 } else { IpNextHeaderProtocols::Icmp },
+        &bytes,
+    )
 }
 
 /// An answer to an echo, as a raw socket gives it: ICMP with the IP header before it, ICMPv6 without.
 pub(super) fn answer(bytes: &[u8], ipv4: bool) -> Option<Echo> {
-    let header = match ipv4 {
-        true => usize::from(Ipv4Packet::new(bytes)?.get_header_length()) * 4,
-        false => 0,
-    };
-    let echo = EchoReplyPacket::new(bytes.get(header..)?)?;
-    let answer = if ipv4 { IcmpTypes::EchoReply.0 } else { Icmpv6Types::EchoReply.0 };
-    if (echo.get_icmp_type().0, echo.get_icmp_code().0) != (answer, 0) {
-        return None;
-    }
-    Some(Echo {
-        identifier: echo.get_identifier(),
-        sequence: echo.get_sequence_number(),
-        session: u32::from_be_bytes(*echo.payload().first_chunk()?),
-    })
+    let EchoReply { identifier, sequence, data } = echo::reply(bytes, ipv4)?;
+    Some(Echo { identifier, sequence, session: u32::from_be_bytes(*data.first_chunk()?) })
 }
 
 fn packet((from, to): Ends, protocol: IpNextHeaderProtocol, payload: &[u8]) -> Vec<u8> {
@@ -170,6 +135,8 @@ fn ethernet(from: Mac, to: Mac, labels: &[Label], packet: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use pnet::packet::Packet as _;
+    use pnet::packet::ipv4::Ipv4Packet;
     use pnet::packet::udp::UdpPacket;
 
     use super::*;
