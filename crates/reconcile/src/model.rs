@@ -7,13 +7,16 @@
 
 mod links;
 mod routes;
+mod state;
+
+pub use state::KernelModel;
 
 use tresse_base::id::Label;
 
+use self::state::Outcome;
 use super::{
-    ALIAS_PREFIX, ENDPOINTS_MAX, METRIC_PRIMARY, Observed, ObservedIngress, ObservedLink,
-    ObservedMptcp, ObservedNexthop, ObservedRoute, ObservedTableRoute, Operation, PLATFORM_LABELS,
-    PROTOCOL,
+    ENDPOINTS_MAX, METRIC_PRIMARY, ObservedIngress, ObservedMptcp, ObservedNexthop, ObservedRoute,
+    ObservedTableRoute, Operation, PLATFORM_LABELS, PROTOCOL,
 };
 
 /// Error: the fake kernel refuses an operation, as Linux would.
@@ -25,23 +28,6 @@ pub struct ModelError {
     /// Name of the errno.
     pub errno: &'static str,
 }
-
-/// A fake kernel for tests: the state of one network namespace, which operations change as Linux
-/// would change it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct KernelModel {
-    /// The state as a dump would show it.
-    pub observed: Observed,
-    /// Does this kernel store IFA_PROTO (5.18 and later)?
-    pub ifa_proto: bool,
-    /// Sysctl files of an interface, `net/ipv4/conf/*/rp_filter`, with the initial value of a new
-    /// interface.
-    pub sysctls: Vec<(String, String)>,
-    /// Descriptions of foreign objects that an operation harmed.
-    pub damage: Vec<String>,
-}
-
-type Outcome = Result<(), &'static str>;
 
 impl KernelModel {
     /// Executes one operation as the kernel would.
@@ -223,28 +209,5 @@ impl KernelModel {
                 if there { Ok(()) } else { Err("ENOENT") }
             }
         }
-    }
-
-    fn note(&mut self, protocol: u8, operation: &Operation) {
-        if protocol != PROTOCOL {
-            self.damage.push(operation.to_string());
-        }
-    }
-
-    fn link(&mut self, name: &str) -> Result<&mut ObservedLink, &'static str> {
-        self.observed.links.get_mut(name).ok_or("ENODEV")
-    }
-
-    /// A copy of the state without ifindexes, which no undo can restore.
-    #[must_use]
-    pub fn comparable(&self) -> Observed {
-        let mut observed = self.observed.clone();
-        for link in observed.links.values_mut() {
-            link.index = 0;
-            if link.alias.as_deref().is_some_and(|a| a.starts_with(ALIAS_PREFIX)) {
-                link.carrier &= link.up;
-            }
-        }
-        observed
     }
 }

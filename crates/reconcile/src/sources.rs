@@ -27,10 +27,4 @@ impl Wanted {
     pub fn subflows(&self) -> u32 {
         if self.mptcp.endpoints.is_empty() { 0 } else { ENDPOINTS_MAX as u32 }
     }
-
-    /// The table for packets from the addresses of a NIC: by the NIC's place in [`Wanted::nics`].
-    pub(super) fn source_table(&self, nic: &str) -> Option<u32> {
-        let place = self.nics.keys().position(|name| name == nic)?;
-        { SourceRule::TABLES }.nth(place)
-    }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::{Mac, Prefix};
 
-use super::{METRIC_BACKUP, Nexthop, Rule, TABLES, WantedMptcp};
+use super::{METRIC_BACKUP, Nexthop, Rule, SourceRule, TABLES, WantedMptcp};
 
 /// The kernel state that a slice (one node's part of the plan) asks for. Everything in it is
 /// sorted, so that equal plans give equal bytes when written.
@@ -100,6 +100,12 @@ impl Wanted {
         let from =
             from.filter_map(|((nic, to), nexthop)| Some((self.source_table(nic)?, *to, nexthop)));
         table_routes.chain(from).map(|(table, to, nexthop)| ((table, to), nexthop)).collect()
+    }
+
+    /// The table for packets from the addresses of a NIC: by the NIC's place in [`Wanted::nics`].
+    pub(super) fn source_table(&self, nic: &str) -> Option<u32> {
+        let place = self.nics.keys().position(|name| name == nic)?;
+        { SourceRule::TABLES }.nth(place)
     }
 
     /// The table for packets that arrive by a NIC: by the NIC's place in [`Wanted::nics`].

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use tresse_base::units::{Mac, Prefix};
 
-use super::{KernelModel, Outcome};
+use super::state::{KernelModel, Outcome};
 use crate::{
     LinkKind, ObservedAddress, ObservedLink, ObservedNeighbour, PROTOCOL, sysctl_interface,
 };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Prefix;
 
-use super::{KernelModel, Outcome};
+use super::state::{KernelModel, Outcome};
 use crate::{
     ENDPOINTS_MAX, ObservedEndpoint, ObservedLabel, ObservedNexthop, ObservedRoute,
     ObservedTableRoute, PLATFORM_LABELS, PROTOCOL, TableRouteKey, WantedLabel,
