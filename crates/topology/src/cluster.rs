@@ -357,6 +357,22 @@ pub struct Vlans {
     pub base: Option<u16>,
 }
 
+impl Vlans {
+    /// Returns the ranges without the base VID.
+    #[must_use]
+    pub fn free_ranges(&self) -> Vec<(u16, u16)> {
+        let Some(base) = self.base else { return self.ranges.clone() };
+        let parts = |&(low, high): &(u16, u16)| {
+            if (low..=high).contains(&base) {
+                [(low, base - 1), (base + 1, high)]
+            } else {
+                [(low, high), (1, 0)]
+            }
+        };
+        self.ranges.iter().flat_map(parts).filter(|(low, high)| low <= high).collect()
+    }
+}
+
 /// The prefixes of node and NIC addresses: the table `[addressing]`. Each list holds at most one IPv4 and one
 /// IPv6 prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -454,5 +470,20 @@ impl Cluster {
     #[must_use]
     pub fn switch_named(&self, name: &str) -> Option<SwitchId> {
         self.switches.iter().position(|s| s.name == name).map(SwitchId::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Vlans;
+
+    #[test]
+    fn free_ranges_leave_the_base_out() {
+        let free =
+            |ranges: &[(u16, u16)], base| Vlans { ranges: ranges.into(), base }.free_ranges();
+        assert_eq!(free(&[(2, 4094)], Some(100)), [(2, 99), (101, 4094)]);
+        assert_eq!(free(&[(2, 4094)], Some(2)), [(3, 4094)]);
+        assert_eq!(free(&[(5, 5), (7, 9)], Some(5)), [(7, 9)]);
+        assert_eq!(free(&[(2, 4094)], None), [(2, 4094)]);
     }
 }

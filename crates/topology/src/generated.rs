@@ -52,22 +52,6 @@ impl Default for Vlans {
     }
 }
 
-impl Vlans {
-    /// Returns the ranges without the base VID.
-    #[must_use]
-    pub fn free_ranges(&self) -> Vec<(u16, u16)> {
-        let Some(base) = self.base else { return self.ranges.clone() };
-        let parts = |&(low, high): &(u16, u16)| {
-            if (low..=high).contains(&base) {
-                [(low, base - 1), (base + 1, high)]
-            } else {
-                [(low, high), (1, 0)]
-            }
-        };
-        self.ranges.iter().flat_map(parts).filter(|(low, high)| low <= high).collect()
-    }
-}
-
 impl Default for Addressing {
     /// Returns 10.77.0.0/16 for nodes and 10.78.0.0/16 for NICs.
     fn default() -> Self {
@@ -110,16 +94,6 @@ mod tests {
         assert_eq!(cluster.vlans.ranges, [(2, 4094)]);
         assert_eq!(cluster.node_named("n4095"), Some(tresse_base::id::NodeId(4095)));
         assert_eq!(cluster.addressing.nics[0].to_string(), "10.78.0.0/16");
-    }
-
-    #[test]
-    fn free_ranges_leave_the_base_out() {
-        let free =
-            |ranges: &[(u16, u16)], base| Vlans { ranges: ranges.into(), base }.free_ranges();
-        assert_eq!(free(&[(2, 4094)], Some(100)), [(2, 99), (101, 4094)]);
-        assert_eq!(free(&[(2, 4094)], Some(2)), [(3, 4094)]);
-        assert_eq!(free(&[(5, 5), (7, 9)], Some(5)), [(7, 9)]);
-        assert_eq!(free(&[(2, 4094)], None), [(2, 4094)]);
     }
 
     #[test]
