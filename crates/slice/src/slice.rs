@@ -3,11 +3,13 @@
 //!
 //! Cost: O(nodes x paths per pair); no other node's slice is needed.
 
+mod builder;
 mod host;
 mod mptcp;
 mod routed;
 mod value;
 
+pub use builder::first_hop;
 pub use value::{Slice, SliceInterface};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +24,8 @@ use tresse_reconcile::{
     WantedLink, WantedNeighbour, WantedRoute, XyBackups, label_sysctls,
 };
 use tresse_topology::path::{Path, Segment};
+
+use self::builder::Builder;
 
 impl Slice {
     /// The kernel state for a host that runs no daemon and whose kernel forwards labelled frames
@@ -47,18 +51,6 @@ impl Slice {
 /// sender and a few successors, not an order of all nodes.
 const SCANNED: u32 = 4;
 
-/// Returns the nexthop (interface, gateway, labels and weight) by which the source of `path` sends
-/// along it. The gateway is an IPv4 address if `ipv4` is set, otherwise an IPv6 address. `None` if
-/// the NIC at which the first segment ends has no address of that family.
-#[must_use]
-pub fn first_hop(plan: &Plan, path: &Path, ipv4: bool) -> Option<Nexthop> {
-    let first = &path.segments[0];
-    let via = plan.addresses().of_nic(first.to, first.to_nic, ipv4)?;
-    let interface = plan.interface(first.from, first.nic, first.tree);
-    let weight = u8::try_from(path.weight.max(1)).unwrap_or(u8::MAX);
-    Some(Nexthop { interface, via, labels: plan.labels(&path.segments), weight })
-}
-
 impl Slice {
     /// Computes the slice of `node`.
     #[must_use]
@@ -72,13 +64,6 @@ impl Slice {
         builder.subflows();
         builder.finish()
     }
-}
-
-struct Builder<'a> {
-    plan: &'a Plan,
-    node: NodeId,
-    wanted: Wanted,
-    alternatives: BTreeMap<Prefix, Vec<Nexthop>>,
 }
 
 impl Builder<'_> {
@@ -155,14 +140,6 @@ impl Builder<'_> {
         let interface = self.interface(segment.nic, segment.tree);
         let mac = self.plan.receiver(segment).mac;
         self.wanted.neighbours.extend(via.map(|via| ((interface, via), WantedNeighbour { mac })));
-    }
-
-    fn nexthop(&self, path: &Path, ipv4: bool) -> Option<Nexthop> {
-        first_hop(self.plan, path, ipv4)
-    }
-
-    fn interface(&self, nic: usize, tree: TreeId) -> String {
-        self.plan.interface(self.node, nic, tree)
     }
 
     /// Adds the node's NICs as interfaces of fabrics without VLANs.

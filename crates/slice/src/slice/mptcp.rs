@@ -14,7 +14,7 @@ use tresse_reconcile::{
 };
 use tresse_topology::path::Path;
 
-use super::Builder;
+use super::builder::Builder;
 
 impl Builder<'_> {
     pub(super) fn subflows(&mut self) {
