@@ -14,6 +14,7 @@ mod untagged;
 mod uplink;
 mod values;
 mod vlans;
+mod whole;
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::{Cluster, Strategy};
