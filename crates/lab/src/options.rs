@@ -43,3 +43,16 @@ pub enum LabEngine {
     /// The kernel on every other node, beginning with the first, raw sockets on the rest.
     Mixed,
 }
+
+impl LabEngine {
+    /// The `engine` of a node's `tressed.toml`.
+    #[must_use]
+    pub const fn of_node(self, index: usize) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Mixed if index % 2 == 1 => "packet",
+            Self::Kernel | Self::Mixed => "kernel",
+            Self::Packet => "packet",
+        }
+    }
+}

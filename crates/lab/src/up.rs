@@ -16,19 +16,6 @@ use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, LabState, Phase, StateError};
 use crate::{down, install, script};
 
-impl LabEngine {
-    /// The `engine` of a node's `tressed.toml`.
-    #[must_use]
-    pub const fn of_node(self, index: usize) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Mixed if index % 2 == 1 => "packet",
-            Self::Kernel | Self::Mixed => "kernel",
-            Self::Packet => "packet",
-        }
-    }
-}
-
 /// Why a lab could not be built. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum UpError {

@@ -141,7 +141,7 @@ fn wait(
     let any = |fd: Option<&PollFd>| fd.and_then(PollFd::any).unwrap_or(false);
     Ok(Ready {
         channel: any(fds.first()),
-        stdin: stdin && any(fds.get(1)),
+        stdin: stdin && any(fds[1..].first()),
         signal: signals.is_some() && any(fds.last()),
     })
 }
