@@ -12,7 +12,6 @@
 //! received. The socket's queue has room for an error per message of a batch; if one is lost
 //! nevertheless, the operations without proof are `Unknown`.
 
-use std::fs::File;
 use std::{io, mem};
 
 use netlink_packet_core::NLM_F_ACK;
@@ -23,99 +22,16 @@ use super::channel::{Channel, DumpError, Reply};
 use super::encode::{Interfaces, encode};
 use super::error::{ExecuteError, already_absent};
 use super::observe::neighbour;
+use super::outcome::{ExecutionOutcome, OperationStatus};
 use super::requests::{self, Answer, Lost, Requests};
 use super::rule::family;
+use super::single::Single;
 use super::{message, mptcp, sysctl};
 
 const BATCH_MESSAGES: usize = 512;
 const BATCH_BYTES: usize = 96 * 1024;
 /// Offset of the flags in `struct nlmsghdr`.
 const FLAGS_AT: usize = 6;
-
-/// The result of one operation on the kernel: whether it was sent, and whether it took effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OperationStatus {
-    /// It took effect; undo must reverse it.
-    Done,
-    /// It was to delete an object that was already gone: no effect, no failure, nothing to undo.
-    Absent,
-    /// The kernel refused it and changed nothing; the error is in [`ExecutionOutcome::errors`].
-    Failed,
-    /// It was sent, but its reply was lost; the error is in [`ExecutionOutcome::errors`]. The caller must
-    /// observe again.
-    Unknown,
-    /// It was never sent, because an earlier one failed.
-    NotSent,
-}
-
-/// The result of one [`execute`] call: the status of every operation, the errors, and the TUN
-/// interfaces that it created.
-#[derive(Debug)]
-pub struct ExecutionOutcome {
-    /// One per operation, in order.
-    pub status: Vec<OperationStatus>,
-    /// (index of the operation, error), ascending; empty if all took effect.
-    pub errors: Vec<(usize, ExecuteError)>,
-    /// The TUN interfaces that were created. Each exists as long as its value here.
-    pub tuns: Vec<Tun>,
-}
-
-/// A TUN interface, which exists as long as its descriptor is open.
-#[derive(Debug)]
-pub struct Tun {
-    /// Its name.
-    pub name: String,
-    /// The descriptor. Each read returns a packet behind its offload header; see
-    /// [`crate::sys::tun::create`].
-    pub packets: File,
-}
-
-impl ExecutionOutcome {
-    /// The outcome before any of so many operations was sent.
-    pub fn untried(operations: usize) -> Self {
-        let status = vec![OperationStatus::NotSent; operations];
-        Self { status, errors: Vec::new(), tuns: Vec::new() }
-    }
-
-    /// Did all operations take effect?
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.errors.is_empty()
-    }
-
-    /// Indices of the operations that took effect, ascending. Undo reverses them, last first.
-    pub fn done(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        self.status.iter().enumerate().filter(|(_, s)| **s == OperationStatus::Done).map(|(i, _)| i)
-    }
-
-    pub(super) fn fail(&mut self, index: usize, status: OperationStatus, error: ExecuteError) {
-        self.status[index] = status;
-        self.errors.push((index, error));
-    }
-
-    /// Records the kernel's reply to an operation that was sent alone.
-    pub(super) fn take(
-        &mut self,
-        operation: &Operation,
-        index: usize,
-        answer: Result<Answer, Lost>,
-    ) {
-        match answer {
-            Ok(Answer { errno: 0, .. }) => self.status[index] = OperationStatus::Done,
-            Ok(Answer { errno, .. }) if already_absent(operation, errno) => {
-                self.status[index] = OperationStatus::Absent;
-            }
-            Ok(Answer { errno, text }) => {
-                let error = ExecuteError::refused(operation, errno, text);
-                self.fail(index, OperationStatus::Failed, error);
-            }
-            Err(Lost(reason)) => {
-                let error = ExecuteError::unanswered(operation, reason);
-                self.fail(index, OperationStatus::Unknown, error);
-            }
-        }
-    }
-}
 
 /// Carries out `operations` in order in the calling thread's network namespace, and returns the
 /// status of each. Ends at the first failure; if that happens in a batch, at the end of the batch.
@@ -146,10 +62,8 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> ExecutionOutc
     let mut outcome = ExecutionOutcome::untried(operations.len());
     let mut executor = Executor {
         channel,
-        requests,
-        interfaces: Interfaces::default(),
+        single: Single { requests, interfaces: Interfaces::default(), no_dummy: false },
         buffer: Vec::with_capacity(BATCH_BYTES),
-        no_dummy: false,
     };
     let mut start = 0;
     while start < operations.len() && outcome.errors.is_empty() {
@@ -159,7 +73,9 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> ExecutionOutc
             Operation::AddEndpoint { .. }
             | Operation::DeleteEndpoint { .. }
             | Operation::LimitSubflows { .. } => of_mptcp(operations, start, &mut outcome),
-            Operation::AddLink { .. } => executor.add_link(operations, start, &mut outcome).await,
+            Operation::AddLink { .. } => {
+                executor.single.add_link(operations, start, &mut outcome).await
+            }
             Operation::ChangeLink { .. }
             | Operation::SetLinkState { .. }
             | Operation::DeleteLink { .. }
@@ -169,7 +85,7 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> ExecutionOutc
             | Operation::DeleteRule { .. }
             | Operation::AddSourceRule { .. }
             | Operation::DeleteSourceRule { .. } => {
-                executor.single(operations, start, &mut outcome).await
+                executor.single.carry_out(operations, start, &mut outcome).await
             }
             _ => {
                 let most = operations[start..].iter().take(BATCH_MESSAGES);
@@ -213,13 +129,11 @@ fn of_mptcp(operations: &[Operation], index: usize, outcome: &mut ExecutionOutco
     index + 1
 }
 
-pub(super) struct Executor {
+/// Carries out operations in batches, and through [`Single`] those that are sent one by one.
+struct Executor {
     channel: Channel,
-    pub(super) requests: Requests,
-    pub(super) interfaces: Interfaces,
+    single: Single,
     buffer: Vec<u8>,
-    /// Does the kernel lack dummy interfaces?
-    pub(super) no_dummy: bool,
 }
 
 impl Executor {
@@ -243,7 +157,7 @@ impl Executor {
             let at = self.buffer.len();
             let sequence = self.channel.next_sequence();
             let encoded =
-                encode(&mut self.buffer, sequence, operation, &mut self.interfaces, false);
+                encode(&mut self.buffer, sequence, operation, &mut self.single.interfaces, false);
             if let Err(missing) = encoded {
                 if already_absent(operation, libc::ENODEV) {
                     outcome.status[next] = OperationStatus::Absent;
@@ -332,7 +246,7 @@ impl Executor {
         if reply.errno != libc::EEXIST {
             return None;
         }
-        let index = self.interfaces.index(interface).ok()?;
+        let index = self.single.interfaces.index(interface).ok()?;
         let mut message = NeighbourMessage::default();
         message.header.family = family(address.is_ipv4());
         message.header.ifindex = index;
@@ -344,7 +258,7 @@ impl Executor {
         }
         self.buffer.clear();
         let sequence = self.channel.next_sequence();
-        encode(&mut self.buffer, sequence, operation, &mut self.interfaces, true).ok()?;
+        encode(&mut self.buffer, sequence, operation, &mut self.single.interfaces, true).ok()?;
         set_ack(&mut self.buffer, 0);
         self.channel.send(&self.buffer).ok()?;
         let mut answer = Reply { sequence, errno: 0, text: None };

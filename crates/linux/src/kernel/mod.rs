@@ -37,6 +37,7 @@ mod nexthop;
 mod nic;
 mod nics;
 mod observe;
+mod outcome;
 mod requests;
 mod route;
 mod rule;
@@ -50,13 +51,14 @@ use std::io;
 pub use announce::{AnnounceError, AnnounceSocket};
 pub use error::ExecuteError;
 pub use events::{KernelEvent, KernelEvents};
-pub use execute::{ExecutionOutcome, OperationStatus, Tun, execute};
+pub use execute::execute;
 pub use host_route::{HostRoute, host_routes};
 pub use lldp::LldpSocket;
 pub use message::MalformedMessage;
 pub use nic::{NicState, nic};
 pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
+pub use outcome::{ExecutionOutcome, OperationStatus, Tun};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
 
 /// Returns whether `interface` has carrier according to its driver (ETHTOOL_GLINK); `None` if there

@@ -2,18 +2,26 @@
 
 use tresse_reconcile::{LinkKind, Operation};
 
-use super::encode::NoInterface;
+use super::encode::{Interfaces, NoInterface};
 use super::error::{ExecuteError, already_absent};
-use super::execute::{ExecutionOutcome, Executor, OperationStatus, Tun};
-use super::requests::{self, Answer, Lost};
+use super::outcome::{ExecutionOutcome, OperationStatus, Tun};
+use super::requests::{self, Answer, Lost, Requests};
 use super::rule::{rule_message, source_rule_message};
 use super::sysctl;
 use crate::sys::tun;
 
-impl Executor {
+/// Carries out operations one by one.
+pub(super) struct Single {
+    pub(super) requests: Requests,
+    pub(super) interfaces: Interfaces,
+    /// Does the kernel lack dummy interfaces?
+    pub(super) no_dummy: bool,
+}
+
+impl Single {
     /// Carries out the operation at `index` with a request of its own; returns the index of the
     /// next.
-    pub(super) async fn single(
+    pub(super) async fn carry_out(
         &mut self,
         operations: &[Operation],
         index: usize,
