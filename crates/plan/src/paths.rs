@@ -94,7 +94,8 @@ impl Paths {
         }
         let mut paths = self.carriers(src, dst);
         for rank in paths.len() as u32..self.cluster.routing.paths {
-            let Some(segment) = self.backup(&paths) else { break };
+            let dependencies = &self.primary_dependencies;
+            let Some(segment) = self.primaries.backup(&paths, dependencies) else { break };
             let id = PathId { src, dst, rank };
             paths.push(Path { id, weight: 0, segments: smallvec![segment] });
         }

@@ -2,19 +2,20 @@
 //! pair of switches uses.
 
 mod backup;
+mod lay;
 
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::updown::Order;
-use tresse_routing::{Assignment, Balance, RoutingError};
+use tresse_routing::{Assignment, Balance};
 use tresse_topology::cluster::{Cluster, Nic};
 use tresse_topology::path::Segment;
 use tresse_topology::vlan::{Role, Tree, TreeError, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Graph, Grid};
 
-use crate::lock::{self, Lock};
+use crate::lock;
 
 /// The VLAN trees of a cluster (VLANs whose links form a spanning tree), and the tree that each ordered pair of
 /// switches uses. A tree is built when it is first asked for.
@@ -34,22 +35,6 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Lays the trees of `cluster`'s strategy, and backup trees if its pairs have several paths.
-    pub(crate) fn new(cluster: Cluster, lock: &Lock) -> Result<Self, RoutingError> {
-        let graph = Graph::new(&cluster);
-        let balance = lock::balance::of(&cluster, lock);
-        let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
-        let built = specs.iter().map(|_| OnceLock::new()).collect();
-        let grid = Grid::of(&cluster.kind);
-        let mut trees = Self { cluster, graph, grid, assignment, balance, specs, built };
-        if trees.cluster.routing.paths > 1 && !trees.cluster.is_untagged() {
-            let more = trees.backup_trees();
-            trees.specs.extend(more);
-            trees.built.resize_with(trees.specs.len(), OnceLock::new);
-        }
-        Ok(trees)
-    }
-
     /// Removes the last tree if it is a backup tree. Returns whether it did.
     pub(crate) fn drop_last_backup(&mut self) -> bool {
         let backup = self.specs.last().is_some_and(|spec| spec.role == Role::Backup);

@@ -2,6 +2,7 @@
 //! neither a link nor a switch with the pair's paths of lower rank (DESIGN section 4).
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use tresse_base::id::{PathId, SwitchId, TreeId};
 use tresse_routing::Assignment;
@@ -9,7 +10,8 @@ use tresse_topology::Dependencies;
 use tresse_topology::path::{Path, Segment};
 use tresse_topology::vlan::Role;
 
-use super::{Paths, dependencies};
+use super::dependencies;
+use crate::primaries::Primaries;
 
 /// The largest number of trees for which every tree is tried for a pair; beyond it, only likely ones.
 const ALL_TREES: usize = 64;
@@ -17,9 +19,15 @@ const ALL_TREES: usize = 64;
 /// How bad a backup is, compared with the paths before it: less is better.
 type Penalty = (u32, u32, u32, u32, u32);
 
-impl Paths {
+impl Primaries {
     /// Returns the best backup after the paths `before`; `None` if every candidate is one of them.
-    pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
+    /// `dependencies` keeps the channel dependencies of the primaries, once a backup needs them. In a
+    /// lossless plan backups add no others, so the channel dependency graph stays acyclic.
+    pub(super) fn backup(
+        &self,
+        before: &[Path],
+        dependencies: &OnceLock<Dependencies>,
+    ) -> Option<Segment> {
         let PathId { src, dst, .. } = before[0].id;
         let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
@@ -38,8 +46,8 @@ impl Paths {
         }
         // All trees of up*/down* routing are legal, so any channel dependency is allowed.
         let legal = matches!(self.assignment, Assignment::Updown(_));
-        let allowed_dependencies =
-            (self.cluster.routing.lossless && !legal).then(|| self.primary_dependencies());
+        let allowed_dependencies = (self.cluster.routing.lossless && !legal)
+            .then(|| dependencies.get_or_init(|| dependencies::of_primaries(self)));
         let mut best: Option<(Penalty, Segment)> = None;
         for (nic, from) in a.iter().enumerate() {
             for (to_nic, to) in b.iter().enumerate() {
@@ -86,12 +94,6 @@ impl Paths {
             }
         }
         best.map(|(_, segment)| segment)
-    }
-
-    /// The channel dependencies of the primaries. In a lossless plan backups add no others, so the
-    /// channel dependency graph stays acyclic.
-    fn primary_dependencies(&self) -> &Dependencies {
-        self.primary_dependencies.get_or_init(|| dependencies::of_primaries(self))
     }
 
     /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares

@@ -8,6 +8,7 @@ use tresse_topology::vlan::TreeLinks;
 use tresse_topology::{Components, Grid};
 
 use super::Plan;
+use crate::lock::place;
 
 /// Returns the VID of the base VLAN (the untagged VLAN between switches) and the cables of its tree (K3). The cables
 /// that the lock has for this tree are kept; if they do not span the fabric, cables of the tree that the strategy
@@ -26,10 +27,16 @@ pub fn base_vlan(plan: &Plan) -> Option<(Vid, Vec<LinkId>)> {
         let link = cluster.link(*id);
         parts.join(link.a.switch.index(), link.b.switch.index())
     };
-    let all = plan.base_before().into_iter().chain(best);
+    let all = base_before(plan).into_iter().chain(best);
     let mut links: Vec<_> = all.filter(|id| joins(id)).collect();
     links.sort_unstable();
     Some((vid, links))
+}
+
+/// The cables of the base VLAN's tree before this plan, those that are still there.
+fn base_before(plan: &Plan) -> Vec<LinkId> {
+    let before = plan.base_before.as_deref();
+    before.map_or_else(Vec::new, |text| place::links(&plan.cluster, text))
 }
 
 /// The tree with the fewest average hops.

@@ -1,7 +1,5 @@
 //! Computes the lock that belongs to a plan: the numbers in use that later plans must keep (`tresse.lock`).
 
-use tresse_base::id::LinkId;
-
 use super::{Plan, base_vlan};
 use crate::label::{self, Numbers};
 use crate::lock::{self, Lock};
@@ -26,11 +24,5 @@ impl Plan {
     #[must_use]
     pub fn is_held_by(&self, lock: &Lock) -> bool {
         lock.holds(&borrowed(&named_texts(self)), &self.vids.all())
-    }
-
-    /// The cables of the base VLAN's tree before this plan, those that are still there.
-    pub(crate) fn base_before(&self) -> Vec<LinkId> {
-        let before = self.base_before.as_deref();
-        before.map_or_else(Vec::new, |text| lock::place::links(&self.cluster, text))
     }
 }

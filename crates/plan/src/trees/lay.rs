@@ -1,0 +1,28 @@
+//! Lays the VLAN trees of a cluster: those of its strategy, then backup trees.
+
+use std::sync::OnceLock;
+
+use tresse_routing::{Assignment, RoutingError};
+use tresse_topology::cluster::Cluster;
+use tresse_topology::{Graph, Grid};
+
+use super::Trees;
+use crate::lock::{self, Lock};
+
+impl Trees {
+    /// Lays the trees of `cluster`'s strategy, and backup trees if its pairs have several paths.
+    pub(crate) fn new(cluster: Cluster, lock: &Lock) -> Result<Self, RoutingError> {
+        let graph = Graph::new(&cluster);
+        let balance = lock::balance::of(&cluster, lock);
+        let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
+        let built = specs.iter().map(|_| OnceLock::new()).collect();
+        let grid = Grid::of(&cluster.kind);
+        let mut trees = Self { cluster, graph, grid, assignment, balance, specs, built };
+        if trees.cluster.routing.paths > 1 && !trees.cluster.is_untagged() {
+            let more = trees.backup_trees();
+            trees.specs.extend(more);
+            trees.built.resize_with(trees.specs.len(), OnceLock::new);
+        }
+        Ok(trees)
+    }
+}
