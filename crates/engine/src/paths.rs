@@ -1,9 +1,14 @@
 //! Lists the paths from this node to other nodes, by the plan in force, with the state of each path
 //! (active, standby, broken and so on).
 
+use std::net::IpAddr;
+
+use tresse_base::units::Prefix;
 use tresse_control::{NodeError, PathLine, PathList};
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 
 use super::Engine;
+use super::gate::Gate;
 use super::index::PathEntry;
 
 /// The role of a path among the paths of its pair.
@@ -55,5 +60,24 @@ impl Engine {
             PathLine { state: state.into(), ..path.line.clone() }
         };
         pair.iter().enumerate().map(line).collect()
+    }
+
+    /// The state of a path that is not broken, leaves by `interface` and leads to `destination`:
+    /// `active`, `standby`, `pending` or `fused`.
+    fn path_state(&self, interface: &str, destination: IpAddr, place: PathPlace) -> &'static str {
+        let Some(current) = &self.stored.current else { return "pending" };
+        let vid = current.interfaces.get(interface).and_then(|i| i.vid);
+        if vid.is_some_and(|vid| self.stored.fused.contains_key(&vid)) {
+            return "fused";
+        }
+        let primary = self.holds((Prefix::host(destination), METRIC_PRIMARY));
+        let backup = self.holds((Prefix::host(destination), METRIC_BACKUP));
+        match (place, primary, backup) {
+            (PathPlace::Carrier, true, _) | (PathPlace::FirstBackup, false, true) => "active",
+            (PathPlace::Next, primary, backup) if primary || backup => "active",
+            (PathPlace::Carrier, false, _) => "pending",
+            _ if Gate::of(&self.gates(current), vid) == Gate::Unproven => "pending",
+            _ => "standby",
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! Answers the control calls that need no new observation of the kernel: GetStatus and GetCounters.
 
-use std::net::IpAddr;
-
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
 use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
@@ -9,7 +7,6 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, PROTOCOL};
 
 use super::Engine;
 use super::gate::Gate;
-use super::paths::PathPlace;
 
 impl Engine {
     /// The reply to GetStatus.
@@ -68,31 +65,8 @@ impl Engine {
         self.counters.iter().map(line).collect()
     }
 
-    /// The state of a path that is not broken, leaves by `interface` and leads to `destination`:
-    /// `active`, `standby`, `pending` or `fused`.
-    pub(super) fn path_state(
-        &self,
-        interface: &str,
-        destination: IpAddr,
-        place: PathPlace,
-    ) -> &'static str {
-        let Some(current) = &self.stored.current else { return "pending" };
-        let vid = current.interfaces.get(interface).and_then(|i| i.vid);
-        if vid.is_some_and(|vid| self.stored.fused.contains_key(&vid)) {
-            return "fused";
-        }
-        let primary = self.holds((Prefix::host(destination), METRIC_PRIMARY));
-        let backup = self.holds((Prefix::host(destination), METRIC_BACKUP));
-        match (place, primary, backup) {
-            (PathPlace::Carrier, true, _) | (PathPlace::FirstBackup, false, true) => "active",
-            (PathPlace::Next, primary, backup) if primary || backup => "active",
-            (PathPlace::Carrier, false, _) => "pending",
-            _ if Gate::of(&self.gates(current), vid) == Gate::Unproven => "pending",
-            _ => "standby",
-        }
-    }
-
-    fn holds(&self, key: (Prefix, u32)) -> bool {
+    /// Whether the kernel has our route to this destination and of this metric.
+    pub(super) fn holds(&self, key: (Prefix, u32)) -> bool {
         let route = self.view.as_ref().and_then(|view| view.observed.routes.get(&key));
         route.is_some_and(|route| route.protocol == PROTOCOL)
     }
