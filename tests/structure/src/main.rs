@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use tresse_structure::draw::draw;
 use tresse_structure::known::{self, Known};
 use tresse_structure::survey::Survey;
-use tresse_structure::{Arrows, Crate, Workspace};
+use tresse_structure::{Arrows, Workspace};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,8 +51,7 @@ fn show_circles(workspace: &Workspace, package: &str) {
 
 fn show_arrows(workspace: &Workspace, package: &str, module: Option<&str>) {
     for found in workspace.packages.iter().filter(|found| found.name == package) {
-        for root in &found.roots {
-            let source = Crate::load(root);
+        for source in found.crates() {
             let arrows = match module {
                 None => Arrows::of_modules(&source),
                 Some(_) => Arrows::of_files(&source),

@@ -14,6 +14,8 @@ pub struct Crate {
     pub(crate) files: Vec<File>,
     /// The root module is the first.
     pub(crate) modules: Vec<Module>,
+    /// Names of types whose methods may call each other across files: see [`SPREAD`](crate::SPREAD).
+    pub(crate) spread: Vec<String>,
 }
 
 /// One source file.
@@ -37,12 +39,14 @@ pub(crate) struct Module {
 }
 
 impl Crate {
-    /// Parses the crate whose root file is `root`.
+    /// Parses the crate whose root file is `root`. Methods of the types called `spread` may call each other
+    /// across files.
     ///
     /// # Panics
     /// If a file is missing or is not Rust.
-    pub fn load(root: &Path) -> Crate {
-        let mut loaded = Crate { files: Vec::new(), modules: Vec::new() };
+    pub fn load(root: &Path, spread: &[&str]) -> Crate {
+        let spread = spread.iter().map(|&name| name.to_owned()).collect();
+        let mut loaded = Crate { files: Vec::new(), modules: Vec::new(), spread };
         let directory = root.parent().expect("a file has a directory");
         loaded.load_file(root, directory, directory, None, Vec::new());
         for module in 0..loaded.modules.len() {
@@ -56,6 +60,18 @@ impl Crate {
     /// Lines of all files, without tests.
     pub fn lines(&self) -> usize {
         self.files.iter().map(|file| file.lines).sum()
+    }
+
+    /// Whether the module `inner` is `outer` or lies below it.
+    pub(crate) fn is_within(&self, inner: usize, outer: usize) -> bool {
+        let mut around = Some(inner);
+        while let Some(module) = around {
+            if module == outer {
+                return true;
+            }
+            around = self.modules[module].parent;
+        }
+        false
     }
 
     fn children(&self, parent: usize) -> Vec<(String, usize)> {

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::arrows::Arrows;
 use crate::circles::{Circle, circles};
 use crate::sizes;
-use crate::source::Crate;
 use crate::workspace::{Package, Workspace};
 
 /// All circles (circular dependencies) found in the crates of the workspace, and the number of lines of
@@ -41,7 +40,7 @@ impl Survey {
     }
 
     fn add(&mut self, package: &Package) {
-        let sources: Vec<Crate> = package.roots.iter().map(|root| Crate::load(root)).collect();
+        let sources = package.crates();
         let roots = package.roots.iter().map(AsRef::as_ref);
         let lines = sizes::lines(package, roots.zip(&sources));
         self.lines.insert(package.name.clone(), lines);

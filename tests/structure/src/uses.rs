@@ -5,8 +5,12 @@ use std::collections::HashSet;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, ImplItemFn, Item, ItemFn, ItemMod, ItemUse, Macro, Pat, Path, Token};
+use syn::{
+    Attribute, Expr, ExprMethodCall, ImplItemFn, Item, ItemFn, ItemImpl, ItemMod, ItemUse, Macro,
+    Pat, Path, Token,
+};
 
+use crate::methods::{self, Call};
 use crate::scope::{self, Import};
 use crate::source::is_test;
 
@@ -19,6 +23,10 @@ pub(crate) struct Uses {
     pub(crate) macros: Vec<String>,
     /// Imports within functions.
     pub(crate) imports: Vec<Import>,
+    /// Calls of methods and of associated functions.
+    pub(crate) calls: Vec<Call>,
+    /// The type of the `impl` around the visited code; empty outside, and in a trait.
+    implemented: Vec<String>,
     /// Variables of the functions around the visited code.
     bound: Vec<HashSet<String>>,
 }
@@ -41,9 +49,21 @@ impl Uses {
         if alone && (is_keyword(first) || self.bound.iter().any(|names| names.contains(first))) {
             return;
         }
+        if let [prefix @ .., last] = &path[..]
+            && !prefix.is_empty()
+        {
+            let of = if first == "Self" { self.implemented.clone() } else { prefix.to_vec() };
+            self.calls.push(Call { name: last.clone(), of, arguments: None });
+        }
         if first != "Self" {
             self.paths.push(path);
         }
+    }
+
+    /// A method is called, of `self` or of something else.
+    fn add_call(&mut self, name: String, of_self: bool, arguments: Option<usize>) {
+        let of = if of_self { self.implemented.clone() } else { Vec::new() };
+        self.calls.push(Call { name, of, arguments });
     }
 
     /// Paths in tokens that are no list of expressions. A name alone counts if it is a type or
@@ -66,7 +86,11 @@ impl Uses {
                     }
                     let called = matches!(tokens.get(at + 1),
                         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
-                    if path.len() > 1 || is_upper(&path[0]) || (called && !member) {
+                    if called && member {
+                        let of_self = at > 1
+                            && matches!(&tokens[at - 2], TokenTree::Ident(name) if name == "self");
+                        self.add_call(path[0].clone(), of_self, None);
+                    } else if path.len() > 1 || is_upper(&path[0]) || called {
                         self.add(path);
                     }
                 }
@@ -97,6 +121,21 @@ impl<'ast> Visit<'ast> for Uses {
         self.bound.push(variables(|found| found.visit_impl_item_fn(item)));
         visit::visit_impl_item_fn(self, item);
         self.bound.pop();
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
+        if is_test(&item.attrs) {
+            return;
+        }
+        let around = std::mem::replace(&mut self.implemented, methods::names(&item.self_ty));
+        visit::visit_item_impl(self, item);
+        self.implemented = around;
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        let of_self = matches!(&*call.receiver, Expr::Path(path) if path.path.is_ident("self"));
+        self.add_call(call.method.to_string(), of_self, Some(call.args.len()));
+        visit::visit_expr_method_call(self, call);
     }
 
     fn visit_path(&mut self, path: &'ast Path) {
@@ -145,10 +184,15 @@ impl<'ast> Visit<'ast> for Uses {
             Ok(expressions) => {
                 for expression in &expressions {
                     // The tokens are not borrowed from the file, so visit with a visitor of its own.
-                    let mut inner = Uses { bound: self.bound.clone(), ..Uses::default() };
+                    let mut inner = Uses {
+                        implemented: self.implemented.clone(),
+                        bound: self.bound.clone(),
+                        ..Uses::default()
+                    };
                     inner.visit_expr(expression);
                     self.paths.append(&mut inner.paths);
                     self.macros.append(&mut inner.macros);
+                    self.calls.append(&mut inner.calls);
                 }
             }
             Err(_) => self.scan(call.tokens.clone()),

@@ -6,6 +6,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::methods::SPREAD;
+use crate::source::Crate;
+
 /// The packages of the workspace, as `cargo metadata --no-deps` describes them.
 pub struct Workspace {
     /// Directory of the root `Cargo.toml`.
@@ -80,6 +83,13 @@ impl Workspace {
 }
 
 impl Package {
+    /// Parses the crates of this package, in the order of [`Package::roots`].
+    pub fn crates(&self) -> Vec<Crate> {
+        let spread = SPREAD.iter().filter(|(package, ..)| *package == self.name);
+        let spread: Vec<&str> = spread.map(|(_, name, _)| *name).collect();
+        self.roots.iter().map(|root| Crate::load(root, &spread)).collect()
+    }
+
     fn read(value: &Value) -> Package {
         let is_root = |target: &&Value| {
             list(&target["kind"]).any(|kind| matches!(kind.as_str(), Some("lib" | "bin")))
