@@ -1,9 +1,10 @@
 //! Checks which crate of the workspace imports which, by the table of docs/design.md, section "Layout".
 //!
 //! A crate may import the crates that its line in the table names, and those that these may import.
-//! Dev-dependencies are free, since cargo refuses circles through them. But no crate that plans may use
-//! the verifier that checks its plans: no file under `src` of such a crate may name the verifier, unit
-//! tests included.
+//! Dev-dependencies may lead upwards only where a second list says so: cargo accepts circles through them.
+//! Dependencies count by the name of the package, whatever name a `Cargo.toml` gives them. No crate that
+//! plans may use the verifier that checks its plans: no file under `src` of such a crate may name the
+//! verifier, unit tests included.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,6 +43,20 @@ const TABLE: &[(&str, &[&str])] = &[
     ("documents", &[]),
 ];
 
+/// What the tests of a crate import beside what the crate may import.
+const TESTS: &[(&str, &[&str])] = &[
+    ("cluster", &["plan"]),
+    ("routing", &["design"]),
+    ("slice", &["cluster"]),
+    ("verify", &["cluster", "reconcile", "routing", "slice"]),
+    ("export", &["cluster"]),
+    ("engine", &["cluster"]),
+    ("linux", &["topology", "plan", "slice", "export", "namespace"]),
+    ("sim", &["cluster"]),
+    ("ring", &["cluster"]),
+    ("tressed", &["namespace"]),
+];
+
 /// What a line of the table allows and is wrong nevertheless.
 const FORBIDDEN: &[(&str, &str)] = &[("verify", "routing")];
 
@@ -61,18 +76,7 @@ pub fn problems(workspace: &Workspace) -> Vec<String> {
             ));
             continue;
         }
-        let allowed = allowed(name);
-        for dependency in normal(package) {
-            if !allowed.contains(short(&dependency.name)) {
-                let list: Vec<&str> = allowed.iter().copied().collect();
-                found.push(format!(
-                    "{} may not depend on {}, only on: {}",
-                    package.name,
-                    dependency.name,
-                    list.join(" ")
-                ));
-            }
-        }
+        found.extend(not_allowed(package));
         if PLANNERS.contains(&name) {
             found.extend(naming_the_verifier(&package.directory.join("src")));
         }
@@ -80,19 +84,30 @@ pub fn problems(workspace: &Workspace) -> Vec<String> {
     found
 }
 
-/// Returns a line of text for each package with dev-dependencies on other members of the workspace. It
-/// only informs: no rule applies to dev-dependencies.
-pub fn dev_dependencies(workspace: &Workspace) -> Vec<String> {
-    let of = |package: &Package| {
-        let dev = package.dependencies.iter().filter(|d| d.kind == DependencyKind::Dev);
-        let names: Vec<&str> = dev.map(|dependency| dependency.name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("{}: {}", package.name, names.join(" ")))
-    };
-    workspace.packages.iter().filter_map(of).collect()
-}
-
-fn normal(package: &Package) -> impl Iterator<Item = &Dependency> {
-    package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal)
+/// A message for each dependency of `package` that neither the table nor, for its tests, the list of what
+/// tests import allows; and one for each entry of that list that it does not use.
+fn not_allowed(package: &Package) -> Vec<String> {
+    let name = short(&package.name);
+    let allowed = allowed(name);
+    let tests = TESTS.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, more)| more);
+    let mut found = Vec::new();
+    for dependency in &package.dependencies {
+        let (on, dev) = (short(&dependency.name), dependency.kind == DependencyKind::Dev);
+        if !allowed.contains(on) && !(dev && tests.contains(&on)) {
+            let list: Vec<&str> = allowed.iter().copied().collect();
+            let (what, more) = if dev { ("tests of ", tests) } else { ("", &[][..]) };
+            found.push(format!(
+                "{what}{} may not depend on {}, only on: {}",
+                package.name,
+                dependency.name,
+                [&list[..], more].concat().join(" ")
+            ));
+        }
+    }
+    let dev = |d: &Dependency, on: &str| d.kind == DependencyKind::Dev && short(&d.name) == on;
+    let unused = tests.iter().filter(|on| !package.dependencies.iter().any(|d| dev(d, on)));
+    found.extend(unused.map(|on| format!("{}: no test imports {on}: remove it", package.name)));
+    found
 }
 
 fn short(name: &str) -> &str {
@@ -169,6 +184,33 @@ mod tests {
                 assert!(place.is_some_and(|place| place < index), "{name} imports {import}");
             }
         }
+    }
+
+    fn package(name: &str, on: &[(&str, DependencyKind)]) -> Package {
+        let depend = |(name, kind): &(&str, DependencyKind)| Dependency {
+            name: (*name).to_owned(),
+            kind: *kind,
+        };
+        Package {
+            name: name.to_owned(),
+            directory: PathBuf::new(),
+            roots: Vec::new(),
+            dependencies: on.iter().map(depend).collect(),
+            names: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn dev_dependencies_are_judged_by_a_list() {
+        use DependencyKind::{Dev, Normal};
+        let found = |name, on: &[_]| not_allowed(&package(name, on));
+        let passes = [("tresse-topology", Normal), ("tresse-base", Dev), ("tresse-plan", Dev)];
+        assert_eq!(found("tresse-cluster", &passes), [""; 0]);
+        let wrong = found("tresse-base", &[("tresse-verify", Dev)]);
+        assert_eq!(wrong, ["tests of tresse-base may not depend on tresse-verify, only on: "]);
+        let wrong = found("tresse-cluster", &[("tresse-plan", Normal)]);
+        assert!(wrong[0].starts_with("tresse-cluster may not depend on tresse-plan, only on"));
+        assert_eq!(wrong[1], "tresse-cluster: no test imports plan: remove it");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
 
 use crate::layers::rust_files;
 use crate::source::Crate;
@@ -43,4 +45,39 @@ pub fn long_files(root: &Path) -> BTreeMap<String, usize> {
         .map(|file| (file.strip_prefix(root).unwrap_or(&file).display().to_string(), count(&file)))
         .filter(|(_, lines)| *lines > FILE_LIMIT)
         .collect()
+}
+
+/// Returns the source files below `root` that bring in the code of another file by `include!`, whose lines
+/// and arrows the checks would not see.
+pub fn including(root: &Path) -> Vec<String> {
+    let includes = |file: &PathBuf| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.contains("include") && text.parse::<TokenStream>().is_ok_and(has_include)
+    };
+    let name = |file: PathBuf| file.strip_prefix(root).unwrap_or(&file).display().to_string();
+    rust_files(root).into_iter().filter(includes).map(name).collect()
+}
+
+/// Whether `include !` stands in the tokens.
+fn has_include(tokens: TokenStream) -> bool {
+    let mut named = false;
+    tokens.into_iter().any(|token| {
+        let before = std::mem::take(&mut named);
+        match token {
+            TokenTree::Ident(name) => named = name == "include",
+            TokenTree::Punct(mark) if before && mark.as_char() == '!' => return true,
+            TokenTree::Group(group) => return has_include(group.stream()),
+            _ => {}
+        }
+        false
+    })
+}
+
+#[test]
+fn code_of_another_file_is_found_and_texts_are_not() {
+    let has = |text: &str| has_include(text.parse().unwrap());
+    assert!(has("mod a { include!(\"a.rs\"); }") && has("fn f() { std::include ! (\"a.rs\") }"));
+    assert!(
+        !has("const A: &str = include_str!(\"a.rs\"); // include!") && !has("let include = !x;")
+    );
 }

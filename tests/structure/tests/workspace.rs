@@ -8,9 +8,7 @@ use tresse_structure::{Workspace, layers, sizes};
 
 #[test]
 fn arrows_between_crates_point_down() {
-    let workspace = Workspace::load();
-    println!("dev-dependencies, not judged:\n{}", layers::dev_dependencies(&workspace).join("\n"));
-    let problems = layers::problems(&workspace);
+    let problems = layers::problems(&Workspace::load());
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
@@ -38,6 +36,12 @@ fn only_known_circles_and_sizes() {
 fn no_source_file_is_too_long() {
     let long = sizes::long_files(&Workspace::load().root);
     assert!(long.is_empty(), "more than {} lines: {long:#?}", sizes::FILE_LIMIT);
+}
+
+#[test]
+fn no_source_file_includes_another() {
+    let found = sizes::including(&Workspace::load().root);
+    assert!(found.is_empty(), "include! hides lines and arrows, make it a module: {found:#?}");
 }
 
 #[test]
