@@ -23,6 +23,9 @@ use crate::talk::MemberReport;
 const PIECE: u64 = 1 << 20;
 /// Interval between two notes of the progress on the disk.
 const NOTE: Duration = Duration::from_millis(250);
+/// The longest time that a run that ends goes on reading what it has received, so that it can note
+/// all of it.
+const CATCH_UP: Duration = Duration::from_secs(1);
 
 enum Work {
     Read(usize, Arc<Described>, u64),
@@ -59,7 +62,9 @@ pub fn check_all(shared: &Shared, report: &dyn Fn(MemberReport)) -> io::Result<(
     loop {
         match shared.wait(|state| next(shared, state, &readers)) {
             Work::Off => {
+                let deadline = Instant::now() + CATCH_UP;
                 for (part, reader) in readers.iter_mut().enumerate().filter(|(_, it)| !it.done) {
+                    reader.catch_up(shared, part, deadline);
                     reader.note(shared, part);
                 }
                 return Ok(());
@@ -143,6 +148,23 @@ impl Reader {
         }
         self.at += bytes;
         Ok(())
+    }
+
+    /// Reads and hashes up to the last byte received without a gap, until `deadline`. An error ends
+    /// it: then less is noted.
+    fn catch_up(&mut self, shared: &Shared, part: usize, deadline: Instant) {
+        while Instant::now() < deadline {
+            let (described, to) = {
+                let state = shared.state();
+                let known = &state.parts[part];
+                let open = known.left.is_none() && !state.failed;
+                (known.described.clone().filter(|_| open), known.frontier())
+            };
+            let Some(described) = described.filter(|_| to > self.at) else { return };
+            if self.read(&shared.places[part], &described, to).is_err() {
+                return;
+            }
+        }
     }
 
     /// Notes the progress on the disk, so that a later run can continue. Without a note the next
