@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
-pub mod demand;
 pub mod label;
 pub mod lock;
 mod paths;

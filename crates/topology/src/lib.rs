@@ -1,7 +1,7 @@
 //! The cluster as a value, and the graphs, coordinates and paths that planning derives from it.
 //!
 //! [`cluster`] is the resolved content of a cluster file; [`generate`] makes the fabrics that a file
-//! names by kind and size. [`Graph`] is the graph of switches, [`Grid`] and [`Layout`] give
+//! names by kind and size. [`demand`] reads how much nodes send to each other. [`Graph`] is the graph of switches, [`Grid`] and [`Layout`] give
 //! coordinates to switches and to nodes, [`vlan`] holds VLAN trees, [`path`] the paths of node pairs,
 //! [`Dependencies`] the channel dependency graph, and [`pmesh`] the addresses of a P-Mesh.
 //!
@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod demand;
 mod dependencies;
 pub mod generate;
 mod generated;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_plan::REFLECT_MOST_SWITCHES as MOST_SWITCHES;
-use tresse_plan::demand::Demand;
+use tresse_topology::demand::Demand;
 
 use super::Finding;
 

@@ -14,9 +14,9 @@ use tresse_routing::reflect::{
     Split, USUAL_SWITCHES, Uses, weights,
 };
 use tresse_topology::Channel;
+use tresse_topology::demand::Demand;
 use tresse_topology::path::Segments;
 
-use crate::demand::Demand;
 use crate::primaries::Primaries;
 
 /// Sources whose demand is added up in one go: a fixed number, so that sums are the same everywhere.

@@ -1,9 +1,11 @@
-//! The traffic demand of a cluster: how much every node sends to every other node.
+//! The traffic demand of a cluster: how much every node sends to every other node. It is input, as the cluster file
+//! states it, for the planner and for the verifier alike.
 
 use std::collections::BTreeMap;
 
 use tresse_base::id::NodeId;
-use tresse_topology::cluster::Cluster;
+
+use crate::cluster::Cluster;
 
 /// The traffic demand of a cluster in relative units: every node sends 1 to every other node, or what the `[[demand]]`
 /// tables of the cluster file add up to.
