@@ -1,9 +1,11 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::SwitchId;
-use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+use tresse_topology::Hop;
+use tresse_topology::cluster::{Cluster, NicEnd, Strategy, TopologyShape};
 
 use super::*;
+use crate::Finding;
 
 fn plan(kind: TopologyShape, paths: u32) -> Plan {
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, paths)).unwrap()
