@@ -295,7 +295,7 @@ fn lines_on_one_switch_are_access_ports_of_vlans_of_their_own() {
         let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
         cluster.vlans.ranges = vec![(101, 103), (105, 120)];
         let plan = Plan::build(cluster).unwrap();
-        let layout = plan.xy().unwrap().layout();
+        let layout = plan.layout().unwrap();
         let mut members: BTreeMap<Vid, BTreeSet<(usize, usize)>> = BTreeMap::new();
         for config in switch_configs(&plan, ExportOptions::default()) {
             assert_eq!((config.base, config.fdb.len()), (None, 0));

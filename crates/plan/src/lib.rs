@@ -8,18 +8,16 @@
 pub mod address;
 pub mod label;
 pub mod lock;
+mod node_routes;
 mod paths;
 mod plan;
 mod primaries;
 mod trees;
 mod vids;
 
-pub use paths::{Paths, SmallMtu};
+pub use node_routes::{FoundRoutes, NodeRoutes};
+pub use paths::{DetourSearch, Paths, SmallMtu};
 pub use plan::*;
 pub use primaries::Primaries;
 pub use trees::Trees;
-/// The most switches for which detours through reflectors are sought.
-pub use tresse_routing::reflect::MOST_SWITCHES as REFLECT_MOST_SWITCHES;
-/// Dimension-order routing, on fabrics whose nodes route.
-pub use tresse_routing::xy::Xy;
 pub use vids::Vids;

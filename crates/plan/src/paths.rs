@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use smallvec::smallvec;
 use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_routing::direct::Direct;
-use tresse_routing::reflect::Detours;
+use tresse_routing::reflect::{Detours, MOST_SWITCHES};
 use tresse_routing::xy::Xy;
 use tresse_topology::Dependencies;
 use tresse_topology::path::{Path, Segment};
@@ -35,6 +35,27 @@ pub struct Paths {
     uniform_frames: bool,
 }
 
+/// What came of the search for detours through reflectors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DetourSearch {
+    /// The fabric has more switches than the `most` for which detours are sought.
+    TooManySwitches {
+        /// That number.
+        most: usize,
+    },
+    /// The linear program did not run, because `reflect` is not set, or gave no answer.
+    NoAnswer,
+    /// The linear program gave an answer.
+    Found {
+        /// The highest load divided by capacity if the number of detours of a pair were not limited.
+        congestion: f64,
+        /// The number of candidate detours.
+        candidates: usize,
+        /// Whether candidates were left out because there are too many.
+        restricted: bool,
+    },
+}
+
 impl Deref for Paths {
     type Target = Primaries;
 
@@ -50,6 +71,19 @@ impl Paths {
         let switches = &primaries.cluster.switches;
         let uniform_frames = switches.windows(2).all(|pair| pair[0].max_frame == pair[1].max_frame);
         Self { primaries, detours, primary_dependencies: OnceLock::new(), uniform_frames }
+    }
+
+    /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.
+    #[must_use]
+    pub fn detour_search(&self) -> DetourSearch {
+        if self.graph.switches() > MOST_SWITCHES {
+            return DetourSearch::TooManySwitches { most: MOST_SWITCHES };
+        }
+        self.detours.found.map_or(DetourSearch::NoAnswer, |found| DetourSearch::Found {
+            congestion: found.optimum,
+            candidates: found.candidates,
+            restricted: found.restricted,
+        })
     }
 
     /// The result of the linear program; empty unless `reflect` is set.

@@ -7,6 +7,7 @@ use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::RoutingError;
 use tresse_routing::direct::Direct;
 use tresse_routing::xy::Xy;
+use tresse_topology::Layout;
 use tresse_topology::cluster::Strategy;
 use tresse_topology::path::{Segment, Segments};
 
@@ -56,10 +57,10 @@ impl Primaries {
         })
     }
 
-    /// Dimension-order routing, on fabrics whose nodes route.
+    /// The coordinates and cables of the nodes, on node-routed fabrics.
     #[must_use]
-    pub const fn xy(&self) -> Option<&Xy> {
-        self.xy.as_ref()
+    pub fn layout(&self) -> Option<&Layout> {
+        self.xy.as_ref().map(Xy::layout)
     }
 
     /// The NICs that every pair uses, in a flat neighbourhood.

@@ -22,6 +22,8 @@ pub struct SimulatedPaths<'a> {
     nodes: usize,
     /// `None` if all routes were given.
     plan: Option<(&'a Plan, &'a SimulatedNetwork)>,
+    /// Dimension-order routing, on fabrics whose nodes route.
+    xy: Option<Xy>,
     failed: BTreeSet<u32>,
     /// Routes of all ordered pairs including the diagonal, if they are few enough.
     kept: Option<Kept>,
@@ -48,8 +50,9 @@ impl<'a> SimulatedPaths<'a> {
     /// node's rerouting.
     #[must_use]
     pub fn new(plan: &'a Plan, network: &'a SimulatedNetwork, failed: BTreeSet<u32>) -> Self {
+        let xy = Xy::of(&plan.cluster().kind);
         let mut routes =
-            Self { nodes: network.nodes, plan: Some((plan, network)), failed, kept: None };
+            Self { nodes: network.nodes, plan: Some((plan, network)), xy, failed, kept: None };
         if network.nodes * network.nodes <= MOST_KEPT {
             routes.kept = Some(Kept::new(network.nodes, |src, dst| routes.paths(src, dst)));
         }
@@ -65,7 +68,7 @@ impl<'a> SimulatedPaths<'a> {
             (!path.is_empty()).then(|| (path.clone(), 1)).into_iter().collect()
         };
         let kept = Some(Kept::new(nodes, one));
-        Self { nodes, plan: None, failed: BTreeSet::new(), kept }
+        Self { nodes, plan: None, xy: None, failed: BTreeSet::new(), kept }
     }
 
     /// Returns the same routes without a reference to the plan; `None` if there are too many pairs
@@ -73,7 +76,13 @@ impl<'a> SimulatedPaths<'a> {
     #[must_use]
     pub fn detached(self) -> Option<SimulatedPaths<'static>> {
         let Self { nodes, kept: Some(kept), .. } = self else { return None };
-        Some(SimulatedPaths { nodes, plan: None, failed: BTreeSet::new(), kept: Some(kept) })
+        Some(SimulatedPaths {
+            nodes,
+            plan: None,
+            xy: None,
+            failed: BTreeSet::new(),
+            kept: Some(kept),
+        })
     }
 
     /// Appends the channels from `src` to `dst` to `channels`. Of several paths `draw` chooses one
@@ -133,7 +142,7 @@ impl<'a> SimulatedPaths<'a> {
             let carriers = plan.carriers(src, dst);
             return carriers.iter().map(|path| (one(&path.segments), path.weight.into())).collect();
         }
-        if let Some(xy) = plan.xy() {
+        if let Some(xy) = &self.xy {
             return self
                 .rerouted(xy, network, src, dst)
                 .into_iter()

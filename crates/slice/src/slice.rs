@@ -55,8 +55,8 @@ impl Slice {
     /// Computes the slice of `node`.
     #[must_use]
     pub fn of(plan: &Plan, node: NodeId) -> Self {
-        if let Some(xy) = plan.xy() {
-            return routed::slice(plan, xy, node);
+        if let Some(routed) = plan.node_routes().zip(plan.layout()) {
+            return routed::slice(plan, routed, node);
         }
         let (wanted, alternatives) = (Wanted::default(), BTreeMap::new());
         let mut builder = Builder { plan, node, wanted, alternatives };

@@ -120,7 +120,7 @@ impl Watches {
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId) -> Self {
         let mut paths =
-            if plan.xy().is_some() { neighbours(plan, node) } else { paths(plan, node) };
+            if plan.layout().is_some() { neighbours(plan, node) } else { paths(plan, node) };
         choose(&mut paths);
         paths.into_iter().collect()
     }
@@ -193,7 +193,7 @@ impl Watches {
 /// on `path`. [`Watches`] lists it.
 #[must_use]
 pub fn watched_path(plan: &Plan, path: &Path) -> PathId {
-    match plan.xy() {
+    match plan.layout() {
         Some(_) => to_neighbour(path.id.src, path.segments[0].to),
         None => path.id,
     }
@@ -251,7 +251,7 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
 
 /// The neighbours of a node that routes. Each neighbour watches what lies behind it.
 fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
-    let Some(xy) = plan.xy() else { return Vec::new() };
+    let Some(layout) = plan.layout() else { return Vec::new() };
     let nics = &plan.addresses().nic;
     let backups = plan.cluster().routing.paths > 1;
     let watch = |hop: tresse_topology::Hop| {
@@ -283,7 +283,7 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
             nodes: of_node(node).zip(of_node(hop.to)),
         })
     };
-    xy.layout().neighbours(node).into_iter().filter_map(watch).collect()
+    layout.neighbours(node).into_iter().filter_map(watch).collect()
 }
 
 /// The interface of the destination on which a path's frames arrive.

@@ -37,6 +37,7 @@ pub use tresse_topology::Dependencies;
 use judged::Judged;
 use trees::broken_trees;
 use tresse_plan::Plan;
+use tresse_topology::cluster::Strategy;
 
 /// Runs all checks on `plan` and returns the report of `tresse check`.
 ///
@@ -50,10 +51,10 @@ pub fn check(plan: &Plan) -> Report {
 }
 
 fn by_kind(plan: &Plan) -> Report {
-    if let Some(xy) = plan.xy() {
-        return routed::check(plan, xy);
+    if let Some(routes) = plan.node_routes() {
+        return routed::check(plan, &routes);
     }
-    if plan.direct().is_some() {
+    if plan.cluster().routing.strategy == Strategy::Direct {
         return direct::check(plan);
     }
     let broken = broken_trees(plan);

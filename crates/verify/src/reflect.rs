@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 use serde::Serialize;
 use tresse_base::id::NodeId;
-use tresse_plan::Plan;
-use tresse_plan::REFLECT_MOST_SWITCHES as MOST_SWITCHES;
+use tresse_plan::{DetourSearch, Plan};
 use tresse_topology::demand::Demand;
 
 use super::Finding;
@@ -79,14 +78,19 @@ impl Reflect {
             let worst = loads.iter().zip(&rates).map(|(l, rate)| l / rate).fold(0.0, f64::max);
             throughput(busiest, worst)
         };
-        let found = plan.detours().found;
+        let (optimum, candidates, restricted) = match plan.detour_search() {
+            DetourSearch::Found { congestion, candidates, restricted } => {
+                (Some(throughput(busiest, congestion)), candidates, restricted)
+            }
+            DetourSearch::TooManySwitches { .. } | DetourSearch::NoAnswer => (None, 0, false),
+        };
         Some(Self {
             demand: demand.name(),
             direct: fits(&loads.direct),
             achieved: fits(&loads.split),
-            optimum: found.map(|found| throughput(busiest, found.optimum)),
-            candidates: found.map_or(0, |found| found.candidates),
-            restricted: found.is_some_and(|found| found.restricted),
+            optimum,
+            candidates,
+            restricted,
             pairs: loads.pairs,
             siblings: loads.siblings,
             reflectors: loads.reflectors.len(),
@@ -103,10 +107,11 @@ impl Reflect {
             return notes;
         }
         let Some(optimum) = self.optimum else {
-            note(if plan.graph().switches() > MOST_SWITCHES {
-                format!("none are sought in fabrics of more than {MOST_SWITCHES} switches")
-            } else {
-                "the linear program has no answer: there are none".into()
+            note(match plan.detour_search() {
+                DetourSearch::TooManySwitches { most } => {
+                    format!("none are sought in fabrics of more than {most} switches")
+                }
+                _ => "the linear program has no answer: there are none".into(),
             });
             return notes;
         };

@@ -1,6 +1,9 @@
 //! Checks plans of node-routed fabrics, whose nodes forward plain IP: follows the path of every pair,
 //! and again for every single failure.
 //!
+//! The routes of single nodes are taken from the plan, as values to judge ([`Lookup`]). How packets move by them, where
+//! a NIC's cable or line leads, and how many hops are the fewest is computed here.
+//!
 //! Reachability, loops, minimality and loads are exact for all ordered pairs, whatever the size of the
 //! fabric. There is one pass per destination over the next hops of all nodes: O(nodes^2 x dimensions) in
 //! all. Distances come from breadth-first searches over the cables, not from coordinates. Such plans
@@ -12,36 +15,42 @@
 
 mod fabric;
 mod failing;
+mod faults;
 mod reach;
 mod switches;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod wires;
+#[cfg(test)]
+mod wrong;
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
-use tresse_plan::Plan;
-use tresse_plan::Xy;
+use tresse_plan::{NodeRoutes, Plan};
 
-use fabric::Fabric;
+use fabric::{Fabric, Lookup};
 use reach::Reach;
 use walk::{Seen, Walk};
 
 use super::judged::{not_used, silent};
-use super::names::of_pair;
 use super::{Report, TransitSummary, limits};
 
 /// Proves or refutes everything about a plan whose nodes route.
-pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
-    let fabric = Fabric::of(plan, xy);
+pub(super) fn check(plan: &Plan, routes: &NodeRoutes<'_>) -> Report {
+    judge(plan, routes)
+}
+
+fn judge(plan: &Plan, routes: &dyn Lookup) -> Report {
+    let fabric = Fabric::of(plan, routes);
     let seen = fabric.survey();
     let mut report = Report::of_plan(plan);
     if plan.line_vid(NodeId(0), 0).is_none() {
         report.spare_vids = 0;
     }
     report.reachable = seen.reached as usize;
-    report.loop_free = seen.looping.is_none();
-    report.minimal = seen.longer.is_none();
+    report.loop_free = seen.faults.looping.is_none();
+    report.minimal = seen.faults.longer.is_none();
     report.deadlock_free = true;
     report.primaries_deadlock_free = true;
     let pairs = report.pairs.max(1) as f64;
@@ -55,16 +64,14 @@ pub(super) fn check(plan: &Plan, xy: &Xy) -> Report {
         max: seen.most,
         mean: report.mean_hops - seen.reached as f64 / pairs,
     };
-    let longer = "the primary path is longer than the shortest one";
-    report.violations.extend(of_pair(plan, "routing-loop", seen.looping, "packets go round"));
-    report.violations.extend(of_pair(plan, "not-minimal", seen.longer, longer));
+    report.violations.extend(seen.faults.of_primaries(plan));
     report.violations.extend(limits::of_switches(plan));
     limits::of_nics(plan, &mut report.violations, &mut report.notes);
-    report.failures = fabric.failures(&mut report.notes);
-    if xy.layout().has_switches() {
+    fabric.failures(&mut report);
+    if fabric.wires.switched {
         report.notes.extend(silent(plan, "NICs of other nodes"));
     }
-    report.notes.extend(switches::few_per_line(plan));
+    report.notes.extend(switches::few_per_line(&fabric));
     report.notes.extend(not_used(plan));
     report
 }
@@ -91,7 +98,7 @@ impl Fabric<'_> {
     }
 
     fn unseen(&self) -> Seen {
-        let directions = if self.xy.layout().has_switches() { 2 } else { 1 };
+        let directions = if self.wires.switched { 2 } else { 1 };
         Seen { loads: vec![0; directions * self.nics], ..Seen::default() }
     }
 

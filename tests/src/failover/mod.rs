@@ -179,7 +179,7 @@ impl<'a> Lab<'a> {
 
     fn all(&self, fabric: &Fabric<'_>) -> Result<BTreeMap<Row, Vec<Outage>>, String> {
         let mut rows: BTreeMap<Row, Vec<Outage>> = BTreeMap::new();
-        let routed = self.frr.is_some() || self.plan.xy().is_some();
+        let routed = self.frr.is_some() || self.plan.layout().is_some();
         for fault in Fault::all(self.plan, fabric.every)? {
             let paths = self.whole()?;
             let crossing = self.crossing(&paths, &fault, fabric.pairs);
@@ -207,7 +207,7 @@ impl<'a> Lab<'a> {
     fn crossing(&self, paths: &Paths, fault: &Fault, most: usize) -> Vec<(NodeId, NodeId)> {
         let cut =
             |(from, to): (NodeId, NodeId)| {
-                self.plan.xy().is_none()
+                self.plan.layout().is_none()
                     && self.plan.paths(from, to).iter().all(|path| {
                         path.segments.iter().any(|s| fault.hits(&self.plan.crossings(s)))
                     })

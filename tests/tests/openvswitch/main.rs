@@ -164,7 +164,7 @@ fn lines_on_one_switch_are_apart() -> Result<(), Failed> {
     let kind = TopologyShape::Pmesh { dims: dims.clone(), grow_to: dims, lines_per_switch: 4 };
     let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).expect("it has a plan");
     let rig = Rig::new(&plan, ExportOptions::default());
-    let layout = plan.xy().expect("its nodes route").layout();
+    let layout = plan.layout().expect("its nodes route");
     let nodes = || (0..plan.cluster().nodes.len()).map(NodeId::from);
     let mut probes = Vec::new();
     for node in nodes() {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use tresse_base::id::{NodeId, TreeId};
-use tresse_routing::xy::Xy;
 use tresse_topology::cluster::Nic;
 use tresse_topology::path::Segment;
 
@@ -112,7 +111,7 @@ fn cables<'a>(
     places: &[String],
 ) -> BTreeMap<&'a str, (String, String)> {
     let cluster = plan.cluster();
-    let lines = plan.xy().map(Xy::layout).filter(|layout| !layout.shares_switches());
+    let lines = plan.layout().filter(|layout| !layout.shares_switches());
     let end = |(index, nic): (usize, &'a Nic)| {
         let (there, port) = match (nic.peer, lines) {
             (Some(peer), _) => {

@@ -46,5 +46,5 @@ impl Plan {
 
 /// The layout, where lines share switches.
 fn shared(plan: &Plan) -> Option<&Layout> {
-    plan.xy().map(|xy| xy.layout()).filter(|layout| layout.shares_switches())
+    plan.layout().filter(|layout| layout.shares_switches())
 }

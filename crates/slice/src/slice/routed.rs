@@ -27,24 +27,26 @@ use std::net::IpAddr;
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;
-use tresse_plan::Plan;
+use tresse_plan::{NodeRoutes, Plan};
 use tresse_reconcile::{
     METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
 };
-use tresse_routing::xy::Xy;
-use tresse_topology::Hop;
 use tresse_topology::cluster::TopologyShape;
 use tresse_topology::pmesh::Encoding;
+use tresse_topology::{Hop, Layout};
 
 use super::host;
 use super::value::{Slice, SliceInterface};
 
-/// Computes the slice of `node`.
-pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
-    let backups = plan.cluster().routing.paths > 1;
+/// Computes the slice of `node`: the plan's `routes`, as they are.
+pub(super) fn slice(
+    plan: &Plan,
+    (routes, layout): (NodeRoutes<'_>, &Layout),
+    node: NodeId,
+) -> Slice {
     let mtu = plan.cluster().nodes.iter().flat_map(|n| &n.nics).map(|nic| plan.nic_mtu(nic)).min();
     let mtu = mtu.unwrap_or(1500);
-    let mut builder = Builder { plan, xy, node, backups, mtu, wanted: Wanted::default() };
+    let mut builder = Builder { plan, routes, layout, node, mtu, wanted: Wanted::default() };
     builder.nics();
     builder.neighbours();
     for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node) {
@@ -72,9 +74,9 @@ pub(super) fn slice(plan: &Plan, xy: &Xy, node: NodeId) -> Slice {
 
 struct Builder<'a> {
     plan: &'a Plan,
-    xy: &'a Xy,
+    routes: NodeRoutes<'a>,
+    layout: &'a Layout,
     node: NodeId,
-    backups: bool,
     /// The smallest MTU of any NIC and switch, in bytes: after a failure a path may cross any of
     /// them.
     mtu: u32,
@@ -101,7 +103,7 @@ impl Builder<'_> {
     }
 
     fn neighbours(&mut self) {
-        for hop in self.xy.layout().neighbours(self.node) {
+        for hop in self.layout.neighbours(self.node) {
             let interface = &self.plan.cluster().node(self.node).nics[hop.nic].name;
             let mac = self.plan.cluster().node(hop.to).nics[hop.to_nic].mac;
             for via in &self.plan.addresses().nic[hop.to.index()][hop.to_nic] {
@@ -113,19 +115,20 @@ impl Builder<'_> {
 
     /// Adds the route to a node, and the route that replaces it when that nexthop fails.
     fn node_routes(&mut self, peer: NodeId) {
-        let hop = self.xy.hop(self.node, peer);
-        let spare = self.backups.then(|| self.xy.spare(self.node, peer)).flatten();
+        let hop = self.routes.main(self.node, peer);
+        let spare = self.routes.backup(self.node, peer);
         let needs_table_routes =
-            spare.is_some() && self.xy.backup_needs_table_routes(self.node, peer);
-        let redirected = self.backups.then(|| self.xy.redirected(self.node, peer)).flatten();
+            spare.is_some() && self.routes.backup_needs_table_routes(self.node, peer);
+        let table_route = self.routes.table_route(self.node, peer);
         for &dst in &self.plan.addresses().node[peer.index()] {
             let to = Prefix::host(dst);
             self.routes(to, hop, spare.filter(|_| !needs_table_routes));
             let backup = spare.filter(|_| needs_table_routes).and_then(|hop| self.route(to, hop));
             self.wanted.xy.backups.extend(backup.map(|route| (to, route)));
-            let nexthop = redirected.and_then(|hop| self.nexthop(hop, dst.is_ipv4()));
-            let came = &self.plan.cluster().node(self.node).nics[hop.nic].name;
-            let table_route = nexthop.map(|nexthop| ((came.clone(), to), nexthop));
+            let table_route = table_route.and_then(|(came, hop)| {
+                let came = &self.plan.cluster().node(self.node).nics[came].name;
+                Some(((came.clone(), to), self.nexthop(hop, dst.is_ipv4())?))
+            });
             self.wanted.xy.tables.extend(table_route);
         }
     }
@@ -134,7 +137,7 @@ impl Builder<'_> {
     fn nic_routes(&mut self) {
         let (plan, me) = (self.plan, self.node);
         for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != me) {
-            let hop = self.xy.hop(me, peer);
+            let hop = self.routes.main(me, peer);
             for &dst in plan.addresses().nic[peer.index()].iter().flatten() {
                 self.routes(Prefix::host(dst), hop, None);
             }
@@ -143,8 +146,7 @@ impl Builder<'_> {
 
     /// Adds a route to every line of a P-Mesh; lines of this node have a route per member instead.
     fn subnet_routes(&mut self, encoding: &Encoding) {
-        let (plan, xy) = (self.plan, self.xy);
-        let layout = xy.layout();
+        let (plan, layout) = (self.plan, self.layout);
         for dim in 0..layout.rank() {
             let size = layout.dims()[dim];
             // One node represents its line: the node that differs from this one in the line's own
@@ -156,7 +158,7 @@ impl Builder<'_> {
                     (0..size).filter(|x| *x != own).for_each(|x| self.member(dim, x));
                     continue;
                 }
-                let hop = xy.hop(self.node, there);
+                let hop = self.routes.main(self.node, there);
                 for base in &plan.cluster().addressing.nics {
                     let subnet = encoding.subnet(base, dim, layout.coordinates(there));
                     subnet.into_iter().for_each(|subnet| self.routes(subnet, hop, None));
@@ -167,8 +169,8 @@ impl Builder<'_> {
 
     /// Adds the routes to the member at coordinate `x` of this node's own line.
     fn member(&mut self, dim: usize, x: u32) {
-        let member = self.xy.layout().moved(self.node, dim, x);
-        let hop = self.xy.hop(self.node, member);
+        let member = self.layout.moved(self.node, dim, x);
+        let hop = self.routes.main(self.node, member);
         for &dst in &self.plan.addresses().nic[member.index()][dim] {
             self.routes(Prefix::host(dst), hop, None);
         }

@@ -1,5 +1,6 @@
 //! Fails the parts of a node-routed fabric one by one, and counts the pairs whose packets no longer arrive by the
-//! routes that nodes hold.
+//! routes that nodes hold. Backups are judged on the way: each must arrive while nothing has failed, by other NICs
+//! than the primary's first one, and in at most [`ASIDE`] hops more than the shortest path by these.
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
@@ -7,21 +8,24 @@ use tresse_topology::Hop;
 use tresse_topology::cluster::NicEnd;
 
 use super::fabric::{Fabric, WALKED};
+use super::faults::{Faults, least};
 use super::switches;
 use super::walk::Walk;
 use crate::failures::Worst;
 use crate::names::nic_name;
-use crate::{Failures, Finding};
+use crate::{Failures, Finding, Report};
 
+/// Hops that a backup may take beside the shortest path around its first cable: a step aside, and one back.
+const ASIDE: u32 = 2;
 /// Most (node, destination) pairs that are walked for failures in a larger one.
 const SAMPLED: usize = 1 << 19;
 
 impl Fabric<'_> {
-    /// Returns the effect of every single failure under the routes that nodes hold: pairs whose
-    /// packets no longer arrive, if every node knows which neighbours it has lost.
-    pub fn failures(&self, notes: &mut Vec<Finding>) -> Failures {
+    /// Adds to the report the effect of every single failure under the routes that nodes hold: pairs whose
+    /// packets no longer arrive, if every node knows which neighbours it has lost. Faults of backups are violations.
+    pub fn failures(&self, report: &mut Report) {
         let cluster = self.plan.cluster();
-        let layout = self.xy.layout();
+        let notes = &mut report.notes;
         let step =
             if self.nodes <= WALKED { 1 } else { (self.nodes * self.nodes).div_ceil(SAMPLED) };
         let lost = self.walk_failures(step);
@@ -36,16 +40,19 @@ impl Fabric<'_> {
                 ),
             });
         }
-        let nic_name = |nic| nic_name(self.plan, &self.first, nic);
-        let switches = match layout.shares_switches() {
+        let nic_name = |nic| nic_name(self.plan, &self.wires.first, nic);
+        let faults = Faults { longer: self.too_long(lost.long), ..lost.faults };
+        report.loop_free &= faults.looping.is_none();
+        report.violations.extend(faults.of_backups(self.plan));
+        let switches = match self.wires.shared {
             true => switches::lost(self, step),
             false => lost.switches,
         };
-        if layout.shares_switches() {
+        if self.wires.shared {
             let pairs = self.nodes.div_ceil(step) * (self.nodes - 1);
-            notes.extend(switches::shared(self.plan, &switches, pairs));
+            notes.extend(switches::shared(self, &switches, pairs));
         }
-        let link = if layout.has_switches() {
+        let link = if self.wires.switched {
             Worst::of(&lost.nics, nic_name)
         } else {
             // A cable is lost with either of its NICs.
@@ -54,12 +61,12 @@ impl Fabric<'_> {
             let both: Vec<u64> = ends.iter().map(|(a, b)| lost.nics[*a] + lost.nics[*b]).collect();
             Worst::of(&both, |c| format!("{} - {}", nic_name(ends[c].0), nic_name(ends[c].1)))
         };
-        Failures {
+        report.failures = Failures {
             link,
             switch: Worst::of(&switches, |s| cluster.switches[s].name.clone()),
             node: Worst::of(&lost.nodes, |n| cluster.nodes[n].name.clone()),
             pairs_without_disjoint_backup: 0,
-        }
+        };
     }
 
     /// Walks every (node, destination) whose next hop fails, for one destination in `step`. The
@@ -68,8 +75,10 @@ impl Fabric<'_> {
     pub fn walk_failures(&self, step: usize) -> Lost {
         let lost = || Lost {
             nics: vec![0; self.nics],
-            switches: vec![0; self.xy.layout().switches()],
+            switches: vec![0; self.plan.cluster().switches.len()],
             nodes: vec![0; self.nodes],
+            faults: Faults::default(),
+            long: Vec::new(),
         };
         (0..self.nodes.div_ceil(step))
             .into_par_iter()
@@ -78,8 +87,9 @@ impl Fabric<'_> {
                 |(mut lost, mut walk, mut seen), d| {
                     let to = NodeId::from(d * step);
                     walk.destination(self, to, &mut seen);
+                    walk.measure(to);
                     for at in (0..self.nodes).filter(|at| *at != to.index()) {
-                        self.fail_at(at.into(), to, walk.count[at], &mut lost);
+                        self.fail_at(at.into(), to, &walk, &mut lost);
                     }
                     (lost, walk, seen)
                 },
@@ -88,35 +98,55 @@ impl Fabric<'_> {
             .reduce(lost, Lost::merge)
     }
 
-    /// Fails, one by one, everything that the next hop from `at` needs, for the `pairs` that pass
-    /// here.
-    fn fail_at(&self, at: NodeId, to: NodeId, pairs: u64, lost: &mut Lost) {
-        let hop = self.xy.hop(at, to);
+    /// Fails, one by one, everything that the next hop from `at` needs, for the pairs that pass here.
+    fn fail_at(&self, at: NodeId, to: NodeId, walk: &Walk, lost: &mut Lost) {
+        let hop = self.routes.find(at, None, to).main;
+        if !self.wires.lead(at, &hop) {
+            return; // The survey of the primaries has found it.
+        }
+        let pairs = walk.count[at.index()];
+        if hop.to != to && self.routes.find(hop.to, Some(hop.to_nic), to).table.is_some() {
+            lost.faults.redirected = least(lost.faults.redirected, (at, to));
+        }
         let (own, far) =
             (NicEnd { node: at, nic: hop.nic }, NicEnd { node: hop.to, nic: hop.to_nic });
         let there = |hop: &Hop| NicEnd { node: hop.to, nic: hop.to_nic };
-        let lines = self.xy.layout().has_switches();
-        let line_of = |end: NicEnd| self.xy.layout().line(end.node, end.nic);
-        let line = if lines { line_of(own) } else { 0 };
-        // If the path through the spare needs no failed part, packets take it: by its own NIC, the
-        // far NIC, line and node.
-        let mut met = [self.plan.cluster().routing.paths < 2; 4];
-        let (mut here, mut next, mut hops) = (at, self.xy.spare(at, to), 0);
+        let line = self.wire(own);
+        // If the path of the backup needs no failed part, packets take it: by its own NIC, the far NIC, line and node.
+        let mut met = [false; 4];
+        let backup = self.routes.backup(at, to);
+        let (mut here, mut next, mut hops, mut misled) = (at, backup, 0, false);
         while let Some(way) = next.filter(|_| !met[0] && hops <= self.nodes) {
+            if !self.wires.lead(here, &way) {
+                misled = true;
+                break;
+            }
             let end = NicEnd { node: here, nic: way.nic };
             met[0] |= end == own || there(&way) == own;
-            met[1] |= end == far || there(&way) == far;
-            met[2] |= lines && line_of(end) == line;
+            if self.wires.switched {
+                met[1] |= end == far || there(&way) == far;
+                met[2] |= self.wire(end) == line;
+            }
             met[3] |= here == hop.to || way.to == hop.to;
             hops += 1;
             here = way.to;
             if here == to {
                 break;
             }
-            next = self.xy.next(here, Some(way.to_nic), to);
+            let found = self.routes.find(here, Some(way.to_nic), to);
+            next = Some(found.table.unwrap_or(found.main));
         }
         if here != to {
             met = [true; 4];
+        }
+        if backup.is_some() {
+            if misled {
+                lost.faults.misled = least(lost.faults.misled, (at, to));
+            } else if met[0] {
+                lost.faults.looping = least(lost.faults.looping, (at, to));
+            } else if hops as u32 > walk.depth[at.index()] + ASIDE {
+                lost.long.push(LongBackup { at, nic: hop.nic, to, hops: hops as u32 });
+            }
         }
         let backups = self.plan.cluster().routing.paths > 1;
         let stops = |met: bool, alive: &dyn Fn(NicEnd, &Hop) -> bool| {
@@ -129,17 +159,42 @@ impl Fabric<'_> {
             lost.nodes[hop.to.index()] += pairs;
         }
         // A cable between nodes has failed with the first of its NICs.
-        if !lines {
+        if !self.wires.switched {
             return;
         }
         if stops(met[1], &|end, hop| end != far && there(hop) != far) {
             lost.nics[self.nic(far)] += pairs;
         }
         // A switch holds one line; several are handled by `switches`.
-        if !self.xy.layout().shares_switches() && stops(met[2], &|end, _| line_of(end) != line) {
-            lost.switches[line] += pairs;
+        if !self.wires.shared && stops(met[2], &|end, _| self.wire(end) != line) {
+            lost.switches[line as usize] += pairs;
         }
     }
+
+    /// Returns the first pair whose backup is more than [`ASIDE`] hops longer than the shortest path that does not
+    /// leave by the primary's first NIC. One search for each such NIC: O(NICs) each.
+    fn too_long(&self, mut long: Vec<LongBackup>) -> Option<(NodeId, NodeId)> {
+        long.sort_unstable_by_key(|backup| (backup.at, backup.nic, backup.to));
+        let of_nic: Vec<&[LongBackup]> =
+            long.chunk_by(|a, b| (a.at, a.nic) == (b.at, b.nic)).collect();
+        let first = |backups: &&[LongBackup]| {
+            let fewest = self.wires.around(backups[0].at, backups[0].nic);
+            let found =
+                backups.iter().find(|b| b.hops > fewest[b.to.index()].saturating_add(ASIDE));
+            found.map(|backup| (backup.at, backup.to))
+        };
+        of_nic.par_iter().filter_map(first).min()
+    }
+}
+
+/// A backup that is more than [`ASIDE`] hops longer than the primary.
+#[derive(Debug, Clone, Copy)]
+struct LongBackup {
+    at: NodeId,
+    /// The NIC by which the primary leaves.
+    nic: usize,
+    to: NodeId,
+    hops: u32,
 }
 
 /// Ordered pairs lost to each failure.
@@ -148,6 +203,9 @@ pub(super) struct Lost {
     pub nics: Vec<u64>,
     pub switches: Vec<u64>,
     pub nodes: Vec<u64>,
+    /// Of backups.
+    faults: Faults,
+    long: Vec<LongBackup>,
 }
 
 impl Lost {
@@ -156,6 +214,8 @@ impl Lost {
         add(&mut self.nics, &other.nics);
         add(&mut self.switches, &other.switches);
         add(&mut self.nodes, &other.nodes);
+        self.faults = self.faults.merge(other.faults);
+        self.long.extend(other.long);
         self
     }
 }

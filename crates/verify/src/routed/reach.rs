@@ -2,9 +2,7 @@
 //! over the cables. It uses neither the coordinates of the nodes nor the routes of the plan, which it
 //! serves to check.
 
-use std::collections::HashMap;
-
-use tresse_topology::cluster::Nic;
+use tresse_topology::cluster::{Nic, Node};
 
 use super::fabric::Fabric;
 
@@ -23,19 +21,20 @@ pub(super) struct Reach {
 
 impl Reach {
     pub fn of(fabric: &Fabric<'_>) -> Self {
-        let cluster = fabric.plan.cluster();
-        // By the ports of each VLAN, not by coordinates.
-        let lines = fabric.plan.lines().into_iter().zip(0..);
-        let vlans: HashMap<_, u32> =
-            lines.flat_map(|(l, k)| l.ports.map(move |port| ((l.switch, port), k))).collect();
-        let line = |nic: &Nic| vlans.get(&(nic.switch, nic.port)).copied().unwrap_or(nic.switch.0);
-        let near = |nic: &Nic| nic.peer.map_or_else(|| line(nic), |end| end.node.0);
-        let of_node = |node: &tresse_topology::cluster::Node| node.nics.iter().map(near).collect();
+        let wires = &fabric.wires;
+        let near = |(own, nic): (usize, &Nic)| match nic.peer {
+            Some(end) => end.node.0,
+            None => wires.of[own],
+        };
+        let nodes = fabric.plan.cluster().nodes.iter().zip(&wires.first);
+        let of_node = |(node, first): (&Node, &usize)| {
+            node.nics.iter().enumerate().map(|(k, nic)| near((first + k, nic))).collect()
+        };
         Self {
             nodes: fabric.nodes,
-            near: cluster.nodes.iter().map(of_node).collect(),
-            lines: vec![0; fabric.xy.layout().lines()],
-            switched: fabric.xy.layout().has_switches(),
+            near: nodes.map(of_node).collect(),
+            lines: vec![0; if wires.switched { wires.count } else { 0 }],
+            switched: wires.switched,
             seen: vec![0; fabric.nodes],
             fresh: Vec::new(),
         }

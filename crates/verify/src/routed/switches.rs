@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use tresse_base::hostlist::collapse;
 use tresse_base::id::{NodeId, SwitchId};
-use tresse_plan::Plan;
 use tresse_topology::cluster::{NicEnd, TopologyShape};
 use tresse_topology::{Components, Hop};
 
@@ -21,7 +20,7 @@ const PAIRED: usize = 128;
 /// Returns the ordered pairs lost with each switch, walked pair by pair for one destination in
 /// `step`: a path may meet the same switch on several of its lines. O(pairs x dimensions x hops).
 pub(super) fn lost(fabric: &Fabric<'_>, step: usize) -> Vec<u64> {
-    let switches = fabric.xy.layout().switches();
+    let switches = fabric.plan.cluster().switches.len();
     let none = || vec![0; switches];
     (0..fabric.nodes.div_ceil(step))
         .into_par_iter()
@@ -40,11 +39,14 @@ pub(super) fn lost(fabric: &Fabric<'_>, step: usize) -> Vec<u64> {
 
 /// Returns the switches on the primary without which a packet does not arrive.
 fn needed(fabric: &Fabric<'_>, from: NodeId, to: NodeId) -> impl Iterator<Item = SwitchId> {
-    let layout = fabric.xy.layout();
-    let of = |end: NicEnd| layout.switch(layout.line(end.node, end.nic));
-    let (mut at, mut crossed) = (from, Vec::with_capacity(layout.rank()));
-    while at != to {
-        let hop = fabric.xy.hop(at, to);
+    let of = |end: NicEnd| SwitchId(fabric.wires.switch[fabric.nic(end)]);
+    let (mut at, mut crossed) = (from, Vec::new());
+    // A primary that goes round or leads nowhere is a fault that the survey has found.
+    while at != to && crossed.len() <= fabric.nodes {
+        let hop = fabric.routes.find(at, None, to).main;
+        if !fabric.wires.lead(at, &hop) {
+            break;
+        }
         crossed.push(of(NicEnd { node: at, nic: hop.nic }));
         at = hop.to;
     }
@@ -58,12 +60,12 @@ fn needed(fabric: &Fabric<'_>, from: NodeId, to: NodeId) -> impl Iterator<Item =
 
 /// Returns notes on the loss of each switch with several lines; switches with the same loss share a
 /// note. `pairs`: pairs walked. Nodes cut off are counted up to [`WALKED`] nodes.
-pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
+pub(super) fn shared(fabric: &Fabric<'_>, lost: &[u64], pairs: usize) -> Vec<Finding> {
+    let cluster = fabric.plan.cluster();
     let mut alike: BTreeMap<Reverse<(u64, usize)>, Vec<&str>> = BTreeMap::new();
     for (switch, lost) in lost.iter().enumerate() {
-        let name = plan.cluster().switches[switch].name.as_str();
-        let small = plan.cluster().nodes.len() <= WALKED;
-        let cut = if small { cut_off(plan, &[switch]) } else { 0 };
+        let name = cluster.switches[switch].name.as_str();
+        let cut = if fabric.nodes <= WALKED { cut_off(fabric, &[switch]) } else { 0 };
         alike.entry(Reverse((*lost, cut))).or_default().push(name);
     }
     let note = |(Reverse((lost, cut)), names): (_, Vec<&str>)| {
@@ -94,15 +96,16 @@ pub(super) fn shared(plan: &Plan, lost: &[u64], pairs: usize) -> Vec<Finding> {
 
 /// p-mesh, section 4.0: two switch failures lose at most one node; this holds where no dimension is below
 /// 3 and every line has a switch of its own.
-pub(super) fn few_per_line(plan: &Plan) -> Option<Finding> {
-    let TopologyShape::Pmesh { dims, .. } = &plan.cluster().kind else { return None };
-    let (a, b, lost) = two_failures(plan)?;
-    let shared = match plan.cluster().kind.shares_switches() {
+pub(super) fn few_per_line(fabric: &Fabric<'_>) -> Option<Finding> {
+    let cluster = fabric.plan.cluster();
+    let TopologyShape::Pmesh { dims, .. } = &cluster.kind else { return None };
+    let (a, b, lost) = two_failures(fabric)?;
+    let shared = match fabric.wires.shared {
         true => " and every line has a switch of its own",
         false => "",
     };
     (lost > 1 && dims.len() > 1).then(|| {
-        let name = |s: usize| plan.cluster().switches[s].name.clone();
+        let name = |s: usize| cluster.switches[s].name.clone();
         Finding {
             kind: "two-failures",
             object: format!("{} and {}", name(a), name(b)),
@@ -116,11 +119,11 @@ pub(super) fn few_per_line(plan: &Plan) -> Option<Finding> {
 
 /// Returns the two switches whose loss cuts off the most nodes, and how many. `None` above
 /// [`WALKED`] nodes or [`PAIRED`] shared switches, and if there are no two switches.
-fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
-    let cluster = plan.cluster();
+fn two_failures(fabric: &Fabric<'_>) -> Option<(usize, usize, usize)> {
+    let cluster = fabric.plan.cluster();
     let switches = cluster.switches.len();
     let TopologyShape::Pmesh { dims, .. } = &cluster.kind else { return None };
-    let shared = cluster.kind.shares_switches();
+    let shared = fabric.wires.shared;
     if cluster.nodes.len() > WALKED || shared && switches > PAIRED {
         return None;
     }
@@ -132,24 +135,22 @@ fn two_failures(plan: &Plan) -> Option<(usize, usize, usize)> {
     let pairs = firsts
         .into_iter()
         .flat_map(|a| (0..switches).filter(move |b| *b != a).map(move |b| (a, b)));
-    let all = pairs.map(|(a, b)| (a, b, cut_off(plan, &[a, b])));
+    let all = pairs.map(|(a, b)| (a, b, cut_off(fabric, &[a, b])));
     all.max_by_key(|(a, b, lost)| (*lost, Reverse((*a, *b))))
 }
 
 /// Returns how many nodes are outside the largest part that remains without these switches.
-fn cut_off(plan: &Plan, gone: &[usize]) -> usize {
-    let cluster = plan.cluster();
-    let Some(xy) = plan.xy() else { return 0 };
-    let nodes = cluster.nodes.len();
-    let mut parts = Components::new(nodes + xy.layout().lines());
-    for (k, node) in cluster.nodes.iter().enumerate() {
-        for (dim, nic) in node.nics.iter().enumerate() {
-            if !gone.contains(&nic.switch.index()) {
-                parts.join(k, nodes + xy.layout().line(k.into(), dim));
+fn cut_off(fabric: &Fabric<'_>, gone: &[usize]) -> usize {
+    let (nodes, wires) = (fabric.nodes, &fabric.wires);
+    let mut parts = Components::new(nodes + wires.count);
+    for node in 0..nodes {
+        for nic in wires.first[node]..wires.first[node + 1] {
+            if !gone.contains(&(wires.switch[nic] as usize)) {
+                parts.join(node, nodes + wires.of[nic] as usize);
             }
         }
     }
-    let mut sizes = vec![0; nodes + xy.layout().lines()];
+    let mut sizes = vec![0; nodes + wires.count];
     (0..nodes).for_each(|k| sizes[parts.root(k)] += 1);
     nodes - sizes.into_iter().max().unwrap_or(0)
 }

@@ -100,7 +100,8 @@ fn reach(plan: &Plan, from: NodeId, dead: SwitchId) -> BTreeSet<NodeId> {
 }
 
 /// Does a packet arrive by the routes that nodes hold, without a switch?
-fn arrives(plan: &Plan, from: NodeId, to: NodeId, dead: SwitchId) -> bool {
+fn arrives(fabric: &Fabric<'_>, from: NodeId, to: NodeId, dead: SwitchId) -> bool {
+    let plan = fabric.plan;
     let on = |node: NodeId, nic: usize| plan.cluster().node(node).nics[nic].switch;
     let alive = |end: NicEnd, hop: &Hop| {
         assert_eq!(on(end.node, end.nic), on(hop.to, hop.to_nic));
@@ -108,7 +109,7 @@ fn arrives(plan: &Plan, from: NodeId, to: NodeId, dead: SwitchId) -> bool {
     };
     let (mut at, mut came) = (from, None);
     for _ in 0..200 {
-        let hop = plan.xy().unwrap().next_alive(at, came, to, &alive);
+        let hop = fabric.next(at, came, to, &alive);
         let Some(hop) = hop else { return false };
         (at, came) = (hop.to, Some(hop.to_nic));
         if at == to {
@@ -126,12 +127,13 @@ fn a_shared_switch_costs_what_a_walk_of_every_pair_loses() {
     {
         let plan = plan(shared(dims, per_switch), 2);
         let report = super::super::check(&plan);
-        let fabric = Fabric::of(&plan, plan.xy().unwrap());
+        let routes = plan.node_routes().unwrap();
+        let fabric = Fabric::of(&plan, &routes);
         let reported = switches::lost(&fabric, 1);
         assert_eq!(reported.len(), plan.cluster().switches.len());
         for (switch, reported) in reported.iter().enumerate() {
             let dead = SwitchId::from(switch);
-            let lost = plan.pairs().filter(|(s, d)| !arrives(&plan, *s, *d, dead)).count();
+            let lost = plan.pairs().filter(|(s, d)| !arrives(&fabric, *s, *d, dead)).count();
             assert_eq!(*reported, lost as u64, "{dims:?} {per_switch} s{switch}");
             let apart =
                 (0..fabric.nodes).map(|n| fabric.nodes - reach(&plan, n.into(), dead).len());
@@ -159,7 +161,8 @@ fn a_switch_of_one_line_costs_the_same_pair_by_pair() {
     for dims in [&[4, 4][..], &[3, 3, 3], &[2, 5], &[2, 3, 4], &[5]] {
         for paths in [1, 2] {
             let plan = plan(pmesh(dims), paths);
-            let fabric = Fabric::of(&plan, plan.xy().unwrap());
+            let routes = plan.node_routes().unwrap();
+            let fabric = Fabric::of(&plan, &routes);
             assert_eq!(switches::lost(&fabric, 1), fabric.walk_failures(1).switches, "{dims:?}");
         }
     }

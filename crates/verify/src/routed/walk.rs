@@ -4,6 +4,7 @@ use tresse_base::id::NodeId;
 use tresse_topology::Hop;
 
 use super::fabric::Fabric;
+use super::faults::{Faults, least};
 use super::reach::Reach;
 
 /// Result of walking the primaries of all pairs.
@@ -13,8 +14,7 @@ pub(super) struct Seen {
     pub hops: u64,
     pub transit: u64,
     pub most: u32,
-    pub looping: Option<(NodeId, NodeId)>,
-    pub longer: Option<(NodeId, NodeId)>,
+    pub faults: Faults,
     /// Number of primaries that leave each NIC; with switches followed by the number that enter it.
     pub loads: Vec<u64>,
 }
@@ -27,7 +27,8 @@ pub(super) struct Walk {
     waiting: Vec<u32>,
     /// Sources at or behind each node.
     pub count: Vec<u64>,
-    depth: Vec<u32>,
+    /// Hops of each node's primary, by [`measure`](Walk::measure).
+    pub depth: Vec<u32>,
     order: Vec<u32>,
 }
 
@@ -43,14 +44,23 @@ impl Walk {
         }
     }
 
-    /// Counts the paths to a destination, each node after all nodes behind it.
+    /// Counts the paths to a destination, each node after all nodes behind it. A node whose nexthop is not on the
+    /// wire keeps its packets.
     pub fn destination(&mut self, fabric: &Fabric<'_>, to: NodeId, seen: &mut Seen) {
         let (n, d) = (fabric.nodes, to.index());
-        fabric.xy.hops_to(to, &mut self.hops);
+        fabric.routes.main_of_all(to, &mut self.hops);
         self.waiting.fill(0);
-        self.hops.iter().for_each(|hop| self.waiting[hop.to.index()] += 1);
+        let mut misled = None;
+        for (at, hop) in self.hops.iter_mut().enumerate().filter(|(at, _)| *at != d) {
+            if !fabric.wires.lead(at.into(), hop) {
+                misled = least(misled, (at.into(), to));
+                hop.to = at.into();
+            }
+            self.waiting[hop.to.index()] += 1;
+        }
         self.order.clear();
-        self.order.extend((0..n as u32).filter(|at| self.waiting[*at as usize] == 0));
+        let outermost = |at: &u32| self.waiting[*at as usize] == 0 && *at != to.0;
+        self.order.extend((0..n as u32).filter(outermost));
         self.count.fill(1);
         let switched = seen.loads.len() > fabric.nics;
         let mut done = 0;
@@ -58,9 +68,9 @@ impl Walk {
             done += 1;
             let (at, hop) = (at as usize, self.hops[at as usize]);
             let (load, next) = (self.count[at], hop.to.index());
-            seen.loads[fabric.first[at] + hop.nic] += load;
+            seen.loads[fabric.wires.first[at] + hop.nic] += load;
             if switched {
-                seen.loads[fabric.nics + fabric.first[next] + hop.to_nic] += load;
+                seen.loads[fabric.nics + fabric.wires.first[next] + hop.to_nic] += load;
             }
             seen.hops += load;
             self.count[next] += load;
@@ -69,24 +79,33 @@ impl Walk {
                 self.order.push(next as u32);
             }
         }
-        if done + 1 < n {
+        if let Some(misled) = misled {
+            seen.faults.misled = least(seen.faults.misled, misled);
+        } else if done + 1 < n {
             let stuck = (0..n).find(|at| *at != d && self.waiting[*at] > 0);
-            seen.looping = least(seen.looping, (stuck.unwrap_or(0).into(), to));
+            seen.faults.looping = least(seen.faults.looping, (stuck.unwrap_or(0).into(), to));
         }
         seen.reached += done as u64;
+    }
+
+    /// Counts the hops of each primary that arrives.
+    pub fn measure(&mut self, to: NodeId) {
+        self.depth[to.index()] = 0;
+        for &at in self.order.iter().rev() {
+            self.depth[at as usize] = self.depth[self.hops[at as usize].to.index()] + 1;
+        }
     }
 
     /// Compares the hops of each path with the fewest possible; `bit` stands for the destination in
     /// `reach`.
     pub fn judge(&mut self, to: NodeId, reach: &Reach, bit: usize, seen: &mut Seen) {
-        self.depth[to.index()] = 0;
-        for &at in self.order.iter().rev() {
-            let depth = self.depth[self.hops[at as usize].to.index()] + 1;
-            self.depth[at as usize] = depth;
+        self.measure(to);
+        for &at in &self.order {
+            let depth = self.depth[at as usize];
             seen.transit += u64::from(depth > 1);
             seen.most = seen.most.max(depth - 1);
             if !reach.is_at(at as usize, depth as usize, bit) {
-                seen.longer = least(seen.longer, (NodeId(at), to));
+                seen.faults.longer = least(seen.faults.longer, (NodeId(at), to));
             }
         }
     }
@@ -100,16 +119,7 @@ impl Seen {
         self.hops += other.hops;
         self.transit += other.transit;
         self.most = self.most.max(other.most);
-        let least = |a: Option<(NodeId, NodeId)>, b: Option<(NodeId, NodeId)>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        self.looping = least(self.looping, other.looping);
-        self.longer = least(self.longer, other.longer);
+        self.faults = self.faults.merge(other.faults);
         self
     }
-}
-
-fn least(found: Option<(NodeId, NodeId)>, new: (NodeId, NodeId)) -> Option<(NodeId, NodeId)> {
-    Some(found.map_or(new, |old| old.min(new)))
 }

@@ -61,7 +61,7 @@ pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
 
 pub fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("forward");
-    if seen.plan.xy().is_none() {
+    if seen.plan.layout().is_none() {
         return vec![check.fine("this node routes for no other node")];
     }
     let mut findings = Vec::new();

@@ -138,3 +138,48 @@ fn the_listings_of_the_paper_reach_the_last_address_only() {
         assert_eq!(all(d - 1, true), d == 2, "{dims:?}");
     }
 }
+
+/// The verifier judges the plan's lookups; they say what the slice installs, route by route and no more.
+#[test]
+fn a_slice_installs_what_the_lookups_of_the_plan_say() {
+    let shared =
+        TopologyShape::Pmesh { dims: vec![3, 3], grow_to: vec![3, 3], lines_per_switch: 3 };
+    let plans = [
+        pmesh(&[3, 4]),
+        direct(shared),
+        direct(TopologyShape::DirectTorus { dims: vec![4, 3, 2] }),
+        direct(TopologyShape::DirectMesh { dims: vec![3, 3] }),
+        direct(TopologyShape::Ring { nodes: 6 }),
+        direct(TopologyShape::FullMesh { nodes: 5 }),
+    ];
+    for plan in plans {
+        let routes = plan.node_routes().unwrap();
+        let cluster = plan.cluster();
+        for at in (0..cluster.nodes.len()).map(NodeId::from) {
+            let slice = Slice::of(&plan, at);
+            let nics = &cluster.node(at).nics;
+            let nexthop = |hop: Hop| Nexthop {
+                interface: nics[hop.nic].name.clone(),
+                via: plan.addresses().of_nic(hop.to, hop.to_nic, true).unwrap(),
+                labels: Vec::new(),
+                weight: 1,
+            };
+            let all = slice.wanted.all_routes();
+            let mut tables = BTreeMap::new();
+            for peer in (0..cluster.nodes.len()).map(NodeId::from).filter(|peer| *peer != at) {
+                let to = Prefix::host(plan.addresses().of_node(peer, true).unwrap());
+                let installed =
+                    |metric| all.get(&(to, metric)).map(|route| route.nexthops[0].clone());
+                let main = routes.find(at, None, peer).main;
+                assert_eq!(installed(METRIC_PRIMARY), Some(nexthop(main)), "{at:?} {peer:?}");
+                let backup = routes.backup(at, peer).map(nexthop);
+                assert_eq!(installed(METRIC_BACKUP), backup, "{at:?} {peer:?}");
+                for (came, nic) in nics.iter().enumerate() {
+                    let table = routes.find(at, Some(came), peer).table.map(nexthop);
+                    tables.extend(table.map(|nexthop| ((nic.name.clone(), to), nexthop)));
+                }
+            }
+            assert_eq!(slice.wanted.xy.tables, tables, "{at:?}");
+        }
+    }
+}
