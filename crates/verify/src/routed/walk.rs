@@ -99,9 +99,10 @@ impl Walk {
     /// Compares the hops of each path with the fewest possible; `bit` stands for the destination in
     /// `reach`.
     pub fn judge(&mut self, to: NodeId, reach: &Reach, bit: usize, seen: &mut Seen) {
-        self.measure(to);
-        for &at in &self.order {
-            let depth = self.depth[at as usize];
+        self.depth[to.index()] = 0;
+        for &at in self.order.iter().rev() {
+            let depth = self.depth[self.hops[at as usize].to.index()] + 1;
+            self.depth[at as usize] = depth;
             seen.transit += u64::from(depth > 1);
             seen.most = seen.most.max(depth - 1);
             if !reach.is_at(at as usize, depth as usize, bit) {
